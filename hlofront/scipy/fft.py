@@ -1,12 +1,15 @@
 """hlofront.scipy.fft: discrete cosine transforms."""
 
+from __future__ import annotations
+
 import math
 import operator
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, Axes, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.linalg.matrices import inexact
@@ -18,25 +21,28 @@ from hlofront.primitives.shaping import broadcast_in_dim, rev, transpose
 from hlofront.primitives.slicing import concatenate, pad, slice_in_dim
 from hlofront.runtime.dispatch.operation import operation
 
+# A transform of real numbers along an axis, orthogonal or not.
+_Transform = Callable[[Array, int, bool], Array]
+
 _STATIC = ("type", "n", "axis", "norm")
 
 
-def _check(name: str, type: Any, norm: Any) -> None:
+def _check(name: str, type: int, norm: str | None) -> None:
     if type != 2:
         raise NotImplementedError("Only DCT type 2 is implemented.")  # the class that JAX raises
     if norm not in (None, "backward", "ortho"):
         raise ValueError(f"jax.scipy.fft.{name}: norm={norm!r} is not implemented")
 
 
-def _operand(name: str, x: Any) -> Any:
+def _operand(name: str, x: ArrayLike) -> Array:
     (x,) = inexact(name, x)
     dtype = typeof(x).dtype
-    # Transforms are there from 32 bits on.
+    # XLA transforms floats of 32 bits and more.
     return convert(x, np.dtype(np.float32), False) if dtype.itemsize < 4 else x
 
 
-def _resized(x: Any, axis: int, n: Any) -> Any:
-    """x with n elements along an axis: its first ones, or with zeros after them."""
+def _resized(x: Array, axis: int, n: int | None) -> Array:
+    """Return x with n elements along an axis: its first ones, or all with zeros after them."""
     aval = typeof(x)
     own = aval.shape[axis]
     size = own if n is None else operator.index(n)
@@ -51,32 +57,31 @@ def _resized(x: Any, axis: int, n: Any) -> Any:
     return pad(x, host_number(0, aval.dtype), rows)
 
 
-def _in_parts(function: Any, x: Any, *args: Any) -> Any:
-    """A real linear function of complex numbers, of their two parts."""
+def _in_parts(function: _Transform, x: Array, axis: int, ortho: bool) -> Array:
+    """Apply a real linear transform to numbers, or to both parts of complex ones."""
     if not np.issubdtype(typeof(x).dtype, np.complexfloating):
-        return function(x, *args)
-    return elementwise.complex(
-        function(elementwise.real(x), *args), function(elementwise.imag(x), *args)
-    )
+        return function(x, axis, ortho)
+    real, imaginary = elementwise.real(x), elementwise.imag(x)
+    return elementwise.complex(function(real, axis, ortho), function(imaginary, axis, ortho))
 
 
-def _along(values: np.ndarray, x: Any, axis: int) -> Any:
-    """Numbers for the elements along an axis of x, in the shape of x."""
+def _along(values: NumPyArray, x: Array, axis: int) -> Array:
+    """Return a vector along an axis of x, broadcast to the shape of x."""
     aval = typeof(x)
     return broadcast_in_dim(values.astype(aval.dtype), aval.shape, (axis,))
 
 
-def _weights(size: int, ortho: bool) -> np.ndarray:
-    """By what the plain sums of products with cosines are multiplied."""
+def _weights(size: int, ortho: bool) -> NumPyArray:
+    """Return the factors that the plain sums of products with cosines are multiplied by."""
     scale = np.full(size, math.sqrt(2 / size) if ortho else 2.0)
     if ortho:
         scale[0] = math.sqrt(1 / size)
     return scale
 
 
-def _cosines(x: Any, axis: int, ortho: bool) -> Any:
-    # Makhoul, "A fast cosine transform in one and two dimensions" (1980): elements at even places,
-    # then those at odd places from the end, are transformed at once.
+def _cosines(x: Array, axis: int, ortho: bool) -> Array:
+    # Makhoul, "A fast cosine transform in one and two dimensions" (1980): elements of even index,
+    # and after them those of odd index in reverse, are transformed at once.
     size = typeof(x).shape[axis]
     even = slice_in_dim(x, 0, size, 2, axis)
     odd = rev(slice_in_dim(x, 1, size, 2, axis), (axis,)) if size > 1 else None
@@ -87,10 +92,10 @@ def _cosines(x: Any, axis: int, ortho: bool) -> Any:
     return elementwise.mul(turned, _along(_weights(size, ortho), turned, axis))
 
 
-def _from_cosines(x: Any, axis: int, ortho: bool) -> Any:
+def _from_cosines(x: Array, axis: int, ortho: bool) -> Array:
     size = typeof(x).shape[axis]
     plain = elementwise.mul(x, _along(1 / _weights(size, ortho), x, axis))
-    # Of the element k and the one k places from the end (of none for k = 0) comes the spectrum.
+    # Element k of the spectrum is made of elements k and size - k, but element 0 of one.
     mirrored = rev(plain, (axis,))
     aval = typeof(mirrored)
     rows = [(0, 0, 0)] * aval.ndim
@@ -103,7 +108,7 @@ def _from_cosines(x: Any, axis: int, ortho: bool) -> Any:
     half = (size + 1) // 2
     even = slice_in_dim(ordered, 0, half, axis=axis)
     odd = rev(slice_in_dim(ordered, half, size, axis=axis), (axis,))
-    # Each is spread out, and they are added.
+    # Zeros are put between the elements of both, and they are added.
     zero = host_number(0, aval.dtype)
     rows[axis] = (0, size - (2 * half - 1), 1)
     total = pad(even, zero, rows)
@@ -113,8 +118,8 @@ def _from_cosines(x: Any, axis: int, ortho: bool) -> Any:
     return elementwise.add(total, pad(odd, zero, rows))
 
 
-def _last(x: Any, axis: int, kind: FftType) -> Any:
-    """The transform along one axis."""
+def _last(x: Array, axis: int, kind: FftType) -> Array:
+    """Return the Fourier transform along one axis."""
     from_end = typeof(x).ndim - 1
     order = [i for i in range(from_end + 1) if i != axis] + [axis]
     if axis == from_end:
@@ -124,7 +129,15 @@ def _last(x: Any, axis: int, kind: FftType) -> Any:
     return transpose(moved, np.argsort(order).tolist())
 
 
-def _one(name: str, function: Any, x: Any, type: Any, n: Any, axis: Any, norm: Any) -> Any:
+def _one(
+    name: str,
+    function: _Transform,
+    x: ArrayLike,
+    type: int,
+    n: int | None,
+    axis: int,
+    norm: str | None,
+) -> Array:
     _check(name, type, norm)
     x = _operand(f"jax.scipy.fft.{name}", x)
     axis = canonical_axis(axis, typeof(x).ndim)
@@ -133,16 +146,18 @@ def _one(name: str, function: Any, x: Any, type: Any, n: Any, axis: Any, norm: A
 
 
 @operation(static_argnames=_STATIC)
-def dct(x, type=2, n=None, axis=-1, norm=None):
-    """The discrete cosine transform of type 2 along an axis.
+def dct(
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Array:
+    """Compute the discrete cosine transform of type 2 along an axis.
 
     Element k is twice the sum of `x[j] cos(pi k (2 j + 1) / (2 n))`.
 
     Args:
       x: an array.
       type: must be 2.
-      n: how many elements are transformed: others are left out, missing ones are zeros.
-      axis: along which axis.
+      n: the number of elements that are transformed: others are left out, missing ones are zeros.
+      axis: the axis of the transform.
       norm: None or "backward" for these sums; "ortho" for an orthogonal transform.
 
     Raises:
@@ -153,13 +168,23 @@ def dct(x, type=2, n=None, axis=-1, norm=None):
 
 
 @operation(static_argnames=_STATIC)
-def idct(x, type=2, n=None, axis=-1, norm=None):
-    """The inverse of `dct`."""
+def idct(
+    x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+) -> Array:
+    """Compute the inverse of `dct`, with the same arguments."""
     return _one("idct", _from_cosines, x, type, n, axis, norm)
 
 
 @operation(static_argnames=("name", "type", "s", "axes", "norm"))
-def _along_axes(x, *, name, type, s, axes, norm):
+def _along_axes(
+    x: ArrayLike,
+    *,
+    name: str,
+    type: int,
+    s: Sequence[int] | None,
+    axes: Sequence[int] | None,
+    norm: str | None,
+) -> Array:
     _check(name, type, norm)
     x = _operand(f"jax.scipy.fft.{name}", x)
     ndim = typeof(x).ndim
@@ -167,20 +192,20 @@ def _along_axes(x, *, name, type, s, axes, norm):
         raise ValueError(f"s must have at most x.ndim ({ndim}) elements, got {len(s)}")
     if axes is None:
         axes = range(ndim) if s is None else range(ndim - len(s), ndim)
-    places = [canonical_axis(axis, ndim) for axis in axes]
-    if len(set(places)) < len(places):
+    canonical = [canonical_axis(axis, ndim) for axis in axes]
+    if len(set(canonical)) < len(canonical):
         raise ValueError(f"{name}: repeated axis in {tuple(axes)}")
-    # Axes after the last size keep theirs, and sizes after the last axis are not used.
-    for axis, size in zip(places, s or (), strict=False):
+    # Axes after the last size are not resized, and sizes after the last axis are not used.
+    for axis, size in zip(canonical, s or (), strict=False):
         x = _resized(x, axis, size)
     function = _cosines if name == "dctn" else _from_cosines
-    for axis in places:
+    for axis in canonical:
         if typeof(x).size:
             x = _in_parts(function, x, axis, norm == "ortho")
     return x
 
 
-def _hashable(sizes: Any) -> Any:
+def _hashable(sizes: Axes) -> tuple[int, ...] | None:
     if sizes is None:
         return None
     if isinstance(sizes, int | np.integer):
@@ -188,13 +213,15 @@ def _hashable(sizes: Any) -> Any:
     return tuple(map(operator.index, sizes))
 
 
-def dctn(x, type=2, s=None, axes=None, norm=None):
-    """The discrete cosine transform of type 2 along several axes, all by default. See `dct`.
+def dctn(
+    x: ArrayLike, type: int = 2, s: Axes = None, axes: Axes = None, norm: str | None = None
+) -> Array:
+    """Compute the discrete cosine transform of type 2 along several axes. See `dct`.
 
     Args:
       x: an array.
       type: must be 2.
-      s: how many elements are transformed along each axis.
+      s: the number of elements that are transformed along each axis.
       axes: the axes: by default all, or the last ones if `s` is given.
       norm: see `dct`.
 
@@ -206,6 +233,8 @@ def dctn(x, type=2, s=None, axes=None, norm=None):
     return _along_axes(x, name="dctn", type=type, s=_hashable(s), axes=_hashable(axes), norm=norm)
 
 
-def idctn(x, type=2, s=None, axes=None, norm=None):
-    """The inverse of `dctn`."""
+def idctn(
+    x: ArrayLike, type: int = 2, s: Axes = None, axes: Axes = None, norm: str | None = None
+) -> Array:
+    """Compute the inverse of `dctn`, with the same arguments."""
     return _along_axes(x, name="idctn", type=type, s=_hashable(s), axes=_hashable(axes), norm=norm)

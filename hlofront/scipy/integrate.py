@@ -1,17 +1,20 @@
 """hlofront.scipy.integrate: integrals of samples."""
 
-from typing import Any
+from __future__ import annotations
 
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.numpy.differences import trapezoid as trapezoid_of_samples
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
-    """The integral of a function from its values, by lines between them.
+def trapezoid(
+    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
+) -> Array:
+    """Compute the integral of a function from its values, by lines between them.
 
     Args:
       y: the values.
-      x: the places that they are at: an array of the shape of `y`, or of its size along the axis.
-      dx: the distance of places, where `x` is None.
+      x: the points that they are at: an array of the shape of `y`, or of its size along the axis.
+      dx: the distance of points, where `x` is None.
       axis: the axis along which to integrate.
 
     Returns:

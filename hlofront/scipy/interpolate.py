@@ -1,23 +1,30 @@
 """hlofront.scipy.interpolate: values between the points of grids."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base import tree
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.numpy.scalars import can_cast
 from hlofront.runtime.dispatch.operation import operation
 
+# The arrays of an interpolator (grid, values, fill value), and what it is compiled for.
+_Children: TypeAlias = "tuple[tuple[Array, ...], Array, Array | None]"
+_Settings: TypeAlias = "tuple[str, bool]"
 
-def _points(xi: Any, ndim: int) -> Any:
-    """Points as one array whose last axis is that of coordinates."""
+
+def _points(xi: ArrayLike | tuple[ArrayLike, ...], ndim: int) -> Array:
+    """Return points as one array whose last axis is that of coordinates."""
     if isinstance(xi, tuple) and len(xi) == 1:
         xi = xi[0]
     if isinstance(xi, tuple):
@@ -29,28 +36,35 @@ def _points(xi: Any, ndim: int) -> Any:
 
 
 @operation(static_argnames=("method", "fills"))
-def _evaluate(grid, values, xi, fill_value, method, fills):
+def _evaluate(
+    grid: tuple[Array, ...],
+    values: Array,
+    xi: Array,
+    fill_value: Array | None,
+    method: str,
+    fills: bool,
+) -> Array:
     shape = typeof(xi).shape
     xi = jnp.reshape(xi, (-1, shape[-1]))
     lower, shares, outside = [], [], None
     for i, points in enumerate(grid):
         x = xi[:, i]
         count = typeof(points).shape[0]
-        place = jnp.clip(jnp.searchsorted(points, x) - 1, 0, max(count - 2, 0))
+        index = jnp.clip(jnp.searchsorted(points, x) - 1, 0, max(count - 2, 0))
         if count > 1:
-            below = points[place]
-            share = (x - below) / (points[place + 1] - below)
+            below = points[index]
+            share = (x - below) / (points[index + 1] - below)
         else:
             share = jnp.zeros_like(x)
-        lower.append(place)
+        lower.append(index)
         shares.append(share)
         beyond = jnp.logical_or(x < points[0], x > points[-1])
         outside = beyond if outside is None else jnp.logical_or(outside, beyond)
     rest = typeof(values).ndim - len(grid)
     if method == "nearest":
         nearest = [
-            jnp.where(share <= 0.5, place, place + 1)
-            for place, share in zip(lower, shares, strict=True)
+            jnp.where(share <= 0.5, index, index + 1)
+            for index, share in zip(lower, shares, strict=True)
         ]
         result = values[tuple(nearest)]
     else:
@@ -61,16 +75,16 @@ def _evaluate(grid, values, xi, fill_value, method, fills):
     return jnp.reshape(result, (*shape[:-1], *typeof(values).shape[len(grid) :]))
 
 
-def _between(values: Any, lower: list[Any], shares: list[Any], rest: int) -> Any:
-    """The sum over the corners of a cell, each with the size of the part opposite of it."""
-    total: Any = 0.0
+def _between(values: Array, lower: list[Array], shares: list[Array], rest: int) -> Array:
+    """Return the sum over the corners of a cell, weighted by the size of the opposite part."""
+    total: Array | float = 0.0
     for corner in itertools.product((0, 1), repeat=len(lower)):
-        weight: Any = None
+        weight: Array | None = None
         for up, share in zip(corner, shares, strict=True):
             factor = share if up else 1 - share
             weight = factor if weight is None else weight * factor
-        places = tuple([place + up for place, up in zip(lower, corner, strict=True)])
-        total = total + values[places] * jnp.reshape(weight, (-1, *(1,) * rest))
+        indices = tuple([index + up for index, up in zip(lower, corner, strict=True)])
+        total = total + values[indices] * jnp.reshape(weight, (-1, *(1,) * rest))
     return total
 
 
@@ -96,12 +110,12 @@ class RegularGridInterpolator:
 
     def __init__(
         self,
-        points: Sequence[Any],
-        values: Any,
+        points: Sequence[ArrayLike],
+        values: ArrayLike,
         method: str = "linear",
         bounds_error: bool = False,
-        fill_value: Any = np.nan,
-    ):
+        fill_value: ArrayLike | None = np.nan,
+    ) -> None:
         self._check_method(method)
         if bounds_error:
             raise NotImplementedError(  # the class that JAX raises
@@ -148,8 +162,8 @@ class RegularGridInterpolator:
         if method not in ("linear", "nearest"):
             raise ValueError(f"method {method!r} is not defined: give 'linear' or 'nearest'")
 
-    def __call__(self, xi: Any, method: str | None = None) -> Any:
-        """The values at points.
+    def __call__(self, xi: ArrayLike | tuple[ArrayLike, ...], method: str | None = None) -> Array:
+        """Compute the values at points.
 
         Args:
           xi: an array whose last axis is that of coordinates, or a tuple of an array for each.
@@ -175,16 +189,16 @@ class RegularGridInterpolator:
         return _evaluate(self.grid, self.values, xi, self.fill_value, method, fills)
 
 
-def _taken_apart(interpolator: RegularGridInterpolator) -> tuple[Any, Any]:
+def _flatten(interpolator: RegularGridInterpolator) -> tuple[_Children, _Settings]:
     parts = (interpolator.grid, interpolator.values, interpolator.fill_value)
     return parts, (interpolator.method, interpolator.bounds_error)
 
 
-def _put_together(settings: Any, parts: Any) -> RegularGridInterpolator:
+def _unflatten(settings: _Settings, parts: _Children) -> RegularGridInterpolator:
     interpolator = object.__new__(RegularGridInterpolator)
     interpolator.grid, interpolator.values, interpolator.fill_value = parts
     interpolator.method, interpolator.bounds_error = settings
     return interpolator
 
 
-tree.register_pytree_node(RegularGridInterpolator, _taken_apart, _put_together)
+tree.register_pytree_node(RegularGridInterpolator, _flatten, _unflatten)

@@ -1,15 +1,17 @@
 """hlofront.scipy.ndimage: values of arrays between their elements."""
 
+from __future__ import annotations
+
 import functools
 import itertools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.primitives import elementwise
 from hlofront.primitives.converting import convert
@@ -18,21 +20,21 @@ from hlofront.runtime.dispatch.operation import operation
 _int32 = np.dtype(np.int32)
 
 
-def _mirrored(index: Any, size: int) -> Any:
-    """Back and forth between the middles of the first and the last element."""
+def _mirrored(index: Array, size: int) -> Array:
+    """Return indices reflected at the middles of the first and the last element."""
     last = size - 1
     if not last:
         return jnp.zeros_like(index)
     return jnp.abs(jnp.mod(index + last, 2 * last) - last)
 
 
-def _reflected(index: Any, size: int) -> Any:
-    """Back and forth between the outer edges of the first and the last element."""
-    # The half steps of mirroring twice as many elements, every second one of which is there.
+def _reflected(index: Array, size: int) -> Array:
+    """Return indices reflected at the outer edges of the first and the last element."""
+    # This mirrors twice as many elements, of which every second one exists.
     return jnp.floor_divide(_mirrored(2 * index + 1, 2 * size + 1), 2)
 
 
-_INDICES: dict[str, Callable[[Any, int], Any]] = {
+_INDICES: dict[str, Callable[[Array, int], Array]] = {
     "constant": lambda index, size: index,
     "nearest": lambda index, size: jnp.clip(index, 0, size - 1),
     "wrap": lambda index, size: jnp.mod(index, size),
@@ -41,36 +43,38 @@ _INDICES: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
-def _rounded(x: Any) -> Any:
-    """The nearest integer, halves away from zero."""
+def _rounded(x: Array) -> Array:
+    """Return the nearest integer, and round halves away from zero."""
     return elementwise.round(x) if issubdtype(typeof(x).dtype, np.inexact) else x
 
 
-def _around(coordinate: Any, order: int) -> list[tuple[Any, Any]]:
-    """The places that a coordinate is made of, each with its weight."""
+def _around(coordinate: Array, order: int) -> list[tuple[Array, ArrayLike]]:
+    """Return the indices of the elements around a coordinate, each with its weight."""
     if order == 0:
         return [(convert(_rounded(coordinate), _int32, False), 1)]
     below = jnp.floor(coordinate)
     share = jnp.subtract(coordinate, below)
-    place = convert(below, _int32, False)
-    return [(place, 1 - share), (place + 1, share)]
+    index = convert(below, _int32, False)
+    return [(index, 1 - share), (index + 1, share)]
 
 
 @operation(static_argnames=("order", "mode"))
-def _map_coordinates(x, coordinates, cval, order, mode):
+def _map_coordinates(
+    x: Array, coordinates: Sequence[Array], cval: ArrayLike, order: int, mode: str
+) -> Array:
     aval = typeof(x)
     cval = convert(jnp.asarray(cval), aval.dtype, False)
     choices = []
     for coordinate, size in zip(coordinates, aval.shape, strict=True):
-        found = []
-        for place, weight in _around(coordinate, order):
-            inside = jnp.logical_and(place >= 0, place < size) if mode == "constant" else None
-            found.append((_INDICES[mode](place, size), inside, weight))
-        choices.append(found)
-    total: Any = None
+        neighbors = []
+        for index, weight in _around(coordinate, order):
+            inside = jnp.logical_and(index >= 0, index < size) if mode == "constant" else None
+            neighbors.append((_INDICES[mode](index, size), inside, weight))
+        choices.append(neighbors)
+    total: Array | None = None
     for corner in itertools.product(*choices):
-        places = tuple([place for place, _, _ in corner])
-        value = x[places]
+        indices = tuple([index for index, _, _ in corner])
+        value = x[indices]
         if mode == "constant":
             inside = functools.reduce(jnp.logical_and, [flag for _, flag, _ in corner])
             value = jnp.where(inside, value, cval)
@@ -83,17 +87,21 @@ def _map_coordinates(x, coordinates, cval, order, mode):
 
 
 def map_coordinates(
-    input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
-) -> Any:
-    """The values of an array at places that need not be whole numbers.
+    input: ArrayLike,
+    coordinates: Sequence[ArrayLike],
+    order: int,
+    mode: str = "constant",
+    cval: ArrayLike = 0.0,
+) -> Array:
+    """Interpolate the values of an array at coordinates that need not be whole numbers.
 
     Args:
       input: an array.
-      coordinates: an array of places for each of its axes; they broadcast together.
+      coordinates: an array of coordinates for each of the axes; they broadcast together.
       order: 0 for the nearest element, 1 for lines between elements.
-      mode: what there is outside: "constant", the value `cval`; "nearest", the nearest element;
+      mode: the values outside: "constant", the value `cval`; "nearest", the nearest element;
         "wrap", the array again; "mirror", the array backwards, its last element not repeated;
-        "reflect", the same with the last element repeated.
+        "reflect", the array backwards with its last element repeated.
       cval: the value outside with the mode "constant".
 
     Returns:

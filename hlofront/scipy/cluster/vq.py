@@ -1,15 +1,16 @@
 """hlofront.scipy.cluster.vq: vector quantization."""
 
-from typing import Any
+from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
 from hlofront.runtime.dispatch.operation import operation
 
 
 @operation
-def _vq(obs, code_book):
+def _vq(obs: ArrayLike, code_book: ArrayLike) -> tuple[Array, Array]:
     obs, code_book = promote_args_inexact("vq", obs, code_book)
     if typeof(obs).ndim == 1:
         obs, code_book = obs[:, None], code_book[:, None]
@@ -18,8 +19,8 @@ def _vq(obs, code_book):
     return codes, jnp.sqrt(jnp.min(distances, axis=1))
 
 
-def vq(obs: Any, code_book: Any, check_finite: bool = True) -> Any:
-    """The nearest code of each observation, and how far it is.
+def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
+    """Find the nearest code of each observation, and its distance.
 
     Args:
       obs: an array of shape (M, N), or (M,) of numbers.

@@ -1,11 +1,12 @@
 """Decompositions of matrices by SciPy's names and conventions."""
 
-from typing import Any
+from __future__ import annotations
 
 import numpy as np
 
 from hlofront.base.dtypes import finfo
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.polar import qdwh
 from hlofront.higher_order.while_loop import fori_loop
@@ -37,14 +38,16 @@ _int32 = np.dtype(np.int32)
 
 
 @operation(static_argnames=("lower",))
-def _cholesky(a, *, lower):
+def _cholesky(a: ArrayLike, *, lower: bool) -> Array:
     a = matrices("jax.scipy.linalg.cholesky", a)
-    found = factor(a, lower)
-    return found if lower else adjoint(found)
+    triangle = factor(a, lower)
+    return triangle if lower else adjoint(triangle)
 
 
-def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
-    """The triangular factor of Hermitian positive definite matrices: U with `a = U^H U`.
+def cholesky(
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Array:
+    """Compute the triangular factor of positive definite matrices: U with `a = U^H U`.
 
     Args:
       a: of shape (..., n, n).
@@ -56,20 +59,22 @@ def cholesky(a, lower=False, overwrite_a=False, check_finite=True):
 
 
 @operation(static_argnames=("full_matrices", "compute_uv"))
-def _svd(a, *, full_matrices, compute_uv):
+def _svd(
+    a: ArrayLike, *, full_matrices: bool, compute_uv: bool
+) -> Array | tuple[Array, Array, Array]:
     (a,) = inexact("jax.scipy.linalg.svd", a)
     return spectral.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
 
 
 def svd(
-    a,
-    full_matrices=True,
-    compute_uv=True,
-    overwrite_a=False,
-    check_finite=True,
-    lapack_driver="gesdd",
-):
-    """Singular values and vectors: (U, s, Vh), or s alone. See `hlofront.numpy.linalg.svd`.
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> tuple[Array, Array, Array] | Array:
+    """Compute singular values and vectors: (U, s, Vh), or s alone. See `numpy.linalg.svd`.
 
     Args:
       a: of shape (..., m, n).
@@ -89,30 +94,30 @@ def svd(
 
 
 @operation(static_argnames=("lower", "eigvals_only"))
-def _eigh(a, *, lower, eigvals_only):
+def _eigh(a: ArrayLike, *, lower: bool, eigvals_only: bool) -> Array | tuple[Array, Array]:
     (a,) = inexact("jax.scipy.linalg.eigh", a)
     vectors, values = spectral.eigh(a, lower=lower)
     return values if eigvals_only else (values, vectors)
 
 
 def eigh(
-    a,
-    b=None,
-    lower=True,
-    eigvals_only=False,
-    overwrite_a=False,
-    overwrite_b=False,
-    turbo=True,
-    eigvals=None,
-    type=1,
-    check_finite=True,
-):
-    """Real eigenvalues, ascending, and eigenvectors of Hermitian matrices.
+    a: ArrayLike,
+    b: None = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> tuple[Array, Array] | Array:
+    """Compute the eigenvalues, real and ascending, and eigenvectors of Hermitian matrices.
 
     Args:
       a: of shape (..., n, n).
       b: must be None.
-      lower: accepted as SciPy does; `(a + a^H) / 2` is decomposed.
+      lower: has no effect: `(a + a^H) / 2` is decomposed.
       eigvals_only: whether to return eigenvalues alone.
       overwrite_a: no array is overwritten.
       overwrite_b: no array is overwritten.
@@ -122,7 +127,7 @@ def eigh(
       check_finite: nothing is checked.
 
     Raises:
-      NotImplementedError: for generalized problems, and where only some are wanted.
+      NotImplementedError: for generalized problems, and for a part of the eigenvalues.
     """
     for name, is_other in (("b=None", b is not None), ("type=1", type != 1)):
         if is_other:
@@ -137,8 +142,8 @@ def eigh(
 
 
 @operation(static_argnames=("output",))
-def schur(a, output="real"):
-    """Schur's decomposition `a = Z T Z^H`.
+def schur(a: ArrayLike, output: str = "real") -> list[Array]:
+    """Compute Schur's decomposition `a = Z T Z^H`.
 
     Args:
       a: of shape (..., n, n).
@@ -149,7 +154,7 @@ def schur(a, output="real"):
       [T, Z].
 
     Raises:
-      ValueError: if the output is another, or a matrix is not square.
+      ValueError: if there is no such output, or a matrix is not square.
     """
     if output not in ("real", "complex"):
         raise ValueError(f"Expected 'output' to be either 'real' or 'complex', got {output=}.")
@@ -160,7 +165,7 @@ def schur(a, output="real"):
 
 
 @operation(static_argnames=("permute_l",))
-def _lu(a, *, permute_l):
+def _lu(a: ArrayLike, *, permute_l: bool) -> tuple[Array, Array] | tuple[Array, Array, Array]:
     a = matrices("jax.scipy.linalg.lu", a)
     aval = typeof(a)
     m, n = aval.shape[-2:]
@@ -182,7 +187,9 @@ def _lu(a, *, permute_l):
     return permutation, lower, upper
 
 
-def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
+def lu(
+    a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, Array, Array] | tuple[Array, Array]:
     """Factor matrices: `a = P L U`.
 
     Args:
@@ -201,7 +208,7 @@ def lu(a, permute_l=False, overwrite_a=False, check_finite=True):
 
 
 @operation(static_argnames=("mode", "pivoting"))
-def _qr(a, *, mode, pivoting):
+def _qr(a: ArrayLike, *, mode: str, pivoting: bool) -> tuple[Array, ...]:
     if mode not in ("full", "r", "economic"):
         raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
     (a,) = inexact("jax.scipy.linalg.qr", a)
@@ -209,8 +216,15 @@ def _qr(a, *, mode, pivoting):
     return tuple(results[1:]) if mode == "r" else tuple(results)
 
 
-def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
-    """Orthonormal columns Q and upper triangular R with `a = Q R`.
+def qr(
+    a: ArrayLike,
+    overwrite_a: bool = False,
+    lwork: object = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> tuple[Array, ...]:
+    """Compute orthonormal columns Q and upper triangular R with `a = Q R`.
 
     Args:
       a: of shape (..., m, n).
@@ -224,13 +238,15 @@ def qr(a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_fini
       (Q, R), or (R,); with pivoting the order of columns comes last.
 
     Raises:
-      ValueError: if the mode is another.
+      ValueError: if there is no such mode.
     """
     return _qr(a, mode=mode, pivoting=bool(pivoting))
 
 
 @operation(static_argnames=("mode", "pivoting", "conjugate"))
-def _qr_multiply(a, c, *, mode, pivoting, conjugate):
+def _qr_multiply(
+    a: ArrayLike, c: ArrayLike, *, mode: str, pivoting: bool, conjugate: bool
+) -> tuple[Array, ...]:
     if mode not in ("right", "left"):
         raise ValueError(f"mode must be 'right' or 'left', got {mode!r}")
     a, c = inexact("jax.scipy.linalg.qr_multiply", a, c)
@@ -242,11 +258,11 @@ def _qr_multiply(a, c, *, mode, pivoting, conjugate):
     left, shape = mode == "left", typeof(q).shape
     if is_vector:
         c = reshape(c, (size, 1) if left else (1, size))
-    given = typeof(c).shape
-    if (given[-2] != shape[-1]) if left else (given[-1] != shape[-2]):
+    other_shape = typeof(c).shape
+    if (other_shape[-2] != shape[-1]) if left else (other_shape[-1] != shape[-2]):
         raise ValueError(
             f"Array shapes are not compatible for {'Q @ c' if left else 'c @ Q'} operation: Q has "
-            f"shape {shape} and c {given}."
+            f"shape {shape} and c {other_shape}."
         )
     result = product(q, c) if left else product(c, q)
     if is_vector:
@@ -258,9 +274,15 @@ conjugated = conjugate
 
 
 def qr_multiply(
-    a, c, mode="right", pivoting=False, conjugate=False, overwrite_a=False, overwrite_c=False
-):
-    """The factor Q of `a = Q R`, of min(m, n) columns, times something; and R.
+    a: ArrayLike,
+    c: ArrayLike,
+    mode: str = "right",
+    pivoting: bool = False,
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> tuple[Array, ...]:
+    """Multiply the factor Q of `a = Q R`, of min(m, n) columns, by a matrix or vector.
 
     Args:
       a: of shape (m, n).
@@ -275,7 +297,7 @@ def qr_multiply(
       (product, R); with pivoting also the order of columns.
 
     Raises:
-      ValueError: if the mode is another, or sizes do not fit.
+      ValueError: if there is no such mode, or sizes do not fit.
     """
     return _qr_multiply(a, c, mode=mode, pivoting=bool(pivoting), conjugate=bool(conjugate))
 
@@ -284,21 +306,28 @@ def qr_multiply(
 
 
 @operation(static_argnames=("side", "method", "eps", "max_iterations"))
-def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):
-    """Matrices as unitary ones times Hermitian positive semidefinite ones.
+def polar(
+    a: ArrayLike,
+    side: str = "right",
+    *,
+    method: str = "qdwh",
+    eps: float | None = None,
+    max_iterations: int | None = None,
+) -> tuple[Array, Array]:
+    """Factor matrices into unitary ones and Hermitian positive semidefinite ones.
 
     Args:
       a: of shape (..., m, n).
       side: "right" for `a = u p`, "left" for `a = p u`.
       method: "qdwh", an iteration; or "svd".
       eps: the precision of the iteration.
-      max_iterations: its greatest number of steps.
+      max_iterations: the greatest number of steps of the iteration.
 
     Returns:
       (u, p).
 
     Raises:
-      ValueError: if the side or the method is another, or `a` has less than two axes.
+      ValueError: if there is no such side or method, or `a` has less than two axes.
       NotImplementedError: if by "qdwh" p would be the larger one of two factors.
     """
     (a,) = inexact("jax.scipy.linalg.polar", a)
@@ -313,13 +342,13 @@ def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):
                 f"polar: method='qdwh' is there for side='right' where m >= n and for side='left' "
                 f"where m < n; got shape {(m, n)} with side={side!r}. Use method='svd'."
             )
-        given = a if side == "right" else adjoint(a)
+        tall = a if side == "right" else adjoint(a)
 
-        def parts(x: Any) -> tuple[Any, Any]:
+        def parts(x: Array) -> tuple[Array, Array]:
             unitary, positive, *_ = qdwh(x, max_iterations=max_iterations, eps=eps)
             return unitary, positive
 
-        unitary, positive = vectorize(parts, signature="(m,n)->(m,n),(n,n)")(given)
+        unitary, positive = vectorize(parts, signature="(m,n)->(m,n),(n,n)")(tall)
         return (unitary if side == "right" else adjoint(unitary)), positive
     if method != "svd":
         raise ValueError(f"Unknown polar decomposition method {method}.")
@@ -335,7 +364,7 @@ def polar(a, side="right", *, method="qdwh", eps=None, max_iterations=None):
 
 
 @operation(static_argnames=("calc_q",))
-def _hessenberg(a, *, calc_q):
+def _hessenberg(a: ArrayLike, *, calc_q: bool) -> Array | tuple[Array, Array]:
     (a,) = inexact("jax.scipy.linalg.hessenberg", a)
     aval = typeof(a)
     if aval.ndim >= 2 and not aval.size and aval.shape[-1] == aval.shape[-2]:
@@ -355,8 +384,10 @@ def _hessenberg(a, *, calc_q):
     return form, elementwise.add(rotation, spread(corner, typeof(rotation).shape))
 
 
-def hessenberg(a, *, calc_q=False, overwrite_a=False, check_finite=True):
-    """The Hessenberg form H of matrices: `a = Q H Q^H`, with zeros below the first subdiagonal.
+def hessenberg(
+    a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Array | tuple[Array, Array]:
+    """Compute the Hessenberg form H, zero below the first subdiagonal: `a = Q H Q^H`.
 
     Args:
       a: of shape (..., n, n).
@@ -371,7 +402,7 @@ def hessenberg(a, *, calc_q=False, overwrite_a=False, check_finite=True):
 
 
 @operation
-def _rsf2csf(T, Z):
+def _rsf2csf(T: ArrayLike, Z: ArrayLike) -> tuple[Array, Array]:
     (T, Z), avals = operands("jax.scipy.linalg.rsf2csf", (T, Z))
     for name, aval in zip("TZ", avals, strict=True):
         if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
@@ -384,7 +415,7 @@ def _rsf2csf(T, Z):
     return vectorize(_rsf2csf_of_one, signature="(n,n),(n,n)->(n,n),(n,n)")(T, Z)
 
 
-def _rsf2csf_of_one(T: Any, Z: Any) -> tuple[Any, Any]:
+def _rsf2csf_of_one(T: Array, Z: Array) -> tuple[Array, Array]:
     n = typeof(T).shape[0]
     if n < 2:
         return T, Z
@@ -392,7 +423,7 @@ def _rsf2csf_of_one(T: Any, Z: Any) -> tuple[Any, Any]:
     columns = creating.broadcasted_iota(_int32, (2, n), 1)
     rows_of = creating.broadcasted_iota(_int32, (n, n), 0)
 
-    def step(count: Any, state: Any) -> Any:
+    def step(count: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
         T, Z = state
         m = elementwise.sub(np.int32(n - 1), convert(count, _int32, False))
         before = elementwise.sub(m, np.int32(1))
@@ -401,7 +432,7 @@ def _rsf2csf_of_one(T: Any, Z: Any) -> tuple[Any, Any]:
         sizes = elementwise.add(elementwise.abs(a), elementwise.abs(d))
         least = elementwise.mul(sizes, host_number(precision, typeof(sizes).dtype))
         needed = comparing.gt(elementwise.abs(c), least)
-        # Where it is not needed, derivatives are those of a block that has some.
+        # Where no rotation is needed, the block is one whose eigenvalues have derivatives.
         block = comparing.select_n(needed, np.diag([1, 0]).astype(typeof(T).dtype), block)
         _, c, d = _entries(block)
         # A rotation that makes the first eigenvector of the block the first unit vector.
@@ -424,44 +455,44 @@ def _rsf2csf_of_one(T: Any, Z: Any) -> tuple[Any, Any]:
         turned = product(turn, rows)
         turned = comparing.select_n(comparing.ge(columns, before), rows, turned)
         T = dynamic_update_slice(T, turned, (before, np.int32(0)))
-        # A real Schur form has nothing below its first subdiagonal: what is given there stays.
+        # A real Schur form is zero below its first subdiagonal: elements there are not changed.
         T = comparing.select_n(comparing.gt(rows_of, m), _turned_columns(T, turn, before), T)
         Z = _turned_columns(Z, turn, before)
         zero = creating.full((1, 1), 0, typeof(T).dtype)
         return dynamic_update_slice(T, zero, (m, before)), Z
 
-    def _turned_columns(x: Any, turn: Any, before: Any) -> Any:
+    def _turned_columns(x: Array, turn: Array, before: Array) -> Array:
         part = dynamic_slice(x, (np.int32(0), before), (n, 2))
         return dynamic_update_slice(x, product(part, adjoint(turn)), (np.int32(0), before))
 
     return fori_loop(0, n - 1, step, (T, Z))
 
 
-def _entries(block: Any) -> list[Any]:
-    """The elements of a matrix of two rows that are not above its diagonal."""
+def _entries(block: Array) -> list[Array]:
+    """Return the elements of a matrix of two rows that are not above its diagonal."""
     rows = [index_in_dim(block, i, 0, False) for i in range(2)]
     return [index_in_dim(rows[i], j, 0, False) for i, j in ((0, 0), (1, 0), (1, 1))]
 
 
-def _square(x: Any) -> Any:
+def _square(x: Array) -> Array:
     size = elementwise.abs(x)
     return elementwise.mul(size, size)
 
 
-def _row(x: Any, y: Any) -> Any:
+def _row(x: Array, y: Array) -> Array:
     return reshape(concatenate([reshape(x, (1,)), reshape(y, (1,))], 0), (1, 2))
 
 
-def rsf2csf(T, Z, check_finite=True):
-    """The complex Schur form from the real one: T without blocks of two rows.
+def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
+    """Compute the complex Schur form, without blocks of two rows, from the real one.
 
     Args:
-      T: of shape (..., n, n), as `schur` gives it: what is below its first subdiagonal is not read,
-        and is returned as it is.
+      T: of shape (..., n, n), as `schur` returns it: elements below its first subdiagonal are not
+        read, and are returned unchanged.
       Z: of shape (..., n, n); leading axes are broadcast to those of T.
       check_finite: nothing is checked.
 
     Raises:
-      ValueError: if they are not square, or of different sizes.
+      ValueError: if the matrices are not square, or of different sizes.
     """
     return _rsf2csf(T, Z)

@@ -1,15 +1,17 @@
 """Functions of matrices: the exponential, the square root, and any others."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import finfo
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.cond import cond
 from hlofront.higher_order.scan import scan
@@ -41,16 +43,17 @@ _int32 = np.dtype(np.int32)
 
 # ---- the exponential -----------------------------------------------------------------------------
 
-# Higham, "The scaling and squaring method for the matrix exponential revisited" (2005): up to which
-# norm the diagonal Pade approximant of which degree has the precision of the dtype.
+# For each dtype: the degree of the diagonal Pade approximant, and the greatest norm for which it
+# has the precision of the dtype: Higham, "The scaling and squaring method for the matrix
+# exponential revisited" (2005).
 _PADE = {
     np.dtype(np.float32): (3.925724783138660, 7),
     np.dtype(np.float64): (5.371920351148152, 13),
 }
 
 
-def _pade(a: Any, degree: int) -> tuple[Any, Any]:
-    """The odd and the even part of the numerator; the denominator is their difference."""
+def _pade(a: Array, degree: int) -> tuple[Array, Array]:
+    """Return the odd and even parts of a Pade numerator; the denominator is their difference."""
     factorial = math.factorial
     scale = factorial(2 * degree) // factorial(degree)
     numbers = [
@@ -61,8 +64,8 @@ def _pade(a: Any, degree: int) -> tuple[Any, Any]:
     square = product(a, a)
     scalar = partial(host_number, dtype=typeof(a).dtype)
 
-    def of_square(chosen: list[float]) -> Any:
-        """A polynomial of the square, by Horner's rule."""
+    def of_square(chosen: list[float]) -> Array:
+        """Return a polynomial of the square of the matrix, by Horner's rule."""
         *lower, last = chosen
         total = elementwise.mul(square, scalar(last))
         for number in lower[:0:-1]:
@@ -74,7 +77,7 @@ def _pade(a: Any, degree: int) -> tuple[Any, Any]:
 
 
 @operation(static_argnames=("upper_triangular", "max_squarings"))
-def _expm(A, *, upper_triangular, max_squarings):
+def _expm(A: ArrayLike, *, upper_triangular: bool, max_squarings: int) -> Array:
     (a,) = inexact("jax.scipy.linalg.expm", A)
     aval = typeof(a)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
@@ -106,13 +109,13 @@ def _expm(A, *, upper_triangular, max_squarings):
         result = solve_matrices(below, above)
     most = host_number(max_squarings, dtype)
 
-    def square(x: Any, step: Any) -> Any:
+    def square(x: Array, step: Array) -> tuple[Array, None]:
         lanes = comparing.lt(creating.full(typeof(halvings).shape, step, dtype), halvings)
 
-        def squared(x: Any) -> Any:
+        def squared(x: Array) -> Array:
             chosen = broadcast_in_dim(lanes, typeof(x).shape, batch)
             zeros = creating.full_like(x, 0)
-            # Where a matrix is done it is not squared: that might overflow, and derivatives be NaN.
+            # A matrix that is done is not squared: that might overflow and make derivatives NaN.
             safe = comparing.select_n(chosen, zeros, x)
             return comparing.select_n(chosen, x, product(safe, safe))
 
@@ -129,8 +132,8 @@ def _expm(A, *, upper_triangular, max_squarings):
     return comparing.select_n(beyond, result, creating.full_like(result, np.nan))
 
 
-def expm(A, *, upper_triangular=False, max_squarings=16):
-    """The exponential of matrices, by scaling, a Pade approximant, and squaring.
+def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
+    """Compute the exponential of matrices, by scaling, a Pade approximant, and squaring.
 
     Args:
       A: of shape (..., n, n).
@@ -138,14 +141,16 @@ def expm(A, *, upper_triangular=False, max_squarings=16):
       max_squarings: the result is NaN where a norm needs more.
 
     Raises:
-      ValueError: if they are not square.
+      ValueError: if the matrices are not square.
     """
     return _expm(A, upper_triangular=bool(upper_triangular), max_squarings=int(max_squarings))
 
 
 @boundary
-def expm_frechet(A, E, *, method=None, compute_expm=True):
-    """The exponential of matrices, and its derivative in the direction E.
+def expm_frechet(
+    A: ArrayLike, E: ArrayLike, *, method: str | None = None, compute_expm: bool = True
+) -> tuple[Array, Array] | Array:
+    """Compute the exponential of matrices, and its derivative in the direction E.
 
     Args:
       A: of shape (..., n, n).
@@ -154,7 +159,7 @@ def expm_frechet(A, E, *, method=None, compute_expm=True):
       compute_expm: whether to return the exponential, or the derivative alone.
 
     Raises:
-      ValueError: if they are not square, or differ in shape, or `method` is another one.
+      ValueError: if the matrices are not square, or differ in shape, or there is no such method.
     """
     if method not in (None, "SPS", "blockEnlarge"):
         raise ValueError(f"method of expm_frechet is 'SPS' or 'blockEnlarge': got {method!r}")
@@ -173,8 +178,8 @@ def expm_frechet(A, E, *, method=None, compute_expm=True):
 # ---- by Schur's form -----------------------------------------------------------------------------
 
 
-def _over_batch(function: Callable[[Any], Any], x: Any) -> Any:
-    """A function of one matrix, of each of a batch."""
+def _over_batch(function: Callable[[Array], Array], x: Array) -> Array:
+    """Apply a function of one matrix to each of a batch."""
     shape = typeof(x).shape
     if len(shape) <= 2:
         return function(x)
@@ -183,65 +188,67 @@ def _over_batch(function: Callable[[Any], Any], x: Any) -> Any:
     return reshape(results, shape)
 
 
-def _triangular_root(t: Any) -> Any:
-    """Bjorck and Hammarling, "A Schur method for the square root of a matrix" (1983), by columns.
+def _triangular_root(t: Array) -> Array:
+    """Return the square root of a triangular matrix, by columns.
 
+    The method is that of Bjorck and Hammarling, "A Schur method for the square root of a matrix"
+    (1983).
     Column j of the root r solves `(r + r[j, j]) x = t[:, j]` above the diagonal.
     """
     n = typeof(t).shape[0]
     roots = elementwise.sqrt(diagonal(t))
     rows = creating.broadcasted_iota(_int32, (n, n), 0)
     columns = creating.broadcasted_iota(_int32, (n, n), 1)
-    places = creating.broadcasted_iota(_int32, (n,), 0)
+    positions = creating.broadcasted_iota(_int32, (n,), 0)
     ones = identity_like(t)
 
-    def chosen(which: Any, x: Any) -> Any:
+    def chosen(which: Array, x: Array) -> Array:
         return comparing.select_n(which, creating.full_like(x, 0), x)
 
-    def step(j: Any, root: Any) -> Any:
+    def step(j: Array, root: Array) -> Array:
         j = convert(j, _int32, False)
         here = comparing.eq(columns, j)
-        above = comparing.lt(places, j)
+        above = comparing.lt(positions, j)
         column = chosen(above, reducing.reduce_sum(chosen(here, t), (1,)))
-        own = reducing.reduce_sum(chosen(comparing.eq(places, j), roots), (0,))
+        own = reducing.reduce_sum(chosen(comparing.eq(positions, j), roots), (0,))
         ends = elementwise.add(roots, creating.full((n,), own, typeof(roots).dtype))
         none = comparing.eq(ends, creating.full_like(ends, 0))
         ends = comparing.select_n(none, ends, creating.full_like(ends, 1))
         inside = chosen(comparing.lt(rows, columns), chosen(comparing.lt(columns, j), root))
         system = elementwise.add(inside, elementwise.mul(ones, along_columns(ends, (n, n))))
         solved = triangular_solve(system, column, left_side=True)
-        # Where two roots cancel there is a root only if nothing is left to divide.
+        # Where two roots cancel there is a square root only if the dividend is zero.
         left = comparing.ne(solved, creating.full_like(solved, 0))
         lost = elementwise.bitwise_and(elementwise.bitwise_and(none, left), above)
         solved = comparing.select_n(lost, solved, creating.full_like(solved, np.inf))
-        total = elementwise.add(solved, chosen(comparing.eq(places, j), roots))
+        total = elementwise.add(solved, chosen(comparing.eq(positions, j), roots))
         return comparing.select_n(here, root, along_columns(total, (n, n)))
 
     return fori_loop(0, n, step, creating.full_like(t, 0))
 
 
 @operation
-def _sqrtm(A):
+def _sqrtm(A: ArrayLike) -> Array:
     (a,) = promote_dtypes_complex(*inexact("jax.scipy.linalg.sqrtm", A))
 
-    def root(a: Any) -> Any:
+    def root(a: Array) -> Array:
         t, z = spectral.schur(a)
         return product(product(z, _triangular_root(t)), adjoint(z))
 
     return _over_batch(root, a)
 
 
-def sqrtm(A, blocksize=1):
-    """The principal square root of square matrices: complex numbers.
+def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
+    """Compute the principal square root of square matrices, in complex numbers.
 
     Args:
       A: of shape (..., n, n).
       blocksize: must be 1.
 
     Raises:
-      NotImplementedError: if the blocksize is another.
+      NotImplementedError: if the blocksize is greater.
       TypeError: if A has less than two axes.
-      ValueError: if it is not square.
+      ValueError: if A is not square.
     """
     if blocksize > 1:
         raise NotImplementedError(  # the class that JAX raises
@@ -250,28 +257,31 @@ def sqrtm(A, blocksize=1):
     return _sqrtm(A)
 
 
-def _parlett(t: Any, f: Any) -> tuple[Any, Any]:
-    """Parlett's recurrence, one diagonal after the other (Golub & Van Loan, algorithm 9.1.1).
+def _parlett(t: Array, f: Array) -> tuple[Array, Array]:
+    """Complete a function of a triangular matrix from its diagonal, by Parlett's recurrence.
 
-    Returns the function of t, and the least distance of its eigenvalues.
+    The method is algorithm 9.1.1 of Golub and Van Loan, one diagonal after the other.
+
+    Returns:
+      (the function of t, the least distance of eigenvalues of t).
     """
     n = typeof(t).shape[0]
     ends = diagonal(t)
-    apart = elementwise.sub(along_rows(ends, (n, n)), along_columns(ends, (n, n)))
-    none = comparing.eq(apart, creating.full_like(apart, 0))
-    divisor = comparing.select_n(none, apart, creating.full_like(apart, 1))
+    differences = elementwise.sub(along_rows(ends, (n, n)), along_columns(ends, (n, n)))
+    none = comparing.eq(differences, creating.full_like(differences, 0))
+    divisor = comparing.select_n(none, differences, creating.full_like(differences, 1))
     rows = creating.broadcasted_iota(_int32, (n, n), 0)
     columns = creating.broadcasted_iota(_int32, (n, n), 1)
     offset = elementwise.sub(columns, rows)
 
-    def step(p: Any, f: Any) -> Any:
+    def step(p: Array, f: Array) -> Array:
         change = elementwise.sub(product(t, f), product(f, t))
         change = elementwise.div(change, divisor)
         here = comparing.eq(offset, convert(p, _int32, False))
         return comparing.select_n(here, f, change)
 
     f = fori_loop(1, n, step, f)
-    distance = elementwise.abs(apart)
+    distance = elementwise.abs(differences)
     counts = comparing.gt(offset, creating.full_like(offset, 0))
     counts = elementwise.bitwise_and(counts, elementwise.bitwise_not(none))
     largest = creating.full_like(distance, float(np.inf))
@@ -280,7 +290,7 @@ def _parlett(t: Any, f: Any) -> tuple[Any, Any]:
 
 
 @operation
-def _complex_schur(A):
+def _complex_schur(A: ArrayLike) -> tuple[Array, Array, Array]:
     (a,) = inexact("jax.scipy.linalg.funm", A)
     shape = typeof(a).shape
     if len(shape) != 2 or shape[0] != shape[1]:
@@ -290,8 +300,8 @@ def _complex_schur(A):
 
 
 @operation
-def _from_values(t, z, values):
-    """(the function of a matrix, an estimate of its relative error), from that of eigenvalues."""
+def _from_values(t: Array, z: Array, values: Array) -> tuple[Array, Array]:
+    """Return a function of a matrix from that of its eigenvalues, and an estimate of its error."""
     aval = typeof(t)
     values = convert(values, aval.dtype, False)
     start = elementwise.mul(identity_like(t), along_columns(values, aval.shape))
@@ -307,15 +317,17 @@ def _from_values(t, z, values):
 
 
 @boundary
-def funm(A, func, disp=True):
-    """A function of a square matrix, by Schur's form and Parlett's recurrence.
+def funm(
+    A: ArrayLike, func: Callable[[Array], Array], disp: bool = True
+) -> Array | tuple[Array, Array]:
+    """Compute a function of a square matrix, by Schur's form and Parlett's recurrence.
 
     Eigenvalues that are equal or close make it inexact.
 
     Args:
       A: of shape (n, n).
-      func: takes a vector of complex numbers, and returns the function of each.
-      disp: whether to return the result alone; else also an estimate of its relative error.
+      func: the function, elementwise, of a vector of complex numbers.
+      disp: whether to return the result alone, without an estimate of its relative error.
 
     Raises:
       ValueError: if A is not square.

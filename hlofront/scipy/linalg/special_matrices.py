@@ -1,13 +1,15 @@
-"""Matrices of a given form: Toeplitz, Hankel, Hilbert, Pascal, companions, and others."""
+"""Matrices of special forms: Toeplitz, Hankel, Hilbert, Pascal, companions, and others."""
+
+from __future__ import annotations
 
 import math
 import operator
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike, DTypeLike, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.linalg.matrices import inexact
@@ -21,8 +23,8 @@ from hlofront.primitives.slicing import concatenate, pad, slice_in_dim
 from hlofront.runtime.dispatch.operation import operation
 
 
-def _vectors(name: str, *args: Any) -> list[Any]:
-    """The arguments in their common dtype, of at least one axis; leading axes broadcast."""
+def _vectors(name: str, *args: ArrayLike) -> list[Array]:
+    """Return vectors in their common dtype, of at least one axis; leading axes are broadcast."""
     values, _ = operands(name, args)
     values = [convert(x, typeof(x).dtype, False) for x in promote_dtypes(*values)]
     values = [x if typeof(x).ndim else reshape(x, (1,)) for x in values]
@@ -35,15 +37,15 @@ def _vectors(name: str, *args: Any) -> list[Any]:
     ]
 
 
-def _check_vectors(name: str, **args: Any) -> None:
+def _check_vectors(name: str, **args: ArrayLike | None) -> None:
     """Raise ValueError if one of the arguments, which may be None, is a scalar."""
     for key, value in args.items():
         if value is not None and not operands(name, (value,))[1][0].ndim:
             raise ValueError(f"{name}: {key} must be at least 1-dimensional, got a scalar.")
 
 
-def _placed(values: Any, index: np.ndarray) -> Any:
-    """The matrices of those elements of vectors that an index matrix names."""
+def _gathered(values: Array, index: NumPyArray) -> Array:
+    """Return the matrices of those elements of vectors that an index matrix names."""
     aval = typeof(values)
     batch = aval.ndim - 1
     if not index.size:
@@ -55,8 +57,8 @@ def _placed(values: Any, index: np.ndarray) -> Any:
     return gather(values, indices, numbers, (*aval.shape[:-1], 1))
 
 
-def _with_constants(values: Any, *constants: int) -> Any:
-    """Vectors with numbers before their elements."""
+def _with_constants(values: Array, *constants: int) -> Array:
+    """Return vectors with numbers put before their elements."""
     aval = typeof(values)
     heads = [creating.full((*aval.shape[:-1], 1), number, aval.dtype) for number in constants]
     return concatenate([*heads, values], aval.ndim - 1)
@@ -66,8 +68,8 @@ def _with_constants(values: Any, *constants: int) -> Any:
 
 
 @operation
-def toeplitz(c, r=None):
-    """Matrices that are constant along each diagonal.
+def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
+    """Make matrices that are constant along each diagonal.
 
     Args:
       c: the first column, of shape (..., m).
@@ -78,13 +80,13 @@ def toeplitz(c, r=None):
     c, r = (c, conjugate(c)) if r is None else _vectors("toeplitz", c, r)
     m, n = typeof(c).shape[-1], typeof(r).shape[-1]
     values = concatenate([c, r], typeof(c).ndim - 1)
-    apart = np.arange(n) - np.arange(m)[:, None]
-    return _placed(values, np.where(apart > 0, m + apart, -apart))
+    offset = np.arange(n) - np.arange(m)[:, None]
+    return _gathered(values, np.where(offset > 0, m + offset, -offset))
 
 
 @operation
-def hankel(c, r=None):
-    """Matrices that are constant along each ascending diagonal.
+def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
+    """Make matrices that are constant along each ascending diagonal.
 
     Args:
       c: the first column, of shape (..., m).
@@ -98,31 +100,31 @@ def hankel(c, r=None):
     c, r = (c, creating.full_like(c, 0)) if r is None else _vectors("hankel", c, r)
     m, n = typeof(c).shape[-1], typeof(r).shape[-1]
     values = concatenate([c, r], typeof(c).ndim - 1)
-    place = np.arange(n) + np.arange(m)[:, None]
-    return _placed(values, np.where(place < m, place, place + 1))
+    index = np.arange(n) + np.arange(m)[:, None]
+    return _gathered(values, np.where(index < m, index, index + 1))
 
 
 @operation
-def circulant(c):
-    """Matrices whose columns are the first one, c, rotated: of shape (..., n, n)."""
+def circulant(c: ArrayLike) -> Array:
+    """Make matrices of shape (..., n, n) whose columns are c, the first one, rotated."""
     (_,), (aval,) = operands("circulant", (c,))
     (c,) = _vectors("circulant", c)
     n = typeof(c).shape[-1]
-    result = _placed(c, (np.arange(n)[:, None] - np.arange(n)) % max(n, 1))
+    result = _gathered(c, (np.arange(n)[:, None] - np.arange(n)) % max(n, 1))
     return convert(result, typeof(result).dtype, aval.weak_type)
 
 
 @operation(static_argnames=("n", "mode"))
-def convolution_matrix(a, n, mode="full"):
-    """The matrix that convolves with `a` what it is multiplied with.
+def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
+    """Make the matrix whose product with a vector is the convolution of that with `a`.
 
     Args:
       a: of shape (..., m).
       n: the number of columns.
-      mode: "full", "valid" or "same": which rows. See `hlofront.numpy.convolve`.
+      mode: the rows: "full", "valid" or "same". See `hlofront.numpy.convolve`.
 
     Raises:
-      ValueError: if n is not positive, `a` is empty or a scalar, or the mode is another.
+      ValueError: if n is not positive, `a` is empty or a scalar, or there is no such mode.
       TypeError: if n is no integer.
     """
     n = operator.index(n)
@@ -142,23 +144,23 @@ def convolution_matrix(a, n, mode="full"):
     if rows is None:
         raise ValueError(f"mode must be one of 'full', 'valid', 'same'; got {mode!r}.")
     first, count = rows
-    place = np.arange(first, first + count)[:, None] - np.arange(n)
-    inside = (place >= 0) & (place < m)
-    return _placed(_with_constants(a, 0), np.where(inside, place + 1, 0))
+    index = np.arange(first, first + count)[:, None] - np.arange(n)
+    inside = (index >= 0) & (index < m)
+    return _gathered(_with_constants(a, 0), np.where(inside, index + 1, 0))
 
 
 # ---- of polynomials and populations --------------------------------------------------------------
 
 
 @operation
-def companion(a):
-    """The matrix whose eigenvalues are the roots of the polynomial with coefficients `a`.
+def companion(a: ArrayLike) -> Array:
+    """Make the matrix whose eigenvalues are the roots of the polynomial with coefficients `a`.
 
     Args:
       a: of shape (..., n), n >= 2, from the highest power down.
 
     Raises:
-      ValueError: if there are fewer than two.
+      ValueError: if there are fewer than two coefficients.
     """
     (a,) = inexact("companion", a)
     (a,) = _vectors("companion", a)
@@ -171,11 +173,11 @@ def companion(a):
     values = _with_constants(_monic(a), 0, 1)
     index = np.eye(n - 1, k=-1, dtype=int)
     index[0] = np.arange(3, n + 2)
-    return _placed(values, index)
+    return _gathered(values, index)
 
 
-def _monic(a: Any) -> Any:
-    """The negative coefficients of a polynomial divided by its first one."""
+def _monic(a: Array) -> Array:
+    """Return the negative coefficients of a polynomial divided by its first one."""
     aval = typeof(a)
     first = slice_in_dim(a, 0, 1, axis=aval.ndim - 1)
     first = broadcast_in_dim(first, aval.shape, range(aval.ndim))
@@ -183,14 +185,14 @@ def _monic(a: Any) -> Any:
 
 
 @operation
-def fiedler_companion(a):
-    """A matrix of five diagonals with the same eigenvalues as `companion`.
+def fiedler_companion(a: ArrayLike) -> Array:
+    """Make a matrix of five diagonals with the eigenvalues of `companion`.
 
     Args:
       a: of shape (..., n), n >= 1, from the highest power down.
 
     Raises:
-      ValueError: if there are none.
+      ValueError: if there are no coefficients.
     """
     (a,) = inexact("fiedler_companion", a)
     weak = typeof(a).weak_type
@@ -204,7 +206,7 @@ def fiedler_companion(a):
     if not n:
         empty = creating.full((*typeof(a).shape[:-1], 0, 0), 0, typeof(a).dtype)
         return convert(empty, typeof(a).dtype, weak)
-    # Places of zeros and ones, and of the coefficients after them.
+    # The vector that is gathered from holds a zero, a one, and then the coefficients.
     index = np.zeros((n, n), int)
     ones, coefficient = 1, 2
     if n > 1:
@@ -217,12 +219,12 @@ def fiedler_companion(a):
         for row in range(0, n - 1, 2):
             index[row, row + 1] = coefficient + row + 2
     index[0, 0] = coefficient + 1
-    return _placed(_with_constants(_monic(a), 0, 1), index)
+    return _gathered(_with_constants(_monic(a), 0, 1), index)
 
 
 @operation
-def fiedler(a):
-    """The distances of numbers from each other: `|a[i] - a[j]|`, of shape (..., n, n)."""
+def fiedler(a: ArrayLike) -> Array:
+    """Make matrices of distances, `|a[i] - a[j]|`, of shape (..., n, n)."""
     (_,), (aval,) = operands("fiedler", (a,))
     (a,) = _vectors("fiedler", a)
     n = typeof(a).shape[-1]
@@ -232,15 +234,15 @@ def fiedler(a):
 
 
 @operation
-def leslie(f, s):
-    """The matrix that takes a population of n ages one step further.
+def leslie(f: ArrayLike, s: ArrayLike) -> Array:
+    """Make the matrix that advances a population of n ages by one step.
 
     Args:
-      f: how many offspring each age has, of shape (..., n), n >= 2.
-      s: which share of each age but the last survives, of shape (..., n - 1).
+      f: the number of offspring of each age, of shape (..., n), n >= 2.
+      s: the share of each age but the last that survives, of shape (..., n - 1).
 
     Raises:
-      ValueError: if there are not as many, or less than two ages.
+      ValueError: if the lengths do not fit, or there are less than two ages.
     """
     f, s = _vectors("leslie", f, s)
     n = typeof(f).shape[-1]
@@ -257,22 +259,22 @@ def leslie(f, s):
     index = np.zeros((n, n), int)
     index[0] = np.arange(1, n + 1)
     index[np.arange(1, n), np.arange(n - 1)] = np.arange(n + 1, 2 * n)
-    return _placed(values, index)
+    return _gathered(values, index)
 
 
 @operation
-def block_diag(*arrs):
-    """Matrices along the diagonal of one, zeros elsewhere; vectors are rows, scalars 1 x 1.
+def block_diag(*arrs: ArrayLike) -> Array:
+    """Put matrices along the diagonal of a matrix of zeros; vectors are rows, scalars 1 x 1.
 
     Raises:
-      ValueError: if one has more than two axes.
+      ValueError: if an argument has more than two axes.
     """
     values, avals = operands("block_diag", arrs or (np.zeros((1, 0), np.float32),))
-    for place, aval in enumerate(avals):
+    for position, aval in enumerate(avals):
         if aval.ndim > 2:
             raise ValueError(
                 "Arguments to jax.scipy.linalg.block_diag must have at most 2 dimensions, got "
-                f"{aval.str_short()} at argument {place}."
+                f"{aval.str_short()} at argument {position}."
             )
     values = [convert(x, typeof(x).dtype, False) for x in promote_dtypes(*values)]
     blocks = [reshape(x, (1,) * (2 - typeof(x).ndim) + typeof(x).shape) for x in values]
@@ -289,20 +291,20 @@ def block_diag(*arrs):
 # ---- of a given size -----------------------------------------------------------------------------
 
 
-def _float(name: str) -> Any:
+def _float(name: str) -> np.dtype:
     return check_user_dtype_supported(float, name)
 
 
-def hilbert(n):
-    """The Hilbert matrix `1 / (i + j + 1)`. TypeError if n is no integer, or negative."""
+def hilbert(n: int) -> Array:
+    """Make the Hilbert matrix `1 / (i + j + 1)`. Raise TypeError if n is negative."""
     n = operator.index(n)
     if n < 0:
         raise TypeError(f"hilbert wants a size that is not negative, got {n}")
     return asarray((1 / (1 + np.arange(n) + np.arange(n)[:, None])).astype(_float("hilbert")))
 
 
-def invhilbert(n):
-    """The inverse of the Hilbert matrix, by its closed form, rounded once."""
+def invhilbert(n: int) -> Array:
+    """Make the inverse of the Hilbert matrix, by its closed form, rounded once."""
     n = max(int(n), 0)
     comb = math.comb
     rows = [
@@ -320,39 +322,41 @@ def invhilbert(n):
     return asarray(exact.astype(_float("invhilbert")))
 
 
-def _triangle(n: int, signed: bool) -> np.ndarray:
+def _triangle(n: int, signed: bool) -> NumPyArray:
     sign = -1.0 if signed else 1.0
     rows = [[sign ** (i - j) * math.comb(i, j) for j in range(n)] for i in range(n)]
     return np.array(rows, float).reshape(n, n)
 
 
-def _kind(kind: Any) -> str:
+def _kind(kind: str | None) -> str:
     kind = "symmetric" if kind is None else kind
     if kind not in ("symmetric", "lower", "upper"):
         raise ValueError(f"Expected kind to be one of: symmetric, lower, upper; got {kind}")
     return kind
 
 
-def pascal(n, kind=None):
-    """Pascal's triangle as a matrix: "lower", "upper", or their product, "symmetric" (as None).
+def pascal(n: int, kind: str | None = None) -> Array:
+    """Make Pascal's triangle as a matrix: "lower", "upper", or their product, "symmetric".
+
+    The kind None is "symmetric".
 
     Raises:
-      ValueError: if the kind is another.
+      ValueError: if there is no such kind.
     """
     kind, lower = _kind(kind), _triangle(max(int(n), 0), False)
-    found = {"lower": lower, "upper": lower.T, "symmetric": lower @ lower.T}[kind]
-    return asarray(found.astype(_float("pascal")))
+    matrix = {"lower": lower, "upper": lower.T, "symmetric": lower @ lower.T}[kind]
+    return asarray(matrix.astype(_float("pascal")))
 
 
-def invpascal(n, kind=None):
-    """The inverse of `pascal`."""
+def invpascal(n: int, kind: str | None = None) -> Array:
+    """Make the inverse of the matrix that `pascal` makes."""
     kind, lower = _kind(kind), _triangle(max(int(n), 0), True)
-    found = {"lower": lower, "upper": lower.T, "symmetric": lower.T @ lower}[kind]
-    return asarray(found.astype(_float("invpascal")))
+    matrix = {"lower": lower, "upper": lower.T, "symmetric": lower.T @ lower}[kind]
+    return asarray(matrix.astype(_float("invpascal")))
 
 
-def hadamard(n, dtype=int):
-    """The Hadamard matrix of ones and minus ones, by Sylvester's construction.
+def hadamard(n: int, dtype: DTypeLike = int) -> Array:
+    """Make the Hadamard matrix of ones and minus ones, by Sylvester's construction.
 
     Raises:
       ValueError: if n is no power of two.
@@ -361,13 +365,13 @@ def hadamard(n, dtype=int):
     if size < 1 or size & (size - 1):
         raise ValueError(f"n must be a positive power of 2; got {n}.")
     dtype = check_user_dtype_supported(dtype, "hadamard")
-    places = np.arange(size)
-    ones = np.array([[(i & j).bit_count() & 1 for j in places.tolist()] for i in places.tolist()])
+    indices = np.arange(size)
+    ones = np.array([[(i & j).bit_count() & 1 for j in indices.tolist()] for i in indices.tolist()])
     return asarray((1 - 2 * ones).astype(dtype))
 
 
-def helmert(n, full=False):
-    """The orthogonal Helmert matrix, without its first row of equal numbers unless `full`.
+def helmert(n: int, full: bool = False) -> Array:
+    """Make the orthogonal Helmert matrix, without its first row of equal numbers unless `full`.
 
     Raises:
       ValueError: if n is not positive.
@@ -375,22 +379,22 @@ def helmert(n, full=False):
     size = int(n)
     if size < 1:
         raise ValueError(f"n must be a positive integer; got {n}.")
-    found = np.tril(np.ones((size, size)), -1) - np.diag(np.arange(size))
-    found[0] = 1
-    found /= np.linalg.norm(found, axis=1, keepdims=True)
-    return asarray((found if full else found[1:]).astype(_float("helmert")))
+    matrix = np.tril(np.ones((size, size)), -1) - np.diag(np.arange(size))
+    matrix[0] = 1
+    matrix /= np.linalg.norm(matrix, axis=1, keepdims=True)
+    return asarray((matrix if full else matrix[1:]).astype(_float("helmert")))
 
 
-def dft(n, scale=None, *, dtype=None):
-    """The matrix of the discrete Fourier transform.
+def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
+    """Make the matrix of the discrete Fourier transform.
 
     Args:
-      n: its size.
+      n: the number of rows and columns.
       scale: "sqrtn" to divide by the root of n, "n" by n.
-      dtype: a complex one.
+      dtype: a complex dtype, the default one if None.
 
     Raises:
-      ValueError: if the scale is another, or the dtype is not complex.
+      ValueError: if there is no such scale, or the dtype is not complex.
     """
     dtype = check_user_dtype_supported(complex if dtype is None else dtype, "dft")
     if not issubdtype(dtype, np.complexfloating):
@@ -398,8 +402,8 @@ def dft(n, scale=None, *, dtype=None):
     if scale not in (None, "sqrtn", "n"):
         raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
     size = max(int(n), 0)
-    places = np.arange(size)
-    found = np.exp(-2j * np.pi * (np.outer(places, places) % max(size, 1)) / max(size, 1))
+    indices = np.arange(size)
+    matrix = np.exp(-2j * np.pi * (np.outer(indices, indices) % max(size, 1)) / max(size, 1))
     if scale is not None:
-        found = found / (math.sqrt(size) if scale == "sqrtn" else size)
-    return asarray(found.astype(dtype))
+        matrix = matrix / (math.sqrt(size) if scale == "sqrtn" else size)
+    return asarray(matrix.astype(dtype))

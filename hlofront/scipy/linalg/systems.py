@@ -1,13 +1,15 @@
 """Linear systems: by LU and Cholesky factors, triangular ones, Sylvester's equation."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import is_complex
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.matrix_solve import solve_cholesky, solve_factored, solve_positive
 from hlofront.higher_order.while_loop import fori_loop
@@ -36,24 +38,26 @@ from hlofront.runtime.dispatch.operation import operation
 _int32 = np.dtype(np.int32)
 
 
-def factor(a: Any, lower: bool) -> Any:
-    """The lower Cholesky factor of Hermitian matrices of which one triangle is read."""
+def factor(a: Array, lower: bool) -> Array:
+    """Return the lower Cholesky factor of Hermitian matrices of which one triangle is read."""
     return factoring.cholesky(a if lower else adjoint(a), symmetrize_input=False)
 
 
 @operation(static_argnames=("lower",))
-def _cho_factor(a, *, lower):
+def _cho_factor(a: ArrayLike, *, lower: bool) -> Array:
     a = matrices("jax.scipy.linalg.cho_factor", a)
-    found = factor(a, lower)
-    return found if lower else adjoint(found)
+    triangle = factor(a, lower)
+    return triangle if lower else adjoint(triangle)
 
 
-def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
-    """The Cholesky factor of a Hermitian positive definite matrix, for `cho_solve`.
+def cho_factor(
+    a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, bool]:
+    """Compute the Cholesky factor of a Hermitian positive definite matrix, for `cho_solve`.
 
     Args:
       a: of shape (..., n, n).
-      lower: which triangle is read, and returned.
+      lower: whether the lower triangle is read and returned, rather than the upper one.
       overwrite_a: no array is overwritten.
       check_finite: nothing is checked.
 
@@ -63,32 +67,37 @@ def cho_factor(a, lower=False, overwrite_a=False, check_finite=True):
     return _cho_factor(a, lower=bool(lower)), bool(lower)
 
 
-def _is_vector(a: Any, b: Any) -> bool:
-    """Whether the right side b of systems with matrices `a` has vectors rather than matrices.
+def _is_vector(a: Array, b: Array) -> bool:
+    """Return whether the right side b of systems with matrices `a` consists of vectors.
 
-    It has where it is one vector, and where it has a vector for each matrix.
+    It does if it is one vector, or has a vector for each matrix.
     """
     left, right = typeof(a), typeof(b)
     return right.ndim == 1 or (right.ndim == left.ndim - 1 and right.shape[-1] == left.shape[-1])
 
 
-def _over_batches(solver: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    """A solver of one system, of each of systems whose leading axes broadcast."""
+def _over_batches(solver: Callable[[Array, Array], Array], a: Array, b: Array) -> Array:
+    """Apply a solver of one system to systems whose leading axes broadcast."""
     right = "n" if _is_vector(a, b) else "n,k"
     return vectorize(solver, signature=f"(n,n),({right})->({right})")(a, b)
 
 
 @operation(static_argnames=("lower",))
-def _cho_solve(c, b, *, lower):
+def _cho_solve(c: ArrayLike, b: ArrayLike, *, lower: bool) -> Array:
     c, b = inexact("jax.scipy.linalg.cho_solve", c, b)
     return _over_batches(partial(solve_cholesky, lower=lower), c, b)
 
 
-def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
-    """x with `a x = b`, from the Cholesky factor of a.
+def cho_solve(
+    c_and_lower: tuple[ArrayLike, bool],
+    b: ArrayLike,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Array:
+    """Solve `a x = b` for x, from the Cholesky factor of a.
 
     Args:
-      c_and_lower: what `cho_factor` returned.
+      c_and_lower: the result of `cho_factor`.
       b: of shape (..., n, k), whose leading axes are broadcast to those of the factors; (n,); or
         (..., n), with a vector for each of the factors.
       overwrite_b: no array is overwritten.
@@ -99,23 +108,25 @@ def cho_solve(c_and_lower, b, overwrite_b=False, check_finite=True):
 
 
 @operation
-def _lu_factor(a):
+def _lu_factor(a: ArrayLike) -> tuple[Array, Array]:
     a = matrices("jax.scipy.linalg.lu_factor", a)
     factors, pivots, _ = factoring.lu(a)
     return factors, pivots
 
 
-def lu_factor(a, overwrite_a=False, check_finite=True):
-    """The LU factors of matrices, for `lu_solve`.
+def lu_factor(
+    a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, Array]:
+    """Compute the LU factors of matrices, for `lu_solve`.
 
     Returns:
-      (factors, pivots): U and below its diagonal L; the row that each was exchanged with.
+      (factors, pivots): U with L below its diagonal; the row that each row was exchanged with.
     """
     return _lu_factor(a)
 
 
 @operation(static_argnames=("trans",))
-def _lu_solve(factors, pivots, b, *, trans):
+def _lu_solve(factors: ArrayLike, pivots: ArrayLike, b: ArrayLike, *, trans: int) -> Array:
     factors, b = inexact("jax.scipy.linalg.lu_solve", factors, b)
     aval = typeof(factors)
     if trans not in (0, 1, 2):
@@ -126,7 +137,7 @@ def _lu_solve(factors, pivots, b, *, trans):
             f"The shapes of the factors and of b do not fit: {aval.shape} and {typeof(b).shape}"
         )
 
-    def solve_one(factors: Any, pivots: Any, b: Any) -> Any:
+    def solve_one(factors: Array, pivots: Array, b: Array) -> Array:
         permutation = factoring.lu_pivots_to_permutation(pivots, aval.shape[-1])
         column = in_columns(b) if is_vector else b
         x = solve_factored(factors, permutation, column, trans)
@@ -136,11 +147,17 @@ def _lu_solve(factors, pivots, b, *, trans):
     return vectorize(solve_one, signature=f"(n,n),(n),({right})->({right})")(factors, pivots, b)
 
 
-def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
-    """x with `a x = b`, from the LU factors of a.
+def lu_solve(
+    lu_and_piv: tuple[ArrayLike, ArrayLike],
+    b: ArrayLike,
+    trans: int = 0,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Array:
+    """Solve `a x = b` for x, from the LU factors of a.
 
     Args:
-      lu_and_piv: what `lu_factor` returned.
+      lu_and_piv: the result of `lu_factor`.
       b: of shape (..., n, k), whose leading axes are broadcast to those of the factors; (n,); or
         (..., n), with a vector for each of the factors.
       trans: 1 for the transpose of a, 2 for its adjoint.
@@ -148,14 +165,16 @@ def lu_solve(lu_and_piv, b, trans=0, overwrite_b=False, check_finite=True):
       check_finite: nothing is checked.
 
     Raises:
-      ValueError: if `trans` is another number, or sizes do not fit.
+      ValueError: if `trans` is another number or sizes do not fit.
     """
     factors, pivots = lu_and_piv
     return _lu_solve(factors, pivots, b, trans=trans)
 
 
 @operation(static_argnames=("trans", "lower", "unit_diagonal"))
-def _solve_triangular(a, b, *, trans, lower, unit_diagonal):
+def _solve_triangular(
+    a: ArrayLike, b: ArrayLike, *, trans: int | str, lower: bool, unit_diagonal: bool
+) -> Array:
     if trans not in (0, "N", 1, "T", 2, "C"):
         raise ValueError(f"Invalid 'trans' value {trans}")
     a, b = inexact("jax.scipy.linalg.solve_triangular", a, b)
@@ -171,16 +190,16 @@ def _solve_triangular(a, b, *, trans, lower, unit_diagonal):
 
 
 def solve_triangular(
-    a,
-    b,
-    trans=0,
-    lower=False,
-    unit_diagonal=False,
-    overwrite_b=False,
-    debug=None,
-    check_finite=True,
-):
-    """x with `a x = b`, where `a` is triangular.
+    a: ArrayLike,
+    b: ArrayLike,
+    trans: int | str = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    debug: bool | None = None,
+    check_finite: bool = True,
+) -> Array:
+    """Solve `a x = b` for x, where `a` is triangular.
 
     Args:
       a: of shape (..., n, n).
@@ -188,13 +207,13 @@ def solve_triangular(
         with a vector for each matrix.
       trans: 0 or "N"; 1 or "T" for the transpose of a, 2 or "C" for its adjoint.
       lower: whether `a` is lower triangular.
-      unit_diagonal: whether its diagonal is taken to be ones.
+      unit_diagonal: whether the diagonal of `a` is taken to be ones.
       overwrite_b: no array is overwritten.
       debug: not used.
       check_finite: nothing is checked.
 
     Raises:
-      ValueError: if `trans` is another.
+      ValueError: if `trans` is another value.
     """
     return _solve_triangular(
         a, b, trans=trans, lower=bool(lower), unit_diagonal=bool(unit_diagonal)
@@ -202,7 +221,7 @@ def solve_triangular(
 
 
 @operation(static_argnames=("lower",))
-def _solve_positive(a, b, *, lower):
+def _solve_positive(a: ArrayLike, b: ArrayLike, *, lower: bool) -> Array:
     a, b = inexact("jax.scipy.linalg.solve", a, b)
     is_vector = _is_vector(a, b)
     left, right = typeof(a).shape, typeof(b).shape
@@ -218,22 +237,22 @@ def _solve_positive(a, b, *, lower):
 
 
 def solve(
-    a,
-    b,
-    lower=False,
-    overwrite_a=False,
-    overwrite_b=False,
-    debug=False,
-    check_finite=True,
-    assume_a="gen",
-):
-    """x with `a x = b`.
+    a: ArrayLike,
+    b: ArrayLike,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    debug: bool = False,
+    check_finite: bool = True,
+    assume_a: str = "gen",
+) -> Array:
+    """Solve `a x = b` for x.
 
     Args:
       a: of shape (..., n, n).
       b: of shape (..., n, k) or (n,); with `assume_a="pos"` also (..., n), with a vector for each
         matrix.
-      lower: which triangle is read, if `a` is positive definite.
+      lower: whether the lower triangle is read, if `a` is positive definite.
       overwrite_a: no array is overwritten.
       overwrite_b: no array is overwritten.
       debug: not used.
@@ -242,7 +261,7 @@ def solve(
         solved by Cholesky's decomposition.
 
     Raises:
-      ValueError: if `assume_a` is another, or sizes do not fit.
+      ValueError: if `assume_a` is another value, or sizes do not fit.
     """
     if assume_a not in ("gen", "sym", "her", "pos"):
         raise ValueError(
@@ -253,21 +272,24 @@ def solve(
     return _solve_positive(a, b, lower=bool(lower))
 
 
-def det(a, overwrite_a=False, check_finite=True):
-    """The determinants of square matrices. See `hlofront.numpy.linalg.det`."""
+def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """Compute the determinants of square matrices. See `hlofront.numpy.linalg.det`."""
     return determinants.det(a)
 
 
-def inv(a, overwrite_a=False, check_finite=True):
-    """The inverses of square matrices. See `hlofront.numpy.linalg.inv`."""
+def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """Compute the inverses of square matrices. See `hlofront.numpy.linalg.inv`."""
     return numpy_systems.inv(a)
 
 
 # ---- Sylvester's equation ------------------------------------------------------------------------
 
 
-def _by_schur(a: Any, b: Any, c: Any, tol: float) -> Any:
-    """Bartels and Stewart, "Solution of the matrix equation AX + XB = C" (1972)."""
+def _by_schur(a: Array, b: Array, c: Array, tol: float) -> Array:
+    """Solve Sylvester's equation by Schur's decomposition.
+
+    The method is that of Bartels and Stewart, "Solution of the matrix equation AX + XB = C" (1972).
+    """
     left, left_vectors = spectral.schur(a)
     # b = V T V^H with T lower triangular: columns of X depend on those after them.
     right, right_vectors = spectral.schur(adjoint(b))
@@ -277,15 +299,15 @@ def _by_schur(a: Any, b: Any, c: Any, tol: float) -> Any:
     aval = typeof(turned)
     columns = creating.broadcasted_iota(_int32, aval.shape, 1)
     ends = diagonal(right)
-    places = creating.broadcasted_iota(_int32, (n,), 0)
+    positions = creating.broadcasted_iota(_int32, (n,), 0)
 
-    def step(count: Any, x: Any) -> Any:
+    def step(count: Array, x: Array) -> Array:
         j = elementwise.sub(np.int32(n - 1), convert(count, _int32, False))
         here = comparing.eq(columns, j)
         rest = elementwise.sub(turned, product(x, right))
         rest = comparing.select_n(here, creating.full_like(rest, 0), rest)
         column = reduce_sum(rest, (1,))
-        at = comparing.eq(places, j)
+        at = comparing.eq(positions, j)
         end = reduce_sum(comparing.select_n(at, creating.full_like(ends, 0), ends), (0,))
         ones = identity_like(left)
         shifted = elementwise.add(
@@ -300,20 +322,20 @@ def _by_schur(a: Any, b: Any, c: Any, tol: float) -> Any:
     return _nan_if_singular(x, sums, tol)
 
 
-def _by_eigenvectors(a: Any, b: Any, c: Any, tol: float) -> Any:
+def _by_eigenvectors(a: Array, b: Array, c: Array, tol: float) -> Array:
     left, left_vectors = spectral.eig(a, compute_left_eigenvectors=False)
     right, right_vectors = spectral.eig(b, compute_left_eigenvectors=False)
     turned = numpy_systems.solve_matrices(left_vectors, product(c, right_vectors))
     shape = typeof(turned).shape
     sums = elementwise.add(along_columns(left, shape), along_rows(right, shape))
     x = product(left_vectors, elementwise.div(turned, sums))
-    # x right_vectors^-1
+    # This multiplies x by the inverse of right_vectors from the right.
     x = swap(numpy_systems.solve_matrices(swap(right_vectors), swap(x)))
     return _nan_if_singular(x, sums, tol)
 
 
-def _nan_if_singular(x: Any, sums: Any, tol: float) -> Any:
-    """NaN where an eigenvalue of one matrix is the opposite of one of the other."""
+def _nan_if_singular(x: Array, sums: Array, tol: float) -> Array:
+    """Return x, or NaN if an eigenvalue of one matrix is the opposite of one of the other."""
     if not typeof(x).size:
         return x
     least = reduce_min(elementwise.abs(sums), (0, 1))
@@ -323,8 +345,10 @@ def _nan_if_singular(x: Any, sums: Any, tol: float) -> Any:
 
 
 @operation(static_argnames=("method", "tol"))
-def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
-    """X with `A X + X B = C`.
+def solve_sylvester(
+    A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "schur", tol: float = 1e-8
+) -> Array:
+    """Solve `A X + X B = C` for X.
 
     Args:
       A: of shape (..., m, m); leading axes of all three are broadcast to each other.
@@ -334,10 +358,10 @@ def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
       tol: where a sum of an eigenvalue of A and one of B is smaller than this, X is NaN.
 
     Raises:
-      ValueError: if the method is another, or sizes do not fit.
+      ValueError: if there is no such method, or sizes do not fit.
     """
-    given = inexact("jax.scipy.linalg.solve_sylvester", A, B, C)
-    a, b, c = (typeof(x).shape for x in given)
+    operands = inexact("jax.scipy.linalg.solve_sylvester", A, B, C)
+    a, b, c = (typeof(x).shape for x in operands)
     squares = min(map(len, (a, b, c))) >= 2 and a[-1] == a[-2] and b[-1] == b[-2]
     if not squares or c[-2:] != (a[-1], b[-1]):
         raise ValueError(f"Incompatible shapes for Sylvester equation: A: {a} B: {b} C: {c}")
@@ -347,5 +371,7 @@ def solve_sylvester(A, B, C, *, method="schur", tol=1e-8):
             f'Unrecognized method {method}. The two valid methods are either "schur" or "eigen".'
         )
     solver = vectorize(partial(solver, tol=tol), signature="(m,m),(n,n),(m,n)->(m,n)")
-    x = solver(*promote_dtypes_complex(*given))
-    return x if any(is_complex(typeof(operand).dtype) for operand in given) else elementwise.real(x)
+    x = solver(*promote_dtypes_complex(*operands))
+    return (
+        x if any(is_complex(typeof(operand).dtype) for operand in operands) else elementwise.real(x)
+    )

@@ -1,12 +1,14 @@
 """Eigenvalues of matrices with three diagonals."""
 
+from __future__ import annotations
+
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import finfo, is_complex
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.scan import scan
@@ -31,7 +33,9 @@ _int32 = np.dtype(np.int32)
 
 
 @operation(static_argnames=("eigvals_only", "first", "last"))
-def _eigh_tridiagonal(d, e, tol, *, eigvals_only, first, last):
+def _eigh_tridiagonal(
+    d: ArrayLike, e: ArrayLike, tol: ArrayLike, *, eigvals_only: bool, first: int, last: int
+) -> Array | tuple[Array, Array]:
     (d, e), (diagonal, beside) = operands("jax.scipy.linalg.eigh_tridiagonal", (d, e))
     if diagonal.dtype != beside.dtype:
         raise TypeError(
@@ -56,18 +60,18 @@ def _eigh_tridiagonal(d, e, tol, *, eigvals_only, first, last):
     return slice_in_dim(values, first, last), slice_in_dim(vectors, first, last, axis=1)
 
 
-def _dense(d: Any, e: Any) -> tuple[Any, Any]:
-    """Eigenvectors and eigenvalues of the whole matrix."""
+def _dense(d: Array, e: Array) -> tuple[Array, Array]:
+    """Return eigenvectors and eigenvalues of the matrix, written out whole."""
     (n,), dtype = typeof(d).shape, typeof(d).dtype
-    rows = along_columns(convert(real_part(d), dtype, False), (n, n))
+    diagonal = along_columns(convert(real_part(d), dtype, False), (n, n))
     ones = identity(dtype, (n, n))
     below = along_columns(pad(e, host_number(0, dtype), [(1, 0, 0)]), (n, n))
-    places = creating.broadcasted_iota(_int32, (n, n), 0)
+    rows = creating.broadcasted_iota(_int32, (n, n), 0)
     columns = creating.broadcasted_iota(_int32, (n, n), 1)
-    under = comparing.eq(sub(places, np.int32(1)), columns)
+    under = comparing.eq(sub(rows, np.int32(1)), columns)
     below = comparing.select_n(under, creating.full_like(below, 0), below)
-    # Both triangles: one alone is enough for eigh, but not for its derivative.
-    whole = add(mul(rows, ones), add(below, adjoint(below)))
+    # Both triangles are filled: one is enough for eigh, but not for its derivative.
+    whole = add(mul(diagonal, ones), add(below, adjoint(below)))
     return spectral.eigh(whole, symmetrize_input=False)
 
 
@@ -75,12 +79,12 @@ def _dense(d: Any, e: Any) -> tuple[Any, Any]:
 
 
 @partial(custom_jvp, nondiff_argnums=(3, 4))
-def _values(d: Any, e: Any, tol: Any, first: int, last: int) -> Any:
-    """Eigenvalues from place `first` on, up to `last`.
+def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
+    """Return the eigenvalues of the indices from `first` to `last` - 1, by bisection.
 
-    Barth, Martin & Wilkinson, "Calculation of the eigenvalues of a symmetric tridiagonal matrix by
-    the method of bisection" (1967): how many are below a number is how many of a sequence are
-    negative, of n quotients of Sturm's polynomials.
+    The method is that of Barth, Martin and Wilkinson, "Calculation of the eigenvalues of a
+    symmetric tridiagonal matrix by the method of bisection" (1967): the number of eigenvalues below
+    a number is the number of negative ones among n quotients of Sturm's polynomials.
     """
     d, e = real_part(d), abs(e)
     (n,), dtype = typeof(d).shape, typeof(d).dtype
@@ -88,7 +92,7 @@ def _values(d: Any, e: Any, tol: Any, first: int, last: int) -> Any:
         return slice_in_dim(d, 0, 0)
     zero, limits = host_number(0, dtype), finfo(dtype)
     squares = pad(mul(e, e), zero, [(1, 0, 0)])
-    # Gershgorin: no value is further from the diagonal than what stands beside it.
+    # Gershgorin: no eigenvalue is further from the diagonal than the elements beside it add up to.
     radius = add(pad(e, zero, [(1, 0, 0)]), pad(e, zero, [(0, 1, 0)]))
     low = reduce_min(sub(d, radius), (0,))
     high = reduce_max(add(d, radius), (0,))
@@ -104,18 +108,20 @@ def _values(d: Any, e: Any, tol: Any, first: int, last: int) -> Any:
     wanted = add(wanted, creating.full_like(wanted, first))
     tol = max(tol, mul(norm, host_number(float(limits.eps) / 4, dtype)))
 
-    def spread(x: Any) -> Any:
+    def repeated(x: ArrayLike) -> Array:
         return broadcast_in_dim(x, (last - first,), ())
 
-    def below(x: Any) -> Any:
-        """How many eigenvalues are below each of these numbers."""
-        smallest = spread(least)
+    def below(x: Array) -> Array:
+        """Return the number of eigenvalues below each of these numbers."""
+        smallest = repeated(least)
 
-        def step(carry: Any, row: Any) -> Any:
+        def step(
+            carry: tuple[Array, Array], row: tuple[Array, Array]
+        ) -> tuple[tuple[Array, Array], None]:
             quotient, count = carry
             own, square = row
-            quotient = sub(sub(spread(own), x), div(spread(square), quotient))
-            # None is so near zero that the next one is no number.
+            quotient = sub(sub(repeated(own), x), div(repeated(square), quotient))
+            # No quotient is so near zero that the next one overflows.
             tiny = comparing.lt(abs(quotient), smallest)
             quotient = comparing.select_n(tiny, quotient, neg(smallest))
             is_negative = comparing.lt(quotient, creating.full_like(quotient, 0))
@@ -124,14 +130,14 @@ def _values(d: Any, e: Any, tol: Any, first: int, last: int) -> Any:
         start = creating.full_like(x, 1), creating.full_like(wanted, 0)
         return scan(step, start, (d, squares))[0][1]
 
-    def goes_on(carry: Any) -> Any:
+    def goes_on(carry: tuple[Array, Array, Array]) -> Array:
         steps, low, high = carry
         width = reduce_max(sub(high, low), (0,))
         return bitwise_and(comparing.gt(width, tol), comparing.lt(steps, np.int32(most)))
 
-    def halve(carry: Any) -> Any:
+    def halve(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         steps, low, high = carry
-        middle = mul(add(low, high), spread(host_number(0.5, dtype)))
+        middle = mul(add(low, high), repeated(host_number(0.5, dtype)))
         above = comparing.gt(below(middle), wanted)
         return (
             add(steps, np.int32(1)),
@@ -139,21 +145,23 @@ def _values(d: Any, e: Any, tol: Any, first: int, last: int) -> Any:
             comparing.select_n(above, high, middle),
         )
 
-    # So often that the interval is as narrow as numbers of its size can be.
+    # After this many halvings the interval is as narrow as the dtype allows.
     most = limits.nmant + 8 + n.bit_length()
-    start = np.int32(0), spread(sub(low, margin)), spread(add(high, margin))
+    start = np.int32(0), repeated(sub(low, margin)), repeated(add(high, margin))
     _, low, high = while_loop(goes_on, halve, start)
-    return mul(add(low, high), spread(host_number(0.5, dtype)))
+    return mul(add(low, high), repeated(host_number(0.5, dtype)))
 
 
 @_values.defjvp
-def _(first, last, primals, tangents):
+def _(
+    first: int, last: int, primals: tuple[Array, Array, Array], tangents: tuple[Array, Array, Array]
+) -> tuple[Array, Array]:
     d, e, tol = primals
     d_tangent, e_tangent, _ = tangents
     vectors, _ = _dense(d, e)
     vectors = slice_in_dim(vectors, first, last, axis=1)
     n = typeof(d).shape[0]
-    # The change of a value is what its vector makes of the change of the matrix.
+    # The change of an eigenvalue is v^H dA v, of its eigenvector v and the change of the matrix.
     squares = real_part(mul(conjugate(vectors), vectors))
     change = mul(along_columns(real_part(d_tangent), typeof(squares).shape), squares)
     change = reduce_sum(change, (0,))
@@ -166,19 +174,27 @@ def _(first, last, primals, tangents):
 
 
 def eigh_tridiagonal(
-    d, e, *, eigvals_only=False, select="a", select_range=None, tol=None, key=None
-):
-    """Eigenvalues, ascending, and eigenvectors of a Hermitian matrix with three diagonals.
+    d: ArrayLike,
+    e: ArrayLike,
+    *,
+    eigvals_only: bool = False,
+    select: str = "a",
+    select_range: tuple[float, float] | None = None,
+    tol: ArrayLike | None = None,
+    key: object = None,
+) -> Array | tuple[Array, Array]:
+    """Compute eigenvalues, ascending, and eigenvectors of a Hermitian tridiagonal matrix.
 
-    Eigenvalues alone are found by bisection, each by itself: k of them in time of order k n.
+    Eigenvalues alone are computed by bisection, each by itself: k of them in time of order k n.
 
     Args:
-      d: its diagonal, of shape (n,).
-      e: the diagonal below it, of shape (n - 1,).
+      d: the diagonal, of shape (n,).
+      e: the diagonal below `d`, of shape (n - 1,).
       eigvals_only: whether to return eigenvalues alone.
-      select: "a" for all; "i" for those from place select_range[0] to select_range[1], included.
+      select: "a" for all; "i" for those of the indices select_range[0] to select_range[1],
+        included.
       select_range: see `select`.
-      tol: how far from exact eigenvalues may be that are returned alone; by default about the
+      tol: the error that eigenvalues may have that are returned alone; by default about the
         precision of the dtype, times the greatest one.
       key: not used.
 
@@ -187,7 +203,7 @@ def eigh_tridiagonal(
 
     Raises:
       TypeError: if dtypes are not float32, float64 or complex, or sizes do not fit.
-      ValueError: if `select` is another.
+      ValueError: if `select` is another value.
       NotImplementedError: if `select` is "v".
     """
     first, last = 0, typeof(d).shape[-1]
@@ -199,8 +215,8 @@ def eigh_tridiagonal(
         first, last = int(select_range[0]), min(int(select_range[1]) + 1, last)
     elif select == "v":
         raise NotImplementedError(  # the class that JAX raises
-            "eigh_tridiagonal(..., select='v') is not implemented: how many values there are in "
-            "an interval is not known when the program is written down"
+            "eigh_tridiagonal(..., select='v') is not implemented: the number of values in "
+            "an interval is not known when the program is traced"
         )
     elif select != "a":
         raise ValueError("'select must have a value in {'a', 'i', 'v'}.")

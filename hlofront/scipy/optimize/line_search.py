@@ -1,87 +1,103 @@
-"""How far to go downhill: a step that meets the strong Wolfe conditions."""
+"""A line search: the length of a step downhill that meets the strong Wolfe conditions."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import finfo
+from hlofront.base.typing import Array
 from hlofront.core.aval import typeof
 from hlofront.higher_order.while_loop import while_loop
 
 # The constants that Nocedal and Wright recommend for quasi-Newton methods.
 _ENOUGH_DECREASE = 1e-4
 _FLAT_ENOUGH = 0.9
-# New places are at least this share of an interval away from its ends.
+# New points are at least this share of an interval away from its ends.
 _MARGIN = 0.1
+
+
+# A function and its gradient: x -> (value, gradient).
+Objective = Callable[[Array], tuple[Array, Array]]
 
 
 class _Point(NamedTuple):
     """A step, the value there, the slope along the direction, and the gradient."""
 
-    step: Any
-    value: Any
-    slope: Any
-    gradient: Any
+    step: Array
+    value: Array
+    slope: Array
+    gradient: Array
 
 
 class _State(NamedTuple):
-    evaluated: Any
-    trial: Any
+    evaluated: Array | int
+    trial: Array
     # Whether there is an interval with a good step in it, between `low` and `high`.
-    zooming: Any
+    zooming: Array
     low: _Point
     high: _Point
-    done: Any
+    done: Array
 
 
 class LineSearchStep(NamedTuple):
-    """What a line search found: the point, how often it evaluated, and whether it is good."""
+    """The result of a line search: a point, the number of evaluations, and flags.
+
+    `good` says whether the value goes down, `zooming` whether an interval had to contain a good
+    step.
+    """
 
     point: _Point
-    evaluated: Any
-    good: Any
-    zooming: Any
+    evaluated: Array
+    good: Array
+    zooming: Array
 
 
-def _choose(which: Any, one: _Point, other: _Point) -> _Point:
+def _choose(which: Array, one: _Point, other: _Point) -> _Point:
     return _Point(*[jnp.where(which, a, b) for a, b in zip(one, other, strict=True)])
 
 
-def _between(low: _Point, high: _Point) -> Any:
-    """Where the cubic through two values and slopes is least; the middle if that is no help."""
+def _between(low: _Point, high: _Point) -> Array:
+    """Return the minimum of the cubic through two points, or the middle between them.
+
+    The cubic is formula (3.59) of Nocedal and Wright (2006). The middle is taken where the minimum
+    is too close to an end of the interval.
+    """
     width = high.step - low.step
     d1 = low.slope + high.slope - 3 * (high.value - low.value) / width
     square = d1 * d1 - low.slope * high.slope
     d2 = jnp.sign(width) * jnp.sqrt(jnp.maximum(square, 0))
     share = 1 - (high.slope + d2 - d1) / (high.slope - low.slope + 2 * d2)
-    # Also where it is NaN, as the value at one end may be.
+    # The middle is also taken where the share is NaN, as the value at one end may be.
     helps = (square >= 0) & (share >= _MARGIN) & (share <= 1 - _MARGIN)
     return low.step + width * jnp.where(helps, share, 0.5)
 
 
 def line_search(
-    value_and_grad: Callable[[Any], tuple[Any, Any]],
-    x: Any,
-    direction: Any,
-    value: Any,
-    gradient: Any,
-    first: Any,
+    value_and_grad: Objective,
+    x: Array,
+    direction: Array,
+    value: Array,
+    gradient: Array,
+    first: Array,
     maxiter: int,
 ) -> LineSearchStep:
-    """A step along a direction that meets the strong Wolfe conditions.
+    """Find a step along a direction that meets the strong Wolfe conditions.
 
-    Algorithms 3.5 and 3.6 of Nocedal and Wright, Numerical Optimization (2006), with cubic
-    interpolation (3.59), as one loop that evaluates the function once. Where values cannot be told
-    apart any more, slopes decide: the approximate Wolfe conditions of Hager and Zhang (2005).
+    The method is that of algorithms 3.5 and 3.6 of Nocedal and Wright, Numerical Optimization
+    (2006), with cubic interpolation (3.59), as one loop that evaluates the function once. Where
+    values are equal
+    up to rounding, slopes decide: the approximate Wolfe conditions of Hager and Zhang (2005).
 
     Args:
       value_and_grad: the function and its gradient.
-      x: where to start.
-      direction: where to go.
+      x: the point to start at.
+      direction: the direction of the step.
       value: of the function at `x`.
       gradient: of the function at `x`.
       first: the step that is tried first.
-      maxiter: how often to evaluate the function.
+      maxiter: the greatest number of evaluations of the function.
     """
     slope = jnp.dot(direction, gradient)
     noise = 4 * float(finfo(typeof(value).dtype).eps) * jnp.abs(value)
@@ -89,15 +105,15 @@ def line_search(
 
     def body(state: _State) -> _State:
         low, high = state.low, state.high
-        found, gradient = value_and_grad(x + state.trial * direction)
-        here = _Point(state.trial, found, jnp.dot(direction, gradient), gradient)
-        # Written so that they hold for NaN.
-        high_up = jnp.logical_not(found <= value + _ENOUGH_DECREASE * here.step * slope)
-        above = jnp.logical_not(found < low.value) & (low.step > 0)
+        trial_value, gradient = value_and_grad(x + state.trial * direction)
+        here = _Point(state.trial, trial_value, jnp.dot(direction, gradient), gradient)
+        # Conditions are written so that they hold for NaN.
+        high_up = jnp.logical_not(trial_value <= value + _ENOUGH_DECREASE * here.step * slope)
+        above = jnp.logical_not(trial_value < low.value) & (low.step > 0)
         flat = jnp.abs(here.slope) <= -_FLAT_ENOUGH * slope
-        alike = (jnp.abs(found - value) <= noise) & flat
+        alike = (jnp.abs(trial_value - value) <= noise) & flat
         alike &= here.slope <= (2 * _ENOUGH_DECREASE - 1) * slope
-        too_far = (high_up | above | (state.zooming & jnp.logical_not(found < low.value))) & (
+        too_far = (high_up | above | (state.zooming & jnp.logical_not(trial_value < low.value))) & (
             jnp.logical_not(alike)
         )
         done = alike | (jnp.logical_not(too_far) & flat)
@@ -108,11 +124,11 @@ def line_search(
         trial = jnp.where(zooming, _between(low, high), 2 * here.step)
         return _State(state.evaluated + 1, trial, zooming, low, high, done)
 
-    def going(state: _State) -> Any:
+    def going(state: _State) -> Array:
         return jnp.logical_not(state.done) & (state.evaluated < maxiter)
 
     never = jnp.zeros((), bool)
     state = while_loop(going, body, _State(0, first, never, start, start, never))
-    # Without a step that is good, one that goes down is better than none.
+    # Without a step that meets the conditions, one that goes down is better than none.
     down = (state.low.step > 0) & (state.low.value < value)
     return LineSearchStep(state.low, state.evaluated, state.done | down, state.zooming)

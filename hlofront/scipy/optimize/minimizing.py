@@ -1,29 +1,33 @@
 """Minima of smooth functions: BFGS, and its form for many variables."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base import tree
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.while_loop import fori_loop, while_loop
 from hlofront.numpy.linalg.norms import norm as norm_of
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.primitives import elementwise
 from hlofront.runtime.dispatch.operation import operation
-from hlofront.scipy.optimize.line_search import line_search
+from hlofront.scipy.optimize.line_search import Objective, line_search
 from hlofront.transforms.grad import value_and_grad
 
 
 class OptimizeResults(NamedTuple):
-    """What a minimization found.
+    """The result of a minimization.
 
     Attributes:
-      x: the place of the minimum.
+      x: the point of the minimum.
       success: whether it converged.
       status: 0 if it converged, 1 after too many iterations, 2 after too many evaluations, 3 or 5
         if there was no step that goes down: in an interval that should have one, or at all. Then
@@ -31,36 +35,62 @@ class OptimizeResults(NamedTuple):
       fun: the value at `x`.
       jac: the gradient at `x`.
       hess_inv: an approximation of the inverse of the Hessian, or None.
-      nfev: how often the function was evaluated.
-      njev: how often its gradient was.
-      nit: how many steps were taken.
+      nfev: the number of evaluations of the function.
+      njev: the number of evaluations of the gradient.
+      nit: the number of steps.
     """
 
-    x: Any
-    success: Any
-    status: Any
-    fun: Any
-    jac: Any
-    hess_inv: Any
-    nfev: Any
-    njev: Any
-    nit: Any
+    x: Array
+    success: Array
+    status: Array
+    fun: Array
+    jac: Array
+    hess_inv: Array | None
+    nfev: Array
+    njev: Array
+    nit: Array
 
 
-class _State(NamedTuple):
-    x: Any
-    value: Any
-    gradient: Any
-    # Of the step before, from which the length of the next one is guessed.
-    before: Any
-    memory: Any
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """The limits of a search; `ftol` None is no limit, and BFGS has no `maxcor`."""
+
+    maxiter: int
+    maxfun: int
+    line_search_maxiter: int
+    norm: float
+    gtol: float
+    ftol: float | None
+    maxcor: int
+
+
+class _Pairs(NamedTuple):
+    """The last steps, the changes of the gradient over them, and inverse products; newest last."""
+
+    moves: Array
+    bends: Array
+    factors: Array
+    scale: Array
+
+
+# The memory of past steps: an approximation of the inverse of the Hessian, or pairs of vectors.
+_Memory = TypeVar("_Memory", Array, _Pairs)
+
+
+class _State(NamedTuple, Generic[_Memory]):
+    x: Array
+    value: Array
+    gradient: Array
+    # The value before the last step, from which the length of the next one is guessed.
+    before: Array
+    memory: _Memory
     # Whether the memory is empty, so that the direction is that of steepest descent.
-    fresh: Any
+    fresh: Array
     # One over the curvature along the last step that was taken; 0 where none is known.
-    inverse_curvature: Any
-    steps: Any
-    evaluated: Any
-    status: Any
+    inverse_curvature: Array
+    steps: Array | int
+    evaluated: Array | int
+    status: Array
 
 
 # Status of a search that goes on.
@@ -68,30 +98,39 @@ _GOING = -1
 
 
 def _descend(
-    objective: Callable[[Any], tuple[Any, Any]],
-    x: Any,
-    memory: Any,
-    direction_of: Callable[[Any, Any], Any],
-    updated: Callable[[Any, Any, Any], Any],
-    options: Mapping[str, Any],
-) -> _State:
-    """Steps downhill until the gradient is small, the memory of past steps giving directions.
+    objective: Objective,
+    x: Array,
+    memory: _Memory,
+    direction_of: Callable[[_Memory, Array], Array],
+    updated: Callable[[_Memory, Array, Array], _Memory],
+    options: _Options,
+) -> _State[_Memory]:
+    """Step downhill until the gradient is small, in directions that past steps suggest.
 
     Where no step along the direction goes down, rounding errors have spoilt the memory, as they do
     where variables are badly scaled: it is emptied, and the search goes on with steepest descent.
+
+    Args:
+      objective: the function and its gradient.
+      x: the first point.
+      memory: the memory before any step.
+      direction_of: the direction for a memory and a gradient.
+      updated: the memory after a step and the change of the gradient over it.
+      options: the limits of the search.
     """
     empty = memory
     value, gradient = objective(x)
-    small = norm_of(gradient, options["norm"]) < options["gtol"]
+    small = norm_of(gradient, options.norm) < options.gtol
 
-    def body(state: _State) -> _State:
+    def body(state: _State[_Memory]) -> _State[_Memory]:
         direction = direction_of(state.memory, state.gradient)
         slope = jnp.dot(direction, state.gradient)
         uphill = (slope >= 0) & jnp.logical_not(state.fresh)
         direction = jnp.where(uphill, -state.gradient, direction)
         slope = jnp.where(uphill, jnp.dot(direction, state.gradient), slope)
         fresh = state.fresh | uphill
-        # As much lower again as the step before, and whole steps in the end: Nocedal and Wright.
+        # The step is expected to lower the value as the last one did: Nocedal and Wright (2006),
+        # (3.60).
         guess = jnp.minimum(1.0, 2.02 * (state.value - state.before) / slope)
         guess = jnp.where(guess > 0, guess, jnp.ones_like(guess))
         guess = jnp.where(fresh & (state.inverse_curvature > 0), state.inverse_curvature, guess)
@@ -102,7 +141,7 @@ def _descend(
             state.value,
             state.gradient,
             guess,
-            options["line_search_maxiter"],
+            options.line_search_maxiter,
         )
         point = step.point
         move = jnp.where(step.good, point.step * direction, 0)
@@ -114,17 +153,17 @@ def _descend(
         steps = state.steps + 1
         fall = state.value - value
         sizes = jnp.maximum(jnp.maximum(jnp.abs(state.value), jnp.abs(value)), 1)
-        converged = norm_of(gradient, options["norm"]) < options["gtol"]
-        if options["ftol"] is not None:
-            converged |= step.good & jnp.isfinite(value) & (fall <= options["ftol"] * sizes)
+        converged = norm_of(gradient, options.norm) < options.gtol
+        if options.ftol is not None:
+            converged |= step.good & jnp.isfinite(value) & (fall <= options.ftol * sizes)
         status = jnp.where(
             step.good | jnp.logical_not(fresh), _GOING, jnp.where(step.zooming, 3, 5)
         )
-        status = jnp.where(steps >= options["maxiter"], 1, status)
-        status = jnp.where(evaluated >= options["maxfun"], 2, status)
+        status = jnp.where(steps >= options.maxiter, 1, status)
+        status = jnp.where(evaluated >= options.maxfun, 2, status)
         status = jnp.where(converged, 0, status)
-        kept = _where(uphill, empty, state.memory)
-        memory = _where(step.good, updated(kept, move, bend), empty)
+        memory = _where(uphill, empty, state.memory)
+        memory = _where(step.good, updated(memory, move, bend), empty)
         fresh = jnp.logical_not(step.good)
         before = jnp.where(step.good, state.value, state.before)
         curvature = jnp.dot(bend, move)
@@ -145,7 +184,7 @@ def _descend(
             status=status,
         )
 
-    status = jnp.where(small, 0, 1 if options["maxiter"] <= 0 else _GOING)
+    status = jnp.where(small, 0, 1 if options.maxiter <= 0 else _GOING)
     # As if the step before had gone down by half of the gradient's length.
     before = value + norm_of(gradient) / 2
     never = jnp.zeros_like(before)
@@ -164,24 +203,24 @@ def _descend(
     return while_loop(lambda state: state.status == _GOING, body, start)
 
 
-def _where(which: Any, one: Any, other: Any) -> Any:
-    """One of two trees of arrays."""
+def _where(which: Array, one: _Memory, other: _Memory) -> _Memory:
+    """Return one of two memories."""
     return tree.tree_map(lambda a, b: jnp.where(which, a, b), one, other)
 
 
 # ---- BFGS ----------------------------------------------------------------------------------------
 
 
-def _bfgs(objective: Any, x: Any, options: Mapping[str, Any]) -> OptimizeResults:
-    """Formula (6.17) of Nocedal and Wright: the inverse of the Hessian from gradients."""
+def _bfgs(objective: Objective, x: Array, options: _Options) -> OptimizeResults:
+    """Minimize by BFGS: formula (6.17) of Nocedal and Wright, Numerical Optimization (2006)."""
     identity = jnp.eye(typeof(x).shape[0], dtype=typeof(x).dtype)
 
-    def direction_of(inverse, gradient):
+    def direction_of(inverse: Array, gradient: Array) -> Array:
         return -jnp.dot(inverse, gradient)
 
-    def updated(inverse, move, bend):
+    def updated(inverse: Array, move: Array, bend: Array) -> Array:
         curvature = jnp.dot(bend, move)
-        # Without curvature along the step nothing is to be learnt from it.
+        # A step without positive curvature along it is left out.
         known = curvature > 0
         factor = 1 / jnp.where(known, curvature, 1)
         left = identity - factor * jnp.outer(move, bend)
@@ -192,7 +231,7 @@ def _bfgs(objective: Any, x: Any, options: Mapping[str, Any]) -> OptimizeResults
     return _results(end, end.memory)
 
 
-def _results(end: _State, inverse: Any) -> OptimizeResults:
+def _results(end: _State, inverse: Array | None) -> OptimizeResults:
     return OptimizeResults(
         x=end.x,
         success=(end.status == 0).astype(bool),
@@ -209,20 +248,11 @@ def _results(end: _State, inverse: Any) -> OptimizeResults:
 # ---- with limited memory -------------------------------------------------------------------------
 
 
-class _Pairs(NamedTuple):
-    """The last steps, how gradients changed over them, and one over their products; newest last."""
-
-    moves: Any
-    bends: Any
-    factors: Any
-    scale: Any
-
-
-def _lbfgs(objective: Any, x: Any, options: Mapping[str, Any]) -> OptimizeResults:
-    """Algorithm 7.4 of Nocedal and Wright: the inverse is never written down."""
-    count, size = options["maxcor"], typeof(x).shape[0]
+def _lbfgs(objective: Objective, x: Array, options: _Options) -> OptimizeResults:
+    """Minimize by limited-memory BFGS: algorithm 7.4 of Nocedal and Wright (2006)."""
+    count, size = options.maxcor, typeof(x).shape[0]
     dtype = typeof(x).dtype
-    # Factors of 0 are those of pairs that are not there yet.
+    # Pairs that are not there yet have the factor 0.
     empty = _Pairs(
         jnp.zeros((count, size), dtype),
         jnp.zeros((count, size), dtype),
@@ -230,21 +260,21 @@ def _lbfgs(objective: Any, x: Any, options: Mapping[str, Any]) -> OptimizeResult
         jnp.ones((), dtype),
     )
 
-    def direction_of(pairs, gradient):
-        def back(i, carry):
+    def direction_of(pairs: _Pairs, gradient: Array) -> Array:
+        def back(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
             rest, shares = carry
-            place = count - 1 - i
-            share = pairs.factors[place] * jnp.dot(pairs.moves[place], rest)
-            return rest - share * pairs.bends[place], shares.at[place].set(share)
+            i = count - 1 - i
+            share = pairs.factors[i] * jnp.dot(pairs.moves[i], rest)
+            return rest - share * pairs.bends[i], shares.at[i].set(share)
 
-        def forth(place, rest):
-            share = pairs.factors[place] * jnp.dot(pairs.bends[place], rest)
-            return rest + pairs.moves[place] * (shares[place] - share)
+        def forth(i: Array, rest: Array) -> Array:
+            share = pairs.factors[i] * jnp.dot(pairs.bends[i], rest)
+            return rest + pairs.moves[i] * (shares[i] - share)
 
         rest, shares = fori_loop(0, count, back, (gradient, jnp.zeros((count,), dtype)))
         return -fori_loop(0, count, forth, pairs.scale * rest)
 
-    def updated(pairs, move, bend):
+    def updated(pairs: _Pairs, move: Array, bend: Array) -> _Pairs:
         curvature = jnp.dot(bend, move)
         known = curvature > 0
         factor = 1 / jnp.where(known, curvature, 1)
@@ -262,7 +292,7 @@ def _lbfgs(objective: Any, x: Any, options: Mapping[str, Any]) -> OptimizeResult
 # ---- the door ------------------------------------------------------------------------------------
 
 _LIMITED = "l-bfgs-experimental-do-not-rely-on-this"
-# Method -> how it is done, and its options.
+# The function behind each method, and its options with their defaults.
 _METHODS: dict[str, tuple[Callable[..., OptimizeResults], dict[str, Any]]] = {
     "bfgs": (_bfgs, {"maxiter": None, "norm": math.inf, "gtol": 1e-5, "line_search_maxiter": 20}),
     _LIMITED: (
@@ -282,52 +312,60 @@ _METHODS: dict[str, tuple[Callable[..., OptimizeResults], dict[str, Any]]] = {
 
 
 @operation(static_argnames=("fun", "method", "options"))
-def _run(fun, x0, args, *, method, options):
-    descend, options = _METHODS[method][0], dict(options)
+def _run(
+    fun: Callable[..., Array],
+    x0: ArrayLike,
+    args: tuple[object, ...],
+    *,
+    method: str,
+    options: _Options,
+) -> OptimizeResults:
+    descend = _METHODS[method][0]
     if method != _LIMITED or not issubdtype(typeof(x0).dtype, np.complexfloating):
         return descend(value_and_grad(lambda x: fun(x, *args)), x0, options)
-    # Of complex numbers real and imaginary parts are the variables, after one another.
+    # The variables are the real parts of complex numbers, and after them the imaginary ones.
     count = typeof(x0).shape[0]
 
-    def joined(parts: Any, sign: int = 1) -> Any:
+    def joined(parts: Array, sign: int = 1) -> Array:
         return elementwise.complex(parts[:count], sign * parts[count:])
 
     objective = value_and_grad(lambda parts: fun(joined(parts), *args))
-    found = descend(objective, jnp.concatenate([jnp.real(x0), jnp.imag(x0)]), options)
+    result = descend(objective, jnp.concatenate([jnp.real(x0), jnp.imag(x0)]), options)
     # The gradient by a complex variable is the conjugate of the steepest ascent.
-    return found._replace(x=joined(found.x), jac=joined(found.jac, -1))
+    return result._replace(x=joined(result.x), jac=joined(result.jac, -1))
 
 
 def minimize(
-    fun: Callable[..., Any],
-    x0: Any,
-    args: tuple[Any, ...] = (),
+    fun: Callable[..., Array],
+    x0: ArrayLike,
+    args: tuple[object, ...] = (),
     *,
     method: str,
     tol: float | None = None,
-    options: Mapping[str, Any] | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> OptimizeResults:
-    """A local minimum of a smooth function of several variables.
+    """Find a local minimum of a smooth function of several variables.
 
     It can be called under jit and vmap. Called again with the same function object and shapes, it
     is not compiled again.
 
     Args:
-      fun: `fun(x, *args)`, which gives a real scalar and has a derivative.
-      x0: where to start: an array of shape (N,) of floats.
+      fun: `fun(x, *args)`, which returns a real scalar and has a derivative.
+      x0: the first point: an array of shape (N,) of floats.
       args: more arguments of `fun`.
       method: "BFGS".
-      tol: how small the gradient must be.
-      options: of BFGS: `maxiter`, how many steps to take, N * 200 by default; `gtol`, how small the
-        gradient must be, 1e-5 by default; `norm`, the order of the norm that measures it, infinity
-        by default; `line_search_maxiter`, how often a step is tried, 20 by default.
+      tol: the bound on the norm of the gradient.
+      options: of BFGS: `maxiter`, the greatest number of steps, N * 200 by default; `gtol`, the
+        bound on the norm of the gradient, 1e-5 by default; `norm`, the order of that norm, infinity
+        by default; `line_search_maxiter`, the number of trials of each step, 20 by default.
 
     Returns:
       An OptimizeResults.
 
     Raises:
-      ValueError: if the method is another.
-      TypeError: if `args` is no tuple, an option is another, or `x0` has several axes or integers.
+      ValueError: if there is no such method.
+      TypeError: if `args` is no tuple, there is no such option, or `x0` has several axes or
+        integers.
       IndexError: if `x0` is a scalar.
     """
     if not isinstance(args, tuple):
@@ -353,14 +391,17 @@ def minimize(
         raise TypeError(
             f"x0 of minimize must have shape (N,), got {shape}: flatten it, and let fun reshape it"
         )
-    if name == _LIMITED:
-        limits = [limit for limit in (chosen["maxfun"], chosen.pop("maxgrad")) if limit is not None]
-        chosen["maxfun"] = min(limits, default=None)
-        chosen["line_search_maxiter"] = chosen.pop("maxls")
-    chosen.setdefault("ftol", None)
+    limits = [chosen.get("maxfun"), chosen.get("maxgrad")]
     whole = np.iinfo(np.int32).max
-    chosen["maxfun"] = whole if chosen.get("maxfun") is None else chosen["maxfun"]
-    if chosen["maxiter"] is None:
-        chosen["maxiter"] = shape[0] * 200 if name == "bfgs" else whole
-    settings = tuple(sorted(chosen.items()))
+    (size,) = shape
+    most_steps = size * 200 if name == "bfgs" else whole
+    settings = _Options(
+        maxiter=most_steps if chosen["maxiter"] is None else chosen["maxiter"],
+        maxfun=min([limit for limit in limits if limit is not None], default=whole),
+        line_search_maxiter=chosen["line_search_maxiter" if name == "bfgs" else "maxls"],
+        norm=chosen["norm"],
+        gtol=chosen["gtol"],
+        ftol=chosen.get("ftol"),
+        maxcor=chosen.get("maxcor", 0),
+    )
     return _run(fun, x0, args, method=name, options=settings)

@@ -1,18 +1,21 @@
 """Convolutions and correlations, directly or by Fourier transforms."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 import hlofront.numpy as jnp
 import hlofront.numpy.fft as fourier
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, ArrayLike, Axes
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
 from hlofront.primitives import elementwise
+from hlofront.primitives.contracting import PrecisionLike
 from hlofront.primitives.convolving import conv_general_dilated
 from hlofront.primitives.shaping import rev
 from hlofront.runtime.dispatch.operation import operation
@@ -20,7 +23,7 @@ from hlofront.runtime.dispatch.operation import operation
 _MODES = ("full", "same", "valid")
 
 
-def _check_mode(mode: Any) -> None:
+def _check_mode(mode: str) -> None:
     if mode not in _MODES:
         raise ValueError(f"mode must be one of {list(_MODES)}, got {mode!r}")
 
@@ -29,20 +32,20 @@ def _check_mode(mode: Any) -> None:
 
 
 @operation(static_argnames=("mode", "axes"))
-def _fftconvolve(in1, in2, mode, axes):
+def _fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str, axes: tuple[int, ...]) -> Array:
     in1, in2 = promote_args_inexact("fftconvolve", in1, in2)
     one, other = typeof(in1).shape, typeof(in2).shape
     if mode == "valid" and not _fits(other, one, axes):
         in1, in2, one, other = in2, in1, other, one
     sizes = [one[i] + other[i] - 1 for i in axes]
     if not axes or 0 in sizes or not all(one) or not all(other):
-        # Nothing to transform: products of what is there, zeros for the rest.
+        # There is nothing to transform: the result is a product, or zeros.
         shape = list(np.broadcast_shapes(*_left_out(one, other, axes)))
         for axis, size in zip(axes, sizes, strict=True):
             shape[axis] = max(size, 0)
         full = jnp.multiply(in1, in2) if not axes else jnp.zeros(shape, typeof(in1).dtype)
         return _cut(full, one, other, axes, mode)
-    # Sizes of few small factors are what transforms are quick for.
+    # Transforms are fast for sizes whose prime factors are small.
     padded = [_smooth(size) for size in sizes]
     if issubdtype(typeof(in1).dtype, np.complexfloating):
         product = fourier.fftn(in1, padded, axes) * fourier.fftn(in2, padded, axes)
@@ -51,14 +54,14 @@ def _fftconvolve(in1, in2, mode, axes):
         product = fourier.rfftn(in1, padded, axes) * fourier.rfftn(in2, padded, axes)
         full = fourier.irfftn(product, padded, axes)
     full = full.astype(typeof(in1).dtype)
-    places = [slice(None)] * len(one)
+    slices = [slice(None)] * len(one)
     for axis, size in zip(axes, sizes, strict=True):
-        places[axis] = slice(0, size)
-    return _cut(full[tuple(places)], one, other, axes, mode)
+        slices[axis] = slice(0, size)
+    return _cut(full[tuple(slices)], one, other, axes, mode)
 
 
 def _smooth(size: int) -> int:
-    """The least size from this one on that has no prime factor above 5."""
+    """Return the least size from this one on that has no prime factor above 5."""
     while True:
         rest = size
         for factor in (2, 3, 5):
@@ -80,21 +83,21 @@ def _fits(small: Sequence[int], large: Sequence[int], axes: Sequence[int]) -> bo
 
 
 def _cut(
-    full: Any, one: tuple[int, ...], other: tuple[int, ...], axes: Sequence[int], mode: str
-) -> Any:
-    """The part of a full convolution that a mode asks for."""
+    full: Array, one: tuple[int, ...], other: tuple[int, ...], axes: Sequence[int], mode: str
+) -> Array:
+    """Return the part of a full convolution that a mode asks for."""
     if mode == "full":
         return full
-    places = [slice(None)] * typeof(full).ndim
+    slices = [slice(None)] * typeof(full).ndim
     for i in axes:
         size = one[i] if mode == "same" else one[i] - other[i] + 1
         start = (typeof(full).shape[i] - size) // 2
-        places[i] = slice(start, start + size)
-    return full[tuple(places)]
+        slices[i] = slice(start, start + size)
+    return full[tuple(slices)]
 
 
-def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any:
-    """The convolution of two arrays by Fourier transforms.
+def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Axes = None) -> Array:
+    """Convolve two arrays by Fourier transforms.
 
     Args:
       in1: an array.
@@ -106,7 +109,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Any
       An array of floats or complex numbers.
 
     Raises:
-      ValueError: if the ranks differ, sizes along other axes differ, or the mode is another; with
+      ValueError: if the ranks differ, sizes along other axes differ, or there is no such mode; with
         "valid", if neither array is as large as the other along every axis.
     """
     check_arraylike("fftconvolve", in1, in2)
@@ -137,7 +140,9 @@ def _check_valid(mode: str, one: Sequence[int], other: Sequence[int], axes: Sequ
 
 
 @operation(static_argnames=("mode", "precision", "late"))
-def _direct(in1, in2, mode, precision, late=False):
+def _direct(
+    in1: ArrayLike, in2: ArrayLike, mode: str, precision: PrecisionLike | None, late: bool = False
+) -> Array:
     in1, in2 = promote_args_inexact("convolve", in1, in2)
     one, other = typeof(in1).shape, typeof(in2).shape
     if not math.prod(one) or not math.prod(other):
@@ -149,12 +154,12 @@ def _direct(in1, in2, mode, precision, late=False):
         return elementwise.mul(in1, in2)
     same = one
     if mode != "same" and not _fits(other, one, axes) and _fits(one, other, axes):
-        # The smaller one is the kernel; a convolution does not mind which is which.
+        # The smaller array is the kernel, as a convolution is symmetric.
         in1, in2, one, other = in2, in1, other, one
     if mode == "valid":
         padding = [(0, 0)] * len(axes)
     else:
-        # How much of the full result the mode leaves out, before and after.
+        # `left` elements of the full result are left out before those that the mode returns.
         sizes = same if mode == "same" else [o + k - 1 for o, k in zip(one, other, strict=True)]
         left = [(k - 1 + late) // 2 if mode == "same" else 0 for k in other]
         padding = [
@@ -171,7 +176,7 @@ def _direct(in1, in2, mode, precision, late=False):
     return result[0, 0]
 
 
-def _check(name: str, in1: Any, in2: Any, mode: Any) -> None:
+def _check(name: str, in1: ArrayLike, in2: ArrayLike, mode: str) -> None:
     check_arraylike(name, in1, in2)
     one, other = typeof(in1).shape, typeof(in2).shape
     if len(one) != len(other):
@@ -183,9 +188,13 @@ def _check(name: str, in1: Any, in2: Any, mode: Any) -> None:
 
 
 def convolve(
-    in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
-) -> Any:
-    """The convolution of two arrays over all of their axes.
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    method: str = "auto",
+    precision: PrecisionLike | None = None,
+) -> Array:
+    """Convolve two arrays over all of their axes.
 
     Args:
       in1: an array.
@@ -198,7 +207,7 @@ def convolve(
       An array of floats or complex numbers.
 
     Raises:
-      ValueError: if the ranks differ, an array is empty, or the mode or method is another; with
+      ValueError: if the ranks differ, an array is empty, or there is no such mode or method; with
         "valid", if neither array is as large as the other along every axis.
     """
     if method == "fft":
@@ -210,9 +219,13 @@ def convolve(
 
 
 def correlate(
-    in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None
-) -> Any:
-    """The correlation of two arrays over all of their axes: the second is conjugated.
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    method: str = "auto",
+    precision: PrecisionLike | None = None,
+) -> Array:
+    """Correlate two arrays over all of their axes: the second is conjugated.
 
     Args:
       in1: an array.
@@ -225,7 +238,7 @@ def correlate(
       An array of floats or complex numbers.
 
     Raises:
-      ValueError: as for `convolve`.
+      ValueError: for the reasons for which `convolve` raises it.
     """
     check_arraylike("correlate", in1, in2)
     in2 = _backwards(in2)
@@ -233,13 +246,15 @@ def correlate(
 
 
 @operation
-def _backwards(x):
+def _backwards(x: ArrayLike) -> Array:
     x = jnp.flip(x) if typeof(x).ndim else x
     is_complex = issubdtype(typeof(x).dtype, np.complexfloating)
     return elementwise.conj(x) if is_complex else x
 
 
-def _check_plane(name: str, in1: Any, in2: Any, boundary: str, fillvalue: Any) -> None:
+def _check_plane(
+    name: str, in1: ArrayLike, in2: ArrayLike, boundary: str, fillvalue: float
+) -> None:
     if boundary != "fill" or fillvalue != 0:
         raise NotImplementedError(  # the class that JAX raises
             f"{name}() only supports boundary='fill', fillvalue=0, got {boundary!r} and {fillvalue}"
@@ -251,14 +266,14 @@ def _check_plane(name: str, in1: Any, in2: Any, boundary: str, fillvalue: Any) -
 
 
 def convolve2d(
-    in1: Any,
-    in2: Any,
+    in1: ArrayLike,
+    in2: ArrayLike,
     mode: str = "full",
     boundary: str = "fill",
     fillvalue: float = 0,
-    precision: Any = None,
-) -> Any:
-    """The convolution of two arrays of two axes.
+    precision: PrecisionLike | None = None,
+) -> Array:
+    """Convolve two arrays of two axes.
 
     Args:
       in1: an array of two axes.
@@ -272,7 +287,7 @@ def convolve2d(
       An array of floats or complex numbers.
 
     Raises:
-      ValueError: as for `convolve`, or if there are not two axes.
+      ValueError: for the reasons for which `convolve` raises it, or if there are not two axes.
       NotImplementedError: for other boundaries.
     """
     _check_plane("convolve2d", in1, in2, boundary, fillvalue)
@@ -280,14 +295,14 @@ def convolve2d(
 
 
 def correlate2d(
-    in1: Any,
-    in2: Any,
+    in1: ArrayLike,
+    in2: ArrayLike,
     mode: str = "full",
     boundary: str = "fill",
     fillvalue: float = 0,
-    precision: Any = None,
-) -> Any:
-    """The correlation of two arrays of two axes: the second is conjugated.
+    precision: PrecisionLike | None = None,
+) -> Array:
+    """Correlate two arrays of two axes: the second is conjugated.
 
     Args:
       in1: an array of two axes.
@@ -301,10 +316,10 @@ def correlate2d(
       An array of floats or complex numbers.
 
     Raises:
-      ValueError: as for `convolve`, or if there are not two axes.
+      ValueError: for the reasons for which `convolve` raises it, or if there are not two axes.
       NotImplementedError: for other boundaries.
     """
     _check_plane("correlate2d", in1, in2, boundary, fillvalue)
     _check("correlate2d", in1, in2, mode)
-    # The middle of results of even size is one element later than that of a convolution.
+    # For kernels of even size the middle is one element later than that of a convolution.
     return _direct(in1, _backwards(in2), mode, precision, late=True)

@@ -1,29 +1,38 @@
 """Spectra of pieces of sequences: Welch's method (1967), short-time Fourier transforms."""
 
+from __future__ import annotations
+
 import warnings
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 import hlofront.numpy as jnp
 import hlofront.numpy.fft as fourier
 from hlofront.base.dtypes import is_complex, to_complex_dtype
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
 from hlofront.primitives import elementwise
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.signal.trends import detrend as without_trend
-from hlofront.scipy.signal.windows import window_of
+from hlofront.scipy.signal.windows import WindowName, window_of
+
+# A window by its name and parameters, or as an array.
+Window: TypeAlias = "WindowName | ArrayLike"
+# The trend that is subtracted: "constant", "linear", a function of pieces, or False for none.
+Detrend: TypeAlias = "str | bool | Callable[[Array], Array]"
 
 
 class _Settings(NamedTuple):
-    """How sequences are cut into pieces and transformed; what a program is compiled for."""
+    """The pieces that sequences are cut into, and their transform: static for compilation."""
 
     count: int
     overlap: int
     transformed: int
-    detrend: Any
+    detrend: Detrend
     onesided: bool
     scaling: str
     spectrum: bool
@@ -32,8 +41,8 @@ class _Settings(NamedTuple):
     average: str | None
 
 
-def _segment(window: Any, nperseg: Any, size: int) -> tuple[Any, int]:
-    """The window as an array, and how many elements a piece has."""
+def _segment(window: Window, nperseg: int | None, size: int) -> tuple[ArrayLike, int]:
+    """Return the window as an array, and the number of elements of a piece."""
     if isinstance(window, str | tuple | float | int):
         count = 256 if nperseg is None else int(nperseg)
         if count > size:
@@ -56,7 +65,7 @@ def _segment(window: Any, nperseg: Any, size: int) -> tuple[Any, int]:
     return window, shape[0]
 
 
-def _counts(count: int, noverlap: Any, nfft: Any) -> tuple[int, int]:
+def _counts(count: int, noverlap: int | None, nfft: int | None) -> tuple[int, int]:
     if count < 1:
         raise ValueError(f"nperseg must be a positive integer, got {count}")
     transformed = count if nfft is None else int(nfft)
@@ -70,16 +79,16 @@ def _counts(count: int, noverlap: Any, nfft: Any) -> tuple[int, int]:
     return overlap, transformed
 
 
-def _warn_of_sides(asked: bool, onesided: bool) -> None:
-    if asked and not onesided:
+def _warn_of_sides(return_onesided: bool, onesided: bool) -> None:
+    if return_onesided and not onesided:
         warnings.warn("Input data is complex, switching to return_onesided=False", stacklevel=3)
 
 
 # ---- pieces, transformed -------------------------------------------------------------------------
 
 
-def _extended(x: Any, boundary: str | None, half: int) -> Any:
-    """x with half a piece before and after its last axis."""
+def _extended(x: Array, boundary: str | None, half: int) -> Array:
+    """Return x with half a piece put before and after the elements of its last axis."""
     if boundary is None or not half:
         return x
     if boundary == "zeros":
@@ -94,8 +103,8 @@ def _extended(x: Any, boundary: str | None, half: int) -> Any:
     return jnp.concatenate([before, x, after], axis=-1)
 
 
-def _pieces(x: Any, window: Any, settings: _Settings) -> Any:
-    """The transforms of windowed pieces, as (..., piece, frequency)."""
+def _pieces(x: Array, window: Array, settings: _Settings) -> Array:
+    """Return the transforms of windowed pieces, of shape (..., piece, frequency)."""
     count = settings.count
     step = count - settings.overlap
     x = _extended(x, settings.boundary, count // 2)
@@ -115,15 +124,22 @@ def _pieces(x: Any, window: Any, settings: _Settings) -> Any:
     return transform(x, settings.transformed)
 
 
-def _along_last(vector: Any, x: Any) -> Any:
-    """A vector along the last axis of x, of x's rank and dtype."""
+def _along_last(vector: Array, x: Array) -> Array:
+    """Return a vector along the last axis of x, of the rank and dtype of x."""
     aval = typeof(x)
     return jnp.reshape(vector, (1,) * (aval.ndim - 1) + (-1,)).astype(aval.dtype)
 
 
 @operation(static_argnames=("settings", "axis"))
-def _spectrum(x, y, window, fs, settings, axis):
-    """The spectrum of pieces with the axis of frequencies in the place of the sequences'."""
+def _spectrum(
+    x: ArrayLike,
+    y: ArrayLike | None,
+    window: ArrayLike,
+    fs: ArrayLike,
+    settings: _Settings,
+    axis: int,
+) -> Array:
+    """Return the spectrum, whose axis of frequencies replaces that of the sequences."""
     if y is None:
         (x,) = promote_args_inexact("csd", x)
     else:
@@ -146,7 +162,7 @@ def _spectrum(x, y, window, fs, settings, axis):
         result = jnp.conj(result) * other
         result = result * jnp.asarray(scale).astype(typeof(result).dtype)
         if settings.onesided and settings.transformed > 1:
-            # The other half of the spectrum is the same; but zero and the highest are there once.
+            # The spectrum is symmetric; zero and the highest frequency have no counterpart.
             last = None if settings.transformed % 2 else -1
             result = result.at[..., 1:last].multiply(2)
     # (..., piece, frequency) -> (..., frequency, ..., piece)
@@ -156,22 +172,22 @@ def _spectrum(x, y, window, fs, settings, axis):
     return jnp.real(result) if y is None and not settings.spectrum else result
 
 
-def _equally_long(x: Any, y: Any) -> tuple[Any, Any]:
-    """Both with zeros after the last axis of the shorter one."""
+def _equally_long(x: Array, y: Array) -> tuple[Array, Array]:
+    """Return both with zeros after the elements of the shorter one, along the last axis."""
     sizes = typeof(x).shape[-1], typeof(y).shape[-1]
 
-    def extended(a, size):
+    def extended(a: Array, size: int) -> Array:
         missing = max(sizes) - size
         return jnp.pad(a, [(0, 0)] * (typeof(a).ndim - 1) + [(0, missing)]) if missing else a
 
     return extended(x, sizes[0]), extended(y, sizes[1])
 
 
-def _averaged(x: Any, average: str) -> Any:
+def _averaged(x: Array, average: str) -> Array:
     count = typeof(x).shape[-1]
     if average == "mean":
         return jnp.mean(x, axis=-1)
-    # What the median of this many exponentially distributed numbers is, by their mean.
+    # The bias is the median of this many exponentially distributed numbers, divided by their mean.
     even = 2.0 * np.arange(1, (count - 1) // 2 + 1)
     bias = 1 + float(np.sum(1 / (even + 1) - 1 / even))
     if is_complex(typeof(x).dtype):
@@ -180,7 +196,7 @@ def _averaged(x: Any, average: str) -> Any:
     return jnp.median(x, axis=-1) / bias
 
 
-def _frequencies(count: int, fs: Any, onesided: bool) -> Any:
+def _frequencies(count: int, fs: ArrayLike, onesided: bool) -> Array:
     function = fourier.rfftfreq if onesided else fourier.fftfreq
     return function(count, 1 / fs)
 
@@ -189,41 +205,41 @@ _BOUNDARIES = ("even", "odd", "constant", "zeros", None)
 
 
 def csd(
-    x: Any,
-    y: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    x: ArrayLike,
+    y: ArrayLike | None,
+    fs: ArrayLike = 1.0,
+    window: Window = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
-    detrend: Any = "constant",
+    detrend: Detrend = "constant",
     return_onesided: bool = True,
     scaling: str = "density",
     axis: int = -1,
     average: str = "mean",
-) -> tuple[Any, Any]:
-    """The cross power spectral density of two sequences, by Welch's method (1967).
+) -> tuple[Array, Array]:
+    """Estimate the cross power spectral density of two sequences, by Welch's method (1967).
 
     Args:
       x: an array.
       y: an array of as many axes, or None for `x`.
-      fs: how many elements there are in a unit of time.
+      fs: the number of elements in a unit of time.
       window: the name of a window, a tuple of its name and parameters, or an array.
-      nperseg: how many elements a piece has, 256 by default.
-      noverlap: how many of them the next piece has too, half of them by default.
-      nfft: how many elements are transformed, with zeros after those of a piece.
-      detrend: "constant" or "linear", what is taken off each piece; False; or a function of
-        pieces.
-      return_onesided: whether to leave out what real sequences have twice.
+      nperseg: the number of elements of a piece, 256 by default.
+      noverlap: the number of elements that adjacent pieces share, half of a piece by default.
+      nfft: the number of elements that are transformed, with zeros after those of a piece.
+      detrend: the trend that is subtracted from each piece: "constant", "linear", or a function of
+        pieces; False for none.
+      return_onesided: whether to leave out negative frequencies, for real sequences.
       scaling: "density", per unit of frequency, or "spectrum".
       axis: the axis of the sequences.
       average: of pieces: "mean" or "median".
 
     Returns:
-      The frequencies, and the spectrum with their axis in the place of the sequences'.
+      The frequencies, and the spectrum: its axis of frequencies replaces that of the sequences.
 
     Raises:
-      ValueError: if an argument is another than these, or pieces do not fit.
+      ValueError: if an argument has no such value, or pieces do not fit.
     """
     check_arraylike("csd", x)
     if y is not None:
@@ -265,39 +281,39 @@ def csd(
 
 
 def welch(
-    x: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    x: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: Window = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
-    detrend: Any = "constant",
+    detrend: Detrend = "constant",
     return_onesided: bool = True,
     scaling: str = "density",
     axis: int = -1,
     average: str = "mean",
-) -> tuple[Any, Any]:
-    """The power spectral density of a sequence, by Welch's method (1967): `csd` of it with itself.
+) -> tuple[Array, Array]:
+    """Estimate the power spectral density of a sequence, by Welch's method (1967).
 
     Args:
       x: an array.
-      fs: how many elements there are in a unit of time.
+      fs: the number of elements in a unit of time.
       window: the name of a window, a tuple of its name and parameters, or an array.
-      nperseg: how many elements a piece has, 256 by default.
-      noverlap: how many of them the next piece has too, half of them by default.
-      nfft: how many elements are transformed, with zeros after those of a piece.
-      detrend: "constant" or "linear", what is taken off each piece; False; or a function of
-        pieces.
-      return_onesided: whether to leave out what real sequences have twice.
+      nperseg: the number of elements of a piece, 256 by default.
+      noverlap: the number of elements that adjacent pieces share, half of a piece by default.
+      nfft: the number of elements that are transformed, with zeros after those of a piece.
+      detrend: the trend that is subtracted from each piece: "constant", "linear", or a function of
+        pieces; False for none.
+      return_onesided: whether to leave out negative frequencies, for real sequences.
       scaling: "density", per unit of frequency, or "spectrum".
       axis: the axis of the sequences.
       average: of pieces: "mean" or "median".
 
     Returns:
-      The frequencies, and the real spectrum with their axis in the place of the sequences'.
+      The frequencies, and the real spectrum: its axis of frequencies replaces that of the sequence.
 
     Raises:
-      ValueError: if an argument is another than these, or pieces do not fit.
+      ValueError: if an argument has no such value, or pieces do not fit.
     """
     options = (fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling)
     frequencies, result = csd(x, None, *options, axis, average)
@@ -308,41 +324,41 @@ def welch(
 
 
 def stft(
-    x: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    x: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: Window = "hann",
     nperseg: int = 256,
     noverlap: int | None = None,
     nfft: int | None = None,
-    detrend: Any = False,
+    detrend: Detrend = False,
     return_onesided: bool = True,
     boundary: str | None = "zeros",
     padded: bool = True,
     axis: int = -1,
-) -> tuple[Any, Any, Any]:
-    """The Fourier transforms of overlapping pieces of a sequence.
+) -> tuple[Array, Array, Array]:
+    """Compute the Fourier transforms of overlapping pieces of a sequence.
 
     Args:
       x: an array.
-      fs: how many elements there are in a unit of time.
+      fs: the number of elements in a unit of time.
       window: the name of a window, a tuple of its name and parameters, or an array.
-      nperseg: how many elements a piece has.
-      noverlap: how many of them the next piece has too, half of them by default.
-      nfft: how many elements are transformed, with zeros after those of a piece.
-      detrend: "constant" or "linear", what is taken off each piece; False; or a function of
-        pieces.
-      return_onesided: whether to leave out what real sequences have twice.
-      boundary: what half a piece at both ends is filled with: "zeros", "even", "odd", "constant",
-        or None if there is none.
+      nperseg: the number of elements of a piece.
+      noverlap: the number of elements that adjacent pieces share, half of a piece by default.
+      nfft: the number of elements that are transformed, with zeros after those of a piece.
+      detrend: the trend that is subtracted from each piece: "constant", "linear", or a function of
+        pieces; False for none.
+      return_onesided: whether to leave out negative frequencies, for real sequences.
+      boundary: the extension by half a piece at both ends: "zeros", "even", "odd", "constant", or
+        None for no extension.
       padded: whether zeros are put after the end, so that the last piece is whole.
       axis: the axis of the sequence.
 
     Returns:
-      The frequencies, the times of pieces, and the transforms: the axis of frequencies in the
-      place of the sequence's, and that of times last.
+      The frequencies, the times of pieces, and the transforms: the axis of frequencies
+      replaces that of the sequence, and that of times is last.
 
     Raises:
-      ValueError: if an argument is another than these, or pieces do not fit.
+      ValueError: if an argument has no such value, or pieces do not fit.
     """
     check_arraylike("stft", x)
     if boundary not in _BOUNDARIES:
@@ -376,8 +392,16 @@ def stft(
 
 
 @operation(static_argnames=("count", "overlap", "transformed", "onesided", "boundary"))
-def _joined(pieces, window, count, overlap, transformed, onesided, boundary):
-    """The sequence whose transforms pieces are, of shape (..., frequency, piece)."""
+def _joined(
+    pieces: Array,
+    window: ArrayLike,
+    count: int,
+    overlap: int,
+    transformed: int,
+    onesided: bool,
+    boundary: bool,
+) -> Array:
+    """Return the sequence whose transforms are the pieces, of shape (..., frequency, piece)."""
     pieces = jnp.moveaxis(pieces, -1, -2)
     dtype = to_complex_dtype(typeof(pieces).dtype)
     pieces = pieces.astype(dtype)
@@ -388,22 +412,22 @@ def _joined(pieces, window, count, overlap, transformed, onesided, boundary):
     step = count - overlap
     number = typeof(parts).shape[-2]
     size = count + (number - 1) * step
-    places = np.arange(number)[:, None] * step + np.arange(count)
+    indices = np.arange(number)[:, None] * step + np.arange(count)
     shape = (*typeof(parts).shape[:-2], size)
-    result = jnp.zeros(shape, typeof(parts).dtype).at[..., places].add(parts)
+    result = jnp.zeros(shape, typeof(parts).dtype).at[..., indices].add(parts)
     squares = jnp.broadcast_to(window * window, (number, count))
-    weights = jnp.zeros((size,), typeof(window).dtype).at[places].add(squares)
+    weights = jnp.zeros((size,), typeof(window).dtype).at[indices].add(squares)
     if boundary:
         half = count // 2
         result, weights = result[..., half : size - half], weights[half : size - half]
-    # Where no window reaches there is nothing to be found.
+    # Elements that no window reaches are not divided.
     return result / _along_last(jnp.where(weights > 1e-10, weights, 1.0), result)
 
 
 def istft(
-    Zxx: Any,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    Zxx: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: Window = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
@@ -411,21 +435,21 @@ def istft(
     boundary: bool = True,
     time_axis: int = -1,
     freq_axis: int = -2,
-) -> tuple[Any, Any]:
-    """The sequence whose short-time Fourier transforms these are, by least squares.
+) -> tuple[Array, Array]:
+    """Reconstruct a sequence from its short-time Fourier transforms, by least squares.
 
-    As Griffin and Lim (1984): overlapping pieces are added, and divided by what their windows add
-    up to.
+    The method is that of Griffin and Lim (1984): overlapping pieces are added, and divided by the
+    sum of their squared windows.
 
     Args:
-      Zxx: an array, as `stft` gives it.
-      fs: how many elements there are in a unit of time.
+      Zxx: an array, as `stft` returns it.
+      fs: the number of elements in a unit of time.
       window: the name of a window, a tuple of its name and parameters, or an array.
-      nperseg: how many elements a piece has.
-      noverlap: how many of them the next piece has too, half of them by default.
-      nfft: how many elements were transformed.
-      input_onesided: whether the transforms are those of real sequences, with half of them left
-        out.
+      nperseg: the number of elements of a piece.
+      noverlap: the number of elements that adjacent pieces share, half of a piece by default.
+      nfft: the number of elements that were transformed.
+      input_onesided: whether the transforms are those of real sequences, without negative
+        frequencies.
       boundary: whether half a piece at both ends is cut off.
       time_axis: the axis of pieces.
       freq_axis: the axis of frequencies.
@@ -444,8 +468,8 @@ def istft(
     if time == frequency:
         raise ValueError("Must specify differing time and frequency axes!")
     Zxx = jnp.moveaxis(jnp.asarray(Zxx), (frequency, time), (-2, -1))
-    found = typeof(Zxx).shape[-2]
-    whole = 2 * (found - 1) if input_onesided else found
+    frequency_count = typeof(Zxx).shape[-2]
+    whole = 2 * (frequency_count - 1) if input_onesided else frequency_count
     count = whole if nperseg is None else int(nperseg)
     if count < 1:
         raise ValueError(f"nperseg must be a positive integer, got {count}")

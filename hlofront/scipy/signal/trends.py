@@ -1,11 +1,13 @@
-"""Trends of sequences: constants or lines, taken off."""
+"""Subtraction of trends from sequences: constants or lines."""
+
+from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
 
 import hlofront.numpy as jnp
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.promotion import promote_args_inexact
@@ -13,7 +15,7 @@ from hlofront.runtime.dispatch.operation import operation
 
 
 @operation(static_argnames=("axis", "breaks"))
-def _detrend(data, axis, breaks):
+def _detrend(data: ArrayLike, axis: int, breaks: tuple[int, ...] | None) -> Array:
     (data,) = promote_args_inexact("detrend", data)
     if breaks is None:
         return data - jnp.mean(data, axis=axis, keepdims=True)
@@ -23,37 +25,41 @@ def _detrend(data, axis, breaks):
     pieces = []
     for start, stop in itertools.pairwise(breaks):
         piece = data[..., start:stop]
-        # Least squares with places around their middle, where both terms are orthogonal.
-        places = np.arange(stop - start) - (stop - start - 1) / 2
-        squares = float(np.sum(places**2))
-        places = places.astype(real).astype(dtype)
-        places = places.reshape((1,) * (typeof(piece).ndim - 1) + (-1,))
+        # Positions are centered, so that the constant and the line are orthogonal in least squares.
+        positions = np.arange(stop - start) - (stop - start - 1) / 2
+        squares = float(np.sum(positions**2))
+        positions = positions.astype(real).astype(dtype)
+        positions = positions.reshape((1,) * (typeof(piece).ndim - 1) + (-1,))
         piece = piece - jnp.mean(piece, axis=-1, keepdims=True)
         if squares:
-            slope = jnp.sum(piece * places, axis=-1, keepdims=True) / squares
-            piece = piece - slope * places
+            slope = jnp.sum(piece * positions, axis=-1, keepdims=True) / squares
+            piece = piece - slope * positions
         pieces.append(piece)
     result = jnp.concatenate(pieces, axis=-1) if len(pieces) > 1 else pieces[0]
     return jnp.moveaxis(result, -1, axis)
 
 
 def detrend(
-    data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: Any = None
-) -> Any:
-    """A sequence without its trend: the mean, or the lines that fit it best.
+    data: ArrayLike,
+    axis: int = -1,
+    type: str = "linear",
+    bp: ArrayLike = 0,
+    overwrite_data: None = None,
+) -> Array:
+    """Subtract the trend of a sequence: the mean, or the lines that fit it best.
 
     Args:
       data: an array.
       axis: the axis of the sequence.
       type: "linear" for lines, by least squares, or "constant" for the mean.
-      bp: the places where a new line begins: a number or several.
+      bp: the indices where a new line begins: a number or several.
       overwrite_data: None.
 
     Returns:
       An array of the shape of `data`; of integers, floats.
 
     Raises:
-      ValueError: if the type is another, or a place is none of the sequence.
+      ValueError: if there is no such type, or an index is out of range.
       NotImplementedError: if `overwrite_data` is given.
       ZeroDivisionError: if there are no elements along the axis.
     """
@@ -71,11 +77,11 @@ def detrend(
     size = shape[axis]
     if not size:
         raise ZeroDivisionError(f"detrend of no elements: the shape is {shape}, the axis {axis}")
-    places = np.atleast_1d(np.asarray(bp))
-    if np.any(places > size) or np.any(places < 0):
+    breakpoints = np.atleast_1d(np.asarray(bp))
+    if np.any(breakpoints > size) or np.any(breakpoints < 0):
         raise ValueError(
             "Breakpoints must be non-negative and less than length of data along given axis: got "
             f"{bp} for {size} elements."
         )
-    breaks = np.unique(np.concatenate([[0, size], places]))
+    breaks = np.unique(np.concatenate([[0, size], breakpoints]))
     return _detrend(data, axis, tuple(breaks.astype(int).tolist()))

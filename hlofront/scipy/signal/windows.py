@@ -1,23 +1,30 @@
-"""Windows by name, as numbers of the host: weights that fade a sequence out towards its ends."""
+"""Windows by name, as NumPy arrays: weights that fade a sequence out towards its ends."""
+
+from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
+from hlofront.base.typing import NumPyArray
 
-def _cosines(*weights: float) -> Callable[[int], np.ndarray]:
-    """A sum of cosines that go through 0, 1, 2 ... whole turns."""
+# A window by its name, by its name and parameters, or by the parameter of Kaiser's window.
+WindowName: TypeAlias = "str | float | tuple[object, ...]"
 
-    def window(count):
+
+def _cosines(*weights: float) -> Callable[[int], NumPyArray]:
+    """Return a window that is a sum of cosines of 0, 1, 2 ... whole periods."""
+
+    def window(count: int) -> NumPyArray:
         angles = np.linspace(-math.pi, math.pi, count)
         return sum(w * np.cos(i * angles) for i, w in enumerate(weights))  # type: ignore[return-value]
 
     return window
 
 
-def _triangle(count: int) -> np.ndarray:
+def _triangle(count: int) -> NumPyArray:
     half = np.arange(1, (count + 1) // 2 + 1)
     if count % 2:
         rising = 2 * half / (count + 1)
@@ -26,30 +33,30 @@ def _triangle(count: int) -> np.ndarray:
     return np.concatenate([rising, rising[::-1]])
 
 
-def _parzen(count: int) -> np.ndarray:
+def _parzen(count: int) -> NumPyArray:
     distances = np.abs(np.arange(count) - (count - 1) / 2) / (count / 2)
     near = 1 - 6 * distances**2 * (1 - distances)
     return np.where(distances <= 0.5 * (count - 1) / count, near, 2 * (1 - distances) ** 3)
 
 
-def _bohman(count: int) -> np.ndarray:
+def _bohman(count: int) -> NumPyArray:
     x = np.abs(np.linspace(-1, 1, count))
     result = (1 - x) * np.cos(math.pi * x) + np.sin(math.pi * x) / math.pi
     result[[0, -1]] = 0
     return result
 
 
-def _barthann(count: int) -> np.ndarray:
+def _barthann(count: int) -> NumPyArray:
     x = np.abs(np.arange(count) / (count - 1) - 0.5)
     return 0.62 - 0.48 * x + 0.38 * np.cos(2 * math.pi * x)
 
 
-def _lanczos(count: int) -> np.ndarray:
+def _lanczos(count: int) -> NumPyArray:
     return np.sinc(2 * np.arange(count) / (count - 1) - 1)
 
 
-def _tukey(count: int, share: float = 0.5) -> np.ndarray:
-    """Flat in the middle, a share of it cosines."""
+def _tukey(count: int, share: float = 0.5) -> NumPyArray:
+    """Return Tukey's window: flat in the middle, with a share of it cosines."""
     if share <= 0:
         return np.ones(count)
     x = np.minimum(np.arange(count), np.arange(count)[::-1]) / (count - 1)
@@ -57,23 +64,23 @@ def _tukey(count: int, share: float = 0.5) -> np.ndarray:
     return 0.5 * (1 - np.cos(math.pi * x))
 
 
-def _gaussian(count: int, deviation: float) -> np.ndarray:
+def _gaussian(count: int, deviation: float) -> NumPyArray:
     x = np.arange(count) - (count - 1) / 2
     return np.exp(-0.5 * (x / deviation) ** 2)
 
 
-def _general_gaussian(count: int, power: float, deviation: float) -> np.ndarray:
+def _general_gaussian(count: int, power: float, deviation: float) -> NumPyArray:
     x = np.arange(count) - (count - 1) / 2
     return np.exp(-0.5 * np.abs(x / deviation) ** (2 * power))
 
 
-def _exponential(count: int, center: float | None = None, scale: float = 1.0) -> np.ndarray:
+def _exponential(count: int, center: float | None = None, scale: float = 1.0) -> NumPyArray:
     middle = (count - 1) / 2 if center is None else center
     return np.exp(-np.abs(np.arange(count) - middle) / scale)
 
 
-def _chebyshev(count: int, attenuation: float) -> np.ndarray:
-    """All side lobes equally low: Dolph's window, by the inverse transform of its spectrum."""
+def _chebyshev(count: int, attenuation: float) -> NumPyArray:
+    """Return Dolph's window, whose side lobes are equal, by an inverse transform."""
     order = count - 1
     beta = math.cosh(math.acosh(10 ** (abs(attenuation) / 20)) / order)
     x = beta * np.cos(math.pi * np.arange(count) / count)
@@ -92,7 +99,7 @@ def _chebyshev(count: int, attenuation: float) -> np.ndarray:
 
 # The coefficients of Harris, "On the use of windows for harmonic analysis" (1978), of Nuttall
 # (1981) and of the ISO's flat top.
-_PLAIN: dict[str, Callable[[int], np.ndarray]] = {
+_PLAIN: dict[str, Callable[[int], NumPyArray]] = {
     "boxcar": np.ones,
     "triang": _triangle,
     "bartlett": np.bartlett,
@@ -110,7 +117,7 @@ _PLAIN: dict[str, Callable[[int], np.ndarray]] = {
     "blackmanharris": _cosines(0.35875, 0.48829, 0.14128, 0.01168),
     "flattop": _cosines(0.21557895, 0.41663158, 0.277263158, 0.083578947, 0.006947368),
 }
-_WITH_PARAMETERS: dict[str, Callable[..., np.ndarray]] = {
+_WITH_PARAMETERS: dict[str, Callable[..., NumPyArray]] = {
     "kaiser": np.kaiser,
     "gaussian": _gaussian,
     "general_gaussian": _general_gaussian,
@@ -143,10 +150,11 @@ _OTHER_NAMES = {
 }
 
 
-def window_of(window: Any, count: int) -> np.ndarray:
-    """A window by its name, a name with parameters, or the parameter of Kaiser's window.
+def window_of(window: WindowName, count: int) -> NumPyArray:
+    """Return a window by its name, a name with parameters, or the parameter of Kaiser's window.
 
-    It has a period of `count`, as suits spectra: the window of one point more, without its last.
+    The window has a period of `count`, as suits spectra: it is the window of one point more,
+    without its last point.
 
     Raises:
       ValueError: if there is no such window, or it needs parameters.
@@ -161,7 +169,7 @@ def window_of(window: Any, count: int) -> np.ndarray:
         except (TypeError, ValueError):
             raise ValueError(f"{type(window)} as window type is not supported.") from None
     known = _OTHER_NAMES.get(name, name)
-    table: Any = _WITH_PARAMETERS if parameters else _PLAIN
+    table = _WITH_PARAMETERS if parameters else _PLAIN
     if known not in table:
         if known in _WITH_PARAMETERS or known in _PLAIN:
             raise ValueError(

@@ -1,14 +1,17 @@
 """hlofront.scipy.sparse.linalg: linear systems, solved by applying their operator repeatedly."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base import tree
 from hlofront.base.dtypes import finfo
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import is_value, typeof
 from hlofront.higher_order.linear_solve import custom_linear_solve
 from hlofront.higher_order.while_loop import fori_loop, while_loop
@@ -25,36 +28,53 @@ from hlofront.transforms.make_jaxpr import eval_shape
 # ---- pytrees as vectors --------------------------------------------------------------------------
 
 _map = tree.tree_map
+# A vector of the linear system: a pytree of arrays.
+Vector: TypeAlias = Any
+# A linear function of such vectors.
+Operator: TypeAlias = Callable[[Vector], Vector]
 
 
-def _plus(x: Any, y: Any) -> Any:
+class SupportsMatmul(Protocol):
+    """A matrix of a class of its own, which is applied by `@`."""
+
+    @property
+    def shape(self) -> Sequence[int]: ...
+
+    def __matmul__(self, other: Vector, /) -> Vector: ...
+
+
+# A linear operator as users give it.
+Matrix: TypeAlias = ArrayLike | SupportsMatmul | Operator
+
+
+def _plus(x: Vector, y: Vector) -> Vector:
     return _map(elementwise.add, x, y)
 
 
-def _minus(x: Any, y: Any) -> Any:
+def _minus(x: Vector, y: Vector) -> Vector:
     return _map(elementwise.sub, x, y)
 
 
-def _times(factor: Any, x: Any) -> Any:
-    def product(leaf: Any) -> Any:
+def _times(factor: Array, x: Vector) -> Vector:
+    def product(leaf: Array) -> Array:
         own, other = promote_own_dtypes(factor, leaf)
         return (own * other).astype(typeof(leaf).dtype)
 
     return _map(product, x)
 
 
-def _product(x: Any, y: Any) -> Any:
-    """The sum of the products of elements, the first ones conjugated."""
+def _product(x: Vector, y: Vector) -> Array:
+    """Return the sum of the products of elements, the first ones conjugated."""
     parts = _map(lambda a, b: jnp.vdot(a, b, precision=Precision.HIGHEST), x, y)
     return sum(tree.tree_leaves(parts))
 
 
-def _squared_norm(x: Any) -> Any:
+def _squared_norm(x: Vector) -> Array:
     return jnp.real(_product(x, x))
 
 
-def _operator(A: Any) -> Callable[[Any], Any]:
-    """The function that a matrix is, or an object of its own `@`, or a function itself."""
+def _operator(A: Matrix) -> Operator:
+    """Return the linear function that a matrix, an object with `@`, or a function stands for."""
     if callable(A):
         return A
     is_matrix = is_value(A) and not isinstance(A, bool | int | float | complex)
@@ -71,19 +91,19 @@ def _operator(A: Any) -> Callable[[Any], Any]:
     return lambda x: A @ x
 
 
-def _shapes(x: Any) -> list[tuple[int, ...]]:
+def _shapes(x: Vector) -> list[tuple[int, ...]]:
     return [typeof(leaf).shape for leaf in tree.tree_leaves(x)]
 
 
 def _solve(
-    method: Callable[..., Any],
-    A: Any,
-    b: Any,
-    x0: Any,
-    M: Any,
+    method: Callable[..., Vector],
+    A: Matrix,
+    b: Vector,
+    x0: Vector,
+    M: Matrix | None,
     symmetric: bool,
-    limits: dict[str, Any],
-) -> Any:
+    limits: dict[str, object],
+) -> Vector:
     """Solve by a method; derivatives solve one more system, with the same limits."""
     matvec, preconditioner = _operator(A), _operator(M) if M is not None else lambda x: x
     b = _map(jnp.asarray, b)
@@ -108,11 +128,11 @@ def _solve(
             f"matvec() output shapes must match b, got {_shapes_of(made)} and {_shapes(b)}"
         )
 
-    def solve(operator, right):
+    def solve(operator: Operator, right: Vector) -> Vector:
         return method(operator, right, x0=x0, M=preconditioner, **limits)
 
-    def transpose_solve(operator, right):
-        # What is near the inverse of A is, transposed, near that of A transposed.
+    def transpose_solve(operator: Operator, right: Vector) -> Vector:
+        # The transpose of an approximate inverse of A is an approximate inverse of A transposed.
         better = preconditioner if M is None else _transposed(preconditioner, right)
         start = _map(jnp.zeros_like, right)
         return method(operator, right, x0=start, M=better, **limits)
@@ -126,7 +146,7 @@ def _solve(
     )
     if symmetric or not any(typeof(leaf).weak_type for leaf in tree.tree_leaves(b)):
         return x
-    # Where all that it is computed of is weakly typed, the solution is.
+    # The solution is weakly typed where all operands are.
     sources = tree.tree_leaves((b, x0))
     weak = all(typeof(leaf).weak_type for leaf in sources) and all(
         leaf.weak_type for leaf in tree.tree_leaves((made, eval_shape(preconditioner, b)))
@@ -134,28 +154,28 @@ def _solve(
     return _map(lambda leaf: convert(leaf, typeof(leaf).dtype, weak), x)
 
 
-def _transposed(preconditioner: Callable[[Any], Any], like: Any) -> Callable[[Any], Any]:
-    """A linear function transposed; as it is, where it has an operation that cannot be."""
+def _transposed(preconditioner: Operator, like: Vector) -> Operator:
+    """Return the transpose of a linear function, or the function where it has none."""
     transposed = linear_transpose(preconditioner, like)
     try:
         eval_shape(transposed, like)
     except (NotImplementedError, TypeError, ValueError):
-        # It only steers the search: the solution is the same to the tolerance.
+        # A preconditioner only steers the search: the solution is the same to the tolerance.
         return preconditioner
     return lambda x: transposed(x)[0]
 
 
-def _shapes_of(avals: Any) -> list[tuple[int, ...]]:
+def _shapes_of(avals: Vector) -> list[tuple[int, ...]]:
     return [tuple(leaf.shape) for leaf in tree.tree_leaves(avals)]
 
 
-def _count(b: Any, maxiter: Any) -> Any:
+def _count(b: Vector, maxiter: int | None) -> int:
     sizes = [int(np.prod(shape, dtype=np.int64)) for shape in _shapes(b)]
     return 10 * sum(sizes) if maxiter is None else maxiter
 
 
-def _small_enough(b: Any, tol: Any, atol: Any) -> Any:
-    """The square of the norm that residuals are to come down to."""
+def _small_enough(b: Vector, tol: float, atol: float) -> Array:
+    """Return the square of the norm that ends the search when residuals fall below it."""
     squares = _squared_norm(b)
     return jnp.maximum(jnp.square(tol) * squares, jnp.square(atol)).astype(typeof(squares).dtype)
 
@@ -163,14 +183,16 @@ def _small_enough(b: Any, tol: Any, atol: Any) -> Any:
 # ---- conjugate gradients -------------------------------------------------------------------------
 
 
-def _cg(A, b, *, x0, M, tol, atol, maxiter):
+def _cg(
+    A: Operator, b: Vector, *, x0: Vector, M: Operator, tol: float, atol: float, maxiter: int
+) -> Vector:
     wanted = _small_enough(b, tol, atol)
 
-    def going(state):
+    def going(state: tuple[Vector, ...]) -> Array:
         _, residual, _, _, count = state
         return (_squared_norm(residual) > wanted) & (count < maxiter)
 
-    def body(state):
+    def body(state: tuple[Vector, ...]) -> tuple[Vector, ...]:
         x, residual, direction, size, count = state
         image = A(direction)
         step = size / jnp.real(_product(direction, image)).astype(typeof(size).dtype)
@@ -189,28 +211,28 @@ def _cg(A, b, *, x0, M, tol, atol, maxiter):
 
 
 def cg(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: Matrix,
+    b: Vector,
+    x0: Vector = None,
     *,
     tol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: Any = None,
-) -> tuple[Any, None]:
+    M: Matrix | None = None,
+) -> tuple[Vector, None]:
     """Solve A x = b for hermitian positive definite A by conjugate gradients.
 
-    Hestenes and Stiefel (1952), with a preconditioner. Derivatives, of `b` and of what `A` closes
-    over, solve one more system.
+    The method is that of Hestenes and Stiefel (1952), with a preconditioner. Derivatives, of `b`
+    and of what `A` closes over, solve one more system.
 
     Args:
       A: a square matrix, an object with `shape` and `@`, or a linear function of pytrees like `b`.
       b: the right-hand side: a pytree of arrays of floats or complex numbers.
-      x0: where to start, zeros by default.
-      tol: how small the residual must be, as a share of `b`.
-      atol: how small it must be in any case; the greater of both counts.
-      maxiter: how many steps to take, ten for each element by default.
-      M: an approximation of the inverse of `A`, given as `A` is.
+      x0: the first vector, zeros by default.
+      tol: the bound on the norm of the residual, divided by that of `b`.
+      atol: the bound on the norm of the residual itself; the greater of both bounds counts.
+      maxiter: the greatest number of steps, ten for each element by default.
+      M: an approximation of the inverse of `A`, as a matrix, an object or a function.
 
     Returns:
       The solution, and None.
@@ -226,17 +248,19 @@ def cg(
 # ---- BiCGStab ------------------------------------------------------------------------------------
 
 
-def _bicgstab(A, b, *, x0, M, tol, atol, maxiter):
+def _bicgstab(
+    A: Operator, b: Vector, *, x0: Vector, M: Operator, tol: float, atol: float, maxiter: int
+) -> Vector:
     wanted = _small_enough(b, tol, atol)
     shadow = _minus(b, A(x0))
     one = jnp.ones_like(_product(b, b))
 
-    def going(state):
+    def going(state: tuple[Vector, ...]) -> Array:
         _, residual, _, _, _, _, _, count = state
-        # Below zero is where the method broke down.
+        # A count below zero says that the method broke down.
         return (_squared_norm(residual) > wanted) & (count < maxiter) & (count >= 0)
 
-    def body(state):
+    def body(state: tuple[Vector, ...]) -> tuple[Vector, ...]:
         x, residual, alpha, omega, rho, direction, image, count = state
         new = _product(shadow, residual)
         beta = new / rho * alpha / omega
@@ -250,7 +274,7 @@ def _bicgstab(A, b, *, x0, M, tol, atol, maxiter):
         other = A(better_half)
         omega = _product(other, half) / _product(other, other)
         omega = jnp.where(enough, jnp.zeros_like(omega), omega)
-        # A residual of zero times the image of one is no number.
+        # For a residual of zero the quotient is NaN, and is not used.
         stay = jnp.where(enough, 0, 1)
         moved = _map(
             lambda step: jnp.where(enough, jnp.zeros_like(step), step), _times(omega, better_half)
@@ -270,15 +294,15 @@ def _bicgstab(A, b, *, x0, M, tol, atol, maxiter):
 
 
 def bicgstab(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: Matrix,
+    b: Vector,
+    x0: Vector = None,
     *,
     tol: float = 1e-5,
     atol: float = 0.0,
     maxiter: int | None = None,
-    M: Any = None,
-) -> tuple[Any, None]:
+    M: Matrix | None = None,
+) -> tuple[Vector, None]:
     """Solve A x = b by stabilized biconjugate gradients: van der Vorst (1992).
 
     Derivatives, of `b` and of what `A` closes over, solve one more system.
@@ -286,11 +310,11 @@ def bicgstab(
     Args:
       A: a square matrix, an object with `shape` and `@`, or a linear function of pytrees like `b`.
       b: the right-hand side: a pytree of arrays of floats or complex numbers.
-      x0: where to start, zeros by default.
-      tol: how small the residual must be, as a share of `b`.
-      atol: how small it must be in any case; the greater of both counts.
-      maxiter: how many steps to take, ten for each element by default.
-      M: an approximation of the inverse of `A`, given as `A` is.
+      x0: the first vector, zeros by default.
+      tol: the bound on the norm of the residual, divided by that of `b`.
+      atol: the bound on the norm of the residual itself; the greater of both bounds counts.
+      maxiter: the greatest number of steps, ten for each element by default.
+      M: an approximation of the inverse of `A`, as a matrix, an object or a function.
 
     Returns:
       The solution, and None.
@@ -306,8 +330,11 @@ def bicgstab(
 # ---- GMRES ---------------------------------------------------------------------------------------
 
 
-def _orthogonalized(basis: Any, vector: Any) -> tuple[Any, Any]:
-    """What of a vector lies along the rows of a basis, and the rest of it; twice, to be exact."""
+def _orthogonalized(basis: Array, vector: Array) -> tuple[Array, Array]:
+    """Return the components of a vector along the rows of a basis, and the rest of the vector.
+
+    The projection is done twice, so that the rest is orthogonal to the dtype's precision.
+    """
     shares = jnp.zeros((typeof(basis).shape[0],), typeof(basis).dtype)
     for _ in range(2):
         numbers = (((1,), (0,)), ((), ()))
@@ -318,25 +345,27 @@ def _orthogonalized(basis: Any, vector: Any) -> tuple[Any, Any]:
     return shares, vector
 
 
-def _unit(vector: Any, least: Any = 0.0) -> tuple[Any, Any]:
-    """A vector of length one, and the length; zeros for one that is shorter than what is least."""
+def _unit(vector: Array, least: ArrayLike = 0.0) -> tuple[Array, Array]:
+    """Return a vector divided by its length, and the length; zeros if that is `least` or less."""
     length = jnp.sqrt(jnp.sum(jnp.square(jnp.abs(vector))))
     there = length > least
     divided = vector / jnp.where(there, length, 1).astype(typeof(vector).dtype)
     return jnp.where(there, divided, 0), jnp.where(there, length, 0)
 
 
-def _gmres_cycle(A, x, residual, restart, wanted, stops):
-    """The best solution in the space of the residual and its images: Arnoldi's basis of it."""
+def _gmres_cycle(
+    A: Callable[[Array], Array], x: Array, residual: Array, restart: int, wanted: Array, stops: bool
+) -> Array:
+    """Return the best solution in the Krylov space of the residual, with Arnoldi's basis."""
     dtype = typeof(residual).dtype
     eps = float(finfo(dtype).eps)
     first, beta = _unit(residual)
     basis = jnp.zeros((restart + 1, typeof(residual).shape[0]), dtype).at[0].set(first)
-    # Where the space is exhausted, ones keep the system solvable: their unknowns are zero.
+    # Where the space is exhausted, ones on the diagonal make the remaining unknowns zero.
     matrix = jnp.eye(restart, restart + 1, dtype=dtype)
     right = jnp.zeros((restart + 1,), dtype).at[0].set(beta.astype(dtype))
 
-    def extend(count, basis, matrix):
+    def extend(count: Array, basis: Array, matrix: Array) -> tuple[Array, Array]:
         image = A(basis[count])
         before = jnp.sqrt(jnp.sum(jnp.square(jnp.abs(image))))
         shares, rest = _orthogonalized(basis, image)
@@ -346,25 +375,25 @@ def _gmres_cycle(A, x, residual, restart, wanted, stops):
         there = jnp.any(basis[count] != 0)
         return basis, matrix.at[count].set(jnp.where(there, row, matrix[count]))
 
-    def least_squares(matrix):
+    def least_squares(matrix: Array) -> Array:
         q, r = qr(matrix.T)
         projected = jnp.matmul(jnp.conj(q.T), right, precision=Precision.HIGHEST)
         diagonal = jnp.diagonal(r)
-        # Rows of zeros are those of a singular operator.
+        # A singular operator makes rows of zeros.
         r = r + jnp.diag(jnp.where(diagonal == 0, 1, 0).astype(dtype))
         return triangular_solve(r, projected[:, None], left_side=True)[:, 0]
 
     if stops:
-        # Column by column, until the residual is small enough.
-        def going(state):
+        # Columns are added one by one, until the residual is small enough.
+        def going(state: tuple[Array, Array, Array, Array]) -> Array:
             _, _, size, count = state
             return (count < restart) & (size > wanted)
 
-        def body(state):
+        def body(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
             basis, matrix, _, count = state
             basis, matrix = extend(count, basis, matrix)
-            places = jnp.arange(restart) <= count
-            shares = jnp.where(places, least_squares(matrix), 0)
+            earlier = jnp.arange(restart) <= count
+            shares = jnp.where(earlier, least_squares(matrix), 0)
             missing = right - jnp.matmul(matrix.T, shares, precision=Precision.HIGHEST)
             size = jnp.sqrt(jnp.sum(jnp.square(jnp.abs(missing))))
             return basis, matrix, size, count + 1
@@ -377,7 +406,18 @@ def _gmres_cycle(A, x, residual, restart, wanted, stops):
     return x + jnp.matmul(shares, basis[:-1], precision=Precision.HIGHEST)
 
 
-def _gmres(A, b, *, x0, M, tol, atol, maxiter, restart, stops):
+def _gmres(
+    A: Operator,
+    b: Vector,
+    *,
+    x0: Vector,
+    M: Operator,
+    tol: float,
+    atol: float,
+    maxiter: int,
+    restart: int,
+    stops: bool,
+) -> Vector:
     flat_b, unravel = ravel_pytree(b)
     flat_x0, _ = ravel_pytree(x0)
     size = typeof(flat_b).shape[0]
@@ -385,25 +425,25 @@ def _gmres(A, b, *, x0, M, tol, atol, maxiter, restart, stops):
     if not size:
         return b
 
-    def residual_of(x):
+    def residual_of(x: Array) -> Array:
         return ravel_pytree(M(_minus(b, A(unravel(x)))))[0]
 
-    def operator(x):
+    def operator(x: Array) -> Array:
         return ravel_pytree(M(A(unravel(x))))[0]
 
     wanted = jnp.sqrt(_small_enough(b, tol, atol))
-    # Preconditioned residuals are measured by the preconditioned right-hand side.
-    given, better = jnp.sqrt(_squared_norm(b)), jnp.sqrt(_squared_norm(M(b)))
-    wanted = wanted * better / jnp.where(given > 0, given, 1)
+    # Preconditioned residuals are compared with the preconditioned right-hand side.
+    plain, better = jnp.sqrt(_squared_norm(b)), jnp.sqrt(_squared_norm(M(b)))
+    wanted = wanted * better / jnp.where(plain > 0, plain, 1)
 
-    def length(x):
+    def length(x: Array) -> Array:
         return jnp.sqrt(jnp.sum(jnp.square(jnp.abs(x))))
 
-    def going(state):
+    def going(state: tuple[Array, Array, Array]) -> Array:
         _, residual, count = state
         return (length(residual) > wanted) & (count < maxiter)
 
-    def body(state):
+    def body(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         x, residual, count = state
         x = _gmres_cycle(operator, x, residual, restart, wanted, stops)
         return x, residual_of(x), count + 1
@@ -413,17 +453,17 @@ def _gmres(A, b, *, x0, M, tol, atol, maxiter, restart, stops):
 
 
 def gmres(
-    A: Any,
-    b: Any,
-    x0: Any = None,
+    A: Matrix,
+    b: Vector,
+    x0: Vector = None,
     *,
     tol: float = 1e-5,
     atol: float = 0.0,
     restart: int = 20,
     maxiter: int | None = None,
-    M: Any = None,
+    M: Matrix | None = None,
     solve_method: str = "batched",
-) -> tuple[Any, Any]:
+) -> tuple[Vector, Array]:
     """Solve A x = b by generalized minimal residuals: Saad and Schultz (1986).
 
     Derivatives, of `b` and of what `A` closes over, solve one more system.
@@ -431,20 +471,20 @@ def gmres(
     Args:
       A: a square matrix, an object with `shape` and `@`, or a linear function of pytrees like `b`.
       b: the right-hand side: a pytree of arrays of floats or complex numbers.
-      x0: where to start, zeros by default.
-      tol: how small the residual must be, as a share of `b`.
-      atol: how small it must be in any case; the greater of both counts.
-      restart: how large the space of solutions becomes before the search begins anew.
-      maxiter: how many times it begins anew, ten for each element by default.
-      M: an approximation of the inverse of `A`, given as `A` is.
-      solve_method: "batched", which makes the whole space before it looks at the residual; or
-        "incremental", which looks after each step.
+      x0: the first vector, zeros by default.
+      tol: the bound on the norm of the residual, divided by that of `b`.
+      atol: the bound on the norm of the residual itself; the greater of both bounds counts.
+      restart: the dimension of the space of solutions at which the search begins anew.
+      maxiter: the greatest number of new beginnings, ten for each element by default.
+      M: an approximation of the inverse of `A`, as a matrix, an object or a function.
+      solve_method: "batched", which makes the whole space before it computes the residual; or
+        "incremental", which computes it after each step.
 
     Returns:
-      The solution, and 0 for a number, 1 if there is a NaN in it.
+      The solution, and 1 if there is a NaN in it, 0 if there is none.
 
     Raises:
-      ValueError: if shapes or structures do not fit, or the method is another.
+      ValueError: if shapes or structures do not fit, or there is no such method.
       TypeError: if `A` or `M` is neither matrix nor function, or `b` of integers.
     """
     if solve_method not in ("incremental", "batched"):

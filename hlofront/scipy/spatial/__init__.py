@@ -1,4 +1,4 @@
-"""hlofront.scipy.spatial: things in space."""
+"""hlofront.scipy.spatial: rotations in space."""
 
 from hlofront.base.lazy import lazy as _lazy
 

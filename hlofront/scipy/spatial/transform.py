@@ -1,48 +1,51 @@
 """hlofront.scipy.spatial.transform: rotations in space, as unit quaternions (x, y, z, w)."""
 
+from __future__ import annotations
+
 import itertools
 import math
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import hlofront.numpy as jnp
 import hlofront.random as random
 from hlofront.base.dtypes import finfo
+from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.linalg.decompositions import eigh
 from hlofront.numpy.promotion import promote_args_inexact
 from hlofront.primitives.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 
-# Angles below this are made by series, where the quotients that they stand for cancel.
+# For angles below this, series replace quotients whose terms cancel.
 _SMALL = 1e-3
 
 
-def _array(x: Any) -> Any:
-    """An array of floats."""
+def _array(x: ArrayLike) -> Array:
+    """Return the argument as an array of floats."""
     return promote_args_inexact("Rotation", jnp.asarray(x))[0]
 
 
-def _norm(x: Any) -> Any:
-    """The length along the last axis, which stays, with size 1; its derivative at zero is zero."""
+def _norm(x: Array) -> Array:
+    """Return the length along the last axis, kept with size 1; the derivative at zero is zero."""
     squares = jnp.sum(x * x, axis=-1, keepdims=True)
     there = squares > 0
     return jnp.where(there, jnp.sqrt(jnp.where(there, squares, 1)), 0)
 
 
-def _parts(quat: Any) -> tuple[Any, ...]:
+def _parts(quat: Array) -> tuple[Array, Array, Array, Array]:
     return tuple([quat[..., i] for i in range(4)])
 
 
 @operation
-def _normalized(quat):
+def _normalized(quat: Array) -> Array:
     return quat / jnp.sqrt(jnp.sum(quat * quat, axis=-1, keepdims=True))
 
 
 @operation
-def _composed(p, q):
-    """The quaternion of `q` first and `p` then: Hamilton's product."""
+def _composed(p: Array, q: Array) -> Array:
+    """Return the quaternion of the rotation by `q` and then by `p`: Hamilton's product."""
     p, q = jnp.broadcast_arrays(*promote_args_inexact("Rotation", p, q))
     a, b = p[..., :3], q[..., :3]
     s, t = p[..., 3:], q[..., 3:]
@@ -51,12 +54,12 @@ def _composed(p, q):
 
 
 @operation
-def _inverse(quat):
+def _inverse(quat: Array) -> Array:
     return jnp.concatenate([-quat[..., :3], quat[..., 3:]], axis=-1)
 
 
 @operation
-def _as_matrix(quat):
+def _as_matrix(quat: Array) -> Array:
     x, y, z, w = _parts(quat)
     rows = [
         [x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)],
@@ -67,13 +70,16 @@ def _as_matrix(quat):
 
 
 @operation
-def _from_matrix(matrix):
-    """The quaternion by its greatest component: Markley, Unit Quaternion from Rotation Matrix."""
+def _from_matrix(matrix: Array) -> Array:
+    """Return the quaternions of matrices, computed from their greatest components.
+
+    The method is that of Markley, "Unit Quaternion from Rotation Matrix" (2008).
+    """
     diagonal = jnp.diagonal(matrix, axis1=-2, axis2=-1)
     trace = jnp.sum(diagonal, axis=-1, keepdims=True)
     greatest = jnp.argmax(jnp.concatenate([diagonal, trace], axis=-1), axis=-1)
 
-    def entry(i, j):
+    def entry(i: int, j: int) -> Array:
         return matrix[..., i, j]
 
     candidates = []
@@ -95,7 +101,7 @@ def _from_matrix(matrix):
 
 
 @operation
-def _from_rotvec(rotvec):
+def _from_rotvec(rotvec: Array) -> Array:
     angle = _norm(rotvec)
     small = angle <= _SMALL
     square = angle * angle
@@ -106,7 +112,7 @@ def _from_rotvec(rotvec):
 
 
 @operation
-def _as_rotvec(quat):
+def _as_rotvec(quat: Array) -> Array:
     quat = jnp.where(quat[..., 3:] < 0, -quat, quat)
     length = _norm(quat[..., :3])
     angle = 2 * jnp.arctan2(length, quat[..., 3:])
@@ -118,32 +124,32 @@ def _as_rotvec(quat):
 
 
 @operation
-def _from_mrp(mrp):
+def _from_mrp(mrp: Array) -> Array:
     square = jnp.sum(mrp * mrp, axis=-1, keepdims=True)
     return jnp.concatenate([2 * mrp, 1 - square], axis=-1) / (1 + square)
 
 
 @operation
-def _as_mrp(quat):
+def _as_mrp(quat: Array) -> Array:
     sign = jnp.where(quat[..., 3:] < 0, -1, 1)
     return sign * quat[..., :3] / (1 + sign * quat[..., 3:])
 
 
 @operation
-def _magnitude(quat):
+def _magnitude(quat: Array) -> Array:
     return 2 * jnp.arctan2(_norm(quat[..., :3])[..., 0], jnp.abs(quat[..., 3]))
 
 
 @operation
-def _canonical(quat):
+def _canonical(quat: Array) -> Array:
     x, y, z, w = _parts(quat)
-    # The first of w, x, y, z that is not zero is to be positive.
+    # In canonical form the first of w, x, y, z that is not zero is positive.
     flip = (w < 0) | ((w == 0) & ((x < 0) | ((x == 0) & ((y < 0) | ((y == 0) & (z < 0))))))
     return jnp.where(flip[..., None], -quat, quat)
 
 
 @operation(static_argnames=("axes", "intrinsic"))
-def _from_euler(angles, axes, intrinsic):
+def _from_euler(angles: Array, axes: tuple[int, ...], intrinsic: bool) -> Array:
     angles = convert(angles, typeof(angles).dtype, False)
     result = None
     for i, axis in enumerate(axes):
@@ -159,8 +165,8 @@ def _from_euler(angles, axes, intrinsic):
 
 
 @operation(static_argnames=("axes", "extrinsic"))
-def _as_euler(quat, axes, extrinsic):
-    """Bernardes and Viollet, Quaternion to Euler angles conversion (2022)."""
+def _as_euler(quat: Array, axes: tuple[int, int, int], extrinsic: bool) -> Array:
+    """Return three angles, by Bernardes and Viollet, "Quaternion to Euler angles" (2022)."""
     i, j, k = axes if extrinsic else axes[::-1]
     symmetric = i == k
     if symmetric:
@@ -174,7 +180,7 @@ def _as_euler(quat, axes, extrinsic):
         c, d = parts[j] + parts[3], parts[k] * sign - parts[i]
     middle = 2 * jnp.arctan2(jnp.hypot(c, d), jnp.hypot(a, b))
     half_sum, half_difference = jnp.arctan2(b, a), jnp.arctan2(d, c)
-    # At both ends only the sum or the difference is known: the other angle is zero then.
+    # At both ends only the sum or the difference of two angles is determined: one is set to zero.
     near = max(1e-7, 4 * float(finfo(typeof(quat).dtype).eps))
     low, high = jnp.abs(middle) <= near, jnp.abs(middle - math.pi) <= near
     turned = 2 * half_difference * (-1 if extrinsic else 1)
@@ -189,21 +195,20 @@ def _as_euler(quat, axes, extrinsic):
 
 
 @operation(static_argnames=("inverse",))
-def _apply(quat, vectors, inverse):
+def _apply(quat: Array, vectors: Array, inverse: bool) -> Array:
     matrix = _as_matrix(quat)
-    vectors = promote_args_inexact("Rotation", vectors)[0]
     return jnp.einsum("...ji,...j->...i" if inverse else "...ij,...j->...i", matrix, vectors)
 
 
 @operation
-def _mean(quat, weights):
-    """The eigenvector of the greatest eigenvalue: Markley et al., Averaging Quaternions (2007)."""
+def _mean(quat: Array, weights: Array) -> Array:
+    """Return the mean: an eigenvector, by Markley et al., "Averaging Quaternions" (2007)."""
     products = jnp.matmul(jnp.swapaxes(quat, -1, -2) * weights[None], quat)
     return eigh(products)[1][..., -1]
 
 
 def _axes(seq: str) -> tuple[tuple[int, ...], bool]:
-    """The axes that a sequence names, and whether they turn along."""
+    """Return the axes that a sequence names, and whether they turn with the object."""
     if not 1 <= len(seq) <= 3:
         raise ValueError(
             f"Expected axis specification to be a non-empty string of upto 3 characters, got {seq}"
@@ -224,19 +229,19 @@ class Rotation(NamedTuple):
     A pytree; its methods can be called under jit, vmap and grad.
     """
 
-    quat: Any
+    quat: Array
 
     @classmethod
-    def concatenate(cls, rotations: Sequence["Rotation"]) -> "Rotation":
-        """The rotations of several objects in one."""
+    def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
+        """Join the rotations of several objects in one."""
         return cls(jnp.concatenate([rotation.quat for rotation in rotations]))
 
     @classmethod
-    def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> "Rotation":
-        """Rotations around axes one after the other.
+    def from_euler(cls, seq: str, angles: ArrayLike, degrees: bool = False) -> Rotation:
+        """Make rotations around axes one after the other.
 
         Args:
-          seq: up to three of "xyz" for fixed axes, or of "XYZ" for axes that turn along.
+          seq: up to three of "xyz" for fixed axes, or of "XYZ" for axes that turn with the object.
           angles: an array with an angle for each along its last axis; a number for one axis.
           degrees: whether angles are degrees.
 
@@ -257,68 +262,68 @@ class Rotation(NamedTuple):
         return cls(_from_euler(angles, axes, intrinsic))
 
     @classmethod
-    def from_matrix(cls, matrix: Any) -> "Rotation":
-        """Rotations from orthogonal matrices, an array of shape (..., 3, 3)."""
+    def from_matrix(cls, matrix: ArrayLike) -> Rotation:
+        """Make rotations from orthogonal matrices, an array of shape (..., 3, 3)."""
         return cls(_from_matrix(_array(matrix)))
 
     @classmethod
-    def from_mrp(cls, mrp: Any) -> "Rotation":
-        """Rotations from modified Rodrigues parameters, an array of shape (..., 3)."""
+    def from_mrp(cls, mrp: ArrayLike) -> Rotation:
+        """Make rotations from modified Rodrigues parameters, an array of shape (..., 3)."""
         return cls(_from_mrp(_array(mrp)))
 
     @classmethod
-    def from_quat(cls, quat: Any) -> "Rotation":
-        """Rotations from quaternions (x, y, z, w) of any length, an array of shape (..., 4)."""
+    def from_quat(cls, quat: ArrayLike) -> Rotation:
+        """Make rotations from quaternions (x, y, z, w), not normalized, of shape (..., 4)."""
         return cls(_normalized(_array(quat)))
 
     @classmethod
-    def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> "Rotation":
-        """Rotations from their axes, as long as their angles, an array of shape (..., 3)."""
+    def from_rotvec(cls, rotvec: ArrayLike, degrees: bool = False) -> Rotation:
+        """Make rotations from their axes, as long as their angles, an array of shape (..., 3)."""
         rotvec = _array(rotvec)
         return cls(_from_rotvec(jnp.deg2rad(rotvec) if degrees else rotvec))
 
     @classmethod
-    def identity(cls, num: int | None = None, dtype: Any = float) -> "Rotation":
-        """The rotation that does nothing, or `num` of them."""
+    def identity(cls, num: int | None = None, dtype: DTypeLike = float) -> Rotation:
+        """Make the rotation that does nothing, or `num` of them."""
         one = jnp.asarray([0, 0, 0, 1], dtype)
         return cls(one if num is None else jnp.tile(one, (num, 1)))
 
     @classmethod
-    def random(cls, random_key: Any, num: int | None = None) -> "Rotation":
-        """A random rotation, uniform by Haar's measure, or `num` of them."""
+    def random(cls, random_key: Array, num: int | None = None) -> Rotation:
+        """Draw a random rotation, uniform by Haar's measure, or `num` of them."""
         shape = (4,) if num is None else (num, 4)
         return cls.from_quat(random.normal(random_key, shape))
 
-    def __getitem__(self, indexer: Any) -> "Rotation":  # type: ignore[override]
-        """Some of several rotations."""
+    def __getitem__(self, indexer: int | slice | ArrayLike) -> Rotation:  # type: ignore[override]
+        """Return some of several rotations. Raise TypeError for a single one."""
         if self.single:
             raise TypeError("Single rotation is not subscriptable.")
         return Rotation(self.quat[indexer])
 
     def __len__(self) -> int:
-        """How many rotations there are. Raises TypeError for a single one."""
+        """Return the number of rotations. Raise TypeError for a single one."""
         if self.single:
             raise TypeError("Single rotation has no len().")
         return typeof(self.quat).shape[0]
 
-    def __mul__(self, other: "Rotation") -> "Rotation":  # type: ignore[override]
-        """The rotation by `other` first, and then by this one."""
+    def __mul__(self, other: Rotation) -> Rotation:  # type: ignore[override]
+        """Return the rotation by `other` first, and then by this one."""
         return Rotation(_composed(self.quat, other.quat))
 
-    def apply(self, vectors: Any, inverse: bool = False) -> Any:
-        """Vectors, turned.
+    def apply(self, vectors: ArrayLike, inverse: bool = False) -> Array:
+        """Rotate vectors.
 
         Args:
           vectors: an array of shape (..., 3).
-          inverse: whether to turn them back.
+          inverse: whether to rotate them back.
 
         Raises:
           ValueError: if there are neither as many vectors as rotations, nor one of either.
         """
         return _apply(self.quat, _array(vectors), inverse)
 
-    def as_euler(self, seq: str, degrees: bool = False) -> Any:
-        """Three angles around axes, an array of shape (..., 3); see `from_euler`.
+    def as_euler(self, seq: str, degrees: bool = False) -> Array:
+        """Return three angles around axes, an array of shape (..., 3); see `from_euler`.
 
         Raises:
           ValueError: if there are not three such axes.
@@ -329,39 +334,39 @@ class Rotation(NamedTuple):
         angles = _as_euler(self.quat, axes, not intrinsic)
         return jnp.rad2deg(angles) if degrees else angles
 
-    def as_matrix(self) -> Any:
-        """Orthogonal matrices, an array of shape (..., 3, 3)."""
+    def as_matrix(self) -> Array:
+        """Return orthogonal matrices, an array of shape (..., 3, 3)."""
         return _as_matrix(self.quat)
 
-    def as_mrp(self) -> Any:
-        """Modified Rodrigues parameters, an array of shape (..., 3)."""
+    def as_mrp(self) -> Array:
+        """Return modified Rodrigues parameters, an array of shape (..., 3)."""
         return _as_mrp(self.quat)
 
-    def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Any:
-        """Unit quaternions, an array of shape (..., 4).
+    def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Array:
+        """Return unit quaternions, an array of shape (..., 4).
 
         Args:
-          canonical: whether to give the one of the two for each rotation whose w is positive.
+          canonical: whether to return, of the two quaternions of a rotation, that with positive w.
           scalar_first: whether w comes first.
         """
         quat = _canonical(self.quat) if canonical else self.quat
         return jnp.roll(quat, 1, -1) if scalar_first else quat
 
-    def as_rotvec(self, degrees: bool = False) -> Any:
-        """The axes, as long as the angles, an array of shape (..., 3)."""
+    def as_rotvec(self, degrees: bool = False) -> Array:
+        """Return the axes, as long as the angles, an array of shape (..., 3)."""
         rotvec = _as_rotvec(self.quat)
         return jnp.rad2deg(rotvec) if degrees else rotvec
 
-    def inv(self) -> "Rotation":
-        """The rotations back."""
+    def inv(self) -> Rotation:
+        """Return the inverse rotations."""
         return Rotation(_inverse(self.quat))
 
-    def magnitude(self) -> Any:
-        """The angles, from 0 to pi."""
+    def magnitude(self) -> Array:
+        """Return the angles, from 0 to pi."""
         return _magnitude(self.quat)
 
-    def mean(self, weights: Any = None) -> "Rotation":
-        """The mean of several rotations: the one of the least squared chordal distances.
+    def mean(self, weights: ArrayLike | None = None) -> Rotation:
+        """Return the mean of several rotations, which minimizes the squared chordal distances.
 
         Args:
           weights: an array with a weight for each.
@@ -376,29 +381,29 @@ class Rotation(NamedTuple):
 
     @property
     def single(self) -> bool:
-        """Whether this is one rotation, rather than an array of them."""
+        """True for one rotation, False for an array of them."""
         return typeof(self.quat).ndim == 1
 
 
 @operation
-def _interpolated(times, timedelta, quats, rotvecs, at):
-    place = jnp.searchsorted(times, at, side="right") - 1
-    place = jnp.clip(place, 0, typeof(timedelta).shape[0] - 1)
-    share = (at - times[place]) / timedelta[place]
-    return _composed(quats[place], _from_rotvec(rotvecs[place] * share[..., None]))
+def _interpolated(times: Array, timedelta: Array, quats: Array, rotvecs: Array, at: Array) -> Array:
+    index = jnp.searchsorted(times, at, side="right") - 1
+    index = jnp.clip(index, 0, typeof(timedelta).shape[0] - 1)
+    share = (at - times[index]) / timedelta[index]
+    return _composed(quats[index], _from_rotvec(rotvecs[index] * share[..., None]))
 
 
 class Slerp(NamedTuple):
-    """Rotations between given ones, turning evenly: Shoemake (1985). Made by `Slerp.init`."""
+    """Interpolation between rotations at constant speed: Shoemake (1985). `Slerp.init` makes it."""
 
-    times: Any
-    timedelta: Any
+    times: Array
+    timedelta: Array
     rotations: Rotation
-    rotvecs: Any
+    rotvecs: Array
 
     @classmethod
-    def init(cls, times: Any, rotations: Rotation) -> "Slerp":
-        """The interpolation of rotations at times.
+    def init(cls, times: ArrayLike, rotations: Rotation) -> Slerp:
+        """Make the interpolation of rotations at times.
 
         Args:
           times: an array of ascending numbers.
@@ -426,8 +431,8 @@ class Slerp(NamedTuple):
         first, second = rotations[:-1], rotations[1:]
         return cls(times, jnp.diff(times), first, (first.inv() * second).as_rotvec())
 
-    def __call__(self, times: Any) -> Rotation:
-        """The rotations at times: a number or an array of one axis.
+    def __call__(self, times: ArrayLike) -> Rotation:
+        """Return the rotations at times: a number or an array of one axis.
 
         Raises:
           ValueError: if there are more axes.

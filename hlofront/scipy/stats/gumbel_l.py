@@ -17,8 +17,8 @@ def _where_positive(scale: Array | int, value: Array) -> Array:
 @_of_gumbel_l
 def logpdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
-    found = jnp.where(y == jnp.inf, -jnp.inf, y - jnp.exp(y) - jnp.log(scale))
-    return _where_positive(scale, found)
+    logarithm = jnp.where(y == jnp.inf, -jnp.inf, y - jnp.exp(y) - jnp.log(scale))
+    return _where_positive(scale, logarithm)
 
 
 pdf = exp_of(logpdf, undefined=True)
