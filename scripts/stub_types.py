@@ -3,25 +3,16 @@
 # Type -> the parameters that are of it, in functions other than hlofront.numpy's, which say their
 # own (hlofront/numpy/signatures.py). One whose default is None may also be None.
 _PARAMETERS = {
-    "ArrayLike": (
-        "A a alpha B b beta C c code_book cov cval d data df dx E e f fs h in1 in2 index "
-        "init_value input k kappa key lmbda loc M m mean mu N n obs operand p padding_value phi "
-        "pred q r s scale scatter_indices src T theta x x0 y Z z Zxx"
-    ),
-    "int": "axis blocksize bp max_iterations max_squarings",
-    "bool": "debug overwrite_data",
-    "float": "eps tol",
-    "str": "kind method norm to",
+    "ArrayLike": "a b index init_value operand padding_value pred scatter_indices src x",
+    "str": "to",
     "DTypeLike": "dtype",
     "Shape": "update_shape window_dimensions",
-    "Sequence[int]": "axes base_dilation window_dilation window_strides",
+    "Sequence[int]": "base_dilation window_dilation window_strides",
     "Sequence[tuple[int, int, int]]": "padding_config",
     "Callable[..., Any]": "computation default false_fun true_fun",
     "Sequence[Callable[..., Any]]": "branches",
     "AxisName": "axis_name",
-    "PrecisionLike": "precision",
     "bool | int": "unroll",
-    "tuple[float, float]": "select_range",
 }
 PARAMETER = {name: kind for kind, names in _PARAMETERS.items() for name in names.split()}
 
@@ -39,13 +30,6 @@ ELSEWHERE = {
     ("lax", "custom_linear_solve", "b"): "Any",
     ("lax", "reduce", "dimensions"): "Sequence[int]",
     ("lax", "switch", "index"): "ArrayLike",
-    ("scipy.linalg", "*", "lower"): "bool",
-    ("scipy.linalg", "cho_solve", "c_and_lower"): "tuple[ArrayLike, bool]",
-    ("scipy.linalg", "lu_solve", "lu_and_piv"): "tuple[ArrayLike, ArrayLike]",
-    ("scipy.linalg", "lu_solve", "trans"): "int",
-    ("scipy.linalg", "solve_triangular", "trans"): "int | str",
-    ("scipy.linalg", "funm", "func"): "Callable[[Array], Array]",
-    ("scipy.special", "*", "n"): "ArrayLike",
 }
 
 _PAIR, _THREE = "tuple[Array, Array]", "tuple[Array, Array, Array]"
@@ -82,26 +66,6 @@ RESULT = {
     ("lax.linalg", "lu"): _THREE,
     ("lax.linalg", "qdwh"): "tuple[Array, Array, Array, Array]",
     ("lax.linalg", "tridiagonal"): "tuple[Array, Array, Array, Array]",
-    ("scipy.cluster.vq", "vq"): _PAIR,
-    ("scipy.linalg", "cho_factor"): "tuple[Array, bool]",
-    ("scipy.linalg", "funm"): f"Array | {_PAIR}",
-    ("scipy.linalg", "lu_factor"): _PAIR,
-    ("scipy.linalg", "polar"): _PAIR,
-    ("scipy.linalg", "qr"): f"tuple[Array] | {_PAIR} | {_THREE}",
-    ("scipy.linalg", "qr_multiply"): f"{_PAIR} | {_THREE}",
-    ("scipy.linalg", "rsf2csf"): _PAIR,
-    ("scipy.linalg", "schur"): _PAIR,
-    ("scipy.optimize", "minimize"): "OptimizeResults",
-    ("scipy.signal", "stft"): _THREE,
-    ("scipy.signal", "istft"): _PAIR,
-    ("scipy.signal", "csd"): _PAIR,
-    ("scipy.signal", "welch"): _PAIR,
-    ("scipy.special", "fresnel"): _PAIR,
-    ("scipy.special", "sici"): _PAIR,
-    ("scipy.stats", "mode"): "ModeResult",
-    ("scipy.sparse.linalg", "cg"): "tuple[Any, Any]",
-    ("scipy.sparse.linalg", "gmres"): "tuple[Any, Any]",
-    ("scipy.sparse.linalg", "bicgstab"): "tuple[Any, Any]",
     ("numpy", "can_cast"): "bool",
     ("numpy", "promote_types"): "np.dtype[Any]",
     ("numpy", "vectorize"): "Any",
@@ -139,8 +103,6 @@ DECLARED = {
 # Modules whose functions return arrays where nothing else is said; Any in the others.
 OF_ARRAYS = (
     *("numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "random", "nn", "image", "ops"),
-    *("scipy.special", "scipy.linalg", "scipy.signal", "scipy.fft", "scipy.integrate"),
-    *("scipy.ndimage", "scipy.stats"),
 )
 # What is a property of arrays is of this type.
 PROPERTY = {

@@ -28,15 +28,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 MODULES = (
     *("", "numpy", "numpy.linalg", "numpy.fft", "lax", "lax.linalg", "random", "nn"),
-    *("nn.initializers", "image", "ops", "scipy", "scipy.cluster", "scipy.cluster.vq"),
-    *("scipy.fft", "scipy.integrate", "scipy.interpolate", "scipy.linalg", "scipy.ndimage"),
-    *("scipy.optimize", "scipy.signal", "scipy.sparse", "scipy.sparse.linalg", "scipy.spatial"),
-    *("scipy.spatial.transform", "scipy.special", "scipy.stats"),
+    *("nn.initializers", "image", "ops", "scipy", "scipy.cluster", "scipy.linalg"),
+    *("scipy.sparse", "scipy.spatial", "scipy.special", "scipy.stats"),
     *(
         f"scipy.stats.{name}"
-        for name in "bernoulli beta betabinom binom cauchy chi2 dirichlet expon gamma gennorm geom "
-        "gumbel_l gumbel_r laplace logistic multinomial multivariate_normal nbinom norm pareto "
-        "poisson t truncnorm uniform vonmises wrapcauchy".split()
+        for name in "bernoulli beta betabinom binom cauchy chi2 expon gamma gennorm geom gumbel_l "
+        "gumbel_r laplace logistic nbinom norm pareto poisson t truncnorm uniform vonmises "
+        "wrapcauchy".split()
     ),
 )
 _TYPING = "Any ClassVar IO Literal ParamSpec Protocol TypeAlias TypeVar Union overload".split()
@@ -50,6 +48,8 @@ _ALIASES = {
 }
 # What jaxlib defines, without types.
 _UNTYPED = {"Device", "Sharding", "NamedSharding", "PartitionSpec", "Layout", "Format"}
+# Decorators that return a function of the type that they are given.
+_TYPED_DECORATORS = {"operation"}
 # Unions that annotations in the sources name: stubs say the name too.
 _UNIONS: dict[Any, str] = {
     PrecisionLike: "PrecisionLike",
@@ -66,8 +66,6 @@ _HOMES = {
     "GeneratorLike": "hlofront.random.keys",
     **dict.fromkeys(("PRNGSpec", "KeyDType"), "hlofront.random.keys"),
     "ResizeMethod": "hlofront.image",
-    "OptimizeResults": "hlofront.scipy.optimize",
-    "ModeResult": "hlofront.scipy.stats.summaries",
     **{
         f"{name}Result": "hlofront.numpy.linalg.decompositions"
         for name in ("Eig", "Eigh", "QR", "SVD")
@@ -193,8 +191,7 @@ class Stub:
             said = signature.return_annotation
             if said not in (inspect.Signature.empty, Any):
                 return self.type_text(said)
-            group = "scipy.stats" if self.name.startswith("scipy.stats.") else self.name
-            found = "Array" if group in known.OF_ARRAYS else "Any"
+            found = "Array" if self.name in known.OF_ARRAYS else "Any"
         return self.type_text(found)
 
     def declare(self, name: str) -> None:
@@ -373,9 +370,10 @@ def _is_function(value: Any) -> bool:
 
 def _typed_home(value: Any) -> str | None:
     """The module where it is written as a function with types, so that stubs can point there."""
-    if not inspect.isfunction(value) or hasattr(value, "__wrapped__"):
+    function = inspect.unwrap(value)
+    if not inspect.isfunction(function):
         return None
-    home, name = value.__module__, value.__name__
+    home, name = function.__module__, function.__name__
     module = sys.modules.get(home)
     if not home.startswith("hlofront") or getattr(module, name, None) is not value:
         return None
@@ -385,7 +383,8 @@ def _typed_home(value: Any) -> str | None:
             parts = node.args.posonlyargs + node.args.args + node.args.kwonlyargs
             said = all(part.annotation for part in parts) and node.returns is not None
             vague = sum(_is_any(part.annotation) for part in parts) + _is_any(node.returns)
-            return home if said and not vague and not node.decorator_list else None
+            decorators = {ast.unparse(part).partition("(")[0] for part in node.decorator_list}
+            return home if said and not vague and decorators <= _TYPED_DECORATORS else None
     return None
 
 

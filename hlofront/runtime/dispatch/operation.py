@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from hlofront.runtime.dispatch.jit import Jitted, cpp_cache
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.stage import EAGER
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _flatten = fast_parts.registry.flatten
 _disable_jit = state.disable_jit
@@ -118,6 +120,18 @@ def _array_behind(x: Any) -> Any:
     return x.__jax_array__() if hasattr(x, "__jax_array__") else x
 
 
+@overload
+def operation(
+    fun: F, *, static_argnames: Sequence[str] = (), nested: bool = False, defers: bool = False
+) -> F: ...
+@overload
+def operation(
+    fun: None = None,
+    *,
+    static_argnames: Sequence[str] = (),
+    nested: bool = False,
+    defers: bool = False,
+) -> Callable[[F], F]: ...
 def operation(
     fun: Callable[..., Any] | None = None,
     *,
