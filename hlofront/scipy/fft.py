@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from hlofront.base.choices import check_choice
+from hlofront.base.dtypes import is_complex
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Axes, NumPyArray
 from hlofront.core.aval import typeof
@@ -30,8 +32,7 @@ _STATIC = ("type", "n", "axis", "norm")
 def _check(name: str, type: int, norm: str | None) -> None:
     if type != 2:
         raise NotImplementedError("Only DCT type 2 is implemented.")  # the class that JAX raises
-    if norm not in (None, "backward", "ortho"):
-        raise ValueError(f"jax.scipy.fft.{name}: norm={norm!r} is not implemented")
+    check_choice(name, "norm", norm, (None, "backward", "ortho"))
 
 
 def _operand(name: str, x: ArrayLike) -> Array:
@@ -59,7 +60,7 @@ def _resized(x: Array, axis: int, n: int | None) -> Array:
 
 def _in_parts(function: _Transform, x: Array, axis: int, ortho: bool) -> Array:
     """Apply a real linear transform to numbers, or to both parts of complex ones."""
-    if not np.issubdtype(typeof(x).dtype, np.complexfloating):
+    if not is_complex(typeof(x).dtype):
         return function(x, axis, ortho)
     real, imaginary = elementwise.real(x), elementwise.imag(x)
     return elementwise.complex(function(real, axis, ortho), function(imaginary, axis, ortho))

@@ -10,6 +10,7 @@ import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base import tree
+from hlofront.base.choices import check_choice
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
@@ -159,8 +160,7 @@ class RegularGridInterpolator:
 
     @staticmethod
     def _check_method(method: str) -> None:
-        if method not in ("linear", "nearest"):
-            raise ValueError(f"method {method!r} is not defined: give 'linear' or 'nearest'")
+        check_choice("RegularGridInterpolator", "method", method, ("linear", "nearest"))
 
     def __call__(self, xi: ArrayLike | tuple[ArrayLike, ...], method: str | None = None) -> Array:
         """Compute the values at points.

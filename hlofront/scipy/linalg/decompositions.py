@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hlofront.base.choices import check_choice
 from hlofront.base.dtypes import finfo
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
@@ -88,8 +89,7 @@ def svd(
     Raises:
       ValueError: if `lapack_driver` is neither of them.
     """
-    if lapack_driver not in ("gesdd", "gesvd"):
-        raise ValueError(f"lapack_driver of svd is 'gesdd' or 'gesvd': got {lapack_driver!r}")
+    check_choice("svd", "lapack_driver", lapack_driver, ("gesdd", "gesvd"))
     return _svd(a, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv))
 
 
@@ -156,8 +156,7 @@ def schur(a: ArrayLike, output: str = "real") -> list[Array]:
     Raises:
       ValueError: if there is no such output, or a matrix is not square.
     """
-    if output not in ("real", "complex"):
-        raise ValueError(f"Expected 'output' to be either 'real' or 'complex', got {output=}.")
+    check_choice("schur", "output", output, ("real", "complex"))
     (a,) = inexact("jax.scipy.linalg.schur", a)
     if output == "complex":
         (a,) = promote_dtypes_complex(a)
@@ -209,8 +208,7 @@ def lu(
 
 @operation(static_argnames=("mode", "pivoting"))
 def _qr(a: ArrayLike, *, mode: str, pivoting: bool) -> tuple[Array, ...]:
-    if mode not in ("full", "r", "economic"):
-        raise ValueError(f"Unsupported QR decomposition mode '{mode}'")
+    check_choice("qr", "mode", mode, ("full", "r", "economic"))
     (a,) = inexact("jax.scipy.linalg.qr", a)
     results = factoring.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
     return tuple(results[1:]) if mode == "r" else tuple(results)
@@ -247,8 +245,7 @@ def qr(
 def _qr_multiply(
     a: ArrayLike, c: ArrayLike, *, mode: str, pivoting: bool, conjugate: bool
 ) -> tuple[Array, ...]:
-    if mode not in ("right", "left"):
-        raise ValueError(f"mode must be 'right' or 'left', got {mode!r}")
+    check_choice("qr_multiply", "mode", mode, ("right", "left"))
     a, c = inexact("jax.scipy.linalg.qr_multiply", a, c)
     q, r, *columns = factoring.qr(a, pivoting=pivoting, full_matrices=False)
     if conjugate:
@@ -334,8 +331,7 @@ def polar(
     if typeof(a).ndim < 2:
         raise ValueError(f"polar wants matrices, of shape (..., m, n), got shape {typeof(a).shape}")
     m, n = typeof(a).shape[-2:]
-    if side not in ("right", "left"):
-        raise ValueError("The argument `side` must be either 'right' or 'left'.")
+    check_choice("polar", "side", side, ("right", "left"))
     if method == "qdwh":
         if (m < n) if side == "right" else (m >= n):
             raise NotImplementedError(  # the class that JAX raises
@@ -350,8 +346,7 @@ def polar(
 
         unitary, positive = vectorize(parts, signature="(m,n)->(m,n),(n,n)")(tall)
         return (unitary if side == "right" else adjoint(unitary)), positive
-    if method != "svd":
-        raise ValueError(f"Unknown polar decomposition method {method}.")
+    check_choice("polar", "method", method, ("qdwh", "svd"))
     left, values, right = spectral.svd(a, full_matrices=False)
     values = convert(values, typeof(a).dtype, False)
     if side == "right":

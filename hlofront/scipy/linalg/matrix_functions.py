@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from hlofront.base.boundary import boundary
+from hlofront.base.choices import check_choice
 from hlofront.base.dtypes import finfo
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
@@ -161,8 +162,7 @@ def expm_frechet(
     Raises:
       ValueError: if the matrices are not square, or differ in shape, or there is no such method.
     """
-    if method not in (None, "SPS", "blockEnlarge"):
-        raise ValueError(f"method of expm_frechet is 'SPS' or 'blockEnlarge': got {method!r}")
+    check_choice("expm_frechet", "method", method, (None, "SPS", "blockEnlarge"))
     A, E = inexact("jax.scipy.linalg.expm_frechet", A, E)
     shape, other = typeof(A).shape, typeof(E).shape
     if len(shape) < 2 or shape[-1] != shape[-2]:

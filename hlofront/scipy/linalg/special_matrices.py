@@ -7,7 +7,8 @@ import operator
 
 import numpy as np
 
-from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
+from hlofront.base.choices import check_choice
+from hlofront.base.dtypes import check_user_dtype_supported, is_complex
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, DTypeLike, NumPyArray
 from hlofront.core.aval import typeof
@@ -330,8 +331,7 @@ def _triangle(n: int, signed: bool) -> NumPyArray:
 
 def _kind(kind: str | None) -> str:
     kind = "symmetric" if kind is None else kind
-    if kind not in ("symmetric", "lower", "upper"):
-        raise ValueError(f"Expected kind to be one of: symmetric, lower, upper; got {kind}")
+    check_choice("pascal", "kind", kind, ("symmetric", "lower", "upper"))
     return kind
 
 
@@ -397,10 +397,9 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
       ValueError: if there is no such scale, or the dtype is not complex.
     """
     dtype = check_user_dtype_supported(complex if dtype is None else dtype, "dft")
-    if not issubdtype(dtype, np.complexfloating):
+    if not is_complex(dtype):
         raise ValueError(f"dtype must be a complex floating-point type; got {dtype}.")
-    if scale not in (None, "sqrtn", "n"):
-        raise ValueError(f"scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
+    check_choice("dft", "scale", scale, (None, "sqrtn", "n"))
     size = max(int(n), 0)
     indices = np.arange(size)
     matrix = np.exp(-2j * np.pi * (np.outer(indices, indices) % max(size, 1)) / max(size, 1))

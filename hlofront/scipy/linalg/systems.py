@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from hlofront.base.choices import check_choice
 from hlofront.base.dtypes import is_complex
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
@@ -129,8 +130,7 @@ def lu_factor(
 def _lu_solve(factors: ArrayLike, pivots: ArrayLike, b: ArrayLike, *, trans: int) -> Array:
     factors, b = inexact("jax.scipy.linalg.lu_solve", factors, b)
     aval = typeof(factors)
-    if trans not in (0, 1, 2):
-        raise ValueError(f"'trans' value must be 0, 1, or 2, got {trans}")
+    check_choice("lu_solve", "trans", trans, (0, 1, 2))
     is_vector = _is_vector(factors, b)
     if typeof(b).shape[-1 if is_vector else -2 :][:1] != aval.shape[-1:]:
         raise ValueError(
@@ -175,8 +175,7 @@ def lu_solve(
 def _solve_triangular(
     a: ArrayLike, b: ArrayLike, *, trans: int | str, lower: bool, unit_diagonal: bool
 ) -> Array:
-    if trans not in (0, "N", 1, "T", 2, "C"):
-        raise ValueError(f"Invalid 'trans' value {trans}")
+    check_choice("solve_triangular", "trans", trans, (0, "N", 1, "T", 2, "C"))
     a, b = inexact("jax.scipy.linalg.solve_triangular", a, b)
     solver = partial(
         triangular_solve,
@@ -263,10 +262,7 @@ def solve(
     Raises:
       ValueError: if `assume_a` is another value, or sizes do not fit.
     """
-    if assume_a not in ("gen", "sym", "her", "pos"):
-        raise ValueError(
-            f"Expected assume_a to be one of ['gen', 'sym', 'her', 'pos']; got {assume_a!r}"
-        )
+    check_choice("solve", "assume_a", assume_a, ("gen", "sym", "her", "pos"))
     if assume_a != "pos":
         return numpy_systems.solve(a, b)
     return _solve_positive(a, b, lower=bool(lower))
@@ -365,11 +361,8 @@ def solve_sylvester(
     squares = min(map(len, (a, b, c))) >= 2 and a[-1] == a[-2] and b[-1] == b[-2]
     if not squares or c[-2:] != (a[-1], b[-1]):
         raise ValueError(f"Incompatible shapes for Sylvester equation: A: {a} B: {b} C: {c}")
-    solver = {"schur": _by_schur, "eigen": _by_eigenvectors}.get(method)
-    if solver is None:
-        raise ValueError(
-            f'Unrecognized method {method}. The two valid methods are either "schur" or "eigen".'
-        )
+    check_choice("solve_sylvester", "method", method, ("schur", "eigen"))
+    solver = _by_schur if method == "schur" else _by_eigenvectors
     solver = vectorize(partial(solver, tol=tol), signature="(m,m),(n,n),(m,n)->(m,n)")
     x = solver(*promote_dtypes_complex(*operands))
     return (

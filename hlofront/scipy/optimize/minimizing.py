@@ -11,7 +11,7 @@ import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base import tree
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.while_loop import fori_loop, while_loop
@@ -321,7 +321,7 @@ def _run(
     options: _Options,
 ) -> OptimizeResults:
     descend = _METHODS[method][0]
-    if method != _LIMITED or not issubdtype(typeof(x0).dtype, np.complexfloating):
+    if method != _LIMITED or not is_complex(typeof(x0).dtype):
         return descend(value_and_grad(lambda x: fun(x, *args)), x0, options)
     # The variables are the real parts of complex numbers, and after them the imaginary ones.
     count = typeof(x0).shape[0]

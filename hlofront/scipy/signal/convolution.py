@@ -9,7 +9,8 @@ import numpy as np
 
 import hlofront.numpy as jnp
 import hlofront.numpy.fft as fourier
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.choices import check_choice
+from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike, Axes
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes
@@ -21,12 +22,6 @@ from hlofront.primitives.shaping import rev
 from hlofront.runtime.dispatch.operation import operation
 
 _MODES = ("full", "same", "valid")
-
-
-def _check_mode(mode: str) -> None:
-    if mode not in _MODES:
-        raise ValueError(f"mode must be one of {list(_MODES)}, got {mode!r}")
-
 
 # ---- by Fourier transforms -----------------------------------------------------------------------
 
@@ -47,7 +42,7 @@ def _fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str, axes: tuple[int, ...
         return _cut(full, one, other, axes, mode)
     # Transforms are fast for sizes whose prime factors are small.
     padded = [_smooth(size) for size in sizes]
-    if issubdtype(typeof(in1).dtype, np.complexfloating):
+    if is_complex(typeof(in1).dtype):
         product = fourier.fftn(in1, padded, axes) * fourier.fftn(in2, padded, axes)
         full = fourier.ifftn(product, padded, axes)
     else:
@@ -118,7 +113,7 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Axes =
         raise ValueError(
             f"in1 and in2 should have the same dimensionality, got shapes {one} and {other}"
         )
-    _check_mode(mode)
+    check_choice("fftconvolve", "mode", mode, _MODES)
     chosen = canonical_axes(range(len(one)) if axes is None else axes, len(one))
     if any(one[i] != other[i] for i in range(len(one)) if i not in chosen):
         raise ValueError(
@@ -183,7 +178,7 @@ def _check(name: str, in1: ArrayLike, in2: ArrayLike, mode: str) -> None:
         raise ValueError(
             f"in1 and in2 must have the same number of dimensions, got shapes {one} and {other}"
         )
-    _check_mode(mode)
+    check_choice(name, "mode", mode, _MODES)
     _check_valid(mode, one, other, range(len(one)))
 
 
@@ -212,8 +207,7 @@ def convolve(
     """
     if method == "fft":
         return fftconvolve(in1, in2, mode)
-    if method not in ("auto", "direct"):
-        raise ValueError(f"Got {method=}; expected 'auto', 'fft', or 'direct'.")
+    check_choice("convolve", "method", method, ("auto", "direct", "fft"))
     _check("convolve", in1, in2, mode)
     return _direct(in1, in2, mode, precision)
 
@@ -248,8 +242,7 @@ def correlate(
 @operation
 def _backwards(x: ArrayLike) -> Array:
     x = jnp.flip(x) if typeof(x).ndim else x
-    is_complex = issubdtype(typeof(x).dtype, np.complexfloating)
-    return elementwise.conj(x) if is_complex else x
+    return elementwise.conj(x) if is_complex(typeof(x).dtype) else x
 
 
 def _check_plane(

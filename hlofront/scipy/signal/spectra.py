@@ -10,12 +10,14 @@ import numpy as np
 
 import hlofront.numpy as jnp
 import hlofront.numpy.fft as fourier
+from hlofront.base.choices import check_choice
 from hlofront.base.dtypes import is_complex, to_complex_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
 from hlofront.primitives import elementwise
+from hlofront.primitives.matrices import real_dtype
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.signal.trends import detrend as without_trend
 from hlofront.scipy.signal.windows import WindowName, window_of
@@ -144,7 +146,7 @@ def _spectrum(
         (x,) = promote_args_inexact("csd", x)
     else:
         x, y = promote_args_inexact("csd", x, y)
-    dtype = np.zeros((), typeof(x).dtype).real.dtype
+    dtype = real_dtype(typeof(x).dtype)
     window = jnp.asarray(window, dtype)
     if settings.scaling == "density":
         scale = 1.0 / (fs * jnp.sum(window * window))
@@ -201,9 +203,6 @@ def _frequencies(count: int, fs: ArrayLike, onesided: bool) -> Array:
     return function(count, 1 / fs)
 
 
-_BOUNDARIES = ("even", "odd", "constant", "zeros", None)
-
-
 def csd(
     x: ArrayLike,
     y: ArrayLike | None,
@@ -247,10 +246,8 @@ def csd(
         ranks = typeof(x).ndim, typeof(y).ndim
         if ranks[0] != ranks[1]:
             raise ValueError(f"two-arguments must have the same rank ({ranks[0]} vs {ranks[1]}).")
-    if average not in ("mean", "median"):
-        raise ValueError(f'average must be "median" or "mean", got {average}')
-    if scaling not in ("density", "spectrum"):
-        raise ValueError(f"Unknown scaling: {scaling}")
+    check_choice("csd", "average", average, ("mean", "median"))
+    check_choice("csd", "scaling", scaling, ("density", "spectrum"))
     axis = canonical_axis(axis, typeof(x).ndim) - typeof(x).ndim
     shapes = [typeof(a).shape for a in (x, y) if a is not None]
     if any(0 in shape for shape in shapes):
@@ -361,10 +358,7 @@ def stft(
       ValueError: if an argument has no such value, or pieces do not fit.
     """
     check_arraylike("stft", x)
-    if boundary not in _BOUNDARIES:
-        raise ValueError(
-            f"Unknown boundary option {boundary!r}, must be one of: {list(_BOUNDARIES)}"
-        )
+    check_choice("stft", "boundary", boundary, ("even", "odd", "constant", "zeros", None))
     axis = canonical_axis(axis, typeof(x).ndim) - typeof(x).ndim
     size = typeof(x).shape[axis]
     window, count = _segment(window, nperseg, size)
@@ -387,7 +381,7 @@ def stft(
     result = _spectrum(x, None, window, fs, settings, axis)
     first = 0.0 if boundary is not None else count / 2
     times = (first + np.arange(typeof(result).shape[-1]) * (count - overlap)) / fs
-    dtype = np.zeros((), typeof(result).dtype).real.dtype
+    dtype = real_dtype(typeof(result).dtype)
     return _frequencies(transformed, fs, onesided), jnp.asarray(times, dtype), result
 
 
@@ -406,7 +400,7 @@ def _joined(
     dtype = to_complex_dtype(typeof(pieces).dtype)
     pieces = pieces.astype(dtype)
     parts = (fourier.irfft if onesided else fourier.ifft)(pieces, transformed)[..., :count]
-    window = jnp.asarray(window, np.zeros((), dtype).real.dtype)
+    window = jnp.asarray(window, real_dtype(dtype))
     parts = parts * _along_last(window, parts)
     parts = parts * jnp.sum(window).astype(typeof(parts).dtype)
     step = count - overlap
@@ -487,5 +481,5 @@ def istft(
             f"window must have length of {count}, got shape {typeof(jnp.asarray(window)).shape}"
         )
     result = _joined(Zxx, window, count, overlap, transformed, input_onesided, boundary)
-    dtype = np.zeros((), typeof(result).dtype).real.dtype
+    dtype = real_dtype(typeof(result).dtype)
     return jnp.asarray(np.arange(typeof(result).shape[-1]) / fs, dtype), result

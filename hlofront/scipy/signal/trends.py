@@ -7,10 +7,12 @@ import itertools
 import numpy as np
 
 import hlofront.numpy as jnp
+from hlofront.base.choices import check_choice
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.promotion import promote_args_inexact
+from hlofront.primitives.matrices import real_dtype
 from hlofront.runtime.dispatch.operation import operation
 
 
@@ -21,7 +23,7 @@ def _detrend(data: ArrayLike, axis: int, breaks: tuple[int, ...] | None) -> Arra
         return data - jnp.mean(data, axis=axis, keepdims=True)
     data = jnp.moveaxis(data, axis, -1)
     dtype = typeof(data).dtype
-    real = np.zeros((), dtype).real.dtype
+    real = real_dtype(dtype)
     pieces = []
     for start, stop in itertools.pairwise(breaks):
         piece = data[..., start:stop]
@@ -67,8 +69,7 @@ def detrend(
         raise NotImplementedError(  # the class that JAX raises
             "overwrite_data argument not implemented: arrays do not change."
         )
-    if type not in ("linear", "constant"):
-        raise ValueError(f"Trend type must be 'linear' or 'constant', got {type!r}.")
+    check_choice("detrend", "type", type, ("linear", "constant"))
     (data,) = promote_args_inexact("detrend", data)
     shape = typeof(data).shape
     axis = canonical_axis(axis, len(shape))

@@ -10,6 +10,7 @@ import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base import tree
+from hlofront.base.choices import check_choice
 from hlofront.base.dtypes import finfo
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import is_value, typeof
@@ -487,10 +488,7 @@ def gmres(
       ValueError: if shapes or structures do not fit, or there is no such method.
       TypeError: if `A` or `M` is neither matrix nor function, or `b` of integers.
     """
-    if solve_method not in ("incremental", "batched"):
-        raise ValueError(
-            f"invalid solve_method {solve_method}, must be either 'incremental' or 'batched'"
-        )
+    check_choice("gmres", "solve_method", solve_method, ("incremental", "batched"))
     limits = {"tol": tol, "atol": atol, "maxiter": _count(b, maxiter), "restart": restart}
     limits["stops"] = solve_method == "incremental"
     x = _solve(_gmres, A, b, x0, M, False, limits)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import as_array
@@ -39,7 +39,7 @@ def floats(name: str, *args: ArrayLike) -> list[Array]:
       ValueError: if one is complex, or their shapes do not broadcast.
     """
     values = inexact_arrays(name, *args)
-    if issubdtype(typeof(values[0]).dtype, np.complexfloating):
+    if is_complex(typeof(values[0]).dtype):
         raise ValueError(
             f"{name} does not support complex-valued inputs. Give it the real part, x.real, if the "
             "imaginary one is zero."

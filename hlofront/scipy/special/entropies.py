@@ -10,6 +10,7 @@ from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.primitives import elementwise
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import floats, inexact_arrays
+from hlofront.scipy.special.series import polynomial
 
 
 def log1p(x: Array) -> Array:
@@ -174,10 +175,7 @@ def expit(x: ArrayLike) -> Array:
 
 def _expm1_over(x: Array) -> Array:
     """Return (exp(x) - 1) / x for abs(x) below 1, by a power series that has exact derivatives."""
-    total: Array | float = 0.0
-    for k in reversed(range(24)):
-        total = total * x + 1 / math.factorial(k + 1)
-    return total
+    return polynomial([1 / math.factorial(k + 1) for k in reversed(range(24))], x)
 
 
 def _power_transformation(logarithm: Array, exponent: Array) -> Array:

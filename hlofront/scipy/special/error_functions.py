@@ -14,6 +14,7 @@ from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import float32_or_64, inexact_arrays
 from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.special.faddeeva import real_erfcx
+from hlofront.scipy.special.series import polynomial
 
 
 @operation
@@ -141,10 +142,8 @@ _FAR = (
 
 
 def _quotient(tables: tuple[tuple[float, ...], tuple[float, ...]], x: Array) -> Array:
-    above, below = (0.0 * x + table[0] for table in tables)
-    for high, low in zip(tables[0][1:], tables[1][1:], strict=True):
-        above, below = above * x + high, below * x + low
-    return above / below
+    above, below = tables
+    return polynomial(above, x) / polynomial(below, x)
 
 
 @custom_jvp

@@ -18,7 +18,7 @@ from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special import series
 from hlofront.scipy.special.arguments import float32_or_64, in_float32, strong_floats
 from hlofront.scipy.special.entropies import log1p
-from hlofront.scipy.special.series import chebyshev_sum
+from hlofront.scipy.special.series import chebyshev_sum, polynomial
 
 # The zero of Ei, and the same number as a sum of two that has more digits.
 _ZERO = 0.37250741078136663
@@ -201,9 +201,7 @@ def _slope_of_spence(x: Array) -> Array:
     near, far = jnp.where(close, x, 1.0), jnp.where(close, 2.0, x)
     # Near 1 the logarithm is twice the series of the inverse hyperbolic tangent of (x-1) / (x+1).
     square = jnp.square((near - 1) / (near + 1))
-    total: Array | float = 0.0
-    for k in reversed(range(24)):
-        total = total * square + 1 / (2 * k + 1)
+    total = polynomial([1 / (2 * k + 1) for k in reversed(range(24))], square)
     return jnp.where(close, -2 * total / (near + 1), -jnp.log(far) / (far - 1))
 
 

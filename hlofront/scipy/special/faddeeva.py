@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 import hlofront.numpy as jnp
-from hlofront.base.dtypes import issubdtype, to_complex_dtype
+from hlofront.base.dtypes import is_complex, to_complex_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
@@ -17,7 +17,7 @@ from hlofront.primitives.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special import series
 from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong, strong_floats
-from hlofront.scipy.special.series import chebyshev_sum
+from hlofront.scipy.special.series import chebyshev_sum, polynomial
 
 # The numbers of terms of Weideman's series, and of the continued fraction for abs(z) > 7.
 _TERMS = {"complex64": (20, 6), "complex128": (40, 12)}
@@ -46,10 +46,7 @@ def _upper(z: Array) -> Array:
     turned = 1j * near_z
     divisor = scale - turned
     fraction = (scale + turned) / divisor
-    total: Array | float = 0.0
-    for coefficient in coefficients:
-        total = total * fraction + coefficient
-    near = (2 * total / divisor + 1 / math.sqrt(math.pi)) / divisor
+    near = (2 * polynomial(coefficients, fraction) / divisor + 1 / math.sqrt(math.pi)) / divisor
     # Far from 0 Laplace's continued fraction, DLMF 7.9.3, is exact.
     far_z = jnp.where(far, z, 8.0)
     below = far_z
@@ -142,7 +139,7 @@ def erfcx(x: ArrayLike) -> Array:
     """
     (x,) = inexact_arrays("erfcx", x)
     x = strong(x)
-    if issubdtype(typeof(x).dtype, np.complexfloating):
+    if is_complex(typeof(x).dtype):
         return _wofz(elementwise.complex(-jnp.imag(x), jnp.real(x)))
     return in_float32(real_erfcx, x)
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 import hlofront.numpy as jnp
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import is_complex, issubdtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
@@ -23,29 +23,15 @@ from hlofront.scipy.special.arguments import (
     strong,
     strong_floats,
 )
+from hlofront.scipy.special.series import STIRLING, polynomial
 from hlofront.transforms.grad import jvp
-
-# The coefficients of Stirling's series, DLMF 5.11.1: B(2k) / (2k (2k - 1)), B of Bernoulli.
-_STIRLING = (
-    1 / 12,
-    -1 / 360,
-    1 / 1260,
-    -1 / 1680,
-    1 / 1188,
-    -691 / 360360,
-    1 / 156,
-    -3617 / 122400,
-)
 
 
 def _stirling(x: Array) -> Array:
     """Return log(gamma(x)) - (x - 1/2) log(x) + x - log(2 pi) / 2 for x >= 10: DLMF 5.11.1."""
     inverse = 1 / x
     square = inverse * inverse
-    total = 0.0
-    for coefficient in reversed(_STIRLING):
-        total = total * square + coefficient
-    return total * inverse
+    return polynomial(reversed(STIRLING), square) * inverse
 
 
 # ---- gamma ---------------------------------------------------------------------------------------
@@ -73,7 +59,7 @@ def loggamma(x: ArrayLike) -> Array:
       TypeError: if x is neither array nor scalar.
     """
     (x,) = inexact_arrays("loggamma", x)
-    if issubdtype(typeof(x).dtype, np.complexfloating):
+    if is_complex(typeof(x).dtype):
         return _complex_loggamma(x)
     return jnp.where(x >= 0, special.lgamma(x), jnp.nan)
 
@@ -160,8 +146,8 @@ def _complex_digamma(z: Array) -> Array:
     far = far + _SHIFT
     square = 1 / (far * far)
     tail: Array | float = 0.0
-    for k in reversed(range(len(_STIRLING))):
-        tail = (tail + _STIRLING[k] * (2 * k + 1)) * square
+    for k in reversed(range(len(STIRLING))):
+        tail = (tail + STIRLING[k] * (2 * k + 1)) * square
     right = jnp.log(far) - 0.5 / far - tail - steps
     # pi cot(pi z) is computed above the real axis, and below it as the conjugate.
     below = jnp.signbit(jnp.imag(z))
@@ -203,7 +189,7 @@ def gamma(x: ArrayLike) -> Array:
       TypeError: if x is neither array nor scalar.
     """
     (x,) = inexact_arrays("gamma", x)
-    if issubdtype(typeof(x).dtype, np.complexfloating):
+    if is_complex(typeof(x).dtype):
         return jnp.exp(_complex_loggamma(x))
     x = strong(x)
     return _sign(x) * jnp.exp(special.lgamma(x))
@@ -428,7 +414,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
       TypeError: if one is neither array nor scalar, or complex.
     """
     a, b = inexact_arrays("betaln", a, b)
-    if issubdtype(typeof(a).dtype, np.complexfloating):
+    if is_complex(typeof(a).dtype):
         raise TypeError(f"betaln does not accept dtype {typeof(a).dtype}, but real numbers alone.")
     return in_float32(_betaln, a, b)
 
@@ -479,7 +465,7 @@ def _zeta_by_summation(x: Array, q: Array) -> Array:
     power = jnp.exp(-x * jnp.log(end))
     total = total + power * (end / (x - 1) + 0.5)
     factor = x * power / end
-    for k, coefficient in enumerate(_STIRLING):
+    for k, coefficient in enumerate(STIRLING):
         # The factor B(2k + 2) / (2k + 2)! is Stirling's coefficient divided by (2k)!.
         total = total + factor * (coefficient / math.factorial(2 * k))
         factor = factor * (x + (2 * k + 1)) * (x + (2 * k + 2)) / (end * end)

@@ -17,6 +17,7 @@ from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.custom_rule import SymbolicZero
 from hlofront.higher_order.while_loop import fori_loop, while_loop
 from hlofront.primitives import special
+from hlofront.scipy.special.series import STIRLING, polynomial
 from hlofront.transforms.grad import jvp
 
 # The numerator and the denominator of the quotient of the term or coefficient k + 1 and k.
@@ -107,17 +108,7 @@ def is_pole(x: Array) -> Array:
 
 # ---- the gamma function --------------------------------------------------------------------------
 
-# The coefficients of Stirling's series for the logarithm, DLMF 5.11.1, from 1 / x on.
-_STIRLING = (
-    1 / 12,
-    -1 / 360,
-    1 / 1260,
-    -1 / 1680,
-    1 / 1188,
-    -691 / 360360,
-    1 / 156,
-    -3617 / 122400,
-)
+# The least x that Stirling's series is used for without recurrence.
 _STIRLING_FROM = 10
 
 
@@ -140,9 +131,8 @@ def _gamma(x: Array) -> Array:
     change = right - 1
     lost = lost + jnp.where(reflected, (1 - (right - change)) - (x + change), 0.0)
     inverse = 1 / far
-    series: Array | float = 0.0
-    for coefficient in reversed(_STIRLING if typeof(x).dtype.itemsize == 8 else _STIRLING[:3]):
-        series = series * (inverse * inverse) + coefficient
+    terms = STIRLING if typeof(x).dtype.itemsize == 8 else STIRLING[:3]
+    series = polynomial(reversed(terms), inverse * inverse)
     # The exponential of `correction`, which is small, makes up for the series and the lost digits.
     correction = series * inverse + lost * (jnp.log(far) - 0.5 * inverse)
     root = far ** (0.5 * far - 0.25)

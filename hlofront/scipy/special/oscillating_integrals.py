@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 import hlofront.numpy as jnp
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
@@ -79,12 +79,6 @@ def sici(x: ArrayLike) -> Pair:
       TypeError: if x is neither array nor scalar.
       ValueError: if x is complex.
     """
-    check_arraylike("sici", x)
-    if issubdtype(typeof(x).dtype, np.complexfloating):
-        raise ValueError(
-            f"Argument `x` to sici must be real-valued. Got dtype {typeof(x).dtype}. Give it the "
-            "real part, x.real."
-        )
     return in_float32(_sici, *strong_floats("sici", x))
 
 
@@ -156,7 +150,7 @@ def fresnel(x: ArrayLike) -> Pair:
       NotImplementedError: if x is complex.
     """
     check_arraylike("fresnel", x)
-    if issubdtype(typeof(x).dtype, np.complexfloating):
+    if is_complex(typeof(x).dtype):
         raise NotImplementedError(  # the class that JAX raises
             "fresnel: complex-valued inputs are not supported. Give it the real part, x.real."
         )

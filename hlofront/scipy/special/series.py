@@ -1,4 +1,4 @@
-"""Chebyshev series of special functions, and how they are summed.
+"""Chebyshev series of special functions, Stirling's series, and the sums of series.
 
 Each table holds the coefficients of a smooth function of a variable from -1 to 1. They were
 computed by interpolation at Chebyshev points, in 40 digits and more. Where a variable reaches to
@@ -7,6 +7,8 @@ semi-infinite interval" (1987).
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -30,6 +32,27 @@ def chebyshev_sum(table: tuple[float, ...], t: Array) -> Array:
     for coefficient in reversed(table[1:count]):
         next_, later = twice * next_ - later + coefficient, next_
     return t * next_ - later + table[0]
+
+
+def polynomial(coefficients: Iterable[float], x: Array) -> Array:
+    """Return the polynomial of x with these coefficients, the highest power first."""
+    total: Array | float = 0.0
+    for coefficient in coefficients:
+        total = total * x + coefficient
+    return total
+
+
+# The coefficients of Stirling's series, DLMF 5.11.1: B(2k) / (2k (2k - 1)), B of Bernoulli.
+STIRLING = (
+    1 / 12,
+    -1 / 360,
+    1 / 1260,
+    -1 / 1680,
+    1 / 1188,
+    -691 / 360360,
+    1 / 156,
+    -3617 / 122400,
+)
 
 
 def _table(text: str) -> tuple[float, ...]:

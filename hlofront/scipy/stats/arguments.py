@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 import hlofront.numpy as jnp
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import as_array
@@ -93,7 +93,7 @@ def functions_of(
             bound.apply_defaults()
             values = arrays(name, *bound.args)
             dtype = typeof(values[0]).dtype
-            if real and fun.__name__ != "ppf" and issubdtype(dtype, np.complexfloating):
+            if real and fun.__name__ != "ppf" and is_complex(dtype):
                 raise TypeError(f"{name} takes real numbers, and was given {dtype}")
             return fun(*values)
 

@@ -6,11 +6,9 @@ import math
 from collections.abc import Callable, Iterable
 from typing import NoReturn, TypeAlias
 
-import numpy as np
-
 import hlofront.numpy as jnp
 from hlofront.base import tree
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import is_value, typeof
 from hlofront.nn.normalizing import logsumexp
@@ -54,7 +52,7 @@ class gaussian_kde:
     ) -> None:
         check_arraylike("gaussian_kde", dataset)
         dataset = jnp.atleast_2d(jnp.asarray(dataset))
-        if issubdtype(typeof(dataset).dtype, np.complexfloating):
+        if is_complex(typeof(dataset).dtype):
             raise NotImplementedError(  # the class that JAX raises
                 "gaussian_kde does not support complex data: give real and imaginary parts as two "
                 "rows of the data set."
@@ -109,7 +107,7 @@ class gaussian_kde:
     def _points(self, points: ArrayLike) -> Array:
         check_arraylike("gaussian_kde", points)
         points = jnp.atleast_2d(jnp.asarray(points))
-        if issubdtype(typeof(points).dtype, np.complexfloating):
+        if is_complex(typeof(points).dtype):
             raise NotImplementedError(  # the class that JAX raises
                 "gaussian_kde does not support complex coordinates"
             )

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import hlofront.numpy as jnp
 from hlofront.base.typing import Array
-from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of_rest, outside
+from hlofront.scipy.stats import gumbel_l
+from hlofront.scipy.stats.arguments import exp_of, functions_of, outside
 
 _of_gumbel_r = functions_of("gumbel_r", real=True, p="probabilities, from 0 to 1.")
 
-
-def _where_positive(scale: Array | int, value: Array) -> Array:
-    """Return a value, and NaN where the scale is not positive."""
-    return jnp.where(scale > 0, value, jnp.nan)
+# The distribution is the mirror image of gumbel_l: x here is -x there.
 
 
 @_of_gumbel_r
 def logpdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    y = (loc - x) / scale
-    logarithm = jnp.where(y == jnp.inf, -jnp.inf, y - jnp.exp(y) - jnp.log(scale))
-    return _where_positive(scale, logarithm)
+    return gumbel_l.logpdf(-x, -loc, scale)
 
 
 pdf = exp_of(logpdf, undefined=True)
@@ -26,26 +22,22 @@ pdf = exp_of(logpdf, undefined=True)
 
 @_of_gumbel_r
 def cdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    y = (loc - x) / scale
-    return _where_positive(scale, jnp.exp(-jnp.exp(y)))
+    return gumbel_l.sf(-x, -loc, scale)
 
 
 @_of_gumbel_r
 def logcdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    y = (loc - x) / scale
-    return _where_positive(scale, -jnp.exp(y))
+    return gumbel_l.logsf(-x, -loc, scale)
 
 
 @_of_gumbel_r
 def sf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    y = (loc - x) / scale
-    return _where_positive(scale, -jnp.expm1(-jnp.exp(y)))
+    return gumbel_l.cdf(-x, -loc, scale)
 
 
 @_of_gumbel_r
 def logsf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    y = (loc - x) / scale
-    return _where_positive(scale, log_of_rest(jnp.exp(y)))
+    return gumbel_l.logcdf(-x, -loc, scale)
 
 
 @_of_gumbel_r

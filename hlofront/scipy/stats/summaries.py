@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 import hlofront.numpy as jnp
+from hlofront.base.choices import check_choice
 from hlofront.base.dtypes import issubdtype, python_scalar_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
@@ -23,11 +24,8 @@ class ModeResult(NamedTuple):
     count: Array
 
 
-def _check_policy(policy: str) -> None:
-    if policy not in ("propagate", "omit", "raise"):
-        raise ValueError(
-            f"Illegal nan_policy value {policy!r}; expected one of 'propagate', 'omit', 'raise'"
-        )
+def _check_policy(name: str, policy: str) -> None:
+    check_choice(name, "nan_policy", policy, ("propagate", "omit", "raise"))
     if policy != "propagate":
         raise NotImplementedError(  # the class that JAX raises
             f"Logic for `nan_policy` of {policy} is not implemented: leave out NaNs before, as in "
@@ -74,7 +72,7 @@ def mode(
       NotImplementedError: if it is another policy.
     """
     check_arraylike("mode", a)
-    _check_policy(nan_policy)
+    _check_policy("mode", nan_policy)
     value, count = _mode(a, axis=axis, keepdims=keepdims)
     return ModeResult(value, count)
 
@@ -129,11 +127,8 @@ def rankdata(
       NotImplementedError: if it is another policy.
     """
     check_arraylike("rankdata", a)
-    _check_policy(nan_policy)
-    if method not in ("average", "min", "max", "dense", "ordinal"):
-        raise ValueError(
-            f"unknown method {method!r}; expected 'average', 'min', 'max', 'dense' or 'ordinal'"
-        )
+    _check_policy("rankdata", nan_policy)
+    check_choice("rankdata", "method", method, ("average", "min", "max", "dense", "ordinal"))
     return _rankdata(a, method=method, axis=axis)
 
 
@@ -188,8 +183,7 @@ def sem(
       ValueError: if there is no such axis, or it is another policy.
     """
     check_arraylike("sem", a)
-    if nan_policy not in ("propagate", "omit"):
-        raise ValueError(f"{nan_policy} is not supported: give 'propagate' or 'omit'")
+    check_choice("sem", "nan_policy", nan_policy, ("propagate", "omit"))
     return _sem(a, axis=axis, ddof=ddof, omit=nan_policy == "omit", keepdims=keepdims)
 
 
