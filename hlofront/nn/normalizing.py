@@ -57,7 +57,7 @@ def _softmax_by_rule(x: Array, axis: Axes, where: ArrayLike | None) -> Array:
 
 
 @operation(static_argnames=("axis",))
-def softmax(x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | None = None) -> Array:
+def softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None) -> Array:
     """Divide exponentials by their sum over axes, so that they add up to 1.
 
     Args:
@@ -82,9 +82,7 @@ def softmax(x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | Non
 
 
 @operation(static_argnames=("axis",))
-def log_softmax(
-    x: ArrayLike, axis: int | Sequence[int] = -1, where: ArrayLike | None = None
-) -> Array:
+def log_softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None) -> Array:
     """Compute the logarithm of `softmax` without overflow.
 
     Args:

@@ -88,7 +88,7 @@ def _map_coordinates(
 
 def map_coordinates(
     input: ArrayLike,
-    coordinates: Sequence[ArrayLike],
+    coordinates: ArrayLike | Sequence[ArrayLike],
     order: int,
     mode: str = "constant",
     cval: ArrayLike = 0.0,

@@ -185,7 +185,7 @@ def _descend(
         )
 
     status = jnp.where(small, 0, 1 if options.maxiter <= 0 else _GOING)
-    # As if the step before had gone down by half of the gradient's length.
+    # The first step is guessed as if one before it had gone down by half of the gradient's length.
     before = value + norm_of(gradient) / 2
     never = jnp.zeros_like(before)
     start = _State(
@@ -393,8 +393,7 @@ def minimize(
         )
     limits = [chosen.get("maxfun"), chosen.get("maxgrad")]
     whole = np.iinfo(np.int32).max
-    (size,) = shape
-    most_steps = size * 200 if name == "bfgs" else whole
+    most_steps = typeof(x0).size * 200 if name == "bfgs" else whole
     settings = _Options(
         maxiter=most_steps if chosen["maxiter"] is None else chosen["maxiter"],
         maxfun=min([limit for limit in limits if limit is not None], default=whole),

@@ -23,9 +23,9 @@ from hlofront.scipy.signal.trends import detrend as without_trend
 from hlofront.scipy.signal.windows import WindowName, window_of
 
 # A window by its name and parameters, or as an array.
-Window: TypeAlias = "WindowName | ArrayLike"
+Window: TypeAlias = WindowName | ArrayLike
 # The trend that is subtracted: "constant", "linear", a function of pieces, or False for none.
-Detrend: TypeAlias = "str | bool | Callable[[Array], Array]"
+Detrend: TypeAlias = str | bool | Callable[[Array], Array]
 
 
 class _Settings(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 from hlofront.base.typing import NumPyArray
 
 # A window by its name, by its name and parameters, or by the parameter of Kaiser's window.
-WindowName: TypeAlias = "str | float | tuple[object, ...]"
+WindowName: TypeAlias = str | float | tuple[object, ...]
 
 
 def _cosines(*weights: float) -> Callable[[int], NumPyArray]:

@@ -166,7 +166,10 @@ def _from_euler(angles: Array, axes: tuple[int, ...], intrinsic: bool) -> Array:
 
 @operation(static_argnames=("axes", "extrinsic"))
 def _as_euler(quat: Array, axes: tuple[int, int, int], extrinsic: bool) -> Array:
-    """Return three angles, by Bernardes and Viollet, "Quaternion to Euler angles" (2022)."""
+    """Return three angles around axes.
+
+    The method is that of Bernardes and Viollet, "Quaternion to Euler angles conversion" (2022).
+    """
     i, j, k = axes if extrinsic else axes[::-1]
     symmetric = i == k
     if symmetric:

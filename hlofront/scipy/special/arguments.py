@@ -20,7 +20,7 @@ _Result = TypeVar("_Result", Array, tuple[Array, Array])
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
-def inexact_arrays(name: str, *args: Array) -> list[Array]:
+def inexact_arrays(name: str, *args: ArrayLike) -> list[Array]:
     """Return the arguments as arrays of their common inexact dtype and shape.
 
     Raises:
@@ -63,13 +63,13 @@ def float32_or_64(name: str, x: ArrayLike) -> Array:
     Raises:
       TypeError: if it has another dtype.
     """
-    x = asarray(x)
-    dtype = typeof(x).dtype
+    array = asarray(x)
+    dtype = typeof(array).dtype
     if dtype not in (_float32, _float64):
         raise TypeError(
             f"{name}: x.dtype={dtype} is not supported. Convert it to float32, or with x64 float64."
         )
-    return strong(x)
+    return strong(array)
 
 
 def in_float32(function: Callable[..., _Result], *args: Array) -> _Result:
@@ -82,5 +82,6 @@ def in_float32(function: Callable[..., _Result], *args: Array) -> _Result:
         return function(*args)
     result = function(*[convert(x, _float32, typeof(x).weak_type) for x in args])
     if isinstance(result, tuple):
-        return tuple([convert(x, dtype, typeof(x).weak_type) for x in result])
+        first, second = (convert(x, dtype, typeof(x).weak_type) for x in result)
+        return first, second
     return convert(result, dtype, typeof(result).weak_type)

@@ -25,7 +25,7 @@ _TERMS = {"complex64": (20, 6), "complex128": (40, 12)}
 
 @functools.cache
 def _weideman(count: int) -> tuple[float, tuple[float, ...]]:
-    """Return the scale and the coefficients of the expansion of Weideman (1994), equation (I).
+    """Return the scale and the coefficients of the expansion of Weideman (1994).
 
     The highest power comes first.
     """

@@ -31,7 +31,7 @@ def _stirling(x: Array) -> Array:
     """Return log(gamma(x)) - (x - 1/2) log(x) + x - log(2 pi) / 2 for x >= 10: DLMF 5.11.1."""
     inverse = 1 / x
     square = inverse * inverse
-    return polynomial(reversed(STIRLING), square) * inverse
+    return polynomial(STIRLING[::-1], square) * inverse
 
 
 # ---- gamma ---------------------------------------------------------------------------------------

@@ -153,8 +153,8 @@ _ORDER, _MOST_STEPS, _LOST = {4: 20, 8: 40}, 20000, 100.0
 def _gauss_by_steps(a: Array, b: Array, c: Array, x: Array, used: Array) -> Array:
     """Return 2F1 where all series cancel, by Taylor steps along the equation DLMF 15.10.1.
 
-    The method is that of Pearson, Olver and Porter (2017), section 4.6. The first point is near 0,
-    where the series is exact. Points are equally spaced in log(abs(x)), for positive x in
+    The method is that of Pearson, Olver and Porter (2017). The first point is near 0, where the
+    series is exact. Points are equally spaced in log(abs(x)), for positive x in
     log(x / (1 - x)), so that each is further from the singular points than its step is long.
     """
     positive = x > 0

@@ -132,7 +132,7 @@ def _gamma(x: Array) -> Array:
     lost = lost + jnp.where(reflected, (1 - (right - change)) - (x + change), 0.0)
     inverse = 1 / far
     terms = STIRLING if typeof(x).dtype.itemsize == 8 else STIRLING[:3]
-    series = polynomial(reversed(terms), inverse * inverse)
+    series = polynomial(terms[::-1], inverse * inverse)
     # The exponential of `correction`, which is small, makes up for the series and the lost digits.
     correction = series * inverse + lost * (jnp.log(far) - 0.5 * inverse)
     root = far ** (0.5 * far - 0.25)

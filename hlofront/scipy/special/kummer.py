@@ -34,7 +34,7 @@ def _kummer_series(top: Array, b: Array, x: Array) -> tuple[Array, Array, Array]
 def _kummer_by_steps(top: Array, b: Array, x: Array, used: Array) -> Array:
     """Return 1F1 where it oscillates, for x > 0 and top < -x / 4, by Taylor steps.
 
-    The steps solve the equation DLMF 13.2.1, as in Pearson, Olver and Porter (2017), section 3.5.
+    The steps solve the equation DLMF 13.2.1, as in Pearson, Olver and Porter (2017).
     The first point is near 0, where the series is exact; points are equally spaced in the square
     root of x, as the zeros are.
     """

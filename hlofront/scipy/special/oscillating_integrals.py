@@ -188,7 +188,7 @@ def _owens_t(h: Array, a: Array) -> Array:
     unit = jnp.where(product < 1e18, unit, 0.0)
     result = _t_by_quadrature(inner, unit)
     tails = [0.5 * special.erfc(x * math.sqrt(0.5)) for x in (height, product)]
-    # T(h, a) + T(a h, 1 / a) is this: Owen (1956), equation (2.3).
+    # T(h, a) + T(a h, 1 / a) is this: Owen (1956).
     both = 0.5 * (tails[0] + tails[1]) - tails[0] * tails[1]
     result = jnp.where(steep, both - result, result)
     result = jnp.where(finite, result, 0.0)

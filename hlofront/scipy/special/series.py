@@ -8,7 +8,7 @@ semi-infinite interval" (1987).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -17,32 +17,33 @@ from hlofront.base.typing import Array
 from hlofront.core.aval import typeof
 
 
-def chebyshev_sum(table: tuple[float, ...], t: Array) -> Array:
-    """Return the sum of table[k] T_k(t), by Clenshaw's recurrence, to the precision of t's dtype.
+def chebyshev_sum(coefficients: tuple[float, ...], t: Array) -> Array:
+    """Return the sum of coefficients[k] T_k(t), by Clenshaw, to the precision of t's dtype.
 
     Args:
-      table: the coefficients.
+      coefficients: the factors of the Chebyshev polynomials T_0, T_1, ...
       t: an array of floats from -1 to 1.
     """
     dtype = np.dtype(typeof(t).dtype)
-    least = max(map(abs, table)) * float(finfo(dtype).eps) / 64
-    count = 1 + max(k for k, coefficient in enumerate(table) if abs(coefficient) > least)
+    least = max(map(abs, coefficients)) * float(finfo(dtype).eps) / 64
+    count = 1 + max(k for k, coefficient in enumerate(coefficients) if abs(coefficient) > least)
     later = next_ = 0.0
     twice = 2.0 * t
-    for coefficient in reversed(table[1:count]):
+    for coefficient in reversed(coefficients[1:count]):
         next_, later = twice * next_ - later + coefficient, next_
-    return t * next_ - later + table[0]
+    return t * next_ - later + coefficients[0]
 
 
-def polynomial(coefficients: Iterable[float], x: Array) -> Array:
+def polynomial(coefficients: Sequence[float], x: Array) -> Array:
     """Return the polynomial of x with these coefficients, the highest power first."""
-    total: Array | float = 0.0
-    for coefficient in coefficients:
+    total = 0.0 * x + coefficients[0]
+    for coefficient in coefficients[1:]:
         total = total * x + coefficient
     return total
 
 
-# The coefficients of Stirling's series, DLMF 5.11.1: B(2k) / (2k (2k - 1)), B of Bernoulli.
+# The coefficients of Stirling's series, DLMF 5.11.1, from the lowest power on:
+# B(2k) / (2k (2k - 1)), B of Bernoulli.
 STIRLING = (
     1 / 12,
     -1 / 360,
@@ -55,12 +56,13 @@ STIRLING = (
 )
 
 
-def _table(text: str) -> tuple[float, ...]:
+def table(text: str) -> tuple[float, ...]:
+    """Return the numbers of a text."""
     return tuple(map(float, text.split()))
 
 
 # Dawson's integral D(x) (a^2 + x^2) / x, a = 4.5, in (a^2 - x^2) / (a^2 + x^2).
-DAWSON = _table("""
+DAWSON = table("""
     3.988021164537411 6.022154361961615 4.240967665244642 2.7628275747442665
     1.6495032349630545 0.8921686617122581 0.4304019361904859 0.18094415734605207
     0.0637127741037586 0.017276313800808334 0.0027262044642241273 -0.0002930288393996543
@@ -75,7 +77,7 @@ DAWSON = _table("""
 """)
 
 # erfcx(x) (a + x), a = 3.5, in (a - x) / (a + x), for x >= 0.
-ERFCX = _table("""
+ERFCX = table("""
     1.526687770473027 1.3233576807771161 0.4717745274649548 0.13849365251023676
     0.032897958759694215 0.006027840106706338 0.0007450768613394293 2.808895819172916e-05
     -1.0543610441854546e-05 -2.1071256103931186e-06 -2.8468148375313672e-09 5.4190067551376616e-08
@@ -85,14 +87,14 @@ ERFCX = _table("""
 """)
 
 # The entire exponential integral Ein(x) / x, in 2 x - 1, for x from 0 to 1.
-EIN = _table("""
+EIN = table("""
     0.8929826881663436 -0.101460888300299 0.00530781119573653 -0.00023899597694710021
     9.290769396383831e-06 -3.1581738828230066e-07 9.510775521324008e-09 -2.566991224055996e-10
     6.27159499700903e-12 -1.3988053416635327e-13 2.8688702680848184e-15 -5.4444045385000516e-17
 """)
 
 # x exp(x) E1(x), in 1 - 2 (x - 1) / (x + 2), for x >= 1.
-E1_LARGE = _table("""
+E1_LARGE = table("""
     0.8121695479291701 -0.19877948214947017 -0.013589634127867593 -0.0029498916375537004
     -0.0003907636762266594 -9.295514456059183e-05 -1.4795052892102334e-05 -3.8005682780246923e-06
     -6.424367330990174e-07 -1.794013017306885e-07 -2.997531758156375e-08 -9.367192724736652e-09
@@ -103,7 +105,7 @@ E1_LARGE = _table("""
 """)
 
 # (Ei(x) - log(x / z)) / (x - z), z the zero of Ei, in x / 3 - 1, for x from 0 to 6.
-EI_SMALL = _table("""
+EI_SMALL = table("""
     5.257958226943482 6.004639395661629 2.469688170948231 0.7902956029932626
     0.2071548491532639 0.04602682604407321 0.008880237057344323 0.0015146911094885722
     0.00023159134968734474 3.2092485124027427e-05 4.066921310320624e-06 4.748419512679941e-07
@@ -112,7 +114,7 @@ EI_SMALL = _table("""
 """)
 
 # x exp(-x) Ei(x), in 24 / x - 3, for x from 6 to 12.
-EI_MIDDLE = _table("""
+EI_MIDDLE = table("""
     1.186519731605943 0.08867277799156566 0.004538849615854891 -0.0007360917133533506
     -0.0001311802094421383 1.860281858277769e-05 1.7610424153850599e-06 -6.410426692376372e-07
     4.3431190977401596e-08 9.457713014017885e-09 -2.804867660824966e-09 2.9077513809389464e-10
@@ -121,7 +123,7 @@ EI_MIDDLE = _table("""
 """)
 
 # x exp(-x) Ei(x), in 48 / x - 3, for x from 12 to 24.
-EI_HIGH = _table("""
+EI_HIGH = table("""
     1.0733284937260361 0.028589376984320986 0.0009877354599019657 6.535142674684368e-05
     4.080867437625506e-06 -3.589926611838061e-07 -1.3445734356897559e-07 -3.096554001036047e-09
     2.9939580378560676e-09 6.636901195446687e-11 -7.580298873512545e-11 2.91093271006445e-12
@@ -130,7 +132,7 @@ EI_HIGH = _table("""
 """)
 
 # x exp(-x) Ei(x), in 48 / x - 1, for x >= 24.
-EI_LARGE = _table("""
+EI_LARGE = table("""
     1.0222957360954668 0.022812793514753286 0.0005360936928493524 2.0034094292122614e-05
     1.0686092350144287e-06 7.746060698591084e-08 7.504513851387549e-09 9.65386432321799e-10
     1.5701407029249868e-10 2.779058341161681e-11 3.828483997307224e-12 -1.9274603059481113e-13
@@ -139,21 +141,21 @@ EI_LARGE = _table("""
 """)
 
 # Si(x) / x, in x^2 / 8 - 1, for x from 0 to 4.
-SINE = _table("""
+SINE = table("""
     0.684217670090758 -0.2776578526973602 0.03544140548666592 -0.0025631631447933976
     0.00011623653904970093 -3.5904327241606043e-06 8.023421237057102e-08 -1.3562997692540251e-09
     1.7944072159973677e-11 -1.9083873430871455e-13 1.6669989586824331e-15
 """)
 
 # (gamma + log(x) - Ci(x)) / x^2, in x^2 / 8 - 1, for x from 0 to 4.
-COSINE = _table("""
+COSINE = table("""
     0.18537250875454844 -0.058935748963644466 0.005381896421135691 -0.00029860052841962137
     1.09557257532162e-05 -2.840545487734663e-07 5.469739948753849e-09 -8.124187461318157e-11
     9.58685931177066e-13 -9.20266004392351e-15 7.325887999017895e-17
 """)
 
 # x f(x), f of DLMF 6.2.17, in 1 - 2 (x - 4) / (x + 4), for x >= 4.
-SINE_LARGE = _table("""
+SINE_LARGE = table("""
     0.9729535281885063 -0.039229362453077406 -0.01434897981152699 -0.0023697210481250152
     -0.00021676952252410332 -1.5432684861925974e-05 -2.625397167009433e-06 -3.4203653698320624e-07
     -1.6573960325507096e-08 -5.767813811740866e-09 -8.052962495397799e-10 4.0854122628909344e-11
@@ -163,7 +165,7 @@ SINE_LARGE = _table("""
 """)
 
 # x^2 g(x), g of DLMF 6.2.18, in 1 - 2 (x - 4) / (x + 4), for x >= 4.
-COSINE_LARGE = _table("""
+COSINE_LARGE = table("""
     0.9300503249598305 -0.09920099202350277 -0.03275467847741712 -0.0034080230522687315
     0.00013318886395639084 3.406220720020734e-05 -3.742168766984046e-06 2.2083908959984238e-07
     1.5004465139132122e-07 -2.4124037948564904e-08 1.7977479574098307e-09 8.627658688884791e-10
@@ -174,21 +176,21 @@ COSINE_LARGE = _table("""
 """)
 
 # S(x) / x^3, in 2 (x / 1.6)^4 - 1, for x from 0 to 1.6.
-FRESNEL_SINE = _table("""
+FRESNEL_SINE = table("""
     0.3142743195347836 -0.18188587850106117 0.025424557742876257 -0.0019214582098450639
     8.966525954745101e-05 -2.830802868181572e-06 6.442546962604405e-08 -1.1068235106036057e-09
     1.4862338485609142e-11 -1.6028109554824476e-13 1.4188008517448966e-15 -1.0494270345038239e-17
 """)
 
 # C(x) / x, in 2 (x / 1.6)^4 - 1, for x from 0 to 1.6.
-FRESNEL_COSINE = _table("""
+FRESNEL_COSINE = table("""
     0.5282931311708557 -0.37676220250161824 0.08537377549656906 -0.009010259972062552
     0.0005393127720408215 -2.075044934605623e-05 5.564687021283882e-07 -1.0999812843114444e-08
     1.6696510396208076e-10 -2.00773053966069e-12 1.9601599749420958e-14 -1.5849094421108914e-16
 """)
 
 # pi x f(x), f of DLMF 7.2.10, in 1 - 2 (x^2 - 2.56) / (x^2 + 1.5), for x >= 1.6.
-FRESNEL_F = _table("""
+FRESNEL_F = table("""
     0.988293575679195 -0.016442146386327086 -0.005247674633936963 -0.0005204888535753814
     -9.391161439595318e-06 -1.4533248481971849e-06 -5.638759555101793e-07 3.581716771788186e-08
     -1.277544739467358e-09 -2.0141555193702127e-09 4.664559401853752e-10 -5.569397618559511e-11
@@ -198,7 +200,7 @@ FRESNEL_F = _table("""
 """)
 
 # pi^2 x^3 g(x), g of DLMF 7.2.11, in 1 - 2 (x^2 - 2.56) / (x^2 + 1.5), for x >= 1.6.
-FRESNEL_G = _table("""
+FRESNEL_G = table("""
     0.9492561383416525 -0.0696462089612694 -0.01979360923606762 -0.00067880630304143
     0.00020405278391651927 -1.2264997090141386e-05 -2.8707818774078725e-06 9.137265863040558e-07
     -9.94201631271688e-08 -1.1994240132690975e-08 7.949949814330503e-09 -1.7953022652987525e-09
@@ -209,7 +211,7 @@ FRESNEL_G = _table("""
 """)
 
 # Li2(w) / w, in 2 w, for w from -1/2 to 1/2.
-DILOGARITHM = _table("""
+DILOGARITHM = table("""
     1.0149416064096537 0.13148012838765802 0.015313452518102082 0.002272188943655959
     0.00038516199300815945 7.103404374209115e-05 1.3885622487404779e-05 2.8323954583854513e-06
     5.968314737835964e-07 1.2902312437546724e-07 2.8475309127972237e-08 6.392641519505728e-09

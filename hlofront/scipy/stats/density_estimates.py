@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import NoReturn, TypeAlias
 
 import hlofront.numpy as jnp
+import hlofront.random as random
 from hlofront.base import tree
 from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import is_value, typeof
-from hlofront.nn.normalizing import logsumexp
+from hlofront.nn import logsumexp
 from hlofront.numpy.linalg.matrices import inexact
-from hlofront.numpy.promotion import check_arraylike, promote_dtypes_inexact
+from hlofront.numpy.promotion import check_arraylike
 from hlofront.primitives.factoring import cholesky
 from hlofront.primitives.solving import triangular_solve
-from hlofront.random.continuous import normal
-from hlofront.random.keys import split
-from hlofront.random.permuting import choice
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.error_functions import ndtr
 
@@ -61,11 +59,10 @@ class gaussian_kde:
             raise ValueError("`dataset` input should have multiple elements.")
         count = typeof(dataset).shape[1]
         if weights is None:
-            (dataset,) = promote_dtypes_inexact(dataset)
+            (dataset,) = inexact("gaussian_kde", dataset)
             weights = jnp.full(count, 1.0 / count, dtype=typeof(dataset).dtype)
         else:
-            check_arraylike("gaussian_kde", weights)
-            dataset, weights = promote_dtypes_inexact(dataset, jnp.asarray(weights))
+            dataset, weights = inexact("gaussian_kde", dataset, weights)
             if typeof(weights).ndim != 1:
                 raise ValueError("`weights` input should be one-dimensional.")
             if typeof(weights).shape[0] != count:
@@ -86,10 +83,10 @@ class gaussian_kde:
             return jnp.power(self.neff, -1.0 / (self.d + 4))
         if isinstance(method, str) and method == "silverman":
             return jnp.power(self.neff * (self.d + 2) / 4.0, -1.0 / (self.d + 4))
-        if not isinstance(method, str) and is_value(method) and not typeof(method).ndim:
-            return method
         if callable(method):
             return method(self)
+        if not isinstance(method, str) and is_value(method) and not typeof(method).ndim:
+            return method
         raise ValueError(
             f"`bw_method` should be 'scott', 'silverman', a scalar, or a callable: got {method!r}."
         )
@@ -212,9 +209,9 @@ class gaussian_kde:
         Returns:
           An array of shape (d, *shape).
         """
-        index_key, noise_key = split(key)
-        index = choice(index_key, self.n, shape=shape, p=self.weights)
-        noise = normal(noise_key, (*shape, self.d), typeof(self.dataset).dtype)
+        index_key, noise_key = random.split(key)
+        index = random.choice(index_key, self.n, shape=shape, p=self.weights)
+        noise = random.normal(noise_key, (*shape, self.d), typeof(self.dataset).dtype)
         lower = cholesky(self.covariance)
         return self.dataset[:, index] + jnp.tensordot(lower, noise, ((1,), (len(shape),)))
 
@@ -253,7 +250,7 @@ def _flatten(kde: gaussian_kde) -> tuple[tuple[Array, ...], None]:
     return (kde.neff, kde.dataset, kde.weights, kde.covariance, kde.inv_cov), None
 
 
-def _unflatten(_: None, children: Iterable[Array]) -> gaussian_kde:
+def _unflatten(_: Hashable, children: Iterable[Array]) -> gaussian_kde:
     kde = object.__new__(gaussian_kde)
     kde.neff, kde.dataset, kde.weights, kde.covariance, kde.inv_cov = children
     return kde

@@ -41,7 +41,7 @@ def cdf(k: Array, mu: Array, loc: Array | int = 0) -> Array:
 
 @_of_poisson
 def entropy(mu: Array, loc: Array | int = 0) -> Array:
-    mu = strong(jnp.broadcast_to(mu, jnp.broadcast_shapes(mu.shape, loc.shape)))
+    mu = strong(jnp.broadcast_to(mu, jnp.broadcast_shapes(jnp.shape(mu), jnp.shape(loc))))
     near = (mu > 0) & (mu < _FAR)
     small = jnp.where(near, mu, 1)[..., None]
     counts = jnp.arange(_TERMS, dtype=small.dtype)

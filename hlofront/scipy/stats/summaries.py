@@ -21,7 +21,7 @@ class ModeResult(NamedTuple):
     """The most common value, and the number of times that it is there."""
 
     mode: Array
-    count: Array
+    count: Array  # pyright: ignore[reportIncompatibleMethodOverride]  # It is SciPy's name.
 
 
 def _check_policy(name: str, policy: str) -> None:
