@@ -669,19 +669,19 @@ def checkpoint(
     /,
     *,
     prevent_cse: bool | Sequence[bool] = True,
-    policy: Callable[..., Any] | None = None,
+    policy: Callable[..., object] | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
-    concrete: Any = None,
+    concrete: object = None,
 ) -> Callable[_P, _R]: ...
 @overload
 def checkpoint(
     *,
     prevent_cse: bool | Sequence[bool] = True,
-    policy: Callable[..., Any] | None = None,
+    policy: Callable[..., object] | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
-    concrete: Any = None,
+    concrete: object = None,
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
 @overload
 def remat(
@@ -689,19 +689,19 @@ def remat(
     /,
     *,
     prevent_cse: bool | Sequence[bool] = True,
-    policy: Callable[..., Any] | None = None,
+    policy: Callable[..., object] | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
-    concrete: Any = None,
+    concrete: object = None,
 ) -> Callable[_P, _R]: ...
 @overload
 def remat(
     *,
     prevent_cse: bool | Sequence[bool] = True,
-    policy: Callable[..., Any] | None = None,
+    policy: Callable[..., object] | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
-    concrete: Any = None,
+    concrete: object = None,
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
 def block_until_ready(x: _R) -> _R: ...
 def device_get(x: Any) -> Any: ...

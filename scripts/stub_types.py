@@ -20,13 +20,6 @@ PARAMETER = {name: kind for kind, names in _PARAMETERS.items() for name in names
 ELSEWHERE = {
     ("lax", "*", "dimension_numbers"): "Any",
     ("lax", "scan", "init"): "_Carry",
-    ("lax", "fori_loop", "lower"): "ArrayLike",
-    ("lax", "fori_loop", "upper"): "ArrayLike",
-    ("lax", "fori_loop", "body_fun"): "Callable[[Array, _Carry], _Carry]",
-    ("lax", "fori_loop", "init_val"): "_Carry",
-    ("lax", "while_loop", "cond_fun"): "Callable[[_Carry], Any]",
-    ("lax", "while_loop", "body_fun"): "Callable[[_Carry], _Carry]",
-    ("lax", "while_loop", "init_val"): "_Carry",
     ("lax", "custom_linear_solve", "b"): "Any",
     ("lax", "reduce", "dimensions"): "Sequence[int]",
     ("lax", "switch", "index"): "ArrayLike",
@@ -44,8 +37,6 @@ _NOT_KNOWN = (
 RESULT = {
     **{("lax", name): "Any" for name in _NOT_KNOWN.split()},
     ("lax", "scan"): "tuple[_Carry, Any]",
-    ("lax", "fori_loop"): "_Carry",
-    ("lax", "while_loop"): "_Carry",
     ("lax", "stop_gradient"): "_T",
     ("lax", "optimization_barrier"): "_T",
     ("lax", "approx_max_k"): _PAIR,

@@ -1,23 +1,41 @@
 """The functions of loops and branches as programs: written down once, and what carries must be."""
 
 import weakref
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Protocol, TypeVar
 
-from hlofront.base import caches, tree
-from hlofront.base.dtypes import ExtendedDType, lattice_result
+from hlofront.base import caches, source, tree
+from hlofront.base.dtypes import lattice_result
+from hlofront.base.elements import ExtendedDType
+from hlofront.base.tree import PyTreeDef
+from hlofront.base.tree_nodes import KeyPath
 from hlofront.base.tree_prefixes import prefix_errors
+from hlofront.base.typing import ArrayLike
 from hlofront.bridge import state
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.check import types_match
 from hlofront.core.effects import Effects
+from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.trace import Tracer, current_trace
-from hlofront.transforms.flatten import Signature
+from hlofront.transforms.flatten import Signature, result_paths
 
-# Per function of a user what was written down of it. An entry goes when its function does.
-_tables: "weakref.WeakKeyDictionary[Any, dict[Any, Any]]" = weakref.WeakKeyDictionary()
-# Each function keeps this many programs; the oldest goes where its arguments are ever new.
-_MOST_KEPT = 1024
+# The structure of the keyword arguments of a call without any.
+NO_KEYWORDS = tree.tree_structure({})
+
+
+class HasConstants(Protocol):
+    """A record of a traced function, with the values that the function closes over."""
+
+    @property
+    def consts(self) -> Sequence[ArrayLike]: ...
+
+
+Written = TypeVar("Written", bound=HasConstants)
+Table = dict[tuple[Hashable, ...], HasConstants]
+# The records of each function of a user, by key. An entry goes when its function does.
+_tables: "weakref.WeakKeyDictionary[Callable[..., Any], Table]" = weakref.WeakKeyDictionary()
+# Each function has at most this many records; the oldest goes where its arguments are ever new.
+_MOST_RECORDS = 1024
 _trace_context = state.trace_context
 
 
@@ -27,44 +45,72 @@ def _forget() -> None:
         table.clear()
 
 
-def written_once(function: Any, key: tuple[Any, ...], write: Callable[[], Any]) -> Any:
-    """Return what `write()` makes of a function, remembered by the function's identity and `key`.
+def written_once(
+    function: Callable[..., Any], key: tuple[Hashable, ...], write: Callable[[], Written]
+) -> Written:
+    """Return the record that `write()` makes of a function, remembered by the function and `key`.
 
-    What it makes has `consts`, the values that the function closes over. Where traced values are
-    among them it is of use only inside the function that they belong to, and kept as long.
+    The function goes by its `==` and hash, which for Python functions is identity. A record whose
+    constants are traced values is of use only inside the function that they belong to, and is
+    remembered as long as that is traced.
     """
     try:
-        table = _tables.setdefault(function, {})
+        table: dict[tuple[Hashable, ...], Any] = _tables.setdefault(function, {})
     except TypeError:  # It cannot be hashed or referred to weakly.
         table = {}
     key = (*key, _trace_context())
-    found = table.get(key)
-    if found is not None:
-        return found
-    enclosing: dict[Any, Any] = getattr(current_trace(), "programs_of", {})
+    written: Written | None = table.get(key)
+    if written is not None:
+        return written
+    enclosing: dict[Hashable, Any] = getattr(current_trace(), "programs_of", {})
     inner_key = (id(table), key)
     if inner_key in enclosing:
         return enclosing[inner_key][0]
-    found = write()
-    if any(isinstance(const, Tracer) for const in found.consts):
+    written = write()
+    if any(isinstance(const, Tracer) for const in written.consts):
         # With the table, so that no other gets its id.
-        enclosing[inner_key] = (found, table)
+        enclosing[inner_key] = (written, table)
     else:
-        if len(table) >= _MOST_KEPT:
+        if len(table) >= _MOST_RECORDS:
             table.pop(next(iter(table)), None)
-        table[key] = found
-    return found
+        table[key] = written
+    return written
 
 
-def held_weakly(function: Any) -> Callable[[], Any]:
-    """A reference to a function that does not keep it alive, where there can be one.
+def debug_info_of(
+    function: Callable[..., Any],
+    purpose: str,
+    args_tree: PyTreeDef,
+    out_tree: Callable[[], PyTreeDef | None],
+    first_argument: int = 0,
+) -> DebugInfo:
+    """Return the debug info of the program of a function, without keeping the function alive.
 
-    What is remembered for a function by `written_once` must not, or neither would ever go.
+    Records that `written_once` remembers for a function must not refer to it, or neither would
+    ever go.
+
+    Args:
+      function: the user's function.
+      purpose: the operation that it is traced for, in messages.
+      args_tree: the structure of the positional arguments of the program.
+      out_tree: returns the structure of the results, once the function was traced.
+      first_argument: the number of arguments of the program before those of the function.
     """
     try:
-        return weakref.ref(function)
+        reference: Callable[[], Callable[..., Any] | None] = weakref.ref(function)
     except TypeError:  # Then nothing is remembered for it.
-        return lambda: function
+        reference = lambda: function
+
+    def names() -> tuple[str, ...]:
+        referent = reference()
+        if referent is None:
+            return ()
+        args = tree.tree_unflatten(args_tree, range(args_tree.num_leaves))
+        return Signature(referent).argument_names((args[first_argument:], {}))
+
+    return DebugInfo(
+        purpose, source.describe_callable(function), names, lambda: result_paths(out_tree())
+    )
 
 
 def refuse_effects(name: str, effects: Effects) -> None:
@@ -79,20 +125,22 @@ def refuse_effects(name: str, effects: Effects) -> None:
 # ---- carries -------------------------------------------------------------------------------------
 
 
-def promoted_carry(given: Sequence[Any], returned: Sequence[Any]) -> list[Any] | None:
-    """The types that a loop is to start with instead of those given.
+def promoted_carry(
+    first: Sequence[ShapedArray], returned: Sequence[ShapedArray]
+) -> list[ShapedArray] | None:
+    """Return the types that a loop is to start with instead of those of its first carry.
 
     A scalar of Python is weakly typed: where the loop's function returns a dtype that such a value
     gives way to, it starts with that dtype. None where there is nothing of the kind.
     """
     wanted = [
         before.update(dtype=after.dtype, weak_type=False) if _gives_way(before, after) else before
-        for before, after in zip(given, returned, strict=True)
+        for before, after in zip(first, returned, strict=True)
     ]
-    return None if all(a is b for a, b in zip(wanted, given, strict=True)) else wanted
+    return None if all(a is b for a, b in zip(wanted, first, strict=True)) else wanted
 
 
-def _gives_way(before: Any, after: Any) -> bool:
+def _gives_way(before: AbstractValue, after: AbstractValue) -> bool:
     if not (isinstance(before, ShapedArray) and isinstance(after, ShapedArray)):
         return False
     if not before.weak_type or before.dtype == after.dtype:
@@ -103,68 +151,72 @@ def _gives_way(before: Any, after: Any) -> bool:
     return lattice_result(types)[0] == after.dtype
 
 
-def carry_name(function: Any, position: int = 0) -> str:
-    """What the function of a loop calls its carry."""
+def carry_name(function: Callable[..., Any], position: int = 0) -> str:
+    """Return the name of the parameter of a loop's function that takes its carry."""
     names = Signature(function).positional_names()
     return names[position] if position < len(names) else "carry"
 
 
 def check_carry(
     what: str,
-    name: str | Callable[[], str],
-    in_tree: Any,
-    given: Sequence[Any],
-    out_tree: Any,
-    returned: Sequence[Any],
+    name: Callable[[], str],
+    in_tree: PyTreeDef,
+    first: Sequence[ShapedArray],
+    out_tree: PyTreeDef,
+    returned: Sequence[ShapedArray],
 ) -> None:
     """Raise an error unless a loop's function returns the structure and types that it was given.
 
     Args:
       what: the function, for the message: "scan body function".
-      name: what it calls the carry, or a function that finds it.
-      in_tree, given: the structure of the carry, and the types of its leaves.
-      out_tree, returned: those of what the function returned for it.
+      name: returns the function's own name for the carry.
+      in_tree: the structure of the carry that the function takes.
+      first: the types of the leaves of that carry.
+      out_tree: the structure of the carry that the function returned.
+      returned: the types of the leaves of that.
 
     Raises:
       TypeError: if they differ in more than weak types; it says where, in what, and what to do.
     """
-    if in_tree == out_tree and all(map(types_match, given, returned)):
+    if in_tree == out_tree and all(map(types_match, first, returned)):
         return
-    name = name if isinstance(name, str) else name()
+    own = name()
     if in_tree != out_tree:
-        names = f"the given {name}", f"the returned {name}"
-        places = different_structures(in_tree, names[0], out_tree, names[1])
+        names = f"the given {own}", f"the returned {own}"
+        differences = different_structures(in_tree, names[0], out_tree, names[1])
         raise TypeError(
             f"{what} must return a carry of the pytree structure that it is given, and it "
-            f"returned another one:\n{_listed(places)}\nReturn the same containers in the same "
-            "order, or start with those that are returned."
+            f"returned another one:\n{bullets(differences)}\nReturn the same containers in the "
+            "same order, or start with those that are returned."
         )
-    paths = [path for path, _ in _numbered(in_tree)]
-    places = [
-        _different_types(name + tree.keystr(path), before, after)
-        for path, before, after in zip(paths, given, returned, strict=True)
+    differences = [
+        _different_types(own + tree.keystr(path), before, after)
+        for path, before, after in zip(_paths(in_tree), first, returned, strict=True)
         if not types_match(before, after)
     ]
     raise TypeError(
         f"{what} must have equal types for the carry that it is given and the carry that it "
-        f"returns, as each step starts from what the last one returned:\n{_listed(places)}"
+        f"returns, as each step starts from what the last one returned:\n{bullets(differences)}"
     )
 
 
-def _listed(places: Sequence[str]) -> str:
-    return "\n".join(f"  * {place}" for place in places)
+def bullets(lines: Sequence[str]) -> str:
+    """Return lines as a list of bullet points, for messages."""
+    return "\n".join(f"  * {line}" for line in lines)
 
 
-def _numbered(structure: Any) -> Sequence[Any]:
+def _paths(structure: PyTreeDef) -> list[KeyPath]:
     numbers = tree.tree_unflatten(structure, range(structure.num_leaves))
-    return tree.tree_leaves_with_path(numbers)
+    return [path for path, _ in tree.tree_leaves_with_path(numbers)]
 
 
 # Stands for a value where structures are compared: messages give its type.
-_LEAF = type("array", (), {"__module__": "builtins"})()
+_LEAF: object = type("array", (), {"__module__": "builtins"})()
 
 
-def different_structures(first: Any, first_name: str, second: Any, second_name: str) -> list[str]:
+def different_structures(
+    first: PyTreeDef, first_name: str, second: PyTreeDef, second_name: str
+) -> list[str]:
     """Say where two structures differ, in sentences that call them by these names.
 
     The last word of a name begins the key paths.
@@ -181,8 +233,8 @@ def different_structures(first: Any, first_name: str, second: Any, second_name: 
     ]
 
 
-def _different_types(where: str, before: Any, after: Any) -> str:
-    text = f"{where} is given as {_type(before)} and returned as {_type(after)}"
+def _different_types(path: str, before: AbstractValue, after: AbstractValue) -> str:
+    text = f"{path} is given as {type_in_words(before)} and returned as {type_in_words(after)}"
     if not (isinstance(before, ShapedArray) and isinstance(after, ShapedArray)):
         return f"{text}: return what is given, or start with what is returned."
     if before.shape != after.shape:
@@ -197,6 +249,7 @@ def _different_types(where: str, before: Any, after: Any) -> str:
     )
 
 
-def _type(aval: Any) -> str:
+def type_in_words(aval: AbstractValue) -> str:
+    """Return the type of a value for messages, which says where it is weakly typed."""
     weak = " (weakly typed, as Python's scalars are)" if getattr(aval, "weak_type", False) else ""
     return f"{aval.str_short()}{weak}"

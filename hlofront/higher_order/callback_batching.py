@@ -1,10 +1,13 @@
 """Callbacks under vmap: called for one example after another, or once for all."""
 
 from collections.abc import Sequence
-from typing import Any
 
+from hlofront.base.typing import ArrayLike
+from hlofront.core.aval import ShapedArray
+from hlofront.core.jaxpr import ParamDict
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import batch
+from hlofront.core.rules import BatchResult, batch
+from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
 from hlofront.higher_order.scan import scan
 from hlofront.primitives.batching import batch_size, move_axis, with_new_axis
@@ -12,7 +15,14 @@ from hlofront.primitives.callbacks import io_callback_p, pure_callback_p
 
 
 @batch(pure_callback_p)
-def _(values, axes, *, vmap_method, result_avals, **params):
+def _(
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    vmap_method: str | None,
+    result_avals: Sequence[ShapedArray],
+    **params: object,
+) -> BatchResult:
     if vmap_method in ("sequential", "sequential_unrolled"):
         params |= {"vmap_method": vmap_method, "result_avals": result_avals}
         unroll = batch_size(values, axes) if vmap_method == "sequential_unrolled" else 1
@@ -24,7 +34,7 @@ def _(values, axes, *, vmap_method, result_avals, **params):
             f"'legacy_vectorized'. Got vmap_method={vmap_method}."
         )
     size = batch_size(values, axes)
-    operands: list[Any] = []
+    operands: list[ArrayLike] = []
     for x, axis in zip(values, axes, strict=True):
         if axis is not None:
             operands.append(move_axis(x, axis, 0))
@@ -41,7 +51,9 @@ def _(values, axes, *, vmap_method, result_avals, **params):
 
 
 @batch(io_callback_p)
-def _(values, axes, *, ordered, **params):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, ordered: bool, **params: object
+) -> BatchResult:
     if ordered:
         raise ValueError(
             "Cannot `vmap` ordered IO callback: the examples are in no order. Take ordered=False, "
@@ -52,15 +64,23 @@ def _(values, axes, *, ordered, **params):
 
 def _one_by_one(
     primitive: Primitive,
-    values: Sequence[Any],
-    axes: Sequence[int | None],
-    params: dict[str, Any],
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    params: ParamDict,
     unroll: int,
-) -> tuple[list[Any], list[int]]:
-    """A loop over the examples."""
+) -> tuple[list[ArrayLike], list[int]]:
+    """Call a callback for one example after another, in a loop.
+
+    Args:
+      primitive: the operation that calls it.
+      values: the operands.
+      axes: the batch axis of each operand.
+      params: the parameters of the operation.
+      unroll: how many examples one step of the compiled loop takes.
+    """
     mapped = [move_axis(x, a, 0) for x, a in zip(values, axes, strict=True) if a is not None]
 
-    def example(carry: tuple[()], own: Sequence[Any]) -> tuple[tuple[()], list[Any]]:
+    def example(carry: tuple[()], own: Sequence[ArrayLike]) -> tuple[tuple[()], list[ArrayLike]]:
         rest = iter(own)
         operands = [x if a is None else next(rest) for x, a in zip(values, axes, strict=True)]
         return carry, process(primitive, tuple(operands), params)

@@ -26,7 +26,7 @@ def checkify(
     """Make the errors in a function a result of it, so that it can be compiled.
 
     The first error is reported, whose message `error.get()` returns and `error.throw()` raises;
-    the function goes on after it. Checks in branches, loops and jitted functions are among them.
+    the function goes on after it. Checks in branches, loops and jitted functions are included.
 
         def f(x, i):
             return jnp.log(x[i])

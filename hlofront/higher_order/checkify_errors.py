@@ -1,23 +1,27 @@
 """The errors that checkify finds, as exceptions that are pytrees of the arrays they carry."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from hlofront.base import source, tree
+from hlofront.base.typing import ArrayLike, Shape
 
 
 class JaxException(Exception):
     """An error that a checked program found. Its arrays are its leaves as a pytree.
 
     Args:
-      traceback: the C++ traceback of the operation that was checked.
+      traceback: the C++ traceback of the operation that was checked; None for several errors.
+
+    Attributes:
+      arrays: the names of the attributes that are arrays, or trees of them.
+      fixed: the names of the attributes that distinguish one error from another.
     """
 
-    # The attributes that are arrays, or trees of them; and those that tell one error from another.
     arrays: ClassVar[tuple[str, ...]] = ()
     fixed: ClassVar[tuple[str, ...]] = ("traceback",)
 
-    def __init__(self, traceback: Any):
+    def __init__(self, traceback: object):
         super().__init__()
         self.traceback = traceback
 
@@ -30,15 +34,14 @@ class JaxException(Exception):
         text = self.describe()
         return text if frame is None else f"{text}\n  at {source.describe_frame_with_line(frame)}"
 
-    @classmethod
-    def _flattened(cls, error: Any) -> tuple[Any, Any]:
+    def _flattened(self) -> tuple[list[Any], tuple[object, ...]]:
         return (
-            [getattr(error, name) for name in cls.arrays],
-            tuple([getattr(error, name) for name in cls.fixed]),
+            [getattr(self, name) for name in self.arrays],
+            tuple([getattr(self, name) for name in self.fixed]),
         )
 
     @classmethod
-    def _unflattened(cls, fixed: Any, arrays: Any) -> "JaxException":
+    def _unflattened(cls, fixed: Sequence[object], arrays: Sequence[Any]) -> "JaxException":
         error = cls.__new__(cls)
         Exception.__init__(error)
         for name, value in (*zip(cls.fixed, fixed, strict=True), *zip(cls.arrays, arrays)):
@@ -56,7 +59,9 @@ class FailedCheckError(JaxException):
     arrays = ("args_to_format", "kwargs_to_format")
     fixed = ("traceback", "format")
 
-    def __init__(self, traceback: Any, format: str, args: Any, kwargs: Any):
+    def __init__(
+        self, traceback: object, format: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ):
         super().__init__(traceback)
         self.format = format
         self.args_to_format = args
@@ -72,7 +77,7 @@ class NaNError(JaxException):
 
     fixed = ("traceback", "primitive")
 
-    def __init__(self, traceback: Any, primitive: str):
+    def __init__(self, traceback: object, primitive: str):
         super().__init__(traceback)
         self.primitive = primitive
 
@@ -93,11 +98,21 @@ class OOBError(JaxException):
     arrays = ("index", "axis", "size")
     fixed = ("traceback", "primitive", "shape")
 
-    def __init__(self, traceback: Any, primitive: str, shape: Any, where: Sequence[Any]):
+    def __init__(
+        self,
+        traceback: object,
+        primitive: str,
+        shape: Shape,
+        index: ArrayLike,
+        axis: ArrayLike,
+        size: ArrayLike,
+    ):
         super().__init__(traceback)
         self.primitive = primitive
         self.shape = shape
-        self.index, self.axis, self.size = where
+        self.index = index
+        self.axis = axis
+        self.size = size
 
     def describe(self) -> str:
         return (
@@ -117,8 +132,8 @@ class BatchedError(JaxException):
 
     def describe(self) -> str:
         return "\n".join(
-            f"at mapped index {', '.join(map(str, place))}: {error}"
-            for place, error in self.errors.items()
+            f"at mapped index {', '.join(map(str, index))}: {error}"
+            for index, error in self.errors.items()
         )
 
 

@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.tree import PyTreeDef
+from hlofront.base.typing import ArrayLike, Shape
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import ClosedJaxpr, Equation
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, ParamDict
 from hlofront.core.primitive import Primitive
 from hlofront.core.subprograms import (
     Subprogram,
@@ -47,27 +49,37 @@ _FLAG = ShapedArray((), np.dtype(np.bool_))
 
 
 class CheckedProgram:
-    """A program with its checks: (failed, *inputs) -> (failed, *slots, *outputs)."""
+    """A program with its checks: (failed, *inputs) -> (failed, *slots, *outputs).
+
+    Attributes:
+      program: the program.
+      effects: the kinds of errors that it has slots for.
+      metadata: per number of an error, its structure as a pytree.
+    """
 
     __slots__ = ("effects", "metadata", "program")
 
-    def __init__(self, program: ClosedJaxpr, effects: tuple[ErrorEffect, ...], metadata: Any):
+    def __init__(
+        self,
+        program: ClosedJaxpr,
+        effects: tuple[ErrorEffect, ...],
+        metadata: dict[int, PyTreeDef],
+    ):
         self.program = program
-        # The kinds of errors that it has slots for.
         self.effects = effects
         self.metadata = metadata
 
     @property
     def width(self) -> int:
-        """The number of its first outputs, which say what was found."""
+        """The number of its first outputs, which are the flag and the slots."""
         return 1 + sum(1 + len(effect.shape_dtypes) for effect in self.effects)
 
-    def call(self, state: State, operands: Sequence[Any]) -> list[Any]:
-        """The outputs of the program, here."""
-        return self.taken(state, jaxpr_as_fun(self.program, state.flag(), *operands))
+    def call(self, state: State, operands: Sequence[ArrayLike]) -> list[ArrayLike]:
+        """Run the program on operands; return its own outputs, and add its errors to the state."""
+        return self.own_outputs(state, jaxpr_as_fun(self.program, state.flag(), *operands))
 
-    def taken(self, state: State, results: Sequence[Any]) -> list[Any]:
-        """The program's own outputs; what was found goes into the state."""
+    def own_outputs(self, state: State, results: Sequence[ArrayLike]) -> list[ArrayLike]:
+        """Return the program's own outputs, of all results; add its errors to the state."""
         state.merge(self.effects, self.metadata, results[: self.width])
         return list(results[self.width :])
 
@@ -93,9 +105,9 @@ def checked(program: ClosedJaxpr, state: State) -> CheckedProgram | None:
 
 def _checked(program: ClosedJaxpr, outer: State) -> CheckedProgram | None:
     effects: tuple[ErrorEffect, ...] = ()
-    metadata: Any = None
+    metadata: dict[int, PyTreeDef] = {}
 
-    def with_checks(failed: Any, *args: Any) -> list[Any]:
+    def with_checks(failed: ArrayLike, *args: ArrayLike) -> list[ArrayLike]:
         # The state has traced values, and is not to outlive them.
         nonlocal effects, metadata
         state = State(outer.errors, failed, outer.quiet)
@@ -103,11 +115,11 @@ def _checked(program: ClosedJaxpr, outer: State) -> CheckedProgram | None:
         effects, metadata = tuple(state.slots), state.metadata
         return [*state.values(effects), *outputs]
 
-    made = stage(with_checks, [_FLAG, *program.in_avals], program.jaxpr.origin)
-    # Users' checks that nobody asked for are taken out of it all the same.
+    with_slots = stage(with_checks, [_FLAG, *program.in_avals], program.jaxpr.origin)
+    # Users' checks are taken out of a program, also if their class of errors is not looked for.
     if not effects and check_effect not in program.effects:
         return None
-    return CheckedProgram(made, effects, metadata)
+    return CheckedProgram(with_slots, effects, metadata)
 
 
 def without_checks(program: ClosedJaxpr) -> ClosedJaxpr:
@@ -126,10 +138,10 @@ def _without_checks(program: ClosedJaxpr) -> ClosedJaxpr:
 
 def _union(
     parts: Sequence[CheckedProgram | None],
-) -> tuple[tuple[ErrorEffect, ...], dict[int, Any]]:
-    """The kinds of errors of several programs, and the structures of all."""
+) -> tuple[tuple[ErrorEffect, ...], dict[int, PyTreeDef]]:
+    """Return the kinds of errors of several programs, and the structures of all."""
     effects: dict[ErrorEffect, None] = {}
-    metadata: dict[int, Any] = {}
+    metadata: dict[int, PyTreeDef] = {}
     for part in parts:
         if part is not None:
             effects.update(dict.fromkeys(part.effects))
@@ -137,8 +149,9 @@ def _union(
     return tuple(effects), metadata
 
 
-def _slot_avals(effects: Sequence[ErrorEffect]) -> list[Any]:
-    avals: list[Any] = [_FLAG]
+def _slot_avals(effects: Sequence[ErrorEffect]) -> list[ShapedArray]:
+    """Return the types of the flag and of the slots of these kinds of errors."""
+    avals = [_FLAG]
     for effect in effects:
         avals.append(ShapedArray((), np.dtype(np.int32)))
         avals += [ShapedArray(s.shape, s.dtype) for s in effect.shape_dtypes]
@@ -149,7 +162,11 @@ def _slot_avals(effects: Sequence[ErrorEffect]) -> list[Any]:
 
 
 def _program_of(equation: Equation) -> tuple[Subprogram, ClosedJaxpr]:
-    """The program that an equation calls, with the values of its constants."""
+    """Return the program that an equation calls, with the values of its constants.
+
+    Raises:
+      TypeError: if it calls none.
+    """
     part = called_by(equation)
     if part is None or not isinstance(part.program, ClosedJaxpr):
         raise TypeError(f"{equation.primitive} calls no program that is written down")
@@ -158,19 +175,25 @@ def _program_of(equation: Equation) -> tuple[Subprogram, ClosedJaxpr]:
 
 def _call(
     primitive: Primitive,
-    adapted: Callable[[dict[str, Any]], dict[str, Any]] = lambda params: {},
+    adapted: Callable[[ParamDict], ParamDict] = lambda params: {},
 ) -> None:
-    """The checks of an operation that hands its operands to a program as they are."""
+    """Register the check of an operation that hands its operands to a program as they are.
+
+    Args:
+      primitive: the operation.
+      adapted: (its parameters) -> parameters to replace, for a program with one more input.
+    """
 
     @error_check(primitive)
-    def rule(state: State, equation: Equation, operands: list[Any]) -> Any:
+    def _(state: State, equation: Equation, operands: list[Any]) -> Any:
         params = equation.params
         part, program = _program_of(equation)
-        made = checked(program, state)
-        if made is None:
+        with_checks = checked(program, state)
+        if with_checks is None:
             return run(equation, operands)
-        params = with_program({**params, **adapted(params)}, part, made.program)
-        return made.taken(state, primitive.bind(state.flag(), *operands, **params))
+        params = with_program({**params, **adapted(params)}, part, with_checks.program)
+        results = primitive.bind(state.flag(), *operands, **params)
+        return with_checks.own_outputs(state, results)
 
 
 _call(jit_p, lambda p: {"donated_invars": (False, *p["donated_invars"])})
@@ -200,10 +223,10 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
     if check_effect in program.effects and equation.primitive is not custom_linear_solve_p:
         params = with_program(equation.params, part, without_checks(program))
         equation = equation.replace(params=params)
-    made = checked(program, State(state.errors, quiet=True))
-    if made is None:
+    with_checks = checked(program, State(state.errors, quiet=True))
+    if with_checks is None:
         return run_for_nans(state, equation, operands)
-    made.call(state, [stop_gradient(x) for x in inputs_among(part, operands)])
+    with_checks.call(state, [stop_gradient(x) for x in inputs_among(part, operands)])
     return run(equation, operands)
 
 
@@ -235,9 +258,16 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
 def _branch(
     branch: ClosedJaxpr, part: CheckedProgram | None, effects: Sequence[ErrorEffect], outer: State
 ) -> ClosedJaxpr:
-    """A branch with slots for what all of them may find."""
+    """Return a branch with its checks and the slots of all branches.
 
-    def with_slots(failed: Any, *args: Any) -> list[Any]:
+    Args:
+      branch: the branch.
+      part: the branch with its checks; None if it has none.
+      effects: the kinds of errors of all branches.
+      outer: the state of the program around.
+    """
+
+    def with_slots(failed: ArrayLike, *args: ArrayLike) -> list[ArrayLike]:
         state = State(outer.errors, failed)
         if part is None:
             outputs = jaxpr_as_fun(branch, *args)
@@ -262,7 +292,7 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
     effects, count = part.effects, step_part.carried.start
     width = part.width
 
-    def step(*args: Any) -> list[Any]:
+    def step(*args: ArrayLike) -> list[ArrayLike]:
         inner = State(errors)
         inner.set(effects, args[count : count + width])
         outputs = part.call(inner, [*args[:count], *args[count + width :]])
@@ -305,16 +335,16 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
     if of_condition is not None:
         of_condition.call(state, [*read, *carry])
     # Under vmap it may be one condition per example, and then all of the carry is.
-    lead: tuple[int, ...] = condition.out_avals[0].shape
+    lead: Shape = condition.out_avals[0].shape
     slots = _slot_avals(effects)
     width = len(slots)
     own = [aval.update(shape=(*lead, *aval.shape)) for aval in slots]
     first, last = len(read), len(read) + len(consts)
 
-    def step(*args: Any) -> list[Any]:
-        found, before = args[last : last + width], args[last + width :]
+    def step(*args: ArrayLike) -> list[ArrayLike]:
+        (failed, *rest), before = args[last : last + width], args[last + width :]
         inner = State(errors)
-        failed, rest = first_of(found[0], found[1:])
+        failed, rest = first_of(failed, rest)
         inner.set(effects, [failed, *rest])
         if of_body is None:
             after = jaxpr_as_fun(body, *args[first:last], *before)
@@ -322,9 +352,9 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
             after = of_body.call(inner, [*args[first:last], *before])
         if of_condition is not None:
             of_condition.call(inner, [*args[:first], *after])
-        return [*[_spread(x, lead) for x in inner.values(effects)], *after]
+        return [*[_repeated(x, lead) for x in inner.values(effects)], *after]
 
-    def goes_on(*args: Any) -> list[Any]:
+    def goes_on(*args: ArrayLike) -> list[ArrayLike]:
         return jaxpr_as_fun(without_checks(condition), *args[:first], *args[first + width :])
 
     def programs() -> tuple[ClosedJaxpr, ClosedJaxpr]:
@@ -341,7 +371,7 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
         *read,
         *read,
         *consts,
-        *[_spread(x, lead) for x in state.values(effects)],
+        *[_repeated(x, lead) for x in state.values(effects)],
         *carry,
         cond_jaxpr=checked_condition,
         body_jaxpr=checked_body,
@@ -353,8 +383,8 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
     return results[width:]
 
 
-def _spread(x: Any, lead: tuple[int, ...]) -> Any:
-    """The same for each example."""
+def _repeated(x: ArrayLike, lead: Shape) -> ArrayLike:
+    """Return an array that is repeated along new first axes of these sizes."""
     if not lead:
         return x
     shape = typeof(x).shape

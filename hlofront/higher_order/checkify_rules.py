@@ -1,26 +1,32 @@
 """checkify on a program: its operations are run again, each with its checks."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hlofront.base.boundary import user_context
-from hlofront.base.dtypes import ExtendedDType, issubdtype
+from hlofront.base.dtypes import issubdtype
+from hlofront.base.elements import ExtendedDType
+from hlofront.base.tree import PyTreeDef
+from hlofront.base.typing import ArrayLike, Shape
 from hlofront.core.aval import typeof
-from hlofront.core.jaxpr import Equation, Jaxpr, Literal
+from hlofront.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
 from hlofront.higher_order.checkify_errors import (
     DivisionByZeroError,
+    ErrorCategory,
+    JaxException,
     NaNError,
     OOBError,
 )
 from hlofront.higher_order.checking import (
+    DescribedError,
     Error,
     ErrorEffect,
     check_p,
-    described,
     effect_of,
     zeros_of_type,
 )
@@ -46,38 +52,51 @@ from hlofront.primitives.scattering import (
 from hlofront.primitives.shaping import reshape
 from hlofront.primitives.slicing import index_in_dim
 
-# In the place of the number of an error: there is none.
-NOTHING = np.int32(-1)
+# Stands for the number of an error where there is none.
+NO_ERROR = np.int32(-1)
 
 
 class State:
-    """What was found so far.
+    """The error of a program so far: the first one, so that of all kinds at most one is set.
 
-    Only the first error is kept, so that of all kinds at most one is set.
+    Attributes:
+      errors: the classes of errors that are looked for.
+      failed: a boolean scalar, whether there was an error; None where nothing was checked.
+      slots: per kind of error its number, or NO_ERROR, and then its arrays.
+      metadata: per number, the structure of the error as a pytree.
+      quiet: whether operations without results, which are run for their effects, are left out,
+        because they are run elsewhere.
     """
 
     __slots__ = ("errors", "failed", "metadata", "quiet", "slots")
 
-    def __init__(self, errors: frozenset[Any], failed: Any = None, quiet: bool = False):
-        # The kinds of errors that are looked for.
+    def __init__(
+        self,
+        errors: frozenset[ErrorCategory],
+        failed: ArrayLike | None = None,
+        quiet: bool = False,
+    ):
         self.errors = errors
-        # Whether there was one; None where nothing was checked.
         self.failed = failed
-        # Per kind the number of the error, or NOTHING, and then its arrays.
-        self.slots: dict[ErrorEffect, list[Any]] = {}
-        self.metadata: dict[int, Any] = {}
-        # Whether operations that are run for what they do are left out: they are run elsewhere.
+        self.slots: dict[ErrorEffect, list[ArrayLike]] = {}
+        self.metadata: dict[int, PyTreeDef] = {}
         self.quiet = quiet
 
-    def record(self, bad: Any, error: Any) -> None:
-        """If `bad`, a boolean scalar, this is the error."""
-        effect, code, payload, structure = described(error)
-        self.metadata[int(code)] = structure
-        self.add(effect, bad, [code, *payload])
+    def record(self, bad: ArrayLike, error: JaxException) -> None:
+        """Set the error if `bad`, a boolean scalar, holds."""
+        described = DescribedError.of(error)
+        self.metadata[int(described.code)] = described.structure
+        self.add(described.effect, bad, [described.code, *described.payload])
 
-    def add(self, effect: ErrorEffect, bad: Any, values: Sequence[Any]) -> None:
-        """If `bad`, the error is of this kind, with this number and these arrays."""
-        aval: Any = typeof(bad)
+    def add(self, effect: ErrorEffect, bad: ArrayLike, values: Sequence[ArrayLike]) -> None:
+        """Set an error if `bad`, a boolean scalar, holds.
+
+        Args:
+          effect: the kind of error.
+          bad: whether it is one.
+          values: its number, and its arrays.
+        """
+        aval = typeof(bad)
         if aval.weak_type:
             bad = convert(bad, aval.dtype, False)
         first = bad
@@ -87,91 +106,122 @@ class State:
         self.failed = bad
         before = self.slots.get(effect)
         if before is None:
-            # Arrays without a number say nothing.
-            self.slots[effect] = [select_n(first, NOTHING, values[0]), *values[1:]]
+            # Where the number is NO_ERROR, the arrays are not read.
+            self.slots[effect] = [select_n(first, NO_ERROR, values[0]), *values[1:]]
         else:
             self.slots[effect] = [
                 select_n(first, old, new) for old, new in zip(before, values, strict=True)
             ]
 
-    def merge(self, effects: Sequence[ErrorEffect], metadata: Any, values: Sequence[Any]) -> None:
-        """Take over what a part found that was told `failed`: [failed, *slots]."""
+    def merge(
+        self,
+        effects: Sequence[ErrorEffect],
+        metadata: Mapping[int, PyTreeDef],
+        values: Sequence[ArrayLike],
+    ) -> None:
+        """Take over the errors of a program that began with this state's flag.
+
+        Args:
+          effects: the kinds of errors that it has slots for.
+          metadata: per number, the structure of the error.
+          values: whether there was an error, and the slots.
+        """
         self.failed = values[0]
         self.metadata.update(metadata)
         for effect, new in slots_of(effects, values[1:]).items():
             before = self.slots.get(effect)
             if before is not None:
-                found = ge(new[0], np.int32(0))
-                new = [select_n(found, x, y) for x, y in zip(before, new, strict=True)]
+                is_new = ge(new[0], np.int32(0))
+                new = [select_n(is_new, x, y) for x, y in zip(before, new, strict=True)]
             self.slots[effect] = new
 
-    def flag(self) -> Any:
+    def flag(self) -> ArrayLike:
         """Return whether there was an error, as a value of the program."""
         return np.bool_(False) if self.failed is None else self.failed
 
-    def values(self, effects: Sequence[ErrorEffect]) -> list[Any]:
-        """[failed, *slots], with slots for these kinds."""
-        found = [self.flag()]
+    def values(self, effects: Sequence[ErrorEffect]) -> list[ArrayLike]:
+        """Return the flag and the slots of these kinds of errors, as `set` takes them."""
+        values = [self.flag()]
         for effect in effects:
-            found += self.slots.get(effect) or empty_slot(effect)
-        return found
+            values += self.slots.get(effect) or empty_slot(effect)
+        return values
 
-    def set(self, effects: Sequence[ErrorEffect], values: Sequence[Any]) -> None:
-        """Put back what `values` gave."""
+    def set(self, effects: Sequence[ErrorEffect], values: Sequence[ArrayLike]) -> None:
+        """Set the flag and the slots of these kinds of errors, as `values` returned them."""
         self.failed = values[0]
         self.slots.update(slots_of(effects, values[1:]))
 
     def error(self) -> Error:
-        pred, code, payload = {}, {}, {}
+        """Return the error as users get it."""
+        pred: dict[ErrorEffect, ArrayLike] = {}
+        code: dict[ErrorEffect, ArrayLike] = {}
+        payload: dict[ErrorEffect, Sequence[ArrayLike]] = {}
         for effect, (number, *arrays) in self.slots.items():
             # Of several kinds the one is set that has a number.
-            pred[effect] = self.failed if len(self.slots) == 1 else ge(number, np.int32(0))
+            pred[effect] = self.flag() if len(self.slots) == 1 else ge(number, np.int32(0))
             code[effect] = number
             payload[effect] = arrays
         return Error(pred, code, self.metadata, payload)
 
 
-def slots_of(effects: Sequence[ErrorEffect], values: Sequence[Any]) -> dict[ErrorEffect, list[Any]]:
-    found: dict[ErrorEffect, list[Any]] = {}
+def slots_of(
+    effects: Sequence[ErrorEffect], values: Sequence[ArrayLike]
+) -> dict[ErrorEffect, list[ArrayLike]]:
+    """Return flat slots by the kind of error: its number and its arrays."""
+    slots: dict[ErrorEffect, list[ArrayLike]] = {}
     start = 0
     for effect in effects:
         count = 1 + len(effect.shape_dtypes)
-        found[effect] = list(values[start : start + count])
+        slots[effect] = list(values[start : start + count])
         start += count
-    return found
+    return slots
 
 
-def empty_slot(effect: ErrorEffect) -> list[Any]:
-    return [NOTHING, *[zeros_of_type(s.shape, s.dtype) for s in effect.shape_dtypes]]
+def empty_slot(effect: ErrorEffect) -> list[ArrayLike]:
+    """Return the slot of a kind of error without an error."""
+    return [NO_ERROR, *[zeros_of_type(s.shape, s.dtype) for s in effect.shape_dtypes]]
 
 
 # ---- programs ------------------------------------------------------------------------------------
 
-Rule = Callable[[State, Equation, list[Any]], Any]
+# (state, equation, operands) -> the result of the operation, or the list of its results. A rule
+# adds to the state the errors that there are.
+Check = Callable[[State, Equation, list[Any]], Any]
+error_checks: dict[Primitive, Check] = {}
 
-# Per primitive: (state, equation, operands) -> results. It adds to the state what it finds.
-error_checks: dict[Primitive, Rule] = {}
 
+def error_check(*primitives: Primitive) -> Callable[[Check], Check]:
+    """Register the function that runs and checks operations of these primitives."""
 
-def error_check(*primitives: Primitive) -> Callable[[Rule], Rule]:
-    def register(rule: Rule) -> Rule:
-        error_checks.update(dict.fromkeys(primitives, rule))
-        return rule
+    def register(check: Check) -> Check:
+        error_checks.update(dict.fromkeys(primitives, check))
+        return check
 
     return register
 
 
-def evaluate(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], state: State) -> list[Any]:
-    """The results of a program, whose operations are checked."""
-    values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+def evaluate(
+    jaxpr: Jaxpr, consts: Sequence[ArrayLike], args: Sequence[ArrayLike], state: State
+) -> list[ArrayLike]:
+    """Return the results of a program whose operations are checked.
+
+    Args:
+      jaxpr: the program.
+      consts: the values of its constants.
+      args: its operands.
+      state: gets the errors that there are.
+    """
+    values: dict[Var, ArrayLike] = dict(zip(jaxpr.constvars, consts, strict=True))
     values.update(zip(jaxpr.invars, args, strict=True))
+
+    def value_of(atom: Atom) -> ArrayLike:
+        return values[atom] if isinstance(atom, Var) else atom.operand
+
     for equation in jaxpr.eqns:
         primitive = equation.primitive
         if state.quiet and not equation.outvars and primitive is not check_p:
             continue
-        operands = [
-            atom.operand if type(atom) is Literal else values[atom] for atom in equation.invars
-        ]
+        operands = list(map(value_of, equation.invars))
         try:
             with coming_from(equation.name_stack, equation.traceback):
                 results = error_checks.get(primitive, run_for_nans)(state, equation, operands)
@@ -181,10 +231,11 @@ def evaluate(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], state: St
         if not primitive.multiple_results:
             results = (results,)
         values.update(zip(equation.outvars, results, strict=True))
-    return [atom.operand if type(atom) is Literal else values[atom] for atom in jaxpr.outvars]
+    return list(map(value_of, jaxpr.outvars))
 
 
-def run(equation: Equation, operands: Sequence[Any]) -> Any:
+def run(equation: Equation, operands: Sequence[ArrayLike]) -> Any:
+    """Run the operation of an equation, and return its result or the list of its results."""
     return equation.primitive.bind(*operands, **equation.params)
 
 
@@ -203,7 +254,7 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
 
 # ---- NaNs ----------------------------------------------------------------------------------------
 
-# What hands values on, or chooses among them: a NaN of theirs was made elsewhere.
+# Operations that pass values on, or choose among them: a NaN in their results is an operand's.
 _MOVE = frozenset(
     {
         "abs",
@@ -262,27 +313,27 @@ _MOVE = frozenset(
 )
 
 
-def run_for_nans(state: State, equation: Equation, operands: Sequence[Any]) -> Any:
+def run_for_nans(state: State, equation: Equation, operands: Sequence[ArrayLike]) -> Any:
+    """Run the operation of an equation, as `run`; a NaN that it makes is an error."""
     results = run(equation, operands)
     if NaNError in state.errors and equation.primitive.name not in _MOVE:
-        several = results if equation.primitive.multiple_results else [results]
-        found = [_any(ne(x, x)) for x in several if _is_inexact(x)]
-        if found:
-            bad = found[0]
-            for other in found[1:]:
-                bad = bitwise_or(bad, other)
+        several: Sequence[Any] = results if equation.primitive.multiple_results else [results]
+        is_nan = [_any(ne(x, x)) for x in several if _is_inexact(x)]
+        if is_nan:
+            bad = functools.reduce(bitwise_or, is_nan)
             state.record(bad, NaNError(equation.traceback, equation.primitive.name))
     return results
 
 
-def _is_inexact(x: Any) -> bool:
+def _is_inexact(x: object) -> bool:
+    """Return whether a value is an array that may hold a NaN."""
     dtype = getattr(typeof(x), "dtype", None)
     if dtype is None or isinstance(dtype, ExtendedDType):
         return False
     return issubdtype(dtype, np.inexact)
 
 
-def _any(x: Any) -> Any:
+def _any(x: ArrayLike) -> ArrayLike:
     rank = typeof(x).ndim
     return reduce_or(x, tuple(range(rank))) if rank else x
 
@@ -294,8 +345,8 @@ def _any(x: Any) -> Any:
 def _(state: State, equation: Equation, operands: list[Any]) -> Any:
     if DivisionByZeroError in state.errors:
         divisor = operands[1]
-        aval: Any = typeof(divisor)
-        zero = np.zeros((), aval.dtype)
+        aval = typeof(divisor)
+        zero: ArrayLike = np.zeros((), aval.dtype)
         if aval.shape:
             zero = full(aval.shape, zero[()], aval.dtype)
         state.record(_any(eq(divisor, zero)), DivisionByZeroError(equation.traceback))
@@ -304,57 +355,84 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
 
 # ---- indices -------------------------------------------------------------------------------------
 
-# An axis of the operand, its indices, and the largest that is in bounds.
-Bounded = tuple[int, Any, int]
+
+class _AxisIndices(NamedTuple):
+    """The indices along one axis of the operand, and the largest index that is in bounds."""
+
+    axis: int
+    indices: ArrayLike
+    largest: int
 
 
-def _check_bounds(state: State, equation: Equation, shape: Any, indices: Sequence[Bounded]) -> None:
-    bad: Any = None
-    where: list[Any] = []
+def _check_bounds(
+    state: State, equation: Equation, shape: Shape, axes: Sequence[_AxisIndices]
+) -> None:
+    """Record an error if an index of an equation is out of the bounds of an operand's axis.
+
+    Args:
+      state: gets the error.
+      equation: the equation.
+      shape: the shape of the operand.
+      axes: the indices that are checked.
+    """
+    bad: ArrayLike | None = None
+    wrong_index: list[ArrayLike] = []
     # The first axis that is wrong is reported, so it comes last.
-    for axis, values, largest in reversed(indices):
-        wrong, index = _out_of_bounds(values, largest)
-        if wrong is None:
+    for axis, indices, largest in reversed(axes):
+        first_wrong = _out_of_bounds(indices, largest)
+        if first_wrong is None:
             continue
-        found = [index, np.int32(axis), np.int32(shape[axis])]
+        wrong, index = first_wrong
+        own = [index, np.int32(axis), np.int32(shape[axis])]
         if bad is None:
-            bad, where = wrong, found
+            bad, wrong_index = wrong, own
         else:
             bad = bitwise_or(bad, wrong)
-            where = [select_n(wrong, x, y) for x, y in zip(where, found, strict=True)]
+            wrong_index = [select_n(wrong, x, y) for x, y in zip(wrong_index, own, strict=True)]
     if bad is not None:
         name = equation.primitive.name
-        state.record(bad, OOBError(equation.traceback, name, tuple(shape), where))
+        state.record(bad, OOBError(equation.traceback, name, tuple(shape), *wrong_index))
 
 
-def _out_of_bounds(values: Any, largest: int) -> tuple[Any, Any]:
-    """Return whether any index is out of bounds, and the first such index, as an int32."""
-    aval: Any = typeof(values)
+def _out_of_bounds(values: ArrayLike, largest: int) -> tuple[ArrayLike, ArrayLike] | None:
+    """Return whether any index is out of bounds, and the first such index, as an int32.
+
+    None is returned for no indices.
+    """
+    aval = typeof(values)
     if not aval.size:
-        return None, None
+        return None
     if aval.dtype != np.int32:
         if aval.dtype in (np.int64, np.uint64):
             values = convert_element_type(values, np.int64)
         else:
             values = convert_element_type(values, np.int32)
     dtype = typeof(values).dtype
-    limits = [np.zeros((), dtype)[()], np.asarray(largest, dtype)[()]]
+    limits: list[ArrayLike] = [np.zeros((), dtype)[()], np.asarray(largest, dtype)[()]]
     if aval.shape:
         values = reshape(values, (aval.size,))
         limits = [full((aval.size,), limit, dtype) for limit in limits]
     wrong = bitwise_or(lt(values, limits[0]), gt(values, limits[1]))
     if aval.shape:
-        place = argmax(wrong, 0, np.int32)
-        values = dynamic_index_in_dim(values, place, keepdims=False, allow_negative_indices=False)
+        first = argmax(wrong, 0, np.int32)
+        values = dynamic_index_in_dim(values, first, keepdims=False, allow_negative_indices=False)
         wrong = reduce_or(wrong, (0,))
     return wrong, convert_element_type(values, np.int32) if dtype != np.int32 else values
 
 
-def _columns(indices: Any, axes: Sequence[int], largest: dict[int, int]) -> list[Bounded]:
-    """The indices of gather and scatter by the axis that they count along."""
+def _columns(
+    indices: ArrayLike, axes: Sequence[int], largest: Mapping[int, int]
+) -> list[_AxisIndices]:
+    """Return the indices of gather or scatter by the axis that they count along.
+
+    Args:
+      indices: an index per axis, along the last axis.
+      axes: the axes of the operand that they count along.
+      largest: per axis of the operand, the largest index that is in bounds.
+    """
     last = typeof(indices).ndim - 1
     return [
-        (axis, index_in_dim(indices, k, last, keepdims=False), largest[axis])
+        _AxisIndices(axis, index_in_dim(indices, k, last, keepdims=False), largest[axis])
         for k, axis in enumerate(axes)
     ]
 
@@ -375,11 +453,11 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
 def _(state: State, equation: Equation, operands: list[Any]) -> Any:
     if OOBError in state.errors:
         operand, indices, updates = operands
-        shape, given = typeof(operand).shape, typeof(updates).shape
+        shape, update_shape = typeof(operand).shape, typeof(updates).shape
         numbers = equation.params["dimension_numbers"]
         single = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
         windows = iter(numbers.update_window_dims)
-        sizes = [1 if axis in single else given[next(windows)] for axis in range(len(shape))]
+        sizes = [1 if axis in single else update_shape[next(windows)] for axis in range(len(shape))]
         largest = {axis: shape[axis] - sizes[axis] for axis in range(len(shape))}
         axes = numbers.scatter_dims_to_operand_dims
         _check_bounds(state, equation, shape, _columns(indices, axes, largest))
@@ -395,7 +473,7 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
         else:
             indices, sizes = operands[2:], typeof(operands[1]).shape
         bounded = [
-            (axis, index, shape[axis] - sizes[axis])
+            _AxisIndices(axis, index, shape[axis] - sizes[axis])
             for axis, (atom, index) in enumerate(
                 zip(equation.invars[-len(shape) :] if shape else (), indices, strict=False)
             )

@@ -1,7 +1,7 @@
 """check and the Errors of checked programs, and the operation behind both."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +10,14 @@ from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.errors import without_operands
+from hlofront.base.tree import PyTreeDef
+from hlofront.base.typing import ArrayLike, DType, Shape
 from hlofront.core import rules
-from hlofront.core.aval import is_value, typeof
+from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.compile_time import ensure_compile_time_eval
-from hlofront.core.effects import Effect
+from hlofront.core.effects import Effect, Effects
 from hlofront.core.primitive import Primitive
+from hlofront.core.symbolic_zeros import BatchAxis, Tangent
 from hlofront.core.trace import is_eager
 from hlofront.higher_order.checkify_errors import (
     BatchedError,
@@ -45,27 +48,27 @@ class _CheckEffect(Effect):
 
 
 check_effect = _CheckEffect()
-_effects = frozenset({check_effect})
+_effects: Effects = frozenset({check_effect})
 
 
-# ---- what a checked program found ----------------------------------------------------------------
+# ---- the error of a checked program --------------------------------------------------------------
 
 
 class ErrorEffect(NamedTuple):
     """A kind of error: errors of one kind carry arrays of the same types."""
 
-    error_type: Any
+    error_type: type[JaxException]
     shape_dtypes: tuple[ShapeDtypeStruct, ...]
 
 
 class Error:
     """The error of a checked program, if there was one: a pytree of arrays.
 
-    Of `checkify`, and of `vmap` of a checked function: then it has an error per example.
+    It has an error per example where `vmap` was applied to the checked function.
 
     Args:
-      _pred: per kind of error, whether one was found.
-      _code: per kind of error, the number of what was found.
+      _pred: per kind of error, whether there was one: booleans.
+      _code: per kind of error, its number: integers.
       _metadata: per number, the structure of the error as a pytree.
       _payload: per kind of error, the arrays that the error carries.
     """
@@ -74,10 +77,10 @@ class Error:
 
     def __init__(
         self,
-        _pred: dict[ErrorEffect, Any],
-        _code: dict[ErrorEffect, Any],
-        _metadata: dict[int, Any],
-        _payload: dict[ErrorEffect, Any],
+        _pred: Mapping[ErrorEffect, ArrayLike],
+        _code: Mapping[ErrorEffect, ArrayLike],
+        _metadata: Mapping[int, PyTreeDef],
+        _payload: Mapping[ErrorEffect, Sequence[ArrayLike]],
     ):
         self._pred = _pred
         self._code = _code
@@ -85,27 +88,27 @@ class Error:
         self._payload = _payload
 
     def get(self) -> str | None:
-        """The message of the error; None if there was none."""
+        """Return the message of the error; None if there was none."""
         error = self.get_exception()
         return None if error is None else str(error)
 
     def get_exception(self) -> JaxException | None:
-        """The error as an exception; None if there was none."""
-        found: dict[tuple[int, ...], JaxException] = {}
+        """Return the error as an exception; None if there was none."""
+        errors: dict[tuple[int, ...], JaxException] = {}
         rank = 0
         for effect, pred in self._pred.items():
             failed = np.asarray(pred)
             rank = max(rank, failed.ndim)
             codes = np.asarray(self._code[effect])
-            for place in map(tuple, np.argwhere(failed).tolist()):
-                payload = self._payload[effect]
-                if place:
+            for index in map(tuple, np.argwhere(failed).tolist()):
+                payload: Sequence[Any] = self._payload[effect]
+                if index:
                     with ensure_compile_time_eval():
-                        payload = [x[place] for x in payload]
-                found[place] = tree.tree_unflatten(self._metadata[int(codes[place])], payload)
-        if not found:
+                        payload = [x[index] for x in payload]
+                errors[index] = tree.tree_unflatten(self._metadata[int(codes[index])], payload)
+        if not errors:
             return None
-        return BatchedError(dict(sorted(found.items()))) if rank else found[()]
+        return BatchedError(dict(sorted(errors.items()))) if rank else errors[()]
 
     @boundary
     def throw(self) -> None:
@@ -118,11 +121,43 @@ class Error:
         """
         check_error(self)
 
+    def add_to_program(self) -> None:
+        """Check the error anew in the function that is being traced, of a batch the first one."""
+        structures = tuple(self._metadata.items())
+        for effect, pred in self._pred.items():
+            failed, values = first_of(pred, [self._code[effect], *self._payload[effect]])
+            check_p.bind(
+                failed, *values, error_type=effect.error_type, structures=structures, debug=False
+            )
+
+    def flatten(self) -> "tuple[list[_ErrorChildren], _ErrorMetadata]":
+        # Effects stay in the order of insertion: kinds of errors have no order.
+        effects = tuple(self._pred)
+        children = [(self._pred[e], self._code[e], tuple(self._payload[e])) for e in effects]
+        return children, (effects, tuple(self._metadata.items()))
+
+    @staticmethod
+    def unflatten(fixed: "_ErrorMetadata", children: "Iterable[_ErrorChildren]") -> "Error":
+        effects, metadata = fixed
+        pred: dict[ErrorEffect, ArrayLike] = {}
+        code: dict[ErrorEffect, ArrayLike] = {}
+        payload: dict[ErrorEffect, Sequence[ArrayLike]] = {}
+        for effect, values in zip(effects, children, strict=True):
+            pred[effect], code[effect], payload[effect] = values
+        return Error(pred, code, dict(metadata), payload)
+
     def __str__(self):
         return f"Error({self.get()})"
 
     def __repr__(self):
         return f"Error(_pred={self._pred}, _code={self._code}, _payload={self._payload})"
+
+
+# The entries of one kind of error: whether there was one, its number, and the arrays it carries.
+_ErrorChildren = tuple[ArrayLike, ArrayLike, Sequence[ArrayLike]]
+# The kinds of errors, and the structures by number.
+_ErrorMetadata = tuple[tuple[ErrorEffect, ...], tuple[tuple[int, PyTreeDef], ...]]
+tree.register_pytree_node(Error, Error.flatten, Error.unflatten)
 
 
 def raise_error(error: Error) -> None:
@@ -132,23 +167,6 @@ def raise_error(error: Error) -> None:
         raise JaxRuntimeError(text)
 
 
-def _flatten_error(error: Error) -> tuple[Any, Any]:
-    # As they are found, not sorted: kinds of errors have no order.
-    effects = tuple(error._pred)
-    children = [(error._pred[e], error._code[e], tuple(error._payload[e])) for e in effects]
-    return children, (effects, tuple(error._metadata.items()))
-
-
-def _unflatten_error(fixed: Any, children: Any) -> Error:
-    effects, metadata = fixed
-    pred, code, payload = {}, {}, {}
-    for effect, values in zip(effects, children, strict=True):
-        pred[effect], code[effect], payload[effect] = values
-    return Error(pred, code, dict(metadata), payload)
-
-
-tree.register_pytree_node(Error, _flatten_error, _unflatten_error)
-
 init_error = Error({}, {}, {}, {})
 
 
@@ -156,11 +174,13 @@ init_error = Error({}, {}, {}, {})
 
 
 @boundary
-def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
-    """Say what must hold; where it does not, it is an error.
+def check(
+    pred: ArrayLike, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any
+) -> None:
+    """Say that a condition must hold; it is an error where it does not.
 
-    Outside of a traced function it is raised at once. Inside of one the function has to be given to
-    `checkify`, which makes it a result:
+    Outside of a traced function the error is raised at once. A traced function has to be passed to
+    `checkify`, which makes the error a result:
 
         def f(x):
             checkify.check(x > 0, "x must be positive: {}", x)
@@ -172,16 +192,16 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     Args:
       pred: a boolean scalar; False is an error.
       msg: the error's message: a format string as of `str.format`.
-      *fmt_args: what it formats by place: pytrees of arrays.
-      debug: whether it is dropped where the function is not given to `checkify`.
-      **fmt_kwargs: what it formats by name.
+      *fmt_args: the values that it formats by position: pytrees of arrays.
+      debug: whether it is dropped where the function is not passed to `checkify`.
+      **fmt_kwargs: the values that it formats by name.
 
     Raises:
-      TypeError: if `pred` is not a boolean scalar, or what is to be formatted is not of arrays.
+      TypeError: if `pred` is not a boolean scalar, or the formatted values are not arrays.
       JaxRuntimeError: if `pred` is False and nothing is being traced.
-      ValueError: where a program with a check is compiled that was not given to `checkify`.
+      ValueError: where a program with a check is compiled that was not passed to `checkify`.
     """
-    aval: Any = typeof(pred) if is_value(pred) else None
+    aval = typeof(pred) if is_value(pred) else None
     if aval is None or aval.shape or aval.dtype != np.bool_:
         raise TypeError(
             f"check takes a scalar pred as argument, got {source.shortened(repr(pred))}. Give a "
@@ -194,34 +214,33 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
                 f"{source.shortened(repr(leaf))} of type {type(leaf)}. Format what is known while "
                 "tracing into the message."
             )
-    if is_value(pred) and isinstance(pred, bool | np.bool_ | np.ndarray):
-        failed: Any = not pred
+    if isinstance(pred, bool | np.bool_ | np.ndarray):
+        failed: ArrayLike = not pred
     else:
         failed = bitwise_not(pred)
-    error = FailedCheckError(source.current(), msg, fmt_args, fmt_kwargs)
-    effect, code, payload, structure = described(error)
+    described = DescribedError.of(FailedCheckError(source.current(), msg, fmt_args, fmt_kwargs))
     aval = typeof(failed)
     if aval.weak_type:
         failed = convert(failed, aval.dtype, False)
     check_p.bind(
         failed,
-        code,
-        *payload,
-        error_type=effect.error_type,
-        structures=((int(code), structure),),
+        described.code,
+        *described.payload,
+        error_type=described.effect.error_type,
+        structures=((int(described.code), described.structure),),
         debug=debug,
     )
 
 
 @boundary
-def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
-    """As `check`, but without any effect in functions that are not given to `checkify`.
+def debug_check(pred: ArrayLike, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
+    """Check a condition as `check` does, in functions that are passed to `checkify` alone.
 
     Args:
       pred: a boolean scalar; False is an error.
       msg: the error's message: a format string as of `str.format`.
-      *fmt_args: what it formats by place: pytrees of arrays.
-      **fmt_kwargs: what it formats by name.
+      *fmt_args: the values that it formats by position: pytrees of arrays.
+      **fmt_kwargs: the values that it formats by name.
     """
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
@@ -230,8 +249,8 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
 def check_error(error: Error) -> None:
     """Raise an error that `checkify` returned, if it is one.
 
-    Inside of a traced function it is checked anew, so that the function must be given to `checkify`
-    as well. Where it is of a batch, the first example's that failed is taken.
+    Inside of a traced function it is checked anew, so that the function must be passed to
+    `checkify` as well. Of the errors of a batch, the one of the first example that failed is taken.
 
     Args:
       error: the error.
@@ -240,65 +259,77 @@ def check_error(error: Error) -> None:
       ValueError: if `error` is not an Error.
       JaxRuntimeError: if nothing is being traced, and it is one.
     """
-    if not isinstance(error, Error):
+    if not isinstance(error, Error):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(
             f"check_error takes an Error as argument, got {source.shortened(repr(error))} of type "
             f"{type(error)}: `checkify` returns one as the first of its results."
         )
     if is_eager():
         raise_error(error)
-        return
-    structures = tuple(error._metadata.items())
-    for effect, pred in error._pred.items():
-        failed, values = first_of(pred, [error._code[effect], *error._payload[effect]])
-        check_p.bind(
-            failed, *values, error_type=effect.error_type, structures=structures, debug=False
-        )
+    else:
+        error.add_to_program()
 
 
-# Tells apart the places that errors come from. Those that are traced again are other places.
+# Distinguishes the operations that errors come from, each time that they are traced.
 _numbers = itertools.count(1)
 
 
-def described(error: Any) -> tuple[ErrorEffect, np.int32, list[Any], Any]:
-    """The kind of an error, a new number for it, the arrays that it carries, its structure."""
-    leaves, structure = tree.tree_flatten(error)
-    payload: list[Any] = []
-    for x in leaves:
-        aval: Any = typeof(x)
-        payload.append(convert(x, aval.dtype, False) if aval.weak_type else x)
-    return (
-        effect_of(type(error), map(typeof, payload)),
-        np.int32(next(_numbers)),
-        payload,
-        structure,
-    )
+class DescribedError(NamedTuple):
+    """An error as parts that programs can hold.
+
+    Attributes:
+      effect: the kind of error.
+      code: a new number for it.
+      payload: the arrays that it carries.
+      structure: its structure as a pytree.
+    """
+
+    effect: ErrorEffect
+    code: np.int32
+    payload: list[ArrayLike]
+    structure: PyTreeDef
+
+    @classmethod
+    def of(cls, error: JaxException) -> "DescribedError":
+        """Describe an error."""
+        leaves, structure = tree.tree_flatten(error)
+        payload: list[ArrayLike] = []
+        for x in leaves:
+            aval = typeof(x)
+            payload.append(convert(x, aval.dtype, False) if aval.weak_type else x)
+        effect = effect_of(type(error), map(typeof, payload))
+        return cls(effect, np.int32(next(_numbers)), payload, structure)
 
 
-def effect_of(error_type: Any, avals: Any) -> ErrorEffect:
+def effect_of(error_type: type[JaxException], avals: Iterable[ShapedArray]) -> ErrorEffect:
+    """Return the kind of errors of a class that carry arrays of these types."""
     return ErrorEffect(
         error_type, tuple([ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals])
     )
 
 
-def first_of(failed: Any, values: Sequence[Any]) -> tuple[Any, list[Any]]:
-    """Whether any failed of those along all axes of `failed`, and the values of the first of them.
+def first_of(
+    failed: ArrayLike, values: Sequence[ArrayLike]
+) -> tuple[ArrayLike, Sequence[ArrayLike]]:
+    """Return whether any of several checks failed, and the values of the first that did.
 
-    The values have these axes first.
+    Args:
+      failed: booleans, of any shape.
+      values: arrays whose first axes are those of `failed`.
     """
     rank = typeof(failed).ndim
     if not rank:
         return failed, list(values)
     size = typeof(failed).size
     if not size:
-        avals: list[Any] = [typeof(x) for x in values]
+        avals = [typeof(x) for x in values]
         return np.bool_(False), [zeros_of_type(a.shape[rank:], a.dtype) for a in avals]
     flat = reshape(failed, (size,))
-    place = argmax(flat, 0, np.int32)
+    index = argmax(flat, 0, np.int32)
     chosen = [
         dynamic_index_in_dim(
             reshape(x, (size, *typeof(x).shape[rank:])),
-            place,
+            index,
             keepdims=False,
             allow_negative_indices=False,
         )
@@ -307,7 +338,7 @@ def first_of(failed: Any, values: Sequence[Any]) -> tuple[Any, list[Any]]:
     return reduce_or(flat, (0,)), chosen
 
 
-def zeros_of_type(shape: tuple[int, ...], dtype: Any) -> Any:
+def zeros_of_type(shape: Shape, dtype: DType) -> ArrayLike:
     """Return zeros in place of an array that an error would carry; keys are stored as zeros."""
     if isinstance(dtype, ExtendedDType):
         physical_shape, physical_dtype = dtype.physical(shape)
@@ -319,23 +350,27 @@ def zeros_of_type(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 @rules.infer(check_p)
-def _(*avals, **_):
+def _(*avals: ShapedArray, **_: object) -> list[ShapedArray]:
     return []
 
 
 @rules.effects(check_p)
-def _(*avals, **_):
+def _(*avals: ShapedArray, **_: object) -> Effects:
     return _effects
 
 
 @rules.jvp(check_p)
-def _(primals, tangents, **params):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+) -> tuple[list[ArrayLike], list[Tangent]]:
     check_p.bind(*primals, **params)
     return [], []
 
 
 @rules.batch(check_p)
-def _(values, axes, **params):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
+) -> tuple[list[ArrayLike], list[BatchAxis]]:
     size = next(typeof(x).shape[a] for x, a in zip(values, axes, strict=True) if a is not None)
     failed, *rest = values
     if axes[0] is None:
@@ -358,14 +393,21 @@ def _(values, axes, **params):
 
 
 @rules.run(check_p)
-def _(failed, code, *payload, error_type, structures, debug):
+def _(
+    failed: ArrayLike,
+    code: ArrayLike,
+    *payload: ArrayLike,
+    error_type: type[JaxException],
+    structures: Sequence[tuple[int, PyTreeDef]],
+    debug: bool,
+) -> list[ArrayLike]:
     if not debug and failed:
         effect = effect_of(error_type, map(typeof, payload))
         pred = np.asarray(failed)
-        found = Error({effect: pred}, {effect: code}, dict(structures), {effect: payload})
+        error = Error({effect: pred}, {effect: code}, dict(structures), {effect: payload})
         try:
-            raise_error(found)
-        except JaxRuntimeError as error:
-            without_operands(error)
+            raise_error(error)
+        except JaxRuntimeError as raised:
+            without_operands(raised)
             raise
     return []

@@ -1,39 +1,48 @@
 """checkpoint: what a function computes is computed again for its derivative, not kept."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from hlofront.base import caches, source, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTreeDef
 from hlofront.base.tree_prefixes import broadcast_prefix
+from hlofront.base.typing import ArrayLike
 from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.derived import once_per_program
 from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Var
-from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, ParamDict, Value, Var
+from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal
 from hlofront.core.trace import Tracer, as_array
-from hlofront.higher_order.checkpoint_splitting import CheckpointInTwo, Flags, Policy, remat_p
+from hlofront.higher_order.checkpoint_policies import Policy
+from hlofront.higher_order.checkpoint_splitting import CheckpointInTwo, remat_p
 from hlofront.higher_order.jit_call import (
     CallRules,
+    Origins,
     call_rules,
     split_captured,
 )
 from hlofront.higher_order.saved_residuals import log_checkpoint_residuals
+from hlofront.higher_order.selecting import Flags, nonzero, where, where_not
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import abstract, result_paths, stage_tree
 from hlofront.transforms.make_jaxpr import bad_argument
+from hlofront.transforms.partial_eval import SplitEquation
 from hlofront.transforms.vmap import documented
+
+# The traced programs of a checkpointed function, with the structures of their results.
+_Table = dict[Hashable, tuple[ClosedJaxpr, PyTreeDef]]
 
 
 def checkpoint(
     fun: Callable[..., Any],
     *,
     prevent_cse: bool | Sequence[bool] = True,
-    policy: Callable[..., Any] | None = None,
+    policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
-    concrete: Any = None,
+    concrete: object = None,
 ) -> Callable[..., Any]:
     """A function whose derivative computes again what the function computes, to save memory.
 
@@ -101,7 +110,13 @@ def checkpoint(
 def _per_leaf(
     prevent_cse: bool | Sequence[bool], captured: int, dynamic: tuple[Any, Any]
 ) -> bool | tuple[bool, ...]:
-    """`prevent_cse` per operand: a sequence stands for the arguments, each with all its leaves."""
+    """Return `prevent_cse` per operand, of a sequence that has a value per argument.
+
+    Args:
+      prevent_cse: as users give it: a boolean, which is returned, or a prefix of the arguments.
+      captured: the number of operands before the leaves of the arguments, which pass no barrier.
+      dynamic: the positional and keyword arguments that are not static.
+    """
     if isinstance(prevent_cse, bool):
         return prevent_cse
     args, kwargs = dynamic
@@ -112,11 +127,15 @@ def _per_leaf(
 def _traced(
     fun: Callable[..., Any],
     plan: ArgumentPlan,
-    table: dict[Any, Any],
+    table: _Table,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-) -> tuple[ClosedJaxpr, Any, list[Any]]:
-    # What cannot be hashed is traced anew each time, as it may have changed.
+) -> tuple[ClosedJaxpr, PyTreeDef, list[ArrayLike]]:
+    """Return the program of a call, the structure of its result, and the leaves of the arguments.
+
+    The program is remembered in `table`, by the types of the leaves and the static arguments.
+    Static arguments that cannot be hashed may have changed: the function is traced each time.
+    """
     statics = plan.static_values(args, kwargs, required=False)
     leaves, in_tree = tree.tree_flatten(plan.dynamic(args, kwargs))
     try:
@@ -124,9 +143,9 @@ def _traced(
     except TypeError as error:
         raise bad_argument(fun, plan, args, kwargs, leaves) from error
     key = (in_tree, avals, statics, state.trace_context())
-    found = None if statics is None else table.get(key)
-    if found is None:
-        out_tree = None
+    traced = None if statics is None else table.get(key)
+    if traced is None:
+        out_tree: PyTreeDef | None = None
         info = DebugInfo(
             "checkpoint / remat",
             plan.signature.where,
@@ -134,41 +153,49 @@ def _traced(
             lambda: result_paths(out_tree),
         )
         program, out_tree = stage_tree(plan.with_statics(fun, args, kwargs), in_tree, avals, info)
-        found = program, out_tree
-        # What captured values of an enclosing function is of no use outside of it.
+        traced = program, out_tree
+        # A program that captured values of an enclosing function is of no use outside of it.
         if statics is not None and not any(isinstance(c, Tracer) for c in program.consts):
-            table[key] = found
-    return *found, leaves
+            table[key] = traced
+    return *traced, leaves
 
 
 # ---- rules ---------------------------------------------------------------------------------------
 
 
-def _adapted(params: dict[str, Any], places: Sequence[int | None]) -> dict[str, Any]:
-    """New operands pass the barrier."""
-    barred = params["prevent_cse"]
+def _adapted(params: ParamDict, origins: Origins) -> ParamDict:
+    """Return the parameters of a checkpointed program whose new operands pass the barrier."""
+    barred: bool | tuple[bool, ...] = params["prevent_cse"]
     if isinstance(barred, bool):
         return params
-    return {**params, "prevent_cse": tuple([place is None or barred[place] for place in places])}
+    return {**params, "prevent_cse": tuple([index is None or barred[index] for index in origins])}
 
 
 class _RematRules(CallRules):
-    def call(self, program: ClosedJaxpr, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """The rules of checkpointed programs, which say per operand whether it passes a barrier."""
+
+    def call(
+        self, program: ClosedJaxpr, args: Sequence[ArrayLike], params: ParamDict
+    ) -> list[ArrayLike]:
         # The rule of a custom derivative may close over values of an enclosing function.
         program, captured = split_captured(program)
-        cse = params["prevent_cse"]
+        cse: bool | tuple[bool, ...] = params["prevent_cse"]
         if not isinstance(cse, bool):
             cse = (True,) * len(captured) + cse
         return remat_p.bind(*captured, *args, **{**params, "jaxpr": program, "prevent_cse": cse})
 
-    def jvp(self, primals: Any, tangents: Any, **params: Any) -> Any:
-        given = [None for tangent in tangents if type(tangent) is not Zero]
-        return super().jvp(primals, tangents, **_adapted(params, [*range(len(primals)), *given]))
+    def jvp(
+        self, primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Value
+    ) -> tuple[list[ArrayLike], list[Tangent]]:
+        new = [None] * len(nonzero(tangents))
+        return super().jvp(primals, tangents, **_adapted(params, [*range(len(primals)), *new]))
 
-    def transpose(self, cotangents: Any, *operands: Any, **params: Any) -> list[Any]:
-        stay = [i for i, x in enumerate(operands) if type(x) is not UndefinedPrimal]
-        given = [None for cotangent in cotangents if type(cotangent) is not Zero]
-        params = {**_adapted(params, [*stay, *given]), "differentiated": True}
+    def transpose(
+        self, cotangents: Sequence[Cotangent], *operands: Operand, **params: Value
+    ) -> list[Cotangent | None]:
+        known = [i for i, x in enumerate(operands) if type(x) is not UndefinedPrimal]
+        new = [None] * len(nonzero(cotangents))
+        params = {**_adapted(params, [*known, *new]), "differentiated": True}
         return super().transpose(cotangents, *operands, **params)
 
 
@@ -176,45 +203,50 @@ remat_rules = _RematRules(remat_p, "jaxpr", _adapted)
 
 
 @rules.run(remat_p)
-def _(*args, jaxpr, **_):
+def _(*args: ArrayLike, jaxpr: ClosedJaxpr, **_: object) -> list[ArrayLike]:
     # A result that is a literal of the program is a scalar of Python.
     return list(map(as_array, jaxpr_as_fun(jaxpr, *args)))
 
 
 @once_per_program
-def _checkpoint_in_two(program: ClosedJaxpr, unknown: Flags, policy: Policy) -> CheckpointInTwo:
+def _checkpoint_in_two(
+    program: ClosedJaxpr, unknown: Flags, policy: Policy | None
+) -> CheckpointInTwo:
     return CheckpointInTwo(program, unknown, policy)
 
 
 @rules.partial_eval(remat_p)
-def _(unknown, equation):
+def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
     params = equation.params
-    program, policy = params["jaxpr"], params["policy"]
+    program: ClosedJaxpr = params["jaxpr"]
+    policy: Policy | None = params["policy"]
     split = _checkpoint_in_two(program, tuple(unknown), policy)
-    known_inputs = [atom for atom, u in zip(equation.invars, unknown, strict=True) if not u]
-    known_places = [place for place, u in enumerate(unknown) if not u]
-    unknown_places = [place for place, u in enumerate(unknown) if u]
-    unknown_inputs = [equation.invars[place] for place in unknown_places]
-    pairs = list(zip(equation.outvars, split.unknown_out, strict=True))
-    known_outputs: list[Any] = [var for var, u in pairs if not u]
+    known_inputs = where_not(equation.invars, unknown)
+    known_outputs = where_not(equation.outvars, split.unknown_out)
     saved = [Var(aval) for aval in split.known.out_avals[len(known_outputs) :]]
     known_outputs += saved
-    kept_inputs = [known_inputs[place] for place in split.inputs]
-    residuals = [*saved, *kept_inputs]
+    saved_inputs = [known_inputs[index] for index in split.inputs]
+    residuals = [*saved, *saved_inputs]
     if any(split.unknown_out):
-        kept_avals = [atom.aval for atom in kept_inputs]
-        log_checkpoint_residuals(program, kept_avals, split.known, len(saved))
+        saved_avals = [atom.aval for atom in saved_inputs]
+        log_checkpoint_residuals(program, saved_avals, split.known, len(saved))
     known = rest = None
     if known_outputs or split.known.effects:
         known = call_rules.equation(
             equation.replace(params={}), split.known, known_inputs, known_outputs, ()
         )
     if any(split.unknown_out):
+        indices = range(len(unknown))
+        known_indices = where_not(indices, unknown)
         rest = remat_rules.equation(
             equation.replace(params={**params, "differentiated": True}),
             split.rest,
-            [*residuals, *unknown_inputs],
-            [var for var, u in pairs if u],
-            [None] * len(saved) + [known_places[i] for i in split.inputs] + unknown_places,
+            [*residuals, *where(equation.invars, unknown)],
+            where(equation.outvars, split.unknown_out),
+            [
+                *[None] * len(saved),
+                *[known_indices[i] for i in split.inputs],
+                *where(indices, unknown),
+            ],
         )
     return known, rest, split.unknown_out, residuals

@@ -1,17 +1,24 @@
 """Which values a checkpointed function keeps: policies, names for values, and what is saved."""
 
-from collections.abc import Callable, Hashable
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TypeVar
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
-from hlofront.core.aval import is_value
-from hlofront.core.jaxpr import Equation
+from hlofront.base.typing import Array, ArrayLike
+from hlofront.core.aval import ShapedArray, is_value
+from hlofront.core.jaxpr import Equation, Value
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer, jvp
+from hlofront.core.symbolic_zeros import BatchAxis, Tangent
 from hlofront.core.trace import process
 from hlofront.primitives.contracting import dot_general_p
 from hlofront.primitives.convolving import conv_general_dilated_p
+
+Tree = TypeVar("Tree")
+# (primitive, *types of its operands, **its parameters) -> a true value for results to save.
+Policy = Callable[..., object]
+
 
 # ---- answers of a policy -------------------------------------------------------------------------
 
@@ -44,7 +51,7 @@ class Offloadable:
 
     __slots__ = ("dst", "src")
 
-    def __init__(self, src: Any, dst: Any):
+    def __init__(self, src: str, dst: str):
         self.src = src
         self.dst = dst
 
@@ -52,18 +59,14 @@ class Offloadable:
         return f"Offloadable(src={self.src!r}, dst={self.dst!r})"
 
 
-def is_saved(policy: Callable[..., Any] | None, equation: Equation) -> bool:
+def is_saved(policy: Policy, equation: Equation) -> bool:
     """Return whether a policy saves the results of an equation."""
-    if policy is None:
-        return False
     avals = [atom.aval for atom in equation.invars]
     return bool(policy(equation.primitive, *avals, **equation.params))
 
 
-def either_policy(
-    outer: Callable[..., Any] | None, inner: Callable[..., Any] | None
-) -> Callable[..., Any] | None:
-    """The policy that keeps what either of these keeps; None keeps nothing."""
+def either_policy(outer: Policy | None, inner: Policy | None) -> Policy | None:
+    """Return the policy that saves what either of these saves; None saves nothing."""
     if inner is None or inner is outer:
         return outer
     if outer is None or (type(inner) is _Either and inner.outer is outer):
@@ -72,19 +75,24 @@ def either_policy(
 
 
 class _Either:
-    """Of a checkpointed function and of one around it; two of the same policies are equal."""
+    """The policy that saves what either of two saves; it equals another one of the same two.
+
+    Args:
+      outer: the policy of the checkpointed function around the other one.
+      inner: the policy of the function inside.
+    """
 
     __slots__ = ("inner", "outer")
 
-    def __init__(self, outer: Callable[..., Any], inner: Callable[..., Any]):
+    def __init__(self, outer: Policy, inner: Policy):
         self.outer = outer
         self.inner = inner
 
-    def __call__(self, prim: Any, *avals: Any, **params: Any) -> Any:
+    def __call__(self, prim: Primitive, *avals: ShapedArray, **params: object) -> object:
         return self.outer(prim, *avals, **params) or self.inner(prim, *avals, **params)
 
-    def __eq__(self, other: Any) -> bool:
-        return type(other) is _Either and (self.outer, self.inner) == (other.outer, other.inner)
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Either) and (self.outer, self.inner) == (other.outer, other.inner)
 
     def __hash__(self):
         return hash((self.outer, self.inner))
@@ -99,23 +107,27 @@ name_p = Primitive("name")
 
 
 @infer(name_p)
-def _(x, *, name):
+def _(x: ShapedArray, *, name: Hashable) -> ShapedArray:
     return x
 
 
 @batch(name_p)
-def _(values, axes, *, name):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, name: Hashable
+) -> tuple[Array, BatchAxis]:
     return process(name_p, tuple(values), {"name": name}), axes[0]
 
 
 @jvp(name_p)
-def _(primals, tangents, *, name):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, name: Hashable
+) -> tuple[Array, Tangent]:
     return process(name_p, tuple(primals), {"name": name}), tangents[0]
 
 
 @boundary
-def checkpoint_name(x: Any, name: Hashable) -> Any:
-    """Return the value itself, under a name that policies can ask for.
+def checkpoint_name(x: Tree, name: Hashable) -> Tree:
+    """Return a value unchanged, under a name that policies can ask for.
 
     Args:
       x: a pytree of arrays.
@@ -126,7 +138,7 @@ def checkpoint_name(x: Any, name: Hashable) -> Any:
     """
     hash(name)
 
-    def named(leaf: Any) -> Any:
+    def named(leaf: object) -> Array:
         if not is_value(leaf):
             raise TypeError(f"checkpoint_name wants arrays, got {leaf!r} of type {type(leaf)}")
         return process(name_p, (leaf,), {"name": name})
@@ -137,22 +149,22 @@ def checkpoint_name(x: Any, name: Hashable) -> Any:
 # ---- policies ------------------------------------------------------------------------------------
 
 
-def everything_saveable(*_, **__) -> bool:
+def everything_saveable(*_: object, **__: object) -> bool:
     """Keep all: as without checkpoint."""
     return True
 
 
-def nothing_saveable(*_, **__) -> bool:
+def nothing_saveable(*_: object, **__: object) -> bool:
     """Keep nothing: as with no policy."""
     return False
 
 
-def dots_saveable(prim, *_, **__) -> bool:
+def dots_saveable(prim: Primitive, *_: ShapedArray, **__: object) -> bool:
     """Keep results of matrix products and convolutions."""
     return prim in (dot_general_p, conv_general_dilated_p)
 
 
-def dots_with_no_batch_dims_saveable(prim, *_, **params) -> bool:
+def dots_with_no_batch_dims_saveable(prim: Primitive, *_: ShapedArray, **params: Value) -> bool:
     """Keep results of matrix products without batch dimensions, as those of dense layers."""
     if prim is not dot_general_p:
         return False
@@ -160,10 +172,10 @@ def dots_with_no_batch_dims_saveable(prim, *_, **params) -> bool:
     return not left_batch and not right_batch
 
 
-def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Callable[..., Any]:
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
     """Keep results of matrix products without batch dimensions in another memory."""
 
-    def policy(prim, *avals, **params):
+    def policy(prim: Primitive, *avals: ShapedArray, **params: object) -> object:
         if dots_with_no_batch_dims_saveable(prim, *avals, **params):
             return Offloadable(offload_src, offload_dst)
         return Recompute
@@ -175,7 +187,7 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., b
     """Keep all but values of these names; see `checkpoint_name`."""
     names = frozenset(names_not_to_save)
 
-    def policy(prim, *_, **params):
+    def policy(prim: Primitive, *_: ShapedArray, **params: object) -> bool:
         return not (prim is name_p and params["name"] in names)
 
     return policy
@@ -185,7 +197,7 @@ def save_any_names_but_these(*names_not_to_save: str) -> Callable[..., bool]:
     """Keep values that have a name, but not these."""
     names = frozenset(names_not_to_save)
 
-    def policy(prim, *_, **params):
+    def policy(prim: Primitive, *_: ShapedArray, **params: object) -> bool:
         return prim is name_p and params["name"] not in names
 
     return policy
@@ -195,15 +207,19 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Callable[..., bool]
     """Keep values of these names alone; see `checkpoint_name`."""
     names = frozenset(names_which_can_be_saved)
 
-    def policy(prim, *_, **params):
+    def policy(prim: Primitive, *_: ShapedArray, **params: object) -> bool:
         return prim is name_p and params["name"] in names
 
     return policy
 
 
 def save_and_offload_only_these_names(
-    *, names_which_can_be_saved, names_which_can_be_offloaded, offload_src, offload_dst
-) -> Callable[..., Any]:
+    *,
+    names_which_can_be_saved: Iterable[str],
+    names_which_can_be_offloaded: Iterable[str],
+    offload_src: str,
+    offload_dst: str,
+) -> Policy:
     """Keep values of some names, and those of others in another memory.
 
     Raises:
@@ -217,7 +233,7 @@ def save_and_offload_only_these_names(
             f"`names_which_can_be_saved` and `names_which_can_be_offloaded`: {saved & offloaded}"
         )
 
-    def policy(prim, *_, **params):
+    def policy(prim: Primitive, *_: ShapedArray, **params: object) -> object:
         if prim is name_p and params["name"] in saved:
             return Saveable
         if prim is name_p and params["name"] in offloaded:
@@ -227,10 +243,10 @@ def save_and_offload_only_these_names(
     return policy
 
 
-def save_from_both_policies(policy_1, policy_2) -> Callable[..., bool]:
+def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     """Keep what either policy keeps."""
 
-    def policy(prim, *avals, **params):
+    def policy(prim: Primitive, *avals: ShapedArray, **params: object) -> object:
         return policy_1(prim, *avals, **params) or policy_2(prim, *avals, **params)
 
     return policy

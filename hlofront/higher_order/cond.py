@@ -1,34 +1,41 @@
 """cond and switch: one of several functions, chosen while the program runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, SupportsInt, cast
 
 import numpy as np
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import ExtendedDType, lattice_result
+from hlofront.base.dtypes import lattice_result
+from hlofront.base.elements import ExtendedDType
+from hlofront.base.tree import PyTreeDef
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge import state
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, is_value, typeof
+from hlofront.core.aval import AbstractValue, ShapedArray, is_value, typeof
 from hlofront.core.check import types_match
 from hlofront.core.derived import once_per_program
-from hlofront.core.effects import no_effects
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Var
+from hlofront.core.effects import Effects, no_effects
+from hlofront.core.jaxpr import ClosedJaxpr, Var
 from hlofront.core.primitive import Primitive
 from hlofront.core.subprograms import Subprogram
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.bodies import (
+    NO_KEYWORDS,
+    bullets,
+    debug_info_of,
     different_structures,
-    held_weakly,
     refuse_effects,
+    type_in_words,
     written_once,
 )
+from hlofront.higher_order.selecting import Flags, where
 from hlofront.primitives.comparing import ne
 from hlofront.primitives.converting import convert, convert_element_type, convert_element_type_p
 from hlofront.primitives.elementwise import clamp
-from hlofront.transforms.flatten import Signature, result_paths, stage_tree
+from hlofront.transforms.flatten import result_paths, stage_tree
 from hlofront.transforms.simplify import forwarded
 
 # Operands: an int32 that says which branch, and then those of all branches. The branches are
@@ -38,11 +45,11 @@ from hlofront.transforms.simplify import forwarded
 cond_p = Primitive("cond", multiple_results=True, carries_programs=True)
 
 _disable_jit = state.disable_jit
-_not_given: Any = object()
+_not_passed: Any = object()
 
 
 @rules.subprograms(cond_p)
-def _(*, branches, **_):
+def _(*, branches: Sequence[ClosedJaxpr], **_: object) -> list[Subprogram]:
     operands, results = range(1, 1 + len(branches[0].in_avals)), range(len(branches[0].out_avals))
     return [
         Subprogram(branch, "branches", "branch", operands, results, path=(index,))
@@ -51,7 +58,9 @@ def _(*, branches, **_):
 
 
 @rules.infer(cond_p)
-def _(index, *avals, branches, **_):
+def _(
+    index: ShapedArray, *avals: ShapedArray, branches: Sequence[ClosedJaxpr], **_: object
+) -> list[ShapedArray]:
     if index.shape or index.dtype != np.int32:
         raise TypeError(
             f"cond wants an int32 that says which branch is meant, and got {index.str_short()}"
@@ -70,17 +79,28 @@ def _(index, *avals, branches, **_):
     return branches[0].out_avals
 
 
-def _short(avals: Sequence[Any]) -> str:
+def _short(avals: Sequence[ShapedArray]) -> str:
     return f"[{', '.join(aval.str_short() for aval in avals)}]"
 
 
 @rules.effects(cond_p)
-def _(*avals, branches, **_):
+def _(*avals: ShapedArray, branches: Sequence[ClosedJaxpr], **_: object) -> Effects:
+    return effects_of(branches)
+
+
+def effects_of(branches: Sequence[ClosedJaxpr]) -> Effects:
+    """Return the effects that any of these programs has."""
     return no_effects.union(*[branch.effects for branch in branches])
 
 
 @boundary
-def cond(pred, true_fun, false_fun, *operands, operand=_not_given):
+def cond(
+    pred: ArrayLike,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = _not_passed,
+) -> Any:
     """Call one of two functions: the first where `pred` holds, else the second.
 
     Both are traced, and compiled; one of them is run. Under `vmap` over `pred` both are run, and
@@ -100,7 +120,7 @@ def cond(pred, true_fun, false_fun, *operands, operand=_not_given):
       TypeError: if `pred` is no boolean or number, or not a scalar, if functions cannot be called,
         or if they return different structures or types.
     """
-    if operand is not _not_given:
+    if operand is not _not_passed:
         operands = _only_operand(operand, operands)
     elif len(operands) == 2 and callable(operands[1]) and callable(false_fun):
         if not callable(true_fun):
@@ -121,13 +141,21 @@ def cond(pred, true_fun, false_fun, *operands, operand=_not_given):
     return branches.bind(convert_element_type(pred, np.int32), (1, 0))
 
 
-def _zero(x: Any) -> Any:
-    aval: Any = typeof(x)
+def _zero(x: ArrayLike) -> Array:
+    aval = typeof(x)
     return convert(0, aval.dtype, aval.weak_type)
 
 
-def _of_own_operands(pred: Any, x: Any, true_fun: Any, y: Any, false_fun: Any) -> Any:
-    return cond(pred, lambda x, y: true_fun(x), lambda x, y: false_fun(y), x, y)
+def _of_own_operands(
+    pred: ArrayLike, x: Any, true_fun: Callable[[Any], Any], y: Any, false_fun: Callable[[Any], Any]
+) -> Any:
+    def when_true(x: Any, y: Any) -> Any:
+        return true_fun(x)
+
+    def when_false(x: Any, y: Any) -> Any:
+        return false_fun(y)
+
+    return cond(pred, when_true, when_false, x, y)
 
 
 def _only_operand(operand: Any, operands: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -139,17 +167,23 @@ def _only_operand(operand: Any, operands: tuple[Any, ...]) -> tuple[Any, ...]:
     return (operand,)
 
 
-def _predicate_dtype(pred: Any) -> Any:
+def _predicate_dtype(pred: object) -> "np.dtype[Any]":
+    """Return the dtype of a predicate.
+
+    Raises:
+      TypeError: if it is no scalar of booleans or real numbers.
+    """
     if pred is None:
         raise TypeError("cond predicate is None: give a boolean scalar")
     if not is_value(pred):
-        if isinstance(pred, str | list | tuple):
+        kind = type(pred)
+        if issubclass(kind, str | list | tuple):
             raise TypeError(
-                f"Pred must be a scalar, got {_brief(pred)} of type {type(pred)}: give a boolean "
+                f"Pred must be a scalar, got {_brief(pred)} of type {kind}: give a boolean "
                 "scalar, such as jnp.all(...) of many"
             )
         raise TypeError(f"Pred type must be either boolean or number, got {_brief(pred)}.")
-    aval: Any = typeof(pred)
+    aval = array_type(pred)
     if aval.shape:
         raise TypeError(
             f"Pred must be a scalar, got {_brief(pred)} of shape {aval.shape}. Give "
@@ -160,8 +194,25 @@ def _predicate_dtype(pred: Any) -> Any:
     return aval.dtype
 
 
+def array_type(x: object) -> ShapedArray:
+    """Return the type of an array.
+
+    Raises:
+      TypeError: if it is none.
+    """
+    aval = typeof(x)
+    if not isinstance(aval, ShapedArray):
+        raise TypeError(f"wanted an array, got a value of type {aval.str_short()}")
+    return aval
+
+
 @boundary
-def switch(index, branches, *operands, operand=_not_given):
+def switch(
+    index: ArrayLike,
+    branches: Sequence[Callable[..., Any]],
+    *operands: Any,
+    operand: Any = _not_passed,
+) -> Any:
     """Call one of several functions: the one of this number.
 
     All are traced, and compiled; one of them is run. Under `vmap` over `index` all are run, and
@@ -187,11 +238,11 @@ def switch(index, branches, *operands, operand=_not_given):
             "lax.switch: branches argument should be a sequence of callables; got "
             f"{_brief(branches)}."
         )
-    if operand is not _not_given:
+    if operand is not _not_passed:
         operands = _only_operand(operand, operands)
     if not is_value(index):
         raise TypeError(f"Index type must be an integer, got {_brief(index)}.")
-    aval: Any = typeof(index)
+    aval = array_type(index)
     if aval.shape:
         raise TypeError(
             f"Branch index must be scalar, got {_brief(index)} of shape {aval.shape}. To choose "
@@ -205,88 +256,89 @@ def switch(index, branches, *operands, operand=_not_given):
         return branches[0](*operands)
     last = len(branches) - 1
     if _disable_jit.value and _is_known(index):
-        return branches[min(max(int(index), 0), last)](*operands)
+        return branches[min(max(int(cast(SupportsInt, index)), 0), last)](*operands)
     clamped = clamp(np.int32(0), convert_element_type(index, np.int32), np.int32(last))
     names = [f"branch {i}" for i in range(last + 1)]
     return Branches("switch", branches, names, operands).bind(clamped, range(last + 1))
 
 
-def _brief(x: Any) -> str:
+def _brief(x: object) -> str:
     return source.shortened(repr(x))
 
 
-def _is_plain(x: Any) -> bool:
-    """Return whether this is a scalar of Python or NumPy, whose value is known while tracing."""
+def _is_plain(x: object) -> bool:
+    """Return whether a value is a scalar of Python or NumPy, which is known while tracing."""
     return isinstance(x, bool | int | float | np.generic | np.ndarray)
 
 
-def _is_known(x: Any) -> bool:
+def _is_known(x: object) -> bool:
     return not isinstance(x, Tracer) or x.to_concrete_value() is not None
 
 
 # ---- the functions as programs -------------------------------------------------------------------
 
 
-class Written:
-    """A user's function as a program."""
+class TracedFunction:
+    """A user's function as a program.
+
+    Attributes:
+      program: the program.
+      out_tree: the structure of the function's result.
+      consts: the values that the function closes over.
+    """
 
     __slots__ = ("consts", "out_tree", "program")
 
-    def __init__(self, program: ClosedJaxpr, out_tree: Any):
+    def __init__(self, program: ClosedJaxpr, out_tree: PyTreeDef):
         self.program = program
         self.out_tree = out_tree
         self.consts = program.consts
 
 
-def written_down(
+def trace_function(
     function: Callable[..., Any],
-    what: str,
-    args_tree: Any,
-    avals: Sequence[Any],
-    static: dict[str, Any] | None = None,
-) -> Written:
-    """Write down a function of arguments of this structure and these types.
+    purpose: str,
+    args_tree: PyTreeDef,
+    avals: Sequence[AbstractValue],
+    static: Mapping[str, object] | None = None,
+) -> TracedFunction:
+    """Trace a function of positional arguments.
 
     Args:
-      what: what for, in messages.
-      static: what else to call it with, by keyword.
+      function: the user's function.
+      purpose: the operation that it is traced for, in messages.
+      args_tree: the structure of the tuple of its arguments.
+      avals: the types of their leaves.
+      static: further arguments to call it with, by keyword.
     """
-    in_tree = tree.treedef_tuple([args_tree, _NO_KEYWORDS])
-    out_tree: Any = None
-    reference = held_weakly(function)
-
-    def names() -> tuple[str, ...]:
-        named = reference()
-        if named is None:
-            return ()
-        args, _ = tree.tree_unflatten(in_tree, range(in_tree.num_leaves))
-        return Signature(named).argument_names((args, {}))
-
-    where = source.describe_callable(function)
-    info = DebugInfo(what, where, names, lambda: result_paths(out_tree))
+    in_tree = tree.treedef_tuple([args_tree, NO_KEYWORDS])
+    out_tree: PyTreeDef | None = None
+    info = debug_info_of(function, purpose, args_tree, lambda: out_tree)
     called = partial(function, **static) if static else function
     program, out_tree = stage_tree(called, in_tree, avals, info)
-    return Written(program, out_tree)
+    return TracedFunction(program, out_tree)
 
 
-_NO_KEYWORDS = tree.tree_structure({})
-
-
-def write_down(
-    function: Callable[..., Any], what: str, args_tree: Any, avals: tuple[Any, ...]
-) -> Written:
-    """As `written_down`, once per function and types."""
+def trace_function_once(
+    function: Callable[..., Any],
+    purpose: str,
+    args_tree: PyTreeDef,
+    avals: tuple[AbstractValue, ...],
+) -> TracedFunction:
+    """Trace a function as `trace_function` does, once per function, purpose and types."""
     return written_once(
         function,
-        (what, args_tree, avals),
-        lambda: written_down(function, what, args_tree, avals),
+        (purpose, args_tree, avals),
+        lambda: trace_function(function, purpose, args_tree, avals),
     )
 
 
-def with_shared_constants(programs: Sequence[ClosedJaxpr]) -> tuple[list[ClosedJaxpr], list[Any]]:
-    """The programs with the constants of all of them as their first inputs, and the constants."""
-    values: dict[int, Any] = {}
-    avals: dict[int, Any] = {}
+def with_shared_constants(
+    programs: Sequence[ClosedJaxpr],
+) -> tuple[list[ClosedJaxpr], list[ArrayLike]]:
+    """Return the programs with the constants of all as their first inputs, and the constants."""
+    values: dict[int, ArrayLike] = {}
+    avals: dict[int, AbstractValue] = {}
     for program in programs:
         for var, const in zip(program.jaxpr.constvars, program.consts, strict=True):
             if id(const) not in values:
@@ -296,11 +348,11 @@ def with_shared_constants(programs: Sequence[ClosedJaxpr]) -> tuple[list[ClosedJ
         return list(programs), []
     numbers = {key: number for number, key in enumerate(values)}
     types = tuple(avals.values())
-    made = [
+    opened = [
         _with_inputs(program, types, tuple([numbers[id(const)] for const in program.consts]))
         for program in programs
     ]
-    return made, list(values.values())
+    return opened, list(values.values())
 
 
 @once_per_program
@@ -320,20 +372,33 @@ def _with_inputs(
 
 
 @once_per_program
-def _with_outputs(program: ClosedJaxpr, flags: tuple[bool, ...]) -> ClosedJaxpr:
+def _with_outputs(program: ClosedJaxpr, flags: Flags) -> ClosedJaxpr:
     """Return a program with those of its outputs whose flag is set."""
-    pairs = zip(program.jaxpr.outvars, flags, strict=True)
-    jaxpr = program.jaxpr.replace(outvars=[atom for atom, is_output in pairs if is_output])
+    jaxpr = program.jaxpr.replace(outvars=where(program.jaxpr.outvars, flags))
     return ClosedJaxpr(jaxpr, program.consts)
 
 
 class Branches:
-    """The functions of a cond or switch as programs, and their operands."""
+    """The functions of a cond or switch as programs, and their operands.
 
-    __slots__ = ("functions", "leaves", "names", "out_tree", "what", "written")
+    Args:
+      what: the operation, for messages.
+      functions: the user's functions.
+      names: the name of each function, for messages.
+      operands: the arguments of all functions: pytrees of arrays.
+
+    Raises:
+      TypeError: if the functions return different structures or types.
+    """
+
+    __slots__ = ("functions", "leaves", "names", "out_tree", "traced", "what")
 
     def __init__(
-        self, what: str, functions: Sequence[Any], names: Sequence[str], operands: tuple[Any, ...]
+        self,
+        what: str,
+        functions: Sequence[Callable[..., Any]],
+        names: Sequence[str],
+        operands: tuple[Any, ...],
     ):
         leaves, args_tree = tree.tree_flatten(operands)
         avals = tuple([typeof(x) for x in leaves])
@@ -341,34 +406,34 @@ class Branches:
         self.functions = functions
         self.names = names
         self.leaves = leaves
-        self.written = [write_down(f, what, args_tree, avals) for f in functions]
-        self.out_tree = self.written[0].out_tree
+        self.traced = [trace_function_once(f, what, args_tree, avals) for f in functions]
+        self.out_tree = self.traced[0].out_tree
         self._check()
 
-    def bind(self, index: Any, order: Sequence[int], **params: Any) -> Any:
-        """The results of the branch of this index, where branch i is function `order[i]`."""
-        programs, consts = with_shared_constants([w.program for w in self.written])
+    def bind(self, index: ArrayLike, order: Sequence[int], **params: object) -> Any:
+        """Return the results of the branch of an index, where branch i is function `order[i]`."""
+        programs, consts = with_shared_constants([t.program for t in self.traced])
         operands = [*consts, *self.leaves]
-        # What all branches return as it was given to them need not pass through.
+        # An input that all branches return as it is need not pass through.
         origins = [
-            places[0] if len(set(places)) == 1 else None
-            for places in zip(*[forwarded(p.jaxpr) for p in programs], strict=True)
+            indices[0] if len(set(indices)) == 1 else None
+            for indices in zip(*[forwarded(p.jaxpr) for p in programs], strict=True)
         ]
-        if any(place is not None for place in origins):
-            kept = tuple([place is None for place in origins])
-            programs = [_with_outputs(p, kept) for p in programs]
+        if any(index is not None for index in origins):
+            computed = tuple([index is None for index in origins])
+            programs = [_with_outputs(p, computed) for p in programs]
         branches = tuple([programs[i] for i in order])
-        refuse_effects("cond", no_effects.union(*[b.effects for b in branches]))
-        computed = iter(cond_p.bind(index, *operands, branches=branches, **params))
+        refuse_effects("cond", effects_of(branches))
+        rest = iter(cond_p.bind(index, *operands, branches=branches, **params))
         results = [
-            next(computed) if place is None else as_array(operands[place]) for place in origins
+            next(rest) if origin is None else as_array(operands[origin]) for origin in origins
         ]
         return self.out_tree.unflatten(results)
 
     def _check(self) -> None:
-        """All branches must return the same structure and types."""
-        first = self.written[0]
-        for number, other in enumerate(self.written[1:], 1):
+        """Raise the TypeError unless all branches return the same structure and types."""
+        first = self.traced[0]
+        for number, other in enumerate(self.traced[1:], 1):
             if first is other:
                 continue
             if first.out_tree != other.out_tree:
@@ -376,7 +441,7 @@ class Branches:
             if not all(map(types_match, first.program.out_avals, other.program.out_avals)):
                 raise TypeError(self._different_types(number))
 
-    def _places(self, number: int) -> str:
+    def _descriptions(self, number: int) -> str:
         return "".join(
             f"{self.names[i]} is {source.describe_callable(self.functions[i])}\n"
             for i in (0, number)
@@ -385,14 +450,14 @@ class Branches:
     def _different_structures(self, number: int) -> str:
         own, other = self.names[0], self.names[number]
         lines = different_structures(
-            self.written[0].out_tree,
+            self.traced[0].out_tree,
             f"the output of {own}",
-            self.written[number].out_tree,
+            self.traced[number].out_tree,
             f"the output of {other}",
         )
         return (
             f"{self.what} branch outputs must have the same pytree structure, but they differ:\n"
-            f"{self._places(number)}{_listed(lines)}\n"
+            f"{self._descriptions(number)}{bullets(lines)}\n"
             f"Revise {own} or {other} so that they return the same containers."
         )
 
@@ -400,35 +465,26 @@ class Branches:
         own, other = self.names[0], self.names[number]
         lines: list[str] = []
         paths = result_paths(self.out_tree, "")
-        pair = self.written[0].program.out_avals, self.written[number].program.out_avals
+        pair = self.traced[0].program.out_avals, self.traced[number].program.out_avals
         for path, first, second in zip(paths, *pair, strict=True):
             if types_match(first, second):
                 continue
             at = f" at path {path}" if path else ""
-            text = f"the output of {own}{at} has type {_typed(first)}, and that of {other} "
-            text += f"{_typed(second)}, so the "
+            text = f"the output of {own}{at} has type {type_in_words(first)}, and that of {other} "
+            text += f"{type_in_words(second)}, so the "
             if first.shape != second.shape:
                 lines.append(f"{text}shapes differ: make both of one shape")
             else:
                 lines.append(f"{text}dtypes differ: return both as {_common(first, second)}")
         return (
             f"{self.what} branches must have equal output types but they differ.\n"
-            f"{self._places(number)}{_listed(lines)}\n"
+            f"{self._descriptions(number)}{bullets(lines)}\n"
             f"Revise {own} or {other} so that all output types match."
         )
 
 
-def _listed(lines: Sequence[str]) -> str:
-    return "\n".join(f"  * {line}" for line in lines)
-
-
-def _typed(aval: Any) -> str:
-    weak = " (weakly typed, as Python's scalars are)" if getattr(aval, "weak_type", False) else ""
-    return f"{aval.str_short()}{weak}"
-
-
-def _common(first: Any, second: Any) -> str:
-    """How to make two arrays of the dtype in which they meet."""
+def _common(first: ShapedArray, second: ShapedArray) -> str:
+    """Say how to convert arrays of two types to the dtype that promotion gives them."""
     types = (first.dtype, first.weak_type), (second.dtype, second.weak_type)
     try:
         return f".astype({lattice_result(types)[0].name!r})"
@@ -436,10 +492,10 @@ def _common(first: Any, second: Any) -> str:
         return "arrays of one dtype"
 
 
-def as_array(x: Any) -> Any:
-    """A scalar of Python or an array of NumPy as an array, where it is run and not traced."""
+def as_array(x: ArrayLike) -> ArrayLike:
+    """Return a scalar of Python or an array of NumPy as an array, if it is run and not traced."""
     if is_eager() and isinstance(x, bool | int | float | complex | np.generic | np.ndarray):
-        aval: Any = typeof(x)
+        aval = typeof(x)
         params = {"new_dtype": aval.dtype, "weak_type": aval.weak_type, "sharding": None}
         return convert_element_type_p.bind(x, **params)
     return x

@@ -1,18 +1,20 @@
 """custom_gradient: a function that returns its result with its own backward rule."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hlofront.base import source, tree
+from hlofront.base.tree import PyTreeDef
+from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.higher_order.custom_vjp import custom_vjp
 from hlofront.transforms.stage import stage
 
 
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that returns its own backward rule: `fun(*args) -> (result, rule)`.
+    """Make a function that returns its own backward rule, `fun(*args) -> (result, rule)`, use it.
 
     Args:
       fun: returns a result, and a function from the cotangent of the result to the cotangents of
@@ -31,29 +33,36 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
         result, _ = _pair(fun, args, kwargs)
         return result
 
-    def fwd(*args: Any, **kwargs: Any) -> Any:
+    def fwd(*args: Any, **kwargs: Any) -> tuple[Any, _Residuals]:
         result, rule = _pair(fun, args, kwargs)
         leaves, out_tree = tree.tree_flatten(result)
-        in_tree: Any = None
+        in_trees: list[PyTreeDef] = []
 
-        def flat(*cotangents: Any) -> list[Any]:
-            nonlocal in_tree
-            found, in_tree = tree.tree_flatten(rule(out_tree.unflatten(cotangents)))
-            return found
+        def flat(*cotangents: ArrayLike) -> list[ArrayLike]:
+            of_arguments, in_tree = tree.tree_flatten(rule(out_tree.unflatten(cotangents)))
+            in_trees.append(in_tree)
+            return of_arguments
 
         program = stage(flat, [typeof(x).to_tangent_aval() for x in leaves])
-        return result, _Residuals(program, in_tree)
+        return result, _Residuals(program, in_trees[0])
 
-    def bwd(residuals: "_Residuals", cotangent: Any) -> Any:
+    def bwd(residuals: _Residuals, cotangent: Any) -> Any:
         flat = jaxpr_as_fun(residuals.program, *tree.tree_leaves(cotangent))
-        found = residuals.in_tree.unflatten(flat)
-        return (found,) if tree.treedef_is_leaf(residuals.in_tree) else found
+        of_arguments = residuals.in_tree.unflatten(flat)
+        return (of_arguments,) if tree.treedef_is_leaf(residuals.in_tree) else of_arguments
 
     wrapped_fun.defvjp(fwd, bwd)
     return wrapped_fun
 
 
-def _pair(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, Callable[..., Any]]:
+def _pair(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> tuple[Any, Callable[[Any], Any]]:
+    """Return the result and the rule that the user's function returns.
+
+    Raises:
+      TypeError: if it returns anything else.
+    """
     pair = fun(*args, **kwargs)
     if not isinstance(pair, tuple | list) or len(pair) != 2 or not callable(pair[1]):
         raise TypeError(
@@ -64,17 +73,27 @@ def _pair(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, Callabl
 
 
 class _Residuals:
-    """The user's rule written down; what it uses of the forward computation are its leaves."""
+    """The user's rule as a program; the values of the forward computation in it are its leaves.
+
+    Attributes:
+      program: the rule on flat cotangents.
+      in_tree: the structure of the cotangents that it returns.
+    """
 
     __slots__ = ("in_tree", "program")
 
-    def __init__(self, program: ClosedJaxpr, in_tree: Any):
+    def __init__(self, program: ClosedJaxpr, in_tree: PyTreeDef):
         self.program = program
         self.in_tree = in_tree
 
+    def flatten(self) -> tuple[tuple[list[Any]], tuple[Jaxpr, PyTreeDef]]:
+        return (self.program.consts,), (self.program.jaxpr, self.in_tree)
 
-tree.register_pytree_node(
-    _Residuals,
-    lambda r: ((r.program.consts,), (r.program.jaxpr, r.in_tree)),
-    lambda static, children: _Residuals(ClosedJaxpr(static[0], children[0]), static[1]),
-)
+    @staticmethod
+    def unflatten(static: tuple[Jaxpr, PyTreeDef], children: Sequence[Any]) -> "_Residuals":
+        jaxpr, in_tree = static
+        (consts,) = children
+        return _Residuals(ClosedJaxpr(jaxpr, consts), in_tree)
+
+
+tree.register_pytree_node(_Residuals, _Residuals.flatten, _Residuals.unflatten)

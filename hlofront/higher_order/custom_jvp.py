@@ -5,17 +5,24 @@ from typing import Any
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
-from hlofront.base.errors import UnexpectedTracerError
+from hlofront.base.tree import PyTreeDef
+from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import typeof
+from hlofront.core.axes import AxisData
 from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import ClosedJaxpr, Equation
+from hlofront.core.jaxpr import ClosedJaxpr, Value
 from hlofront.core.primitive import Primitive
-from hlofront.core.subprograms import calls
-from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
+from hlofront.core.rules import BatchResult
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import Tracer, as_array
-from hlofront.higher_order.batched_functions import BatchedCall, BatchedRule, in_program
+from hlofront.higher_order.batched_functions import BatchedCall, BatchedRule
+from hlofront.higher_order.custom_call import (
+    batched_by_call,
+    refuse_captured,
+    register_custom_call,
+)
 from hlofront.higher_order.custom_rule import (
     CustomRule,
     CustomRuleArguments,
@@ -23,17 +30,15 @@ from hlofront.higher_order.custom_rule import (
     SymbolicZero,
     check_values,
 )
-from hlofront.higher_order.jit_call import split_captured, spread
+from hlofront.higher_order.selecting import LinearOperands
 from hlofront.primitives.converting import stop_gradient
 from hlofront.primitives.derivatives import add_tangents, instantiate
 from hlofront.transforms.jvp import as_tangent
-from hlofront.transforms.simplify import dead_code_program
-from hlofront.transforms.stage import stage
 from hlofront.transforms.transpose import transpose_program
 
 custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True, carries_programs=True)
 not_lowered(custom_jvp_call_p, "jvp_jaxpr_fun")
-rules.subprograms(custom_jvp_call_p)(calls("call_jaxpr"))
+register_custom_call(custom_jvp_call_p)
 
 
 # ---- custom_jvp ----------------------------------------------------------------------------------
@@ -65,7 +70,7 @@ class custom_jvp(CustomRule):
     def __init__(
         self,
         fun: Callable[..., Any],
-        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnums: int | Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
@@ -97,7 +102,7 @@ class custom_jvp(CustomRule):
         if self.nondiff_argnums:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``: use defjvp.")
 
-        def jvp(primals, tangents):
+        def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
             result = self(*primals)
             total: Any = None
             for rule, tangent in zip(jvps, tangents, strict=True):
@@ -120,7 +125,7 @@ class custom_jvp(CustomRule):
             raise self._no_rule("jvp")
         arguments = CustomRuleArguments(self, args, kwargs)
         call = FlatFunction(self.fun, arguments, self.signature)
-        rule = JVPRule(self, arguments, call)
+        rule = JVPRule(self, arguments, call, self.jvp)
         results = custom_jvp_call_p.bind(
             *arguments.take_leaves(),
             call_jaxpr=call,
@@ -128,31 +133,44 @@ class custom_jvp(CustomRule):
             num_consts=0,
             symbolic_zeros=self.symbolic_zeros,
         )
-        out_tree = call.out_tree if call.out_tree is not None else rule.out_tree
+        out_tree: Any = rule.out_tree if call.out_tree is None else call.out_tree
         return out_tree.unflatten(results)
 
 
 class JVPRule:
-    """The user's rule on flat values: (*primals, *tangents) -> (*results, *tangents)."""
+    """The user's rule on flat values: (*primals, *tangents) -> (*results, *tangents).
+
+    Args:
+      owner: the function with the rule.
+      arguments: the arguments of the call.
+      call: the function on flat values, whose results the rule must agree with.
+      rule: the user's rule.
+    """
 
     __slots__ = ("__name__", "arguments", "call", "function", "out_tree", "rule")
 
-    def __init__(self, owner: custom_jvp, arguments: CustomRuleArguments, call: FlatFunction):
-        self.rule = owner.jvp
-        self.__name__ = source.callable_name(owner.jvp)
+    def __init__(
+        self,
+        owner: custom_jvp,
+        arguments: CustomRuleArguments,
+        call: FlatFunction,
+        rule: Callable[..., Any],
+    ):
+        self.rule = rule
+        self.__name__ = source.callable_name(rule)
         self.function = owner.signature.name
         self.arguments = arguments
         self.call = call
-        self.out_tree: Any = None
+        self.out_tree: PyTreeDef | None = None
 
-    def __call__(self, *args: Any) -> list[Any]:
+    def __call__(self, *args: ArrayLike | SymbolicZero) -> list[Tangent]:
         count = len(args) // 2
         structure = self.arguments.structure
         primals = structure.unflatten(map(as_array, args[:count]))
         tangents = structure.unflatten(
             [t if type(t) is SymbolicZero else as_array(t) for t in args[count:]]
         )
-        pair = self.rule(*self.arguments.fixed.values(), primals, tangents)  # type: ignore[misc]
+        pair = self.rule(*self.arguments.fixed.values(), primals, tangents)
         about = f"Custom JVP rule {self.__name__} for function {self.function}"
         if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise TypeError(
@@ -160,7 +178,7 @@ class JVPRule:
                 f"and tangent outputs, but got {source.shortened(repr(pair))}."
             )
         results, self.out_tree = tree.tree_flatten(pair[0])
-        moved, tangent_tree = tree.tree_flatten(pair[1])
+        result_tangents, tangent_tree = tree.tree_flatten(pair[1])
         if tangent_tree != self.out_tree:
             raise TypeError(
                 f"{about} must produce primal and tangent outputs with equal container (pytree) "
@@ -170,121 +188,71 @@ class JVPRule:
         self.call.check_agrees(about, results, self.out_tree)
         return [
             *results,
-            *[self._checked(about, x, t) for x, t in zip(results, moved, strict=True)],
+            *[self._checked(about, x, t) for x, t in zip(results, result_tangents, strict=True)],
         ]
 
-    def _checked(self, about: str, result: Any, tangent: Any) -> Any:
+    def _checked(self, about: str, result: ArrayLike, tangent: ArrayLike | SymbolicZero) -> Tangent:
+        """Return a tangent that the rule gave as one of the interpreter's.
+
+        Raises:
+          TypeError: if it is not of the type of the result's tangents.
+        """
         aval = typeof(result)
         wanted = aval.to_tangent_aval()
-        symbolic = type(tangent) is SymbolicZero
-        found = tangent.aval if symbolic else typeof(tangent)
-        if found.shape != wanted.shape or found.dtype != wanted.dtype:
+        own = tangent.aval if isinstance(tangent, SymbolicZero) else typeof(tangent)
+        if own.shape != wanted.shape or own.dtype != wanted.dtype:
             raise TypeError(
                 f"{about} must produce primal and tangent outputs with corresponding shapes and "
                 f"dtypes. Expected {wanted.str_short()} (tangent type of {aval.str_short()}) but "
-                f"got {found.str_short()}."
+                f"got {own.str_short()}."
             )
-        return Zero(wanted) if symbolic else as_tangent(tangent)
+        return Zero(wanted) if isinstance(tangent, SymbolicZero) else as_tangent(tangent)
 
 
 # ---- the primitive -------------------------------------------------------------------------------
-# `call_jaxpr` is a FlatFunction until it is written down, and then a program.
-
-
-def as_function(call: Any) -> Callable[..., Sequence[Any]]:
-    if isinstance(call, ClosedJaxpr):
-        return lambda *args: jaxpr_as_fun(call, *args)
-    return call
-
-
-@rules.infer(custom_jvp_call_p)
-def _(*avals, call_jaxpr, **_):
-    return call_jaxpr.out_avals
-
-
-@rules.effects(custom_jvp_call_p)
-def _(*avals, call_jaxpr, **_):
-    return call_jaxpr.effects
-
-
-@rules.run(custom_jvp_call_p)
-def _(*args, call_jaxpr, **_):
-    return as_function(call_jaxpr)(*args)
-
-
-def write_down(call: Any, args: Sequence[Any], num_consts: int) -> tuple[ClosedJaxpr, Any, int]:
-    """The program of a call, its operands with the values it captured, and how many those are."""
-    if isinstance(call, ClosedJaxpr):
-        return call, args, num_consts
-    program = stage(in_program(call), [typeof(x) for x in args], getattr(call, "debug_info", None))
-    program, captured = split_captured(program)
-    return program, (*captured, *args), num_consts + len(captured)
-
-
-def without_dead_code(
-    used: Sequence[bool], equation: Equation
-) -> tuple[list[bool], Equation | None]:
-    """Return the call of a function with a custom rule, whose program has no dead code.
-
-    All operands and results stay, as the rule is written for them; a call without effects that no
-    result is used of is None.
-    """
-    if not any(used) and not equation.effects:
-        return [False] * len(equation.invars), None
-    program = equation.params["call_jaxpr"]
-    smaller, stays = dead_code_program(program, (True,) * len(used), instantiate=True)
-    if smaller is not program:
-        equation = equation.replace(params={**equation.params, "call_jaxpr": smaller})
-    return list(stays), equation
-
-
-rules.simplify(custom_jvp_call_p)(without_dead_code)
-
-
-@rules.staged(custom_jvp_call_p)
-def _(trace, *args, call_jaxpr, num_consts, **params):
-    program, args, num_consts = write_down(call_jaxpr, args, num_consts)
-    return trace.write(
-        custom_jvp_call_p, args, {"call_jaxpr": program, "num_consts": num_consts, **params}
-    )
-
-
-def refuse_captured(kind: str, tangents: Sequence[Any]) -> None:
-    """Values that the function closes over have no place in its rule, so they must not move."""
-    if any(type(t) is not Zero for t in tangents):
-        raise UnexpectedTracerError(
-            f"Detected differentiation of a {kind} function with respect to a closed-over value: "
-            "its rule has no place for it. Pass the value as an argument instead of closing over "
-            "it, so that the rule is given it."
-        )
 
 
 @rules.jvp(custom_jvp_call_p)
-def _(primals, tangents, *, call_jaxpr, jvp_jaxpr_fun, num_consts, symbolic_zeros):
+def _(
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+    *,
+    call_jaxpr: object,
+    jvp_jaxpr_fun: Callable[..., list[Any]],
+    num_consts: int,
+    symbolic_zeros: bool,
+) -> tuple[list[ArrayLike], list[Tangent]]:
     refuse_captured("custom_jvp", tangents[:num_consts])
-    given = [
-        SymbolicZero(t.aval) if symbolic_zeros and type(t) is Zero else instantiate(t)
+    rule_tangents = [
+        SymbolicZero(t.aval) if symbolic_zeros and isinstance(t, Zero) else instantiate(t)
         for t in tangents[num_consts:]
     ]
-    results = jvp_jaxpr_fun(*primals[num_consts:], *given)
+    results = jvp_jaxpr_fun(*primals[num_consts:], *rule_tangents)
     count = len(results) // 2
     return results[:count], results[count:]
 
 
 @rules.transpose(custom_jvp_call_p)
-def _(cotangents, *operands, call_jaxpr, **_):
-    linear = [type(x) is UndefinedPrimal for x in operands]
-    program, present = transpose_program(
-        call_jaxpr, linear, [type(c) is not Zero for c in cotangents]
-    )
-    known = [x for x in operands if type(x) is not UndefinedPrimal]
-    given = [c for c in cotangents if type(c) is not Zero]
-    wanted = [x.aval for x in operands if type(x) is UndefinedPrimal]
-    found = iter(spread(jaxpr_as_fun(program, *known, *given), present, wanted))
-    return [next(found) if is_linear else None for is_linear in linear]
+def _(
+    cotangents: Sequence[Cotangent], *operands: Operand, call_jaxpr: ClosedJaxpr, **_: object
+) -> list[Cotangent | None]:
+    split = LinearOperands(cotangents, operands)
+    program, present = transpose_program(call_jaxpr, split.linear, split.nonzero)
+    return split.cotangents(jaxpr_as_fun(program, *split.arguments), present)
 
 
-def _batch(axis, tag, values, axes, *, call_jaxpr, jvp_jaxpr_fun, num_consts, **params):
+@batched_by_call(custom_jvp_call_p)
+def _(
+    axis: AxisData,
+    tag: object,
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    call_jaxpr: Value,
+    jvp_jaxpr_fun: Callable[..., list[Any]],
+    num_consts: int,
+    **params: object,
+) -> BatchResult:
     call = BatchedCall(axis, tag, axes)
     results = custom_jvp_call_p.bind(
         *values,
@@ -293,14 +261,4 @@ def _batch(axis, tag, values, axes, *, call_jaxpr, jvp_jaxpr_fun, num_consts, **
         num_consts=num_consts,
         **params,
     )
-    return results, call.result_axes
-
-
-@rules.batch_with_axis(custom_jvp_call_p)
-def _(axis, values, axes, **params):
-    return _batch(axis, object(), values, axes, **params)
-
-
-@rules.batch_with_trace(custom_jvp_call_p)
-def _(trace, values, axes, **params):
-    return _batch(trace.axis, trace.tag, values, axes, **params)
+    return results, call.axes_of_results()

@@ -3,31 +3,33 @@
 import functools
 import inspect
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import named_as
-from hlofront.core.aval import is_value, typeof
+from hlofront.base.tree import PyTreeDef
+from hlofront.base.typing import ArrayLike, DType, Shape
+from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.check import types_match
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.transforms.flatten import Signature, result_paths
 
 
 class SymbolicZero:
-    """A tangent or cotangent that is zero, where a rule asked to be told: `symbolic_zeros=True`."""
+    """A tangent or cotangent that is zero, which rules with `symbolic_zeros=True` take."""
 
     __slots__ = ("aval",)
 
-    def __init__(self, aval: Any):
+    def __init__(self, aval: ShapedArray):
         self.aval = aval
 
     @property
-    def shape(self):
+    def shape(self) -> Shape:
         return self.aval.shape
 
     @property
-    def dtype(self):
+    def dtype(self) -> DType:
         return self.aval.dtype
 
     def __repr__(self):
@@ -38,50 +40,64 @@ class SymbolicZero:
 
 
 class CustomRuleArguments:
-    """The arguments of a call to a function with a custom rule: those that its rule differentiates.
+    """The arguments of a call to a function with a custom rule.
 
-    Raises TypeError where the call does not fit the function's signature.
+    Args:
+      owner: the function.
+      args, kwargs: the arguments.
+
+    Raises:
+      TypeError: if the call does not fit the function's signature, or what is differentiated has
+        a leaf that is no array.
+
+    Attributes:
+      fixed: the arguments that are not differentiated, by position, in the order in which rules
+        take them.
+      differentiated: the positions of the other arguments.
+      structure: the structure of the tuple of those.
+      leaves: the leaves of those, until `take_leaves` is called.
+      avals: the types of the leaves, once it was called.
     """
 
     __slots__ = ("avals", "differentiated", "fixed", "leaves", "structure")
 
-    avals: list[Any]
+    avals: list[ShapedArray]
+    leaves: list[ArrayLike]
 
-    def __init__(self, owner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]):
+    def __init__(self, owner: "CustomRule", args: tuple[Any, ...], kwargs: dict[str, Any]):
         args = owner.positional(args, kwargs)
         fixed = {n % len(args) for n in owner.nondiff_positions(len(args))}
-        # By position, in the order in which rules are given them.
         self.fixed = {n: owner.fixed_argument(args[n]) for n in sorted(fixed)}
         self.differentiated = [n for n in range(len(args)) if n not in fixed]
         chosen = tuple([args[n] for n in self.differentiated])
         self.leaves, self.structure = tree.tree_flatten(chosen)
-        for place, leaf in enumerate(self.leaves):
+        for index, leaf in enumerate(self.leaves):
             if not is_value(leaf):
-                name = owner.signature.argument_names((chosen, {}), self.differentiated)[place]
+                name = owner.signature.argument_names((chosen, {}), self.differentiated)[index]
                 raise TypeError(
                     f"Argument {name} of {owner.signature.where} is {source.shortened(repr(leaf))} "
                     f"of type {type(leaf)}, which is not a valid JAX type. Arguments that are not "
                     f"arrays go into nondiff_argnums of {type(owner).__name__}."
                 )
 
-    def take_leaves(self) -> list[Any]:
-        """The values, once: programs keep the rules that this is for, and must not keep values."""
+    def take_leaves(self) -> list[ArrayLike]:
+        """Return the leaves and forget them: programs hold this record, but may hold no values."""
         leaves, self.leaves = self.leaves, []
         self.avals = [typeof(x) for x in leaves]
         return leaves
 
-    def types(self) -> Any:
-        """The arguments that are differentiated, with its aval in the place of each value."""
+    def types(self) -> tuple[Any, ...]:
+        """Return the arguments that are differentiated, with avals instead of values."""
         return tree.tree_unflatten(self.structure, self.avals)
 
     def whole(self, chosen: Sequence[Any]) -> list[Any]:
-        """All arguments, from those that are differentiated."""
-        found: list[Any] = [None] * (len(chosen) + len(self.fixed))
+        """Return all arguments, from those that are differentiated."""
+        arguments: list[Any] = [None] * (len(chosen) + len(self.fixed))
         for n, x in self.fixed.items():
-            found[n] = x
+            arguments[n] = x
         for n, x in zip(self.differentiated, chosen, strict=True):
-            found[n] = x
-        return found
+            arguments[n] = x
+        return arguments
 
 
 class CustomRule:
@@ -90,7 +106,7 @@ class CustomRule:
     def __init__(
         self,
         fun: Callable[..., Any],
-        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnums: int | Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ):
         if not callable(fun):
@@ -122,7 +138,11 @@ class CustomRule:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def nondiff_positions(self, count: int) -> tuple[int, ...]:
-        """Their positions in a call with `count` arguments."""
+        """Return the positions of arguments that are not differentiated, in a call of `count`.
+
+        Raises:
+          TypeError: if there are no such arguments.
+        """
         out = [n for n in self.nondiff_argnums if not -count <= n < count]
         if out:
             raise TypeError(
@@ -132,11 +152,15 @@ class CustomRule:
         return self.nondiff_argnums
 
     def fixed_argument(self, x: Any) -> Any:
-        """An argument that is not differentiated, as the function and its rules are given it."""
+        """Return an argument that is not differentiated, as the function and its rules take it."""
         return x
 
     def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """The arguments of a call by position, with defaults filled in."""
+        """Return the arguments of a call by position, with defaults filled in.
+
+        Raises:
+          TypeError: if a keyword argument has no position.
+        """
         parameters = self.signature.parameters
         if not kwargs and (parameters is None or len(args) == len(parameters)):
             return args
@@ -153,11 +177,11 @@ class CustomRule:
             return args
         bound = inspect.signature(self.fun).bind(*args, **kwargs)
         bound.apply_defaults()
-        given = sorted(name for name in bound.kwargs if name in kwargs)
-        if given:
+        unresolved = sorted(name for name in bound.kwargs if name in kwargs)
+        if unresolved:
             raise TypeError(
                 f"The following keyword arguments of {self.signature.where} could not be resolved "
-                f"to positions: {given}. Functions with custom derivatives take "
+                f"to positions: {unresolved}. Functions with custom derivatives take "
                 "positional arguments alone."
             )
         return bound.args
@@ -172,7 +196,17 @@ class CustomRule:
 
 
 class FlatFunction:
-    """A function of flat values, with the name and place of the user's function behind it."""
+    """A function of flat values, with the name and the source line of the user's function.
+
+    Args:
+      call: the user's function.
+      arguments: the arguments of the call.
+      signature: the signature of the user's function.
+
+    Attributes:
+      out_tree: the structure of the result, once the function was run; None before.
+      out_avals: the types of its leaves. A rule that is run later must agree with both.
+    """
 
     __slots__ = ("arguments", "call", "debug_info", "out_avals", "out_tree")
 
@@ -189,14 +223,13 @@ class FlatFunction:
                 arguments.differentiated,
             ),
         )
-        # Of the results, once the function was run: a rule that is run later must agree.
-        self.out_tree: Any = None
-        self.out_avals: list[Any] = []
+        self.out_tree: PyTreeDef | None = None
+        self.out_avals: list[ShapedArray] = []
 
-    def check_agrees(self, about: str, results: Sequence[Any], out_tree: Any) -> None:
+    def check_agrees(self, about: str, results: Sequence[ArrayLike], out_tree: PyTreeDef) -> None:
         """Raise the TypeError for a rule whose results are not like the function's.
 
-        A rule that is run in the function's stead, which then never was, may do as it likes.
+        Where the rule is run instead of the function, there is nothing to compare with.
         """
         if self.out_tree is None:
             return
@@ -211,15 +244,15 @@ class FlatFunction:
                 f"{self.out_tree}."
             )
         for i, (x, wanted) in enumerate(zip(results, self.out_avals, strict=True)):
-            found: Any = typeof(x)
-            if not types_match(found, wanted):
+            aval = typeof(x)
+            if not types_match(aval, wanted):
                 path = result_paths(out_tree)[i].removeprefix("result")
                 raise TypeError(
-                    f"{begins} but at output{path} their types are {found.str_short()} and "
+                    f"{begins} but at output{path} their types are {aval.str_short()} and "
                     f"{wanted.str_short()}."
                 )
 
-    def __call__(self, *leaves: Any) -> list[Any]:
+    def __call__(self, *leaves: ArrayLike) -> list[ArrayLike]:
         arguments = self.arguments
         results = self.call(*arguments.whole(arguments.structure.unflatten(leaves)))
         outputs, self.out_tree = tree.tree_flatten(results)
@@ -228,8 +261,14 @@ class FlatFunction:
         return outputs
 
 
-def check_values(outputs: Sequence[Any], out_tree: Any, where: str) -> None:
-    """Raise the TypeError that names the first of a function's results that is no array."""
+def check_values(outputs: Iterable[object], out_tree: PyTreeDef, where: str) -> None:
+    """Raise the TypeError that names the first of a function's results that is no array.
+
+    Args:
+      outputs: the leaves of the result.
+      out_tree: the structure of the result.
+      where: the function, for the message.
+    """
     for i, x in enumerate(outputs):
         if not is_value(x):
             path = result_paths(out_tree)[i].removeprefix("result")

@@ -1,18 +1,20 @@
 """custom_vjp: a function whose backward derivative is the user's."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.config import disable_bwd_checks
-from hlofront.base.dtypes import float0
+from hlofront.base.elements import float0
 from hlofront.base.errors import UnexpectedTracerError
-from hlofront.core.aval import is_value, typeof
+from hlofront.base.tree import PyTreeDef
+from hlofront.base.typing import ArrayLike
+from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.check import types_match
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import Cotangent, Zero
 from hlofront.core.trace import Tracer, as_array
 from hlofront.higher_order.custom_rule import (
     CustomRule,
@@ -22,13 +24,19 @@ from hlofront.higher_order.custom_rule import (
     check_values,
 )
 from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p, remat_opt_p
-from hlofront.higher_order.jit_call import with_captured
+from hlofront.higher_order.jit_call import captured_by, with_captured
 from hlofront.primitives.derivatives import instantiate, zeros_of
 from hlofront.transforms.stage import stage
 
+# The user's rules: (*arguments) -> (result, residuals), and (*arguments that are not
+# differentiated, residuals, cotangent of the result) -> cotangents of the other arguments.
+ForwardRule = Callable[..., Any]
+BackwardRule = Callable[..., Any]
+Part = TypeVar("Part")
+
 
 class CustomVJPPrimal:
-    """What a forward rule is given for each array where `symbolic_zeros` was asked for.
+    """An argument of a forward rule with `symbolic_zeros=True`: an array, and if it has a tangent.
 
     Attributes:
       value: the array.
@@ -37,7 +45,7 @@ class CustomVJPPrimal:
 
     __slots__ = ("perturbed", "value")
 
-    def __init__(self, value: Any, perturbed: bool):
+    def __init__(self, value: ArrayLike, perturbed: bool):
         self.value = value
         self.perturbed = perturbed
 
@@ -46,14 +54,14 @@ class CustomVJPPrimal:
 
 
 def custom_vjp_primal_tree_values(values: Any) -> Any:
-    """A tree of CustomVJPPrimals as the tree of their values.
+    """Return a tree of CustomVJPPrimals as the tree of their values.
 
     Raises:
       TypeError: if a leaf is none.
     """
 
-    def value(leaf: Any) -> Any:
-        if type(leaf) is not CustomVJPPrimal:
+    def value(leaf: object) -> ArrayLike:
+        if not isinstance(leaf, CustomVJPPrimal):
             raise TypeError(f"unexpected leaf type {type(leaf)}: wanted CustomVJPPrimal")
         return leaf.value
 
@@ -61,10 +69,10 @@ def custom_vjp_primal_tree_values(values: Any) -> Any:
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero cotangent of each array of a pytree: an array, or a SymbolicZero."""
+    """Return the zero cotangent of each array of a pytree: an array, or a SymbolicZero."""
 
-    def zero(leaf: Any) -> Any:
-        aval: Any = typeof(leaf).to_tangent_aval()
+    def zero(leaf: ArrayLike) -> ArrayLike | SymbolicZero:
+        aval = typeof(leaf).to_tangent_aval()
         return SymbolicZero(aval) if symbolic_zeros else zeros_of(aval)
 
     return tree.tree_map(zero, val)
@@ -97,19 +105,19 @@ class custom_vjp(CustomRule):
     def __init__(
         self,
         fun: Callable[..., Any],
-        nondiff_argnums: Sequence[int] = (),
+        nondiff_argnums: int | Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        self.fwd: Callable[..., Any] | None = None
-        self.bwd: Callable[..., Any] | None = None
+        self.fwd: ForwardRule | None = None
+        self.bwd: BackwardRule | None = None
         self.symbolic_zeros = False
         self.optimize_remat = False
 
     def defvjp(
         self,
-        fwd: Callable[..., Any],
-        bwd: Callable[..., Any],
+        fwd: ForwardRule,
+        bwd: BackwardRule,
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
@@ -147,7 +155,7 @@ class custom_vjp(CustomRule):
             raise self._no_rule("vjp")
         arguments = CustomRuleArguments(self, args, kwargs)
         call = FlatFunction(self.fun, arguments, self.signature)
-        forward = Forward(self, arguments, call)
+        forward = Forward(self, arguments, call, self.fwd, self.bwd)
         results = custom_vjp_call_p.bind(
             *arguments.take_leaves(),
             call_jaxpr=call,
@@ -157,40 +165,54 @@ class custom_vjp(CustomRule):
             out_trees=None,
             symbolic_zeros=self.symbolic_zeros,
         )
-        out_tree = call.out_tree if call.out_tree is not None else forward.out_tree
+        out_tree: Any = forward.out_tree if call.out_tree is None else call.out_tree
         return out_tree.unflatten(results)
 
 
 class Forward:
-    """The user's rules on flat values: (values, which have tangents) -> results and how to go back.
+    """The user's rules on flat values: (primals, perturbed) -> (results, residuals, backward).
 
-    What it returns is (results, residuals, backward), where backward(residuals, cotangents) gives
-    flat cotangents.
+    `backward(residuals, cotangents)` returns flat cotangents.
+
+    Args:
+      owner: the function with the rules.
+      arguments: the arguments of the call.
+      call: the function on flat values, whose results the forward rule must agree with.
+      rule: the user's forward rule.
+      backward: the user's backward rule.
     """
 
-    __slots__ = ("__name__", "arguments", "call", "out_tree", "owner")
+    __slots__ = ("__name__", "arguments", "backward", "call", "out_tree", "owner", "rule")
 
-    def __init__(self, owner: custom_vjp, arguments: CustomRuleArguments, call: FlatFunction):
+    def __init__(
+        self,
+        owner: custom_vjp,
+        arguments: CustomRuleArguments,
+        call: FlatFunction,
+        rule: ForwardRule,
+        backward: BackwardRule,
+    ):
         self.owner = owner
         self.arguments = arguments
         self.call = call
-        self.out_tree: Any = None
-        self.__name__ = source.callable_name(owner.fwd)
+        self.rule = rule
+        self.backward = backward
+        self.out_tree: PyTreeDef | None = None
+        self.__name__ = source.callable_name(rule)
 
-    def __call__(
-        self, primals: Sequence[Any], perturbed: Sequence[bool]
-    ) -> tuple[list[Any], list[Any], "Backward"]:
-        owner, arguments = self.owner, self.arguments
-        primals = list(map(as_array, primals))
-        if owner.symbolic_zeros:
-            primals = [CustomVJPPrimal(x, p) for x, p in zip(primals, perturbed, strict=True)]
-        elif owner.optimize_remat:
-            return self._optimized(primals)
-        return self._run(arguments.structure.unflatten(primals))
+    def __call__(self, primals: Sequence[ArrayLike], perturbed: Sequence[bool]) -> "_ForwardResult":
+        arrays = list(map(as_array, primals))
+        leaves: Sequence[object] = arrays
+        if self.owner.symbolic_zeros:
+            leaves = [CustomVJPPrimal(x, p) for x, p in zip(arrays, perturbed, strict=True)]
+        elif self.owner.optimize_remat:
+            return self._optimized(arrays)
+        return self._run(self.arguments.structure.unflatten(leaves))
 
-    def _run(self, chosen: Any) -> tuple[list[Any], list[Any], "Backward"]:
+    def _run(self, chosen: Sequence[Any]) -> "_ForwardResult":
+        """Call the rule with the arguments that are differentiated, and the others."""
         owner, arguments = self.owner, self.arguments
-        pair = owner.fwd(*arguments.whole(chosen))  # type: ignore[misc]
+        pair = self.rule(*arguments.whole(chosen))
         name = owner.signature.name
         about = f"Custom VJP fwd rule {self.__name__} for function {name}"
         if not isinstance(pair, tuple | list) or len(pair) != 2:
@@ -206,23 +228,24 @@ class Forward:
         self.call.check_agrees(about, results, self.out_tree)
         residuals, residual_tree = tree.tree_flatten(pair[1])
         check_values(residuals, residual_tree, f"{about}, in its residuals,")
-        return results, residuals, Backward(owner, arguments, residual_tree, self.out_tree)
+        backward = Backward(owner, arguments, self.backward, residual_tree, self.out_tree)
+        return results, residuals, backward
 
-    def _optimized(self, primals: Sequence[Any]) -> tuple[list[Any], list[Any], "Backward"]:
-        """As `_run`, but the residuals and the forward rule go where nobody needs the residuals."""
-        found: Any = None
+    def _optimized(self, primals: Sequence[ArrayLike]) -> "_ForwardResult":
+        """Bind an operation that is the rule, or the function where no residual is used."""
+        forwards: list[_ForwardResult] = []
 
-        def forward(*leaves: Any) -> list[Any]:
-            nonlocal found
-            found = self._run(self.arguments.structure.unflatten(leaves))
-            return [*found[0], *found[1]]
+        def forward(*leaves: ArrayLike) -> list[ArrayLike]:
+            forwards.append(self._run(self.arguments.structure.unflatten(leaves)))
+            results, residuals, _ = forwards[-1]
+            return [*results, *residuals]
 
         avals = [typeof(x) for x in primals]
         whole = stage(forward, avals, self.call.debug_info)
         alone = stage(self.call, avals, self.call.debug_info)
         # Values of enclosing functions that either uses are operands of both.
-        used = (c for c in (*whole.consts, *alone.consts) if isinstance(c, Tracer))
-        captured = list({id(c): c for c in used}.values())
+        captured = captured_by(whole, alone)
+        results, _, backward = forwards.pop()
         flat = remat_opt_p.bind(
             *captured,
             *primals,
@@ -230,116 +253,150 @@ class Forward:
             fun_jaxpr=with_captured(alone, captured),
             num_consts=0,
         )
-        results = len(found[0])
-        return flat[:results], flat[results:], found[2]
+        count = len(results)
+        return flat[:count], flat[count:], backward
 
 
 class Backward:
-    """The user's backward rule on flat residuals and cotangents."""
+    """The user's backward rule on flat residuals and cotangents.
 
-    __slots__ = ("arguments", "out_tree", "owner", "residual_tree")
+    Args:
+      owner: the function with the rules.
+      arguments: the arguments of the call.
+      rule: the user's backward rule.
+      residual_tree: the structure of the residuals.
+      out_tree: the structure of the function's result.
+    """
+
+    __slots__ = ("about", "arguments", "out_tree", "owner", "residual_tree", "rule")
 
     def __init__(
-        self, owner: custom_vjp, arguments: CustomRuleArguments, residual_tree: Any, out_tree: Any
+        self,
+        owner: custom_vjp,
+        arguments: CustomRuleArguments,
+        rule: BackwardRule,
+        residual_tree: PyTreeDef,
+        out_tree: PyTreeDef,
     ):
         self.owner = owner
         self.arguments = arguments
+        self.rule = rule
         self.residual_tree = residual_tree
         self.out_tree = out_tree
+        # The beginning of messages.
+        self.about = f"Custom VJP bwd rule {source.callable_name(rule)}"
 
-    def __call__(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    def __call__(
+        self, residuals: Sequence[ArrayLike], cotangents: Sequence[Cotangent]
+    ) -> list[Cotangent]:
         owner, arguments = self.owner, self.arguments
-        given = [
-            (SymbolicZero(c.aval) if owner.symbolic_zeros else as_array(instantiate(c)))
-            if type(c) is Zero
-            else as_array(c)
+        arriving: list[ArrayLike | SymbolicZero] = [
+            SymbolicZero(c.aval)
+            if owner.symbolic_zeros and isinstance(c, Zero)
+            else as_array(instantiate(c))
             for c in cotangents
         ]
         residuals = [x if isinstance(x, _SCALARS) else as_array(x) for x in residuals]
-        found = owner.bwd(  # type: ignore[misc]
+        output: object = self.rule(
             *arguments.fixed.values(),
             self.residual_tree.unflatten(residuals),
-            self.out_tree.unflatten(given),
+            self.out_tree.unflatten(arriving),
         )
-        if isinstance(found, list) and len(found) == len(arguments.differentiated):
-            found = tuple(found)
-        cotangents = self._by_leaf(found)
+        if isinstance(output, list) and len(output) == len(arguments.differentiated):
+            output = tuple(output)
         return [
-            self._checked(place, c, aval)
-            for place, (c, aval) in enumerate(zip(cotangents, arguments.avals, strict=True))
+            self._checked(index, c, aval)
+            for index, (c, aval) in enumerate(
+                zip(self._by_leaf(output), arguments.avals, strict=True)
+            )
         ]
 
-    def _by_leaf(self, found: Any) -> list[Any]:
-        """What a rule returned, per leaf of the arguments: a leaf stands for all below it."""
-        cotangents: list[Any] = []
+    def _by_leaf(self, output: object) -> list[object]:
+        """Return the rule's output per leaf of the arguments: a leaf stands for all below it.
 
-        def take(part: Any, below: Any) -> Any:
+        Raises:
+          TypeError: if the output has another structure than the arguments.
+        """
+        cotangents: list[object] = []
+
+        def take(part: Part, below: object) -> Part:
             cotangents.extend([part] * len(tree.tree_leaves(below)))
             return part
 
         structure = self.arguments.structure
         try:
-            if isinstance(found, tuple):
-                tree.tree_map(take, found, _numbered(structure), is_leaf=lambda x: x is None)
+            if isinstance(output, tuple):
+                tree.tree_map(take, output, _numbered(structure), is_leaf=lambda x: x is None)
         except ValueError:
-            raise self._wrong_structure(found) from None
+            raise self._wrong_structure(output) from None
         if len(cotangents) != structure.num_leaves:
-            raise self._wrong_structure(found)
+            raise self._wrong_structure(output)
         return cotangents
 
-    def _wrong_structure(self, found: Any) -> TypeError:
+    def _wrong_structure(self, output: object) -> TypeError:
         return TypeError(
-            f"Custom VJP bwd rule {_name(self.owner.bwd)} must produce an output with the same "
+            f"{self.about} must produce an output with the same "
             "container (pytree) structure as the args tuple of the primal function, and in "
             "particular must produce a tuple of length equal to the number of arguments to the "
             f"primal function {self.owner.signature.where}, but got bwd output structure "
-            f"{tree.tree_structure(found)} for primal input structure {self.arguments.structure}."
+            f"{tree.tree_structure(output)} for primal input structure {self.arguments.structure}."
         )
 
-    def _checked(self, place: int, cotangent: Any, primal: Any) -> Any:
+    def _checked(self, index: int, cotangent: Any, primal: ShapedArray) -> Cotangent:
+        """Return a cotangent that the rule gave as one of the interpreter's.
+
+        Args:
+          index: the index of the leaf of the arguments.
+          cotangent: an array, a SymbolicZero or None.
+          primal: the type of the leaf.
+
+        Raises:
+          TypeError: if the cotangent is anything else.
+          ValueError: if it is of another shape than the leaf, or a SymbolicZero of another type.
+        """
         wanted = primal.to_tangent_aval()
-        # What a rule says of an integer argument is of no account.
+        # Integer arguments have no cotangents, so that the rule's are ignored.
         if cotangent is None or wanted.dtype == float0:
             return Zero(wanted)
-        symbolic = type(cotangent) is SymbolicZero
-        if not symbolic and not is_value(cotangent):
-            raise TypeError(
-                f"Custom VJP bwd rule {_name(self.owner.bwd)} returned a value of type "
-                f"{type(cotangent)} at output{self._path(place)}, which is not a valid JAX type"
-            )
-        aval: Any = cotangent.aval if symbolic else typeof(cotangent)
-        if symbolic:
-            if not types_match(aval, wanted):
+        if isinstance(cotangent, SymbolicZero):
+            if not types_match(cotangent.aval, wanted):
                 raise ValueError(
-                    f"Custom VJP bwd rule {_name(self.owner.bwd)} produced a SymbolicZero of type "
-                    f"{aval.str_short()} at output{self._path(place)}, which corresponds to an "
-                    f"input of type {primal.str_short()}. Return None where the cotangent is zero."
+                    f"{self.about} produced a SymbolicZero of type "
+                    f"{cotangent.aval.str_short()} at output{self._path(index)}, which corresponds "
+                    f"to an input of type {primal.str_short()}. Return None where the cotangent is "
+                    "zero."
                 )
             return Zero(wanted)
+        if not is_value(cotangent):
+            raise TypeError(
+                f"{self.about} returned a value of type "
+                f"{type(cotangent)} at output{self._path(index)}, which is not a valid JAX type"
+            )
+        aval: Any = typeof(cotangent)
         # Another dtype of the same shape is the rule's business: the gradient has it.
         if aval.shape != wanted.shape and not disable_bwd_checks.value:
             raise ValueError(
-                f"Custom VJP bwd rule {_name(self.owner.bwd)} must produce an output with the "
+                f"{self.about} must produce an output with the "
                 f"same type as the args tuple of the primal function, but at "
-                f"output{self._path(place)} the bwd rule produced an output of type "
+                f"output{self._path(index)} the bwd rule produced an output of type "
                 f"{aval.str_short()} corresponding to an input of type {primal.str_short()}, so "
                 "the shapes do not match"
             )
         return cotangent
 
-    def _path(self, place: int) -> str:
+    def _path(self, index: int) -> str:
         numbered = _numbered(self.arguments.structure)
-        return tree.keystr(tree.tree_leaves_with_path(numbered)[place][0])
+        return tree.keystr(tree.tree_leaves_with_path(numbered)[index][0])
 
 
-def _numbered(structure: Any) -> Any:
-    """A tree of this structure, with the number of each leaf in its place."""
+# The results and residuals of a forward rule, and the backward rule that takes the residuals.
+_ForwardResult = tuple[Sequence[ArrayLike], Sequence[ArrayLike], Backward]
+
+
+def _numbered(structure: PyTreeDef) -> Any:
+    """Return a tree of a structure whose leaves are their own indices."""
     return structure.unflatten(range(structure.num_leaves))
 
 
-# What a rule keeps of Python's stays so, as what it decides may be no traced value.
+# Residuals that are scalars of Python stay so, as a rule may branch on them.
 _SCALARS = (bool, int, float, complex, np.generic)
-
-
-def _name(fun: Any) -> str:
-    return source.callable_name(fun)

@@ -1,32 +1,40 @@
 """The operations behind custom_vjp: its call, and a derivative that is known backwards alone."""
 
-from hlofront.base.dtypes import float0
+from collections.abc import Sequence
+from typing import NoReturn
+
+from hlofront.base.elements import float0
+from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
-from hlofront.core.aval import typeof
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Value
 from hlofront.core.primitive import Primitive
-from hlofront.core.subprograms import Subprogram, called, calls, no_subprograms
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.rules import BatchResult
+from hlofront.core.subprograms import Subprogram, called, no_subprograms
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, Zero
 from hlofront.higher_order.batched_functions import (
     BatchedBackward,
     BatchedCall,
     BatchedForward,
+    FlatBackward,
+    FlatForward,
     all_in_front,
     with_axis,
 )
-from hlofront.higher_order.custom_jvp import (
-    as_function,
+from hlofront.higher_order.custom_call import (
+    batched_by_call,
     refuse_captured,
-    without_dead_code,
-    write_down,
+    register_custom_call,
 )
-from hlofront.higher_order.jit_call import closed_call_p, spread
+from hlofront.higher_order.jit_call import closed_call_p, run_by_program, typed_by_program
+from hlofront.higher_order.selecting import nonzero, nonzero_flags, where, with_zeros
 from hlofront.primitives.batching import to_front
 from hlofront.transforms.batch import batch_program
 from hlofront.transforms.jvp import jvp_program
-from hlofront.transforms.simplify import dead_code_program
+from hlofront.transforms.simplify import SmallerEquation, dead_code_program
 
 custom_vjp_call_p = Primitive("custom_vjp_call", multiple_results=True, carries_programs=True)
 custom_lin_p = Primitive("custom_lin", multiple_results=True, carries_programs=True)
@@ -34,69 +42,61 @@ remat_opt_p = Primitive("remat_opt", multiple_results=True, carries_programs=Tru
 not_lowered(custom_vjp_call_p, "fwd_jaxpr_thunk", "bwd")
 not_lowered(remat_opt_p, "fun_jaxpr")
 
-rules.subprograms(custom_vjp_call_p)(calls("call_jaxpr"))
+register_custom_call(custom_vjp_call_p)
+typed_by_program(remat_opt_p, "fwd_jaxpr")
+run_by_program(remat_opt_p, "fwd_jaxpr")
 rules.subprograms(custom_lin_p)(no_subprograms)
 
 
 @rules.subprograms(remat_opt_p)
-def _(*, fwd_jaxpr, fun_jaxpr, num_consts):
+def _(
+    *, fwd_jaxpr: ClosedJaxpr, fun_jaxpr: ClosedJaxpr, num_consts: int
+) -> tuple[Subprogram, Subprogram]:
     return called(fwd_jaxpr, "fwd_jaxpr"), Subprogram(fun_jaxpr, "fun_jaxpr", "alternative")
 
 
 # ---- the call ------------------------------------------------------------------------------------
 
 
-@rules.infer(custom_vjp_call_p)
-def _(*avals, call_jaxpr, **_):
-    return call_jaxpr.out_avals
-
-
-@rules.effects(custom_vjp_call_p)
-def _(*avals, call_jaxpr, **_):
-    return call_jaxpr.effects
-
-
-@rules.run(custom_vjp_call_p)
-def _(*args, call_jaxpr, **_):
-    return as_function(call_jaxpr)(*args)
-
-
-rules.simplify(custom_vjp_call_p)(without_dead_code)
-
-
-@rules.staged(custom_vjp_call_p)
-def _(trace, *args, call_jaxpr, num_consts, **params):
-    program, args, num_consts = write_down(call_jaxpr, args, num_consts)
-    return trace.write(
-        custom_vjp_call_p, args, {"call_jaxpr": program, "num_consts": num_consts, **params}
-    )
-
-
 @rules.jvp(custom_vjp_call_p)
-def _(primals, tangents, *, fwd_jaxpr_thunk, num_consts, **_):
+def _(
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+    *,
+    fwd_jaxpr_thunk: FlatForward,
+    num_consts: int,
+    **_: object,
+) -> tuple[Sequence[ArrayLike], list[Tangent]]:
     refuse_captured("custom_vjp", tangents[:num_consts])
     primals, tangents = primals[num_consts:], tangents[num_consts:]
-    perturbed = [type(t) is not Zero for t in tangents]
-    results, residuals, backward = fwd_jaxpr_thunk(primals, perturbed)
+    perturbed = nonzero_flags(tangents)
+    results, residuals, backward = fwd_jaxpr_thunk(primals, list(perturbed))
     avals = [typeof(x).to_tangent_aval() for x in results]
-    moving = [getattr(aval, "dtype", float0) != float0 for aval in avals]
-    moved = iter(
-        custom_lin_p.bind(
-            *residuals,
-            *(t for t in tangents if type(t) is not Zero),
-            num_res=len(residuals),
-            bwd=backward,
-            perturbed=tuple(perturbed),
-            moving=tuple(moving),
-            out_avals=tuple(avals),
-        )
+    moving = tuple([getattr(aval, "dtype", float0) != float0 for aval in avals])
+    result_tangents = custom_lin_p.bind(
+        *residuals,
+        *nonzero(tangents),
+        num_res=len(residuals),
+        bwd=backward,
+        perturbed=perturbed,
+        moving=moving,
+        out_avals=tuple(avals),
     )
-    return results, [
-        next(moved) if moves else Zero(aval) for moves, aval in zip(moving, avals, strict=True)
-    ]
+    return results, with_zeros(result_tangents, moving, avals)
 
 
-def _batch(axis, tag, values, axes, *, call_jaxpr, fwd_jaxpr_thunk, num_consts, **params):
+@batched_by_call(custom_vjp_call_p)
+def _(
+    axis: AxisData,
+    tag: object,
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    call_jaxpr: Value,
+    fwd_jaxpr_thunk: FlatForward,
+    num_consts: int,
+    **params: object,
+) -> BatchResult:
     call = BatchedCall(axis, tag, axes)
     results = custom_vjp_call_p.bind(
         *values,
@@ -105,28 +105,20 @@ def _batch(axis, tag, values, axes, *, call_jaxpr, fwd_jaxpr_thunk, num_consts, 
         num_consts=num_consts,
         **params,
     )
-    return results, call.result_axes
+    return results, call.axes_of_results()
 
 
-@rules.batch_with_axis(custom_vjp_call_p)
-def _(axis, values, axes, **params):
-    return _batch(axis, object(), values, axes, **params)
-
-
-@rules.batch_with_trace(custom_vjp_call_p)
-def _(trace, values, axes, **params):
-    return _batch(trace.axis, trace.tag, values, axes, **params)
-
-
-# ---- what its derivative is: linear, but known backwards alone -----------------------------------
+# ---- the derivative of the call: linear, but known backwards alone -------------------------------
 
 
 @rules.infer(custom_lin_p)
-def _(*avals, moving, out_avals, **_):
-    return [aval for aval, moves in zip(out_avals, moving, strict=True) if moves]
+def _(
+    *avals: ShapedArray, moving: Sequence[bool], out_avals: Sequence[ShapedArray], **_: object
+) -> list[ShapedArray]:
+    return where(out_avals, moving)
 
 
-def _no_forward(*_, **__):
+def _no_forward(*_: object, **__: object) -> NoReturn:
     raise TypeError(
         "can't apply forward-mode autodiff (jvp) to a custom_vjp function: it has a backward rule "
         "alone. Use reverse mode (vjp, grad, jacrev), or give it a forward rule with custom_jvp."
@@ -138,18 +130,36 @@ rules.jvp(custom_lin_p)(_no_forward)
 
 
 @rules.transpose(custom_lin_p)
-def _(cotangents, *operands, num_res, bwd, perturbed, moving, out_avals):
-    arrived = iter(cotangents)
+def _(
+    cotangents: Sequence[Cotangent],
+    *operands: Value,
+    num_res: int,
+    bwd: FlatBackward,
+    perturbed: Sequence[bool],
+    moving: Sequence[bool],
+    out_avals: Sequence[ShapedArray],
+) -> list[Cotangent | None]:
+    arriving = iter(cotangents)
     all_cotangents = [
-        next(arrived) if moves else Zero(aval)
+        next(arriving) if moves else Zero(aval)
         for aval, moves in zip(out_avals, moving, strict=True)
     ]
-    found = bwd(operands[:num_res], all_cotangents)
-    return [None] * num_res + [c for c, p in zip(found, perturbed, strict=True) if p]
+    departing = bwd(operands[:num_res], all_cotangents)
+    return [*[None] * num_res, *where(departing, perturbed)]
 
 
 @rules.batch_with_axis(custom_lin_p)
-def _(axis: AxisData, values, axes, *, num_res, bwd, perturbed, moving, out_avals):
+def _(
+    axis: AxisData,
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    num_res: int,
+    bwd: FlatBackward,
+    perturbed: Sequence[bool],
+    moving: Sequence[bool],
+    out_avals: Sequence[ShapedArray],
+) -> BatchResult:
     values = [
         *values[:num_res],
         *(to_front(x, a, axis.size) for x, a in zip(values[num_res:], axes[num_res:], strict=True)),
@@ -170,33 +180,33 @@ def _(axis: AxisData, values, axes, *, num_res, bwd, perturbed, moving, out_aval
 # ---- optimize_remat ------------------------------------------------------------------------------
 
 
-@rules.infer(remat_opt_p)
-def _(*avals, fwd_jaxpr, **_):
-    return fwd_jaxpr.out_avals
-
-
-@rules.effects(remat_opt_p)
-def _(*avals, fwd_jaxpr, **_):
-    return fwd_jaxpr.effects
-
-
-@rules.run(remat_opt_p)
-def _(*args, fwd_jaxpr, **_):
-    return jaxpr_as_fun(fwd_jaxpr, *args)
-
-
 @rules.jvp(remat_opt_p)
-def _(primals, tangents, *, fwd_jaxpr, fun_jaxpr, num_consts):
-    # What is known of the first derivative alone is differentiated as any other program: with its
-    # residuals, which the second derivative wants.
-    program, present = jvp_program(fwd_jaxpr, tuple(type(t) is not Zero for t in tangents))
-    found = jaxpr_as_fun(program, *primals, *(t for t in tangents if type(t) is not Zero))
+def _(
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+    *,
+    fwd_jaxpr: ClosedJaxpr,
+    fun_jaxpr: ClosedJaxpr,
+    num_consts: int,
+) -> tuple[list[ArrayLike], list[Tangent]]:
+    # The second derivative wants the residuals, so the forward rule is differentiated as any other
+    # program is.
+    program, present = jvp_program(fwd_jaxpr, nonzero_flags(tangents))
+    results = jaxpr_as_fun(program, *primals, *nonzero(tangents))
     count = len(present)
-    return found[:count], spread(found[count:], present, fwd_jaxpr.out_avals)
+    return results[:count], with_zeros(results[count:], present, fwd_jaxpr.out_avals)
 
 
 @rules.batch_with_axis(remat_opt_p)
-def _(axis: AxisData, values, axes, *, fwd_jaxpr, fun_jaxpr, num_consts):
+def _(
+    axis: AxisData,
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    fwd_jaxpr: ClosedJaxpr,
+    fun_jaxpr: ClosedJaxpr,
+    num_consts: int,
+) -> BatchResult:
     values, flags = all_in_front(values, axes)
     with_residuals, _ = batch_program(fwd_jaxpr, axis, flags, True)
     alone, _ = batch_program(fun_jaxpr, axis, flags[num_consts:], True)
@@ -207,20 +217,20 @@ def _(axis: AxisData, values, axes, *, fwd_jaxpr, fun_jaxpr, num_consts):
 
 
 @rules.simplify(remat_opt_p)
-def _(used, equation):
+def _(used: Sequence[bool], equation: Equation) -> SmallerEquation:
     params = equation.params
-    alone, count = params["fun_jaxpr"], params["num_consts"]
+    alone: ClosedJaxpr = params["fun_jaxpr"]
+    count: int = params["num_consts"]
     results = len(alone.jaxpr.outvars)
     if not any(used) and not equation.effects:
         return [False] * len(equation.invars), None
     if any(used[results:]):
         return [True] * len(equation.invars), equation
     smaller, stays = dead_code_program(alone, used[:results])
-    invars = [a for a, s in zip(equation.invars[count:], stays, strict=True) if s]
     call = equation.replace(
         primitive=closed_call_p,
-        invars=invars,
-        outvars=[var for var, u in zip(equation.outvars, used, strict=True) if u],
+        invars=where(equation.invars[count:], stays),
+        outvars=where(equation.outvars, used),
         params={"call_jaxpr": smaller},
         effects=smaller.effects,
     )

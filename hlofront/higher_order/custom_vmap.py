@@ -1,46 +1,71 @@
 """custom_vmap: a function whose batching is the user's; sequential_vmap, which maps a loop."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTreeDef
+from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.digest import not_lowered
-from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation
 from hlofront.core.primitive import Primitive
+from hlofront.core.rules import BatchResult
 from hlofront.core.subprograms import Subprogram, called
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import as_array
 from hlofront.higher_order.batched_functions import without_axis
 from hlofront.higher_order.custom_rule import CustomRule
-from hlofront.higher_order.jit_call import call_rules, split_captured, spread
+from hlofront.higher_order.jit_call import (
+    call_rules,
+    run_by_program,
+    split_captured,
+    typed_by_program,
+)
 from hlofront.higher_order.mapping import map as lax_map
+from hlofront.higher_order.selecting import (
+    Flags,
+    nonzero,
+    nonzero_flags,
+    where,
+    with_zeros,
+)
 from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.derivatives import instantiate
 from hlofront.transforms.batch import batch_flat
 from hlofront.transforms.flatten import stage_tree
 from hlofront.transforms.jvp import jvp_flat, jvp_program
+from hlofront.transforms.partial_eval import SplitEquation
 from hlofront.transforms.simplify import dead_code_program
 
 custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True, carries_programs=True)
 not_lowered(custom_vmap_call_p, "rule", "in_tree", "out_tree", "primal")
+typed_by_program(custom_vmap_call_p, "call")
+run_by_program(custom_vmap_call_p, "call")
+
+# A user's rule: (size of the axis, which arguments are batched, *arguments) -> (result, which of
+# its arrays are batched).
+VmapRule = Callable[..., Any]
+# The parameters of the call of which a call is the derivative: call, rule, in_tree, out_tree.
+PrimalCall = tuple[ClosedJaxpr, VmapRule, PyTreeDef, PyTreeDef]
 
 
 @rules.subprograms(custom_vmap_call_p)
-def _(*, call, primal=None, **_):
+def _(*, call: ClosedJaxpr, primal: PrimalCall | None = None, **_: object) -> list[Subprogram]:
     parts = [called(call, "call")]
     if primal is not None:
         parts.append(Subprogram(primal[0], "primal", "alternative", path=(0,)))
     return parts
 
 
-# What stands behind a rule: (size, which operands are batched, flat operands with the axis first)
-# -> (flat results, which of them are batched).
-FlatRule = Callable[[Any, Sequence[bool], Sequence[Any]], tuple[list[Any], list[bool]]]
+# The flat results of a rule, and which of them are batched.
+FlatResults = tuple[Sequence[ArrayLike], Sequence[bool]]
+# (size of the axis, which operands are batched, flat operands with the axis first) -> FlatResults
+FlatRule = Callable[[int, Sequence[bool], Sequence[Any]], FlatResults]
 
 
 class custom_vmap(CustomRule):
@@ -64,15 +89,15 @@ class custom_vmap(CustomRule):
 
     def __init__(self, fun: Callable[..., Any]):
         super().__init__(fun)
-        self.vmap_rule: Callable[..., Any] | None = None
+        self.vmap_rule: VmapRule | None = None
 
-    def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
+    def def_vmap(self, vmap_rule: VmapRule) -> VmapRule:
         """Give the rule: `vmap_rule(axis_size, in_batched, *args) -> (result, out_batched)`.
 
         Args:
-          vmap_rule: is given the size of the mapped axis, for each argument a tree of booleans
-            that say which arrays are mapped, over their first axis, and the arguments. It returns
-            the result, and a tree of booleans that say which of its arrays have the axis first.
+          vmap_rule: takes the size of the mapped axis, for each argument a tree of booleans that
+            say which arrays are mapped, over their first axis, and the arguments. It returns the
+            result, and a tree of booleans that say which of its arrays have the axis first.
 
         Returns:
           `vmap_rule`, so that def_vmap decorates it.
@@ -90,9 +115,9 @@ class custom_vmap(CustomRule):
         args = self.positional(args, kwargs)
         leaves, in_tree = tree.tree_flatten((args, {}))
         signature, structure = self.signature, tree.tree_structure(args)
-        for place, leaf in enumerate(leaves):
+        for index, leaf in enumerate(leaves):
             if not is_value(leaf):
-                name = self.signature.argument_names((args, {}))[place]
+                name = self.signature.argument_names((args, {}))[index]
                 raise TypeError(
                     f"Argument {name} of {self.signature.where} is {source.shortened(repr(leaf))} "
                     f"of type {type(leaf)}, which is not a valid JAX type."
@@ -100,7 +125,7 @@ class custom_vmap(CustomRule):
         info = DebugInfo(
             "custom_vmap",
             signature.find_where,
-            # Not of the arguments: what is kept of the function would keep them.
+            # Not of the arguments: records of the function would keep them alive.
             lambda: signature.names_in(structure),
         )
         avals = [typeof(leaf) for leaf in leaves]
@@ -119,7 +144,7 @@ class custom_vmap(CustomRule):
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
-    """A function that vmap maps by a loop over the examples, `lax.map`.
+    """Make a function that vmap maps by a loop over the examples, `lax.map`.
 
     Args:
       f: a function of pytrees of arrays.
@@ -127,26 +152,25 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     Returns:
       A custom_vmap function.
     """
-    f = custom_vmap(f)
+    mapped_by_loop = custom_vmap(f)
 
-    @f.def_vmap
-    def rule(axis_size: Any, in_batched: Any, *args: Any) -> Any:
+    @mapped_by_loop.def_vmap
+    def rule(axis_size: int, in_batched: Sequence[Any], *args: Any) -> tuple[Any, Any]:
         leaves, structure = tree.tree_flatten(args)
-        flags = tree.tree_leaves(in_batched)
+        flags: list[bool] = tree.tree_leaves(in_batched)
         if not any(flags):
-            out = f(*args)
+            out = mapped_by_loop(*args)
             return out, tree.tree_map(lambda _: False, out)
-        mapped = [x for x, b in zip(leaves, flags, strict=True) if b]
 
-        def one(examples: Sequence[Any]) -> Any:
+        def one(examples: Sequence[ArrayLike]) -> Any:
             rest = iter(examples)
             whole = [next(rest) if b else x for x, b in zip(leaves, flags, strict=True)]
-            return f(*structure.unflatten(whole))
+            return mapped_by_loop(*structure.unflatten(whole))
 
-        out = lax_map(one, mapped)
+        out = lax_map(one, where(leaves, flags))
         return out, tree.tree_map(lambda _: True, out)
 
-    return f
+    return mapped_by_loop
 
 
 # ---- the primitive -------------------------------------------------------------------------------
@@ -157,14 +181,12 @@ class _TreeRule:
 
     __slots__ = ("in_tree", "out_tree", "rule")
 
-    def __init__(self, rule: Callable[..., Any], in_tree: Any, out_tree: Any):
+    def __init__(self, rule: "VmapRule | _FlatRule", in_tree: PyTreeDef, out_tree: PyTreeDef):
         self.rule = rule
         self.in_tree = in_tree
         self.out_tree = out_tree
 
-    def __call__(
-        self, size: Any, flags: Sequence[bool], values: Sequence[Any]
-    ) -> tuple[list[Any], list[bool]]:
+    def __call__(self, size: int, flags: Sequence[bool], values: Sequence[Any]) -> FlatResults:
         if isinstance(self.rule, _FlatRule):
             return self.rule(size, flags, values)
         captured, in_batched = self.in_tree.unflatten(flags)
@@ -197,42 +219,35 @@ class _TreeRule:
         return results, [bool(b) for b in batched]
 
 
-def _name(rule: Any) -> str:
+def _name(rule: VmapRule) -> str:
     return source.callable_name(rule)
 
 
 class _FlatRule:
-    """A rule made from another: of its derivative, or over a second axis."""
+    """A rule on flat values that was made from a user's rule, whose name it has."""
 
     __slots__ = ("__name__", "fun")
 
-    def __init__(self, fun: FlatRule, like: Any):
+    def __init__(self, fun: FlatRule, like: VmapRule):
         self.fun = fun
         self.__name__ = _name(like)
 
-    def __call__(
-        self, size: Any, flags: Sequence[bool], values: Sequence[Any]
-    ) -> tuple[list[Any], list[bool]]:
+    def __call__(self, size: int, flags: Sequence[bool], values: Sequence[Any]) -> FlatResults:
         return self.fun(size, flags, values)
 
 
-@rules.infer(custom_vmap_call_p)
-def _(*avals, call, **_):
-    return call.out_avals
-
-
-@rules.effects(custom_vmap_call_p)
-def _(*avals, call, **_):
-    return call.effects
-
-
-@rules.run(custom_vmap_call_p)
-def _(*args, call, **_):
-    return jaxpr_as_fun(call, *args)
-
-
 @rules.batch_with_axis(custom_vmap_call_p)
-def _(axis: AxisData, values, axes, *, call, rule, in_tree, out_tree, primal=None):
+def _(
+    axis: AxisData,
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    call: ClosedJaxpr,
+    rule: VmapRule,
+    in_tree: PyTreeDef,
+    out_tree: PyTreeDef,
+    primal: PrimalCall | None = None,
+) -> BatchResult:
     if all(a is None for a in axes):
         params = {"call": call, "rule": rule, "in_tree": in_tree, "out_tree": out_tree}
         results = custom_vmap_call_p.bind(*values, **params)
@@ -251,130 +266,149 @@ def _(axis: AxisData, values, axes, *, call, rule, in_tree, out_tree, primal=Non
     return results, [0 if b else None for b in batched]
 
 
-def _derivative(
-    rule: Any, size: Any, own: Any, moving: Any, primals: Any, tangents: Any
-) -> tuple[Any, Any, Any, Any]:
-    """The derivative of a rule where a value and its tangent are batched together."""
-    primals, tangents, together = list(primals), list(tangents), []
-    for place, (p, t) in enumerate(zip(own, moving, strict=True)):
-        together.append(p or t)
-        if t and not p:
-            primals[place] = with_new_axis(primals[place], size)
-        elif p and not t and type(tangents[place]) is not Zero:
-            tangents[place] = with_new_axis(tangents[place], size)
-        elif p and not t:
-            tangents[place] = Zero.of(primals[place])
-    batched: list[bool] = []
+@dataclass(frozen=True, slots=True)
+class _Dual:
+    """Values with their tangents, and per value and tangent whether it is batched."""
 
-    def run(*args: Any) -> list[Any]:
+    primals: Sequence[ArrayLike]
+    tangents: Sequence[Tangent]
+    primals_batched: Sequence[bool]
+    tangents_batched: Sequence[bool]
+
+    def flat_results(self, present: Flags) -> FlatResults:
+        """Return the values and the tangents that are present, as the results of a rule."""
+        tangents = where(self.tangents, present)
+        batched = where(self.tangents_batched, present)
+        flags = [b and n for b, n in zip(batched, nonzero_flags(tangents), strict=True)]
+        return [*self.primals, *map(instantiate, tangents)], [*self.primals_batched, *flags]
+
+
+def _derivative(rule: FlatRule, size: int, operands: _Dual) -> _Dual:
+    """Differentiate a rule where a value and its tangent are batched together."""
+    primals, tangents = list(operands.primals), list(operands.tangents)
+    together: list[bool] = []
+    flags = zip(operands.primals_batched, operands.tangents_batched, strict=True)
+    for index, (p, t) in enumerate(flags):
+        together.append(p or t)
+        tangent = tangents[index]
+        if t and not p:
+            primals[index] = with_new_axis(primals[index], size)
+        elif p and not t and not isinstance(tangent, Zero):
+            tangents[index] = with_new_axis(tangent, size)
+        elif p and not t:
+            tangents[index] = Zero.of(primals[index])
+    batched: Sequence[bool] = []
+
+    def run(*args: ArrayLike) -> Sequence[ArrayLike]:
         nonlocal batched
         results, batched = rule(size, together, args)
         return results
 
-    results, moved = jvp_flat(run, primals, tangents)
-    return results, moved, batched, batched
+    results, result_tangents = jvp_flat(run, primals, tangents)
+    return _Dual(results, result_tangents, batched, batched)
 
 
-def _derivative_over_axis(
-    rule: Any, size: Any, own: Any, moving: Any, primals: Any, tangents: Any
-) -> tuple[Any, Any, Any, Any] | None:
-    """The derivative of a rule where no value is batched together with its tangent.
+def _derivative_over_axis(rule: FlatRule, size: int, operands: _Dual) -> _Dual | None:
+    """Differentiate a rule where no value is batched together with its tangent.
 
-    The rule is told that nothing is batched, and its derivative is batched as any other function:
+    The rule is called for one example, and its derivative is batched as that of any other function:
     values and tangents each have the axis or not. None where the rule gives batched results all
     the same.
     """
-    count = len(primals)
+    count = len(operands.primals)
     zeros = [
-        Zero(without_axis(t.aval, 0) if p else t.aval) if type(t) is Zero else None
-        for t, p in zip(tangents, own, strict=True)
+        Zero(without_axis(t.aval, 0) if p else t.aval) if isinstance(t, Zero) else None
+        for t, p in zip(operands.tangents, operands.primals_batched, strict=True)
     ]
-    batched: list[bool] = []
-    still: list[Any] = []
+    batched: Sequence[bool] = []
+    zero_results: list[Zero | None] = []
 
-    def run(*args: Any) -> list[Any]:
+    def run(*args: ArrayLike) -> Sequence[ArrayLike]:
         nonlocal batched
         results, batched = rule(size, [False] * count, args)
         return results
 
-    def one(*args: Any) -> list[Any]:
-        nonlocal still
+    def one(*args: ArrayLike) -> list[ArrayLike]:
+        nonlocal zero_results
         rest = iter(args[count:])
-        pushed = [next(rest) if zero is None else zero for zero in zeros]
-        results, moved = jvp_flat(run, args[:count], pushed)
-        still = [t if type(t) is Zero else None for t in moved]
-        return [*results, *(t for t in moved if type(t) is not Zero)]
+        tangents = [next(rest) if zero is None else zero for zero in zeros]
+        results, result_tangents = jvp_flat(run, args[:count], tangents)
+        zero_results = [t if isinstance(t, Zero) else None for t in result_tangents]
+        return [*results, *nonzero(result_tangents)]
 
-    given = [t for t, zero in zip(tangents, zeros, strict=True) if zero is None]
-    flags = [*own, *(m for m, zero in zip(moving, zeros, strict=True) if zero is None)]
-    axes = [0 if b else None for b in flags]
-    values, found = batch_flat(one, AxisData(None, size), [*primals, *given], axes)
+    arrays = nonzero_flags(operands.tangents)
+    flags = [*operands.primals_batched, *where(operands.tangents_batched, arrays)]
+    values, axes_out = batch_flat(
+        one,
+        AxisData(None, size),
+        [*operands.primals, *nonzero(operands.tangents)],
+        [0 if b else None for b in flags],
+    )
     if any(batched):
         return None
-    values = [x if a is None else move_axis(x, a, 0) for x, a in zip(values, found, strict=True)]
-    mapped = [a is not None for a in found]
-    width = len(still)
+    values = [x if a is None else move_axis(x, a, 0) for x, a in zip(values, axes_out, strict=True)]
+    mapped = [a is not None for a in axes_out]
+    width = len(zero_results)
     rest = iter(zip(values[width:], mapped[width:], strict=True))
-    pairs = [next(rest) if zero is None else (zero, False) for zero in still]
-    return values[:width], [t for t, _ in pairs], mapped[:width], [b for _, b in pairs]
-
-
-def _kept(
-    results: Any, moved: Any, batched: Any, moved_batched: Any, present: Sequence[bool]
-) -> tuple[list[Any], list[bool]]:
-    """What a rule of a derivative returns: the results, and the tangents that are present."""
-    kept = [(t, b) for t, b, p in zip(moved, moved_batched, present, strict=True) if p]
-    flags = [*batched, *(b and type(t) is not Zero for t, b in kept)]
-    return [*results, *(instantiate(t) for t, _ in kept)], flags
+    pairs = [next(rest) if zero is None else (zero, False) for zero in zero_results]
+    return _Dual(values[:width], [t for t, _ in pairs], mapped[:width], [b for _, b in pairs])
 
 
 @rules.jvp(custom_vmap_call_p)
-def _(primals, tangents, *, call, rule, in_tree, out_tree, primal=None):
-    nonzero = [type(t) is not Zero for t in tangents]
-    moving, present = jvp_program(call, nonzero)
+def _(
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+    *,
+    call: ClosedJaxpr,
+    rule: VmapRule,
+    in_tree: PyTreeDef,
+    out_tree: PyTreeDef,
+    primal: PrimalCall | None = None,
+) -> tuple[list[ArrayLike], list[Tangent]]:
+    moving = nonzero_flags(tangents)
+    with_tangents, present = jvp_program(call, moving)
     flat = _TreeRule(rule, in_tree, out_tree)
-    given = [t for t, n in zip(tangents, nonzero, strict=True) if n]
     count = len(primals)
 
-    def with_tangents(size: Any, flags: Sequence[bool], values: Sequence[Any]) -> Any:
-        """The derivative of the rule."""
-        own, rest = list(flags[:count]), iter(zip(flags[count:], values[count:], strict=True))
-        moved_flags, pushed = [], []
-        for n, x in zip(nonzero, values[:count], strict=True):
-            b, t = next(rest) if n else (False, Zero.of(x))
-            moved_flags.append(b)
-            pushed.append(t)
-        together = [p and t for p, t in zip(own, moved_flags, strict=True)]
-        apart = [p != t for p, t in zip(own, moved_flags, strict=True)]
-        if any(apart) and not any(together):
-            found = _derivative_over_axis(flat, size, own, moved_flags, values[:count], pushed)
-            if found is not None:
-                return _kept(*found, present)
-        return _kept(*_derivative(flat, size, own, moved_flags, values[:count], pushed), present)
+    def derivative(size: int, flags: Sequence[bool], values: Sequence[ArrayLike]) -> FlatResults:
+        rest = iter(zip(flags[count:], values[count:], strict=True))
+        pairs = [
+            next(rest) if moves else (False, Zero.of(x))
+            for moves, x in zip(moving, values[:count], strict=True)
+        ]
+        own, of_tangents = flags[:count], [b for b, _ in pairs]
+        operands = _Dual(values[:count], [t for _, t in pairs], own, of_tangents)
+        together = [p and t for p, t in zip(own, of_tangents, strict=True)]
+        results = None
+        if list(own) != of_tangents and not any(together):
+            results = _derivative_over_axis(flat, size, operands)
+        if results is None:
+            results = _derivative(flat, size, operands)
+        return results.flat_results(present)
 
     results = custom_vmap_call_p.bind(
         *primals,
-        *given,
-        call=moving,
-        rule=_FlatRule(with_tangents, rule),
+        *nonzero(tangents),
+        call=with_tangents,
+        rule=_FlatRule(derivative, rule),
         in_tree=in_tree,
         out_tree=out_tree,
         primal=(call, rule, in_tree, out_tree),
     )
     width = len(present)
-    return results[:width], spread(results[width:], present, call.out_avals)
+    return results[:width], with_zeros(results[width:], present, call.out_avals)
 
 
 @rules.partial_eval(custom_vmap_call_p)
-def _(unknown, equation):
-    # The values are computed by the function with its rule. Tangents are linear in what is
-    # unknown; how a tangent program is batched is not the rule's business, which says how values
-    # are.
+def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
+    # The values are computed by the function with its rule. Tangents are linear in unknown values;
+    # the rule says how values are batched, and nothing of how a tangent program is.
     params = equation.params
-    moving: ClosedJaxpr = params["call"]
-    primal = params.get("primal")
+    with_tangents: ClosedJaxpr = params["call"]
+    primal: PrimalCall | None = params.get("primal")
     if primal is None or any(unknown[: len(primal[0].jaxpr.invars)]):
-        return call_rules.partial_eval(unknown, equation.replace(params={"call_jaxpr": moving}))
+        call_equation = equation.replace(params={"call_jaxpr": with_tangents})
+        return call_rules.partial_eval(unknown, call_equation)
     call, rule, in_tree, out_tree = primal
     count, width = len(call.jaxpr.invars), len(call.jaxpr.outvars)
     names = {"call": call, "rule": rule, "in_tree": in_tree, "out_tree": out_tree}
@@ -384,13 +418,12 @@ def _(unknown, equation):
         params=names,
         effects=call.effects,
     )
-    total = len(equation.outvars)
-    used = [place >= width for place in range(total)]
-    tangents, stays = dead_code_program(moving, used)
+    used = [index >= width for index in range(len(equation.outvars))]
+    tangents, stays = dead_code_program(with_tangents, used)
     rest = call_rules.equation(
         equation.replace(params={}),
         tangents,
-        [atom for atom, stay in zip(equation.invars, stays, strict=True) if stay],
+        where(equation.invars, stays),
         equation.outvars[width:],
         (),
     )
@@ -398,5 +431,7 @@ def _(unknown, equation):
 
 
 @rules.transpose(custom_vmap_call_p)
-def _(cotangents, *operands, call, **_):
+def _(
+    cotangents: Sequence[Cotangent], *operands: Operand, call: ClosedJaxpr, **_: object
+) -> list[Cotangent | None]:
     return call_rules.transpose(cotangents, *operands, call_jaxpr=call)

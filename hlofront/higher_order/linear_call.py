@@ -1,21 +1,27 @@
 """linear_call: a linear function whose transpose is the user's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.digest import not_lowered
-from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.primitive import Primitive
+from hlofront.core.rules import BatchResult
 from hlofront.core.subprograms import Subprogram, called
-from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
-from hlofront.core.trace import Tracer
-from hlofront.higher_order.jit_call import with_captured
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, UndefinedPrimal
+from hlofront.higher_order.jit_call import (
+    captured_by,
+    run_by_program,
+    typed_by_program,
+    with_captured,
+)
+from hlofront.higher_order.selecting import nonzero_flags
 from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.derivatives import instantiate
 from hlofront.transforms.batch import batch_program
@@ -23,10 +29,14 @@ from hlofront.transforms.flatten import stage_tree
 
 linear_call_p = Primitive("linear_call", multiple_results=True, carries_programs=True)
 not_lowered(linear_call_p, "transpose")
+typed_by_program(linear_call_p, "callee")
+run_by_program(linear_call_p, "callee")
 
 
 @rules.subprograms(linear_call_p)
-def _(*, callee, transpose, num_res):
+def _(
+    *, callee: ClosedJaxpr, transpose: ClosedJaxpr, num_res: int
+) -> tuple[Subprogram, Subprogram]:
     return called(callee, "callee"), Subprogram(transpose, "transpose", "alternative")
 
 
@@ -59,26 +69,25 @@ def linear_call(
         DebugInfo("linear_call", source.describe_callable(fun)),
     )
     cotangents = out_tree.unflatten([0] * out_tree.num_leaves)
-    back, found_tree = stage_tree(
+    back, back_tree = stage_tree(
         fun_transpose,
         tree.tree_structure(((residual_args, cotangents), {})),
         [*residual_avals, *call.out_avals],
         DebugInfo("linear_call transpose", source.describe_callable(fun_transpose)),
     )
-    if found_tree != linear_tree:
+    if back_tree != linear_tree:
         raise TypeError(
             "transpose output pytree structure must match that of linear inputs, got output "
-            f"structure {found_tree} and input structure {linear_tree}."
+            f"structure {back_tree} and input structure {linear_tree}."
         )
-    for found, wanted in zip(back.out_avals, linear_avals, strict=True):
-        if found.shape != wanted.shape or found.dtype != wanted.dtype:
+    for aval, wanted in zip(back.out_avals, linear_avals, strict=True):
+        if aval.shape != wanted.shape or aval.dtype != wanted.dtype:
             raise TypeError(
                 "transpose output must be of the types of the linear inputs, got "
-                f"{found.str_short()} where {wanted.str_short()} is wanted."
+                f"{aval.str_short()} where {wanted.str_short()} is wanted."
             )
     # Values of enclosing functions that either uses are residuals of both.
-    used = (c for c in (*call.consts, *back.consts) if isinstance(c, Tracer))
-    captured = list({id(c): c for c in used}.values())
+    captured = captured_by(call, back)
     results = linear_call_p.bind(
         *captured,
         *residuals,
@@ -90,47 +99,48 @@ def linear_call(
     return out_tree.unflatten(results)
 
 
-@rules.infer(linear_call_p)
-def _(*avals, callee, **_):
-    return callee.out_avals
-
-
-@rules.effects(linear_call_p)
-def _(*avals, callee, **_):
-    return callee.effects
-
-
-@rules.run(linear_call_p)
-def _(*args, callee, **_):
-    return jaxpr_as_fun(callee, *args)
-
-
 @rules.jvp(linear_call_p)
-def _(primals, tangents, *, num_res, **params):
-    if any(type(t) is not Zero for t in tangents[:num_res]):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, num_res: int, **params: object
+) -> tuple[list[ArrayLike], list[ArrayLike]]:
+    if any(nonzero_flags(tangents[:num_res])):
         raise TypeError(
             "linear_call cannot be differentiated with respect to its residual_args: its transpose "
             "says nothing of them. Stop their gradients, or use custom_vjp."
         )
     results = linear_call_p.bind(*primals, num_res=num_res, **params)
-    given = [instantiate(t) for t in tangents[num_res:]]
-    return results, linear_call_p.bind(*primals[:num_res], *given, num_res=num_res, **params)
+    arrays = [instantiate(t) for t in tangents[num_res:]]
+    return results, linear_call_p.bind(*primals[:num_res], *arrays, num_res=num_res, **params)
 
 
 @rules.transpose(linear_call_p)
-def _(cotangents, *operands, callee, transpose, num_res):
+def _(
+    cotangents: Sequence[Cotangent],
+    *operands: Value,
+    callee: ClosedJaxpr,
+    transpose: ClosedJaxpr,
+    num_res: int,
+) -> list[Cotangent | None]:
     residuals = operands[:num_res]
     if any(type(x) is not UndefinedPrimal for x in operands[num_res:]):
         raise TypeError("linear_call is linear in all of its linear_args together")
-    given = [instantiate(c) for c in cotangents]
-    found = linear_call_p.bind(
-        *residuals, *given, callee=transpose, transpose=callee, num_res=num_res
+    arrays = [instantiate(c) for c in cotangents]
+    results = linear_call_p.bind(
+        *residuals, *arrays, callee=transpose, transpose=callee, num_res=num_res
     )
-    return [None] * num_res + list(found)
+    return [*[None] * num_res, *results]
 
 
 @rules.batch_with_axis(linear_call_p)
-def _(axis: AxisData, values, axes, *, callee, transpose, num_res):
+def _(
+    axis: AxisData,
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    callee: ClosedJaxpr,
+    transpose: ClosedJaxpr,
+    num_res: int,
+) -> BatchResult:
     values = [x if a is None else move_axis(x, a, 0) for x, a in zip(values, axes, strict=True)]
     flags = [a is not None for a in axes]
     # All linear operands have the axis, and all results: so the transpose fits.

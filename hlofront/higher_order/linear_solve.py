@@ -1,21 +1,35 @@
 """Solutions that are differentiated by what they solve: custom_linear_solve, custom_root."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTreeDef
+from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
-from hlofront.core.aval import typeof
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
+from hlofront.core.effects import Effects
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.primitive import Primitive
+from hlofront.core.rules import BatchResult
 from hlofront.core.subprograms import Subprogram
-from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
+from hlofront.core.symbolic_zeros import (
+    BatchAxis,
+    Cotangent,
+    Operand,
+    Tangent,
+    UndefinedPrimal,
+    Zero,
+)
+from hlofront.core.trace import Tracer
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.jit_call import split_captured
+from hlofront.higher_order.selecting import nonzero_flags
 from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.derivatives import add_tangents, instantiate
 from hlofront.primitives.elementwise import neg
@@ -32,21 +46,30 @@ custom_linear_solve_p = Primitive(
 linear_solve_p = custom_linear_solve_p
 
 
-class _LinearSolveTuple(NamedTuple):
-    """Something for each of the four functions. Programs print with this name."""
+Member = TypeVar("Member")
 
-    matvec: Any
-    vecmat: Any
-    solve: Any
-    transpose_solve: Any
 
-    def transposed(self) -> "_LinearSolveTuple":
+class _LinearSolveTuple(NamedTuple, Generic[Member]):
+    """A value for each of the four functions. Programs print with this name."""
+
+    matvec: Member
+    vecmat: Member
+    solve: Member
+    transpose_solve: Member
+
+    def transposed(self) -> "_LinearSolveTuple[Member]":
         """Return the functions that multiply by and solve the transposed system."""
         return _LinearSolveTuple(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
 
+# The number of values that each function captured.
+_Lengths = _LinearSolveTuple[int]
+# The programs of the functions; those of the transposed system may be missing.
+_Programs = _LinearSolveTuple[Any]
+
+
 @rules.subprograms(custom_linear_solve_p)
-def _(*, const_lengths, jaxprs):
+def _(*, const_lengths: _Lengths, jaxprs: _Programs) -> list[Subprogram]:
     solve = jaxprs.solve
     before = const_lengths.matvec + const_lengths.vecmat
     captured = range(before, before + const_lengths.solve)
@@ -61,33 +84,62 @@ def _(*, const_lengths, jaxprs):
     ]
 
 
-def _staged(
-    fun: Callable[..., Any], args: tuple[Any, ...], what: str
-) -> tuple[ClosedJaxpr, list[Any], Any]:
-    """(program, the values that it captured, which are its first inputs, structure of results)."""
-    leaves, in_tree = tree.tree_flatten((args, {}))
-    info = DebugInfo(what, source.describe_callable(fun))
-    program, out_tree = stage_tree(fun, in_tree, [typeof(x) for x in leaves], info)
-    return *split_captured(program), out_tree
+@dataclass(frozen=True, slots=True)
+class _Staged:
+    """A user's function as a program.
+
+    Attributes:
+      name: the parameter that the function was given for, in messages.
+      program: the program, whose first inputs are the captured values.
+      captured: the values of enclosing functions that it uses.
+      out_tree: the structure of its result.
+    """
+
+    name: str
+    program: ClosedJaxpr
+    captured: list[Tracer]
+    out_tree: PyTreeDef
+
+    @classmethod
+    def of(
+        cls, name: str, fun: Callable[..., Any], args: tuple[Any, ...], purpose: str
+    ) -> "_Staged":
+        """Trace a function of these arguments."""
+        leaves, in_tree = tree.tree_flatten((args, {}))
+        info = DebugInfo(purpose, source.describe_callable(fun))
+        program, out_tree = stage_tree(fun, in_tree, [typeof(x) for x in leaves], info)
+        program, captured = split_captured(program)
+        return cls(name, program, captured, out_tree)
+
+    def split_aux(
+        self, operation: str, error: type[Exception]
+    ) -> tuple[PyTreeDef, list[ShapedArray]]:
+        """Return the structure and types of the solution, of a pair with auxiliary data.
+
+        Raises `error` if the result is no pair.
+        """
+        children = self.out_tree.children() if self.out_tree.node_data() is not None else []
+        if len(children) != 2:
+            raise error(
+                f"{self.name}() of {operation} with has_aux=True must return a pair, the solution "
+                f"and auxiliary data; it returned {self.out_tree}"
+            )
+        return children[0], self.program.out_avals[: children[0].num_leaves]
 
 
-def _check_like(
-    name: str, out_tree: Any, avals: Sequence[Any], like_tree: Any, like: Sequence[Any], what: str
-) -> None:
-    """Raise unless results are of the structure and shapes of something."""
-    shapes, wanted = [a.shape for a in avals], [a.shape for a in like]
+def _check_structure(name: str, out_tree: PyTreeDef, like_tree: PyTreeDef, what: str) -> None:
     if out_tree != like_tree:
         raise TypeError(
             f"{name}() output pytree structure must match {what}, got {out_tree} and {like_tree}."
         )
-    if shapes != wanted:
-        raise ValueError(f"{name}() output shapes must match {what}, got {shapes} and {wanted}")
 
 
-def _check_shapes(name: str, avals: Sequence[Any], like: Sequence[Any]) -> None:
+def _check_shapes(
+    name: str, avals: Sequence[ShapedArray], like: Sequence[ShapedArray], what: str
+) -> None:
     shapes, wanted = [a.shape for a in avals], [a.shape for a in like]
     if shapes != wanted:
-        raise ValueError(f"{name}() output shapes must match b, got {shapes} and {wanted}")
+        raise ValueError(f"{name}() output shapes must match {what}, got {shapes} and {wanted}")
 
 
 @boundary
@@ -122,76 +174,65 @@ def custom_linear_solve(
     """
     leaves, structure = tree.tree_flatten(b)
     avals = [typeof(x) for x in leaves]
-    matrix, matrix_values, matrix_tree = _staged(matvec, (b,), "custom_linear_solve")
-    _check_solution("matvec", matrix, matrix_tree, structure, avals, False)
-    solving, solve_values, out_tree = _staged(
-        lambda x: solve(matvec, x), (b,), "custom_linear_solve"
-    )
-    _check_solution("solve", solving, out_tree, structure, avals, has_aux)
-    transposed = transposed_solving = None
-    transposed_values: list[Any] = []
-    transposed_solve_values: list[Any] = []
+
+    def staged(name: str, fun: Callable[..., Any]) -> _Staged:
+        return _Staged.of(name, fun, (b,), "custom_linear_solve")
+
+    matrix = staged("matvec", matvec)
+    _check_solution(matrix, structure, avals, False)
+    solving = staged("solve", lambda x: solve(matvec, x))
+    _check_solution(solving, structure, avals, has_aux)
+    transposed: _Staged | None = None
+    transposed_solving: _Staged | None = None
     vecmat = matvec
     if symmetric:
-        transposed, transposed_values = matrix, matrix_values
-        transposed_solving, transposed_solve_values = solving, solve_values
+        transposed, transposed_solving = matrix, solving
     elif transpose_solve is not None:
         backwards = linear_transpose(matvec, b)
 
         def vecmat(x: Any) -> Any:
             return backwards(x)[0]
 
-        transposed, transposed_values, _ = _staged(vecmat, (b,), "custom_linear_solve")
+        transposed = staged("vecmat", vecmat)
     if transpose_solve is not None:
-        transposed_solving, transposed_solve_values, transposed_tree = _staged(
-            lambda x: transpose_solve(vecmat, x), (b,), "custom_linear_solve"
-        )
-        _check_solution(
-            "transpose_solve", transposed_solving, transposed_tree, structure, avals, has_aux
-        )
-    captured = _LinearSolveTuple(
-        matrix_values, transposed_values, solve_values, transposed_solve_values
+        transposed_solving = staged("transpose_solve", lambda x: transpose_solve(vecmat, x))
+        _check_solution(transposed_solving, structure, avals, has_aux)
+    functions = _LinearSolveTuple(matrix, transposed, solving, transposed_solving)
+    results = _bind(
+        _LinearSolveTuple(*[[] if f is None else f.captured for f in functions]),
+        leaves,
+        _LinearSolveTuple(*[None if f is None else f.program for f in functions]),
     )
-    results = custom_linear_solve_p.bind(
-        *(x for values in captured for x in values),
-        *leaves,
-        const_lengths=_LinearSolveTuple(*map(len, captured)),
-        jaxprs=_LinearSolveTuple(matrix, transposed, solving, transposed_solving),
-    )
-    if not has_aux:
-        return structure.unflatten(results)
-    return out_tree.unflatten(results)
+    return (solving.out_tree if has_aux else structure).unflatten(results)
 
 
 def _check_solution(
-    name: str,
-    program: ClosedJaxpr,
-    out_tree: Any,
-    structure: Any,
-    avals: Sequence[Any],
-    has_aux: bool,
+    function: _Staged, structure: PyTreeDef, avals: Sequence[ShapedArray], has_aux: bool
 ) -> None:
-    """Raise unless the results of a function are like the right-hand side."""
-    found: Any = program.out_avals
+    """Raise an error unless the results of a function are like the right-hand side.
+
+    Args:
+      function: the function.
+      structure: the structure of the right-hand side.
+      avals: the types of its leaves.
+      has_aux: whether the function returns a pair of the solution and auxiliary data.
+
+    Raises:
+      ValueError: if it does not, or shapes differ.
+      TypeError: if structures differ.
+    """
+    out_tree, out_avals = function.out_tree, function.program.out_avals
     if has_aux:
-        parts = out_tree.children() if out_tree.node_data() is not None else []
-        if len(parts) != 2:
-            raise ValueError(
-                f"{name}() of custom_linear_solve with has_aux=True must return a pair, the "
-                f"solution and auxiliary data; it returned {out_tree}"
-            )
-        out_tree = parts[0]
-        found = found[: out_tree.num_leaves]
-    _check_shapes(name, found, avals)
-    if out_tree != structure:
-        raise TypeError(
-            f"{name}() output pytree structure must match b, got {out_tree} and {structure}."
-        )
+        out_tree, out_avals = function.split_aux("custom_linear_solve", ValueError)
+    _check_shapes(function.name, out_avals, avals, "b")
+    _check_structure(function.name, out_tree, structure, "b")
 
 
-def _split(args: Sequence[Any], lengths: _LinearSolveTuple) -> tuple[_LinearSolveTuple, list[Any]]:
-    """The captured values of each function, and the right-hand side."""
-    parts: list[Any] = []
+def _split(
+    args: Sequence[Member], lengths: _Lengths
+) -> tuple[_LinearSolveTuple[list[Member]], list[Member]]:
+    """Split members for operands into those for each function's captured values, and the rest."""
+    parts: list[list[Member]] = []
     start = 0
     for length in lengths:
         parts.append(list(args[start : start + length]))
@@ -199,7 +240,9 @@ def _split(args: Sequence[Any], lengths: _LinearSolveTuple) -> tuple[_LinearSolv
     return _LinearSolveTuple(*parts), list(args[start:])
 
 
-def _bind(captured: Any, b: Sequence[Any], programs: Any) -> list[Any]:
+def _bind(
+    captured: "_LinearSolveTuple[list[Any]]", b: Sequence[ArrayLike], programs: _Programs
+) -> list[Any]:
     return custom_linear_solve_p.bind(
         *(x for values in captured for x in values),
         *b,
@@ -209,7 +252,7 @@ def _bind(captured: Any, b: Sequence[Any], programs: Any) -> list[Any]:
 
 
 @rules.infer(custom_linear_solve_p)
-def _(*avals, const_lengths, jaxprs):
+def _(*avals: ShapedArray, const_lengths: _Lengths, jaxprs: _Programs) -> list[ShapedArray]:
     if len(const_lengths) != 4 or sum(const_lengths) > len(avals):
         raise TypeError(
             "custom_linear_solve wants `const_lengths`, how many of its operands each of its four "
@@ -222,43 +265,57 @@ def _(*avals, const_lengths, jaxprs):
 
 
 @rules.effects(custom_linear_solve_p)
-def _(*avals, const_lengths, jaxprs):
+def _(*avals: ShapedArray, const_lengths: _Lengths, jaxprs: _Programs) -> Effects:
     return jaxprs.solve.effects
 
 
 @rules.run(custom_linear_solve_p)
-def _(*args, const_lengths, jaxprs):
+def _(*args: ArrayLike, const_lengths: _Lengths, jaxprs: _Programs) -> list[ArrayLike]:
     captured, b = _split(args, const_lengths)
     return jaxpr_as_fun(jaxprs.solve, *captured.solve, *b)
 
 
 # A x = b gives A dx = db - dA x.
 @rules.jvp(custom_linear_solve_p)
-def _(primals, tangents, *, const_lengths, jaxprs):
+def _(
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+    *,
+    const_lengths: _Lengths,
+    jaxprs: _Programs,
+) -> tuple[list[ArrayLike], list[Tangent]]:
     captured, _ = _split(primals, const_lengths)
-    moving, b_moving = _split(tangents, const_lengths)
+    captured_tangents, b_tangents = _split(tangents, const_lengths)
     results = custom_linear_solve_p.bind(*primals, const_lengths=const_lengths, jaxprs=jaxprs)
-    count = len(b_moving)
+    count = len(b_tangents)
     solution, aux = results[:count], results[count:]
-    side = b_moving
-    if any(type(t) is not Zero for t in moving.matvec):
-        matrix = jaxprs.matvec
-        still = [Zero.of(x) for x in solution]
-        _, moved = jvp_jaxpr(
-            matrix.jaxpr, matrix.consts, [*captured.matvec, *solution], [*moving.matvec, *still]
+    side = b_tangents
+    if any(nonzero_flags(captured_tangents.matvec)):
+        matrix: ClosedJaxpr = jaxprs.matvec
+        zeros = [Zero.of(x) for x in solution]
+        _, product_tangents = jvp_jaxpr(
+            matrix.jaxpr,
+            matrix.consts,
+            [*captured.matvec, *solution],
+            [*captured_tangents.matvec, *zeros],
         )
         side = [
-            add_tangents(t, m if type(m) is Zero else neg(m))
-            for t, m in zip(b_moving, moved, strict=True)
+            add_tangents(t, p if isinstance(p, Zero) else neg(p))
+            for t, p in zip(b_tangents, product_tangents, strict=True)
         ]
-    if all(type(t) is Zero for t in side):
+    if not any(nonzero_flags(side)):
         return results, [Zero.of(x) for x in results]
     solved = _bind(captured, [instantiate(t) for t in side], jaxprs)
     return results, [*solved[:count], *(Zero.of(x) for x in aux)]
 
 
 @rules.transpose(custom_linear_solve_p)
-def _(cotangents, *operands, const_lengths, jaxprs):
+def _(
+    cotangents: Sequence[Cotangent],
+    *operands: Operand,
+    const_lengths: _Lengths,
+    jaxprs: _Programs,
+) -> list[Cotangent | None]:
     if jaxprs.transpose_solve is None:
         raise TypeError(
             "transpose_solve required for backwards mode automatic differentiation of "
@@ -268,25 +325,32 @@ def _(cotangents, *operands, const_lengths, jaxprs):
     if any(type(x) is not UndefinedPrimal for x in b):
         raise TypeError("custom_linear_solve is linear in the whole of its right-hand side")
     count = len(b)
-    if all(type(c) is Zero for c in cotangents[:count]):
+    if not any(nonzero_flags(cotangents[:count])):
         return [None] * len(operands)
-    given = [instantiate(c) for c in cotangents[:count]]
-    found = _bind(captured.transposed(), given, jaxprs.transposed())
-    return [None] * (len(operands) - count) + found[:count]
+    side = [instantiate(c) for c in cotangents[:count]]
+    solved = _bind(captured.transposed(), side, jaxprs.transposed())
+    return [*[None] * (len(operands) - count), *solved[:count]]
 
 
 @rules.batch_with_axis(custom_linear_solve_p)
-def _(axis: AxisData, values, axes, *, const_lengths, jaxprs):
+def _(
+    axis: AxisData,
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    const_lengths: _Lengths,
+    jaxprs: _Programs,
+) -> BatchResult:
     values = [x if a is None else move_axis(x, a, 0) for x, a in zip(values, axes, strict=True)]
     captured, b = _split(values, const_lengths)
     flags, b_flags = _split([a is not None for a in axes], const_lengths)
-    # Where anything is batched, the solution is; and so that the transposed system fits, all of it
-    # and of the right-hand side are.
+    # All of the right-hand side and of the solution are batched if any operand is, so that the
+    # transposed system fits.
     b = [x if f else with_new_axis(x, axis.size) for x, f in zip(b, b_flags, strict=True)]
-    everything = [True] * len(b)
+    all_batched = [True] * len(b)
     programs = _LinearSolveTuple(
         *[
-            None if program is None else batch_program(program, axis, [*own, *everything], True)[0]
+            None if program is None else batch_program(program, axis, [*own, *all_batched], True)[0]
             for program, own in zip(jaxprs, flags, strict=True)
         ]
     )
@@ -297,15 +361,13 @@ def _(axis: AxisData, values, axes, *, const_lengths, jaxprs):
 # ---- custom_root ---------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class _RootPrograms:
     """The programs behind custom_root, each with the values that it captured as first inputs."""
 
-    __slots__ = ("f", "solve", "tangent_solve")
-
-    def __init__(self, f: ClosedJaxpr, solve: ClosedJaxpr, tangent_solve: ClosedJaxpr):
-        self.f = f
-        self.solve = solve
-        self.tangent_solve = tangent_solve
+    f: ClosedJaxpr
+    solve: ClosedJaxpr
+    tangent_solve: ClosedJaxpr
 
 
 @boundary
@@ -336,53 +398,71 @@ def custom_root(
     """
     leaves, structure = tree.tree_flatten(initial_guess)
     avals = [typeof(x) for x in leaves]
-    program, f_values, f_tree = _staged(f, (initial_guess,), "custom_root")
-    _check_like("f", f_tree, program.out_avals, structure, avals, "initial_guess")
-    solving, solve_values, out_tree = _staged(
-        lambda x: solve(f, x), (initial_guess,), "custom_root solve"
-    )
-    root_tree, count = out_tree, len(solving.out_avals)
+
+    def check_like(
+        name: str, out_tree: PyTreeDef, out_avals: Sequence[ShapedArray], what: str
+    ) -> None:
+        _check_structure(name, out_tree, structure, what)
+        _check_shapes(name, out_avals, avals, what)
+
+    function = _Staged.of("f", f, (initial_guess,), "custom_root")
+    check_like("f", function.out_tree, function.program.out_avals, "initial_guess")
+    solving = _Staged.of("solve", lambda x: solve(f, x), (initial_guess,), "custom_root solve")
+    root_tree, root_avals = solving.out_tree, solving.program.out_avals
     if has_aux:
-        children = out_tree.children() if out_tree.node_data() is not None else []
-        if len(children) != 2:
-            raise TypeError(
-                "solve() of custom_root with has_aux=True must return a pair, the root and "
-                f"auxiliary data; it returned {out_tree}"
-            )
-        root_tree = children[0]
-        count = root_tree.num_leaves
-    found = solving.out_avals[:count]
-    _check_like("solve", root_tree, found, structure, avals, "initial_guess")
+        root_tree, root_avals = solving.split_aux("custom_root", TypeError)
+    check_like("solve", root_tree, root_avals, "initial_guess")
 
     def linearize_and_solve(x: Any, y: Any) -> Any:
         _, g = linearize(f, x)
         return tangent_solve(g, y)
 
-    tangents, tangent_values, tangent_tree = _staged(
-        linearize_and_solve, (initial_guess, initial_guess), "custom_root tangent_solve"
+    tangents = _Staged.of(
+        "tangent_solve",
+        linearize_and_solve,
+        (initial_guess, initial_guess),
+        "custom_root tangent_solve",
     )
-    _check_like("tangent_solve", tangent_tree, tangents.out_avals, structure, avals, "x")
+    check_like("tangent_solve", tangents.out_tree, tangents.program.out_avals, "x")
     results = _root(
-        _RootPrograms(program, solving, tangents), f_values, solve_values, tangent_values, leaves
+        _RootPrograms(function.program, solving.program, tangents.program),
+        function.captured,
+        solving.captured,
+        tangents.captured,
+        leaves,
     )
-    return out_tree.unflatten(results)
+    return solving.out_tree.unflatten(results)
+
+
+# Lists of arrays.
+_Arrays = list[ArrayLike]
 
 
 @partial(custom_jvp, nondiff_argnums=(0,))
-def _root(programs, f_values, solve_values, tangent_values, guess):
+def _root(
+    programs: _RootPrograms,
+    f_values: _Arrays,
+    solve_values: _Arrays,
+    tangent_values: _Arrays,
+    guess: _Arrays,
+) -> _Arrays:
     return jaxpr_as_fun(programs.solve, *solve_values, *guess)
 
 
 # f(x, a) = 0 gives (df/dx) dx = -(df/da) da.
 @_root.defjvp
-def _root_jvp(programs, primals, tangents):
+def _root_jvp(
+    programs: _RootPrograms,
+    primals: tuple[_Arrays, _Arrays, _Arrays, _Arrays],
+    tangents: tuple[_Arrays, _Arrays, _Arrays, _Arrays],
+) -> tuple[_Arrays, _Arrays]:
     f_values, _, tangent_values, guess = primals
     results = _root(programs, *primals)
     count = len(guess)
     solution, aux = results[:count], results[count:]
-    still = [Zero.of(x) for x in solution]
+    zeros = [Zero.of(x) for x in solution]
     f = programs.f
-    _, moved = jvp_jaxpr(f.jaxpr, f.consts, [*f_values, *solution], [*tangents[0], *still])
-    side = [neg(instantiate(t)) for t in moved]
+    _, value_tangents = jvp_jaxpr(f.jaxpr, f.consts, [*f_values, *solution], [*tangents[0], *zeros])
+    side = [neg(instantiate(t)) for t in value_tangents]
     moving = jaxpr_as_fun(programs.tangent_solve, *tangent_values, *solution, *side)
     return results, [*moving, *(instantiate(Zero.of(x)) for x in aux)]

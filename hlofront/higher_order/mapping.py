@@ -5,6 +5,7 @@ from typing import Any
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.scan import loop
 from hlofront.primitives.shaping import reshape
@@ -13,7 +14,7 @@ from hlofront.transforms.vmap import vmap
 
 
 @boundary
-def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
     """Apply a function to each element along the first axis of arrays.
 
     Unlike `vmap` it takes one element after the other, or `batch_size` of them at a time, and so
@@ -23,7 +24,7 @@ def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any
       f: a function of one element of `xs`.
       xs: a tree of arrays that have one size along their first axis.
       batch_size: how many elements `f` is vmapped over at a time; None for one by one, 0 for all
-        at once. What is left over is a batch of its own.
+        at once. The elements that are left over are a batch of their own.
 
     Returns:
       A tree of the results, stacked along a new first axis.
@@ -47,37 +48,50 @@ def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any
     if not batches:
         return vmap(f)(xs)
     whole = size - left
-    main: list[Any] = []
-    rest: list[Any] = []
+    main: list[Array] = []
+    rest: list[Array] = []
     for x in leaves:
         part = _rows(x, 0, whole) if left else x
         main.append(reshape(part, (batches, batch_size, *typeof(x).shape[1:])))
         if left:
             rest.append(_rows(x, whole, size))
     results = loop(f, _batch, (), structure.unflatten(main))[1]
+
+    def merged(y: ArrayLike) -> Array:
+        return _merged(y, whole)
+
     if not left:
-        return tree.tree_map(lambda y: _merged(y, whole), results)
+        return tree.tree_map(merged, results)
     others = vmap(f)(structure.unflatten(rest))
-    return tree.tree_map(
-        lambda y, other: concatenate([_merged(y, whole), other], 0), results, others
-    )
+
+    def joined(y: ArrayLike, other: ArrayLike) -> Array:
+        return concatenate([merged(y), other], 0)
+
+    return tree.tree_map(joined, results, others)
 
 
-def _each(f: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda nothing, x: (nothing, f(x))
+# The function of one step of a scan without a carry.
+Step = Callable[[tuple[()], Any], tuple[tuple[()], Any]]
 
 
-def _batch(f: Callable[..., Any]) -> Callable[..., Any]:
-    over_batch = vmap(f)
-    return lambda nothing, x: (nothing, over_batch(x))
+def _each(f: Callable[[Any], Any]) -> Step:
+    def step(carry: tuple[()], x: Any) -> tuple[tuple[()], Any]:
+        return carry, f(x)
+
+    return step
 
 
-def _rows(x: Any, start: int, stop: int) -> Any:
+def _batch(f: Callable[[Any], Any]) -> Step:
+    return _each(vmap(f))
+
+
+def _rows(x: ArrayLike, start: int, stop: int) -> Array:
+    """Return the part of an array between two indices along its first axis."""
     shape = typeof(x).shape
     zeros = [0] * (len(shape) - 1)
     return slice(x, (start, *zeros), (stop, *shape[1:]))
 
 
-def _merged(y: Any, size: int) -> Any:
-    """The first two axes made one."""
+def _merged(y: ArrayLike, size: int) -> Array:
+    """Return an array whose first two axes are one, of this size."""
     return reshape(y, (size, *typeof(y).shape[2:]))

@@ -1,9 +1,10 @@
 """Linear systems of general matrices: solved by LU factors, differentiated by what they solve."""
 
-from typing import Any
+from functools import partial
 
 import numpy as np
 
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.linear_solve import custom_linear_solve
 from hlofront.primitives.converting import stop_gradient
@@ -14,11 +15,14 @@ from hlofront.primitives.solving import triangular_solve
 from hlofront.primitives.sorting import sort_key_val
 
 
-def solve_factored(factors: Any, permutation: Any, b: Any, trans: int = 0) -> Any:
+def solve_factored(
+    factors: ArrayLike, permutation: ArrayLike, b: ArrayLike, trans: int = 0
+) -> Array:
     """Solve `a x = b`, or with `trans` 1 `a^T x = b` and 2 `a^H x = b`, from the factors of a.
 
     Args:
-      factors: of shape (..., n, n), as `lax.linalg.lu` gives them, and the permutation with them.
+      factors: of shape (..., n, n), as `lax.linalg.lu` returns them.
+      permutation: of shape (..., n), as it returns it.
       b: of shape (..., n, k).
       trans: 0, 1 or 2.
     """
@@ -27,44 +31,57 @@ def solve_factored(factors: Any, permutation: Any, b: Any, trans: int = 0) -> An
         b = triangular_solve(factors, b, left_side=True, lower=True, unit_diagonal=True)
         return triangular_solve(factors, b, left_side=True)
     conjugated = trans == 2
-    options = {"left_side": True, "transpose_a": True, "conjugate_a": conjugated}
-    b = triangular_solve(factors, b, **options)
-    b = triangular_solve(factors, b, lower=True, unit_diagonal=True, **options)
+    solve = partial(
+        triangular_solve, factors, left_side=True, transpose_a=True, conjugate_a=conjugated
+    )
+    b = solve(solve(b), lower=True, unit_diagonal=True)
     aval = typeof(permutation)
-    places = broadcasted_iota(np.dtype(np.int32), aval.shape, aval.ndim - 1)
-    _, inverse = sort_key_val(permutation, places)
+    rows = broadcasted_iota(np.dtype(np.int32), aval.shape, aval.ndim - 1)
+    _, inverse = sort_key_val(permutation, rows)
     return take_rows(b, inverse)
 
 
-def solve_general(a: Any, b: Any) -> Any:
-    """x with `a x = b`, for matrices in one batch: (..., n, n) and (..., n, k)."""
+def solve_general(a: ArrayLike, b: ArrayLike) -> Array:
+    """Solve `a x = b` for matrices in one batch: a of shape (..., n, n), b of (..., n, k)."""
     factors, _, permutation = lu(stop_gradient(a))
-    return custom_linear_solve(
-        lambda x: product(a, x),
-        b,
-        solve=lambda _, b: solve_factored(factors, permutation, b),
-        transpose_solve=lambda _, b: solve_factored(factors, permutation, b, 1),
-    )
+
+    def matvec(x: ArrayLike) -> Array:
+        return product(a, x)
+
+    def solve(_: object, b: ArrayLike) -> Array:
+        return solve_factored(factors, permutation, b)
+
+    def transpose_solve(_: object, b: ArrayLike) -> Array:
+        return solve_factored(factors, permutation, b, 1)
+
+    return custom_linear_solve(matvec, b, solve=solve, transpose_solve=transpose_solve)
 
 
-def solve_positive(a: Any, b: Any, factor: Any) -> Any:
-    """x with `a x = b` for Hermitian matrices of which `factor` is the lower Cholesky factor."""
+def solve_positive(a: ArrayLike, b: ArrayLike, factor: ArrayLike) -> Array:
+    """Solve `a x = b` for Hermitian matrices a whose lower Cholesky factor is known.
+
+    Args:
+      a: of shape (..., n, n).
+      b: of shape (..., n, k).
+      factor: of the shape of a.
+    """
     factor = stop_gradient(factor)
 
-    def solve(_: Any, b: Any) -> Any:
+    def matvec(x: ArrayLike) -> Array:
+        return product(a, x)
+
+    def solve(_: object, b: ArrayLike) -> Array:
         return solve_cholesky(factor, b, lower=True)
 
-    def transpose_solve(_: Any, b: Any) -> Any:
+    def transpose_solve(_: object, b: ArrayLike) -> Array:
         # a^T is the conjugate of a.
         return conjugate(solve_cholesky(factor, conjugate(b), lower=True))
 
-    return custom_linear_solve(
-        lambda x: product(a, x), b, solve=solve, transpose_solve=transpose_solve
-    )
+    return custom_linear_solve(matvec, b, solve=solve, transpose_solve=transpose_solve)
 
 
-def solve_cholesky(factor: Any, b: Any, lower: bool) -> Any:
-    """x with `L L^H x = b`, or with `U^H U x = b` where the factor is not lower."""
-    options = {"left_side": True, "lower": lower}
-    b = triangular_solve(factor, b, **options, transpose_a=not lower, conjugate_a=not lower)
-    return triangular_solve(factor, b, **options, transpose_a=lower, conjugate_a=lower)
+def solve_cholesky(factor: ArrayLike, b: ArrayLike, lower: bool) -> Array:
+    """Solve `L L^H x = b`, or `U^H U x = b` where the factor is not lower."""
+    solve = partial(triangular_solve, factor, left_side=True, lower=lower)
+    b = solve(b, transpose_a=not lower, conjugate_a=not lower)
+    return solve(b, transpose_a=lower, conjugate_a=lower)

@@ -1,34 +1,39 @@
 """platform_dependent: code per platform. composite: an operation with a name and its meaning."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from hlofront.base import errors, source, tree
 from hlofront.base.boundary import boundary, named_as
-from hlofront.bridge.fast_parts import Array
+from hlofront.base.tree import PyTreeDef
+from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.evaluate import jaxpr_as_fun
+from hlofront.core.axes import AxisData
 from hlofront.core.primitive import Primitive
 from hlofront.core.subprograms import calls
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.bodies import written_once
-from hlofront.higher_order.cond import Branches, with_shared_constants, written_down
+from hlofront.higher_order.cond import Branches, trace_function, with_shared_constants
+from hlofront.higher_order.jit_call import run_by_program, typed_by_program
 
 # ---- platform_dependent --------------------------------------------------------------------------
 
-# Which of these tuples of platforms has the one that the program is compiled for.
+# The result is the index of the first of these tuples that has the platform that the program is
+# compiled for; None has all.
 platform_index_p = Primitive("platform_index")
+Platforms = Sequence[tuple[str, ...] | None]
 
 
 @rules.infer(platform_index_p)
-def _(*, platforms):
+def _(*, platforms: Platforms) -> ShapedArray:
     return ShapedArray((), np.dtype(np.int32))
 
 
-def number_for(platform: str, platforms: Sequence[tuple[str, ...] | None]) -> int:
+def number_for(platform: str, platforms: Platforms) -> int:
     """Return the index of the branch for a platform: the one that names it, or that for all others.
 
     Raises:
@@ -45,7 +50,9 @@ def number_for(platform: str, platforms: Sequence[tuple[str, ...] | None]) -> in
 
 
 @boundary
-def platform_dependent(*args, default=None, **per_platform):
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
     """Call the function that is for the platform that the program is compiled for.
 
     Where a program is traced all functions are traced, and one is compiled; elsewhere the one for
@@ -74,7 +81,7 @@ def platform_dependent(*args, default=None, **per_platform):
     for platform, function in per_platform.items():
         functions.setdefault(id(function), (function, []))[1].append(platform)
     chosen = [function for function, _ in functions.values()]
-    platforms: list[Any] = [tuple(names) for _, names in functions.values()]
+    platforms: list[tuple[str, ...] | None] = [tuple(names) for _, names in functions.values()]
     if default is not None:
         chosen.append(default)
         platforms.append(None)
@@ -106,25 +113,14 @@ def platform_dependent(*args, default=None, **per_platform):
 # Operands: the constants of its meaning, and its arguments.
 composite_p = Primitive("composite", multiple_results=True, carries_programs=True)
 rules.subprograms(composite_p)(calls("jaxpr"))
-
-
-@rules.infer(composite_p)
-def _(*avals, jaxpr, **_):
-    return jaxpr.out_avals
-
-
-@rules.effects(composite_p)
-def _(*avals, jaxpr, **_):
-    return jaxpr.effects
-
-
-@rules.run(composite_p)
-def _(*args, jaxpr, **_):
-    return jaxpr_as_fun(jaxpr, *args)
+typed_by_program(composite_p, "jaxpr")
+run_by_program(composite_p, "jaxpr")
 
 
 @rules.jvp(composite_p)
-def _(primals, tangents, *, name, **_):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, name: str, **_: object
+) -> NoReturn:
     raise ValueError(
         f"JVP rule for composite not implemented: {name!r} is one operation to whom it is meant "
         "for, and nothing says which its derivative is. Use custom_jvp or custom_vjp around it, "
@@ -133,7 +129,7 @@ def _(primals, tangents, *, name, **_):
 
 
 @rules.transpose(composite_p)
-def _(cotangents, *operands, name, **_):
+def _(cotangents: Sequence[Cotangent], *operands: Operand, name: str, **_: object) -> NoReturn:
     raise ValueError(
         f"Transpose rule for composite not implemented: nothing says what {name!r} is backwards. "
         "Use custom_vjp around it."
@@ -141,23 +137,29 @@ def _(cotangents, *operands, name, **_):
 
 
 @rules.batch_with_axis(composite_p)
-def _(axis, values, axes, *, name, **_):
-    if any(a is not None for a in axes):
-        raise NotImplementedError(  # the class that JAX raises
-            f"Batching rule for 'composite' not implemented: nothing says what {name!r} is of many "
-            "examples. Use custom_batching.custom_vmap around it, or lax.map in the place of vmap."
-        )
+def _(
+    axis: AxisData,
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    name: str,
+    **_: object,
+) -> NoReturn:
+    raise NotImplementedError(  # the class that JAX raises
+        f"Batching rule for 'composite' not implemented: nothing says what {name!r} is of many "
+        "examples. Use custom_batching.custom_vmap around it, or lax.map in the place of vmap."
+    )
 
 
-def composite(decomposition: Callable[..., Any], name: str, version: int = 0):
-    """A function that programs call by name: what compiles them may replace it as a whole.
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
+    """Make a function that programs call by name, so that a compiler may replace it as a whole.
 
-    In StableHLO it is a `stablehlo.composite` with a function that says what it means. What does
-    not know the name runs that.
+    In StableHLO it is a `stablehlo.composite` with a function that says what it means, which
+    compilers run that do not know the name.
 
     Args:
       decomposition: what it means: a function of trees of arrays, and of attributes by keyword.
-        It is given all that it depends on, and closes over no traced value.
+        It takes all that it depends on as arguments, and closes over no traced value.
       name: a namespace, a dot and a name, as in "my_library.gelu".
       version: of its meaning.
 
@@ -177,31 +179,41 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0):
         )
 
     @boundary
-    def decomposed(*args, **kwargs):
+    def decomposed(*args: Any, **kwargs: Any) -> Any:
         leaves, args_tree = tree.tree_flatten(args)
         avals = tuple([typeof(leaf) for leaf in leaves])
         attributes = tuple([_attribute(name, key, value) for key, value in kwargs.items()])
         kinds = tuple([tuple(map(type, leaves)) for _, leaves, _ in attributes])
         key = ("composite", args_tree, avals, attributes, kinds)
-        written = written_once(
+        traced = written_once(
             decomposition,
             key,
-            lambda: written_down(decomposition, "composite", args_tree, avals, kwargs),
+            lambda: trace_function(decomposition, "composite", args_tree, avals, kwargs),
         )
-        if any(isinstance(const, Tracer) for const in written.consts):
+        if any(isinstance(const, Tracer) for const in traced.consts):
             raise errors.UnexpectedTracerError(
                 f"Found a JAX Tracer as a constant in the decomposition for the composite op "
                 f"'{name}': it closes over a traced value. Pass that value as an argument."
             )
-        (program,), consts = with_shared_constants([written.program])
+        (program,), consts = with_shared_constants([traced.program])
         params = {"name": name, "attributes": attributes, "version": version, "jaxpr": program}
-        return written.out_tree.unflatten(composite_p.bind(*consts, *leaves, **params))
+        return traced.out_tree.unflatten(composite_p.bind(*consts, *leaves, **params))
 
     return named_as(decomposed, decomposition)
 
 
-def _attribute(name: str, key: str, value: Any) -> tuple[str, tuple[Any, ...], Any]:
-    """An attribute as part of a parameter that can be hashed: its name, leaves and structure."""
+def _attribute(name: str, key: str, value: object) -> tuple[str, tuple[object, ...], PyTreeDef]:
+    """Return an attribute as part of a hashable parameter: its name, leaves and structure.
+
+    Args:
+      name: the name of the composite, for messages.
+      key: the name of the attribute.
+      value: a pytree of numbers, strings, dtypes and arrays.
+
+    Raises:
+      UnexpectedTracerError: if a leaf is traced.
+      TypeError: if a leaf is an array on a device, while a function is traced.
+    """
     leaves, structure = tree.tree_flatten(value)
     for leaf in leaves:
         if isinstance(leaf, Tracer):
@@ -227,15 +239,15 @@ class HashableArray:
 
     __slots__ = ("val",)
 
-    def __init__(self, val: np.ndarray):
+    def __init__(self, val: NumPyArray):
         self.val = val.copy()
         self.val.setflags(write=False)
 
-    def _key(self) -> Any:
+    def _key(self) -> tuple[object, ...]:
         return self.val.dtype, self.val.shape, self.val.tobytes()
 
-    def __eq__(self, other: Any) -> bool:
-        return type(other) is HashableArray and self._key() == other._key()
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HashableArray) and self._key() == other._key()
 
     def __hash__(self):
         return hash(self._key())

@@ -1,13 +1,13 @@
 """The polar decomposition by iteration: qdwh."""
 
 import math
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import finfo, issubdtype
 from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.while_loop import while_loop
 from hlofront.primitives.comparing import eq, gt, lt, select_n
@@ -30,21 +30,23 @@ from hlofront.primitives.slicing import concatenate, slice_in_dim
 from hlofront.primitives.solving import triangular_solve
 
 _int32 = np.dtype(np.int32)
+# The iterate, the number of steps, and whether it still changes.
+_State = tuple[ArrayLike, ArrayLike, ArrayLike]
 
 
 @boundary
 def qdwh(
-    x: Any,
+    x: ArrayLike,
     *,
     is_hermitian: bool = False,
     max_iterations: int | None = None,
     eps: float | None = None,
-    dynamic_shape: tuple[int, int] | None = None,
-) -> tuple[Any, Any, Any, Any]:
-    """The polar decomposition `x = u h`: u has orthonormal columns, h is Hermitian and >= 0.
+    dynamic_shape: tuple[ArrayLike, ArrayLike] | None = None,
+) -> tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]:
+    """Compute the polar decomposition `x = u h`, u with orthonormal columns, h Hermitian and >= 0.
 
-    By the dynamically weighted Halley iteration of Nakatsukasa, Bai and Gygi, "Optimizing Halley's
-    iteration for computing the matrix polar decomposition" (2010).
+    The method is the dynamically weighted Halley iteration of Nakatsukasa, Bai and Gygi,
+    "Optimizing Halley's iteration for computing the matrix polar decomposition" (2010).
 
     Args:
       x: of shape (m, n), m >= n.
@@ -75,7 +77,8 @@ def qdwh(
     original = x
     x = mul(x, _as(_inverse_scale(x), x))
     steps = _weights(precision, most)
-    running: Any = np.bool_(True)
+    running: ArrayLike = np.bool_(True)
+    previous = x
     for a, b, c in steps:
         previous = x
         x = _by_qr(x, a, b, c) if c > 100 else _by_cholesky(x, a, b, c)
@@ -85,13 +88,13 @@ def qdwh(
             _norm(sub(x, previous)), host_number(tolerance, np.dtype(real_dtype(aval.dtype)))
         )
 
-    def still(state: Any) -> Any:
+    def still(state: _State) -> Array:
         _, count, running = state
         return bitwise_and(running, lt(count, most))
 
-    def step(state: Any) -> Any:
+    def step(state: _State) -> _State:
         x, count, _ = state
-        # What the weights tend to.
+        # The weights tend to 3, 1 and 3.
         following = _by_cholesky(x, 3.0, 1.0, 3.0)
         change = _norm(sub(following, x))
         return following, add(count, 1), gt(change, typeof(change).dtype.type(tolerance))
@@ -106,32 +109,35 @@ def qdwh(
     return unitary, hermitian, count, bitwise_not(running)
 
 
-def _half_sum(x: Any) -> Any:
+def _half_sum(x: ArrayLike) -> Array:
+    """Return the Hermitian part of a matrix."""
     return _times(add(x, adjoint(x)), 0.5)
 
 
-def _times(x: Any, number: float) -> Any:
+def _times(x: ArrayLike, number: float) -> Array:
     return mul(x, typeof(x).dtype.type(number))
 
 
-def _as(x: Any, like: Any) -> Any:
+def _as(x: ArrayLike, like: ArrayLike) -> Array:
     return convert(x, typeof(like).dtype, False)
 
 
-def _masked(x: Any, rows: Any, columns: Any) -> Any:
+def _masked(x: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> ArrayLike:
+    """Return a matrix with zeros after its first rows and columns."""
     for axis, size in enumerate((rows, columns)):
-        place = broadcasted_iota(_int32, typeof(x).shape, axis)
-        x = select_n(lt(place, convert(size, _int32, False)), full_like(x, 0), x)
+        index = broadcasted_iota(_int32, typeof(x).shape, axis)
+        x = select_n(lt(index, convert(size, _int32, False)), full_like(x, 0), x)
     return x
 
 
-def _norm(x: Any) -> Any:
+def _norm(x: ArrayLike) -> Array:
+    """Return the Frobenius norm of a matrix."""
     magnitude = abs(x)
     return sqrt(reduce_sum(mul(magnitude, magnitude), (0, 1)))
 
 
-def _inverse_scale(x: Any) -> Any:
-    """One over a bound of the greatest singular value: of the sums of columns and of rows."""
+def _inverse_scale(x: ArrayLike) -> Array:
+    """Return one over a bound of the greatest singular value, from sums of columns and rows."""
     magnitude = abs(x)
     columns = reduce_max(reduce_sum(magnitude, (0,)), (0,))
     rows = reduce_max(reduce_sum(magnitude, (1,)), (0,))
@@ -140,10 +146,10 @@ def _inverse_scale(x: Any) -> Any:
 
 
 def _weights(least: float, most: int) -> list[tuple[float, float, float]]:
-    """The weights of each step, for singular values from `least` to 1: equations 3.6 and 3.7."""
-    found: list[tuple[float, float, float]] = []
+    """Return the weights of each step for singular values from `least` to 1, by (3.6) and (3.7)."""
+    weights: list[tuple[float, float, float]] = []
     precision = least
-    while least + 10 * precision < 1 and len(found) < most:
+    while least + 10 * precision < 1 and len(weights) < most:
         square = least * least
         d = np.cbrt(4 * (1 - square) / (square * square))
         a = math.sqrt(1 + d) + 0.5 * math.sqrt(
@@ -151,12 +157,13 @@ def _weights(least: float, most: int) -> list[tuple[float, float, float]]:
         )
         b = (a - 1) ** 2 / 4
         c = a + b - 1
-        found.append((a, b, c))
+        weights.append((a, b, c))
         least = least * (a + b * square) / (1 + c * square)
-    return found
+    return weights
 
 
-def _by_qr(x: Any, a: float, b: float, c: float) -> Any:
+def _by_qr(x: ArrayLike, a: float, b: float, c: float) -> Array:
+    """Return the next iterate by a QR decomposition, which is stable where c is large."""
     m = typeof(x).shape[0]
     ones = identity_like(slice_in_dim(x, 0, typeof(x).shape[1]))
     q, _ = qr(concatenate([_times(x, math.sqrt(c)), ones], 0), full_matrices=False)
@@ -165,7 +172,8 @@ def _by_qr(x: Any, a: float, b: float, c: float) -> Any:
     return add(_times(x, b / c), turned)
 
 
-def _by_cholesky(x: Any, a: float, b: float, c: float) -> Any:
+def _by_cholesky(x: ArrayLike, a: float, b: float, c: float) -> Array:
+    """Return the next iterate by a Cholesky decomposition, which is quicker where c is small."""
     gram = _times(product(adjoint(x), x), c)
     factor = cholesky(add(gram, identity_like(gram)), symmetrize_input=False)
     solved = triangular_solve(factor, adjoint(x), left_side=True, lower=True)

@@ -4,14 +4,16 @@ The method is that of Marsaglia and Tsang, "A Simple Method for Generating Gamma
 """
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from hlofront.base.dtypes import finfo, issubdtype
-from hlofront.core.aval import typeof
+from hlofront.base.typing import Array, ArrayLike
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer
+from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
 from hlofront.higher_order.mapping import map
 from hlofront.higher_order.while_loop import while_loop
@@ -42,17 +44,31 @@ from hlofront.transforms.vmap import vmap
 
 random_gamma_p = Primitive("random_gamma")
 
+# A key, the square of the normal number x, the cube of 1 + c x, and a uniform number.
+_State = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
+# A key, a normal number x, and 1 + c x.
+_Normal = tuple[ArrayLike, ArrayLike, ArrayLike]
 
-def random_gamma(keys: Any, alpha: Any, log_space: bool) -> Any:
-    """Numbers from the gamma distributions of these parameters, or their logarithms.
 
-    The axes of the keys are the first of `alpha`; the numbers along the others are from one key.
+def random_gamma(keys: ArrayLike, alpha: ArrayLike, log_space: bool) -> Array:
+    """Draw numbers from gamma distributions, or their logarithms, in the shape of `alpha`.
+
+    Args:
+      keys: random keys, whose shape is the first part of that of `alpha`; the numbers along the
+        other axes are from one key.
+      alpha: the parameters of the distributions: floats.
+      log_space: whether to return logarithms.
+
+    Raises:
+      TypeError: if types or shapes are others.
     """
     return process(random_gamma_p, (keys, alpha), {"log_space": log_space, **settings()})
 
 
 @infer(random_gamma_p)
-def _(keys, alpha, *, log_space, partitionable=True):
+def _(
+    keys: ShapedArray, alpha: ShapedArray, *, log_space: bool, partitionable: bool = True
+) -> ShapedArray:
     if not is_key(keys) or not issubdtype(alpha.dtype, np.floating):
         raise TypeError(
             "random_gamma takes random keys and floats, got "
@@ -67,7 +83,9 @@ def _(keys, alpha, *, log_space, partitionable=True):
 
 
 @batch(random_gamma_p)
-def _(values, axes, **params):
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
+) -> tuple[Array, int]:
     keys, alpha = values
     key_axis, alpha_axis = axes
     if alpha_axis is None:
@@ -79,7 +97,16 @@ def _(values, axes, **params):
     return process(random_gamma_p, (keys, alpha), params), 0
 
 
-def _by_alpha(tangent, result, keys, alpha, *, log_space, partitionable=True):
+def _by_alpha(
+    tangent: ArrayLike,
+    result: ArrayLike,
+    keys: ArrayLike,
+    alpha: ArrayLike,
+    *,
+    log_space: bool,
+    partitionable: bool = True,
+) -> Array:
+    """Return the tangent of the result, by that of `alpha`."""
     if not log_space:
         return mul(tangent, random_gamma_grad(alpha, result))
     sample = exp(result)
@@ -92,10 +119,10 @@ def _by_alpha(tangent, result, keys, alpha, *, log_space, partitionable=True):
 derivative_from_result(random_gamma_p, None, _by_alpha)
 
 
-# ---- how they are drawn --------------------------------------------------------------------------
+# ---- the algorithm ------------------------------------------------------------------------------
 
 
-def draw(keys: Any, alpha: Any, log_space: bool) -> Any:
+def draw(keys: ArrayLike, alpha: ArrayLike, log_space: bool) -> ArrayLike:
     """Compute `random_gamma` in terms of other operations."""
     keys_aval, aval = typeof(keys), typeof(alpha)
     if not aval.size:
@@ -104,7 +131,7 @@ def draw(keys: Any, alpha: Any, log_space: bool) -> Any:
     keys = random_split(reshape(keys, (keys_aval.size,)), (rest,))
     operands = reshape(keys, (aval.size,)), reshape(alpha, (aval.size,))
 
-    def draw_one(operands: Any) -> Any:
+    def draw_one(operands: tuple[ArrayLike, ArrayLike]) -> Array:
         return _draw_one(*operands, log_space)
 
     # Other generators make bits in batches from the first key alone.
@@ -113,13 +140,14 @@ def draw(keys: Any, alpha: Any, log_space: bool) -> Any:
     return reshape(numbers, aval.shape)
 
 
-def parts(key: Any, count: int) -> list[Any]:
-    """This many new keys from one."""
+def parts(key: ArrayLike, count: int) -> list[Array]:
+    """Return new keys from one."""
     keys = random_split(key, (count,))
     return [squeeze(slice_in_dim(keys, i, i + 1), (0,)) for i in range(count)]
 
 
-def _draw_one(key: Any, alpha: Any, log_space: bool) -> Any:
+def _draw_one(key: ArrayLike, alpha: ArrayLike, log_space: bool) -> Array:
+    """Draw one number from a gamma distribution; key and alpha are scalars."""
     dtype = typeof(alpha).dtype
     constant = dtype.type
     zero, one, third = constant(0), constant(1), constant(1 / 3)
@@ -130,21 +158,25 @@ def _draw_one(key: Any, alpha: Any, log_space: bool) -> Any:
     c = div(third, sqrt(d))
     key, boost_key = parts(key, 2)
 
-    def rejected(state):
+    def rejected(state: _State) -> Array:
         _, square, cube, u = state
         surely = sub(one, mul(constant(0.0331), mul(square, square)))
         bound = add(mul(square, constant(0.5)), mul(d, add(sub(one, cube), log(cube))))
         return bitwise_and(ge(u, surely), ge(log(u), bound))
 
-    def propose(state):
+    def propose(state: _State) -> _State:
         key, normal_key, uniform_key = parts(state[0], 3)
 
-        def again(state):
+        def again(state: _Normal) -> _Normal:
             key, subkey = parts(state[0], 2)
             x = normals(subkey, (), dtype)
             return key, x, add(one, mul(x, c))
 
-        _, x, v = while_loop(lambda state: le(state[2], zero), again, (normal_key, zero, -one))
+        def not_positive(state: _Normal) -> Array:
+            _, _, v = state
+            return le(v, zero)
+
+        _, x, v = while_loop(not_positive, again, (normal_key, zero, -one))
         return key, mul(x, x), mul(mul(v, v), v), uniforms(uniform_key, (), dtype, zero, one)
 
     # To begin with, something that is rejected.

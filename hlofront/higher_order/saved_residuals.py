@@ -7,16 +7,21 @@ from typing import Any
 from hlofront.base import events, source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.config import options
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Literal
+from hlofront.base.typing import ArrayLike
+from hlofront.core.aval import AbstractValue
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Literal, Var
 from hlofront.higher_order.checkpoint_policies import name_p
 from hlofront.transforms.flatten import Signature, abstract, stage_tree
 from hlofront.transforms.grad import linearize
 from hlofront.transforms.simplify import inline_jaxpr
 
+# The type of a residual, and a text that says where it is from.
+Residual = tuple[AbstractValue, str]
+
 
 @boundary
-def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[Any, str]]:
-    """The values that differentiation of `f` keeps for its backward pass.
+def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Residual]:
+    """List the values that differentiation of `f` saves for its backward pass.
 
     Args:
       f: a function of pytrees of arrays.
@@ -29,8 +34,8 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
     signature = Signature(f)
     names = signature.argument_names((args, kwargs))
 
-    def residuals(*flat: Any) -> Any:
-        def of_leaves(*own: Any) -> Any:
+    def residuals(*flat: ArrayLike) -> Sequence[ArrayLike]:
+        def of_leaves(*own: ArrayLike) -> Any:
             own_args, own_kwargs = in_tree.unflatten(own)
             return f(*own_args, **own_kwargs)
 
@@ -46,40 +51,46 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tu
     return _described(inline_jaxpr(program), names)
 
 
-def _described(program: ClosedJaxpr, names: tuple[str, ...]) -> list[tuple[Any, str]]:
+def _described(program: ClosedJaxpr, names: tuple[str, ...]) -> list[Residual]:
+    """Return the types of a program's results, and where each is from.
+
+    Args:
+      program: a program whose results are residuals.
+      names: the names of its inputs.
+    """
     jaxpr = program.jaxpr
     arguments = dict(zip(jaxpr.invars, names, strict=True))
     constants = set(jaxpr.constvars)
-    made_by = {var: equation for equation in jaxpr.eqns for var in equation.outvars}
-    named = {
+    computed_by = {var: equation for equation in jaxpr.eqns for var in equation.outvars}
+    named: dict[Atom, str] = {
         equation.invars[0]: equation.params["name"]
         for equation in jaxpr.eqns
-        if equation.primitive is name_p and type(equation.invars[0]) is not Literal
+        if equation.primitive is name_p and isinstance(equation.invars[0], Var)
     }
-    found: dict[Any, tuple[Any, str]] = {}
+    residuals: dict[Atom, Residual] = {}
     for atom in jaxpr.outvars:
-        if type(atom) is Literal:
-            found[id(atom)] = atom.aval, "from a literal"
+        if isinstance(atom, Literal):
+            text = "from a literal"
         elif atom in arguments:
-            found[atom] = atom.aval, f"from the argument {arguments[atom]}"
+            text = f"from the argument {arguments[atom]}"
         elif atom in constants:
-            found[atom] = atom.aval, "from a constant"
+            text = "from a constant"
         else:
-            equation = made_by[atom]
-            place = source.summarize(equation.traceback)
+            equation = computed_by[atom]
+            line = source.summarize(equation.traceback)
             if equation.primitive is name_p:
-                text = f"named '{equation.params['name']}' from {place}"
+                text = f"named '{equation.params['name']}' from {line}"
             elif atom in named:
-                text = f"named '{named[atom]}' from {place}"
+                text = f"named '{named[atom]}' from {line}"
             else:
-                text = f"output of {equation.primitive.name} from {place}"
-            found[atom] = atom.aval, text
-    return list(found.values())
+                text = f"output of {equation.primitive.name} from {line}"
+        residuals[atom] = atom.aval, text
+    return list(residuals.values())
 
 
 @boundary
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Print, a line each, the values that differentiation of `f` keeps. See `saved_residuals`."""
+    """Print, a line each, the values that differentiation of `f` saves. See `saved_residuals`."""
     for aval, text in saved_residuals(f, *args, **kwargs):
         print(f"{aval.str_short(True)} {text}")
 
@@ -88,14 +99,15 @@ _log_residuals = options["jax_log_checkpoint_residuals"]
 
 
 def log_checkpoint_residuals(
-    program: ClosedJaxpr, inputs: Sequence[Any], known: ClosedJaxpr, saved_count: int
+    program: ClosedJaxpr, inputs: Sequence[AbstractValue], known: ClosedJaxpr, saved_count: int
 ) -> None:
-    """Log what a checkpointed function keeps: as a warning under jax_log_checkpoint_residuals.
+    """Log what a checkpointed function saves: as a warning under jax_log_checkpoint_residuals.
 
     Args:
       program: the checkpointed function.
-      inputs: the types of those of its arguments that it keeps.
-      known: what runs first, whose last `saved_count` results are kept as well.
+      inputs: the types of those of its arguments that it saves.
+      known: the program that runs first, whose last results are saved as well.
+      saved_count: the number of those results.
     """
     level = logging.WARNING if _log_residuals.value else logging.DEBUG
     if not events.logger.isEnabledFor(level):
@@ -108,6 +120,7 @@ def log_checkpoint_residuals(
         f"  {aval.str_short()}, {text}"
         for aval, text in _described(saving, ("",) * len(jaxpr.invars))
     ]
-    function = program.debug_info.func_src_info or "a function"
+    info = program.debug_info
+    function = (info and info.func_src_info) or "a function"
     what = "saves for its derivative:\n" if lines else "saves nothing for its derivative"
     events.logger.log(level, "checkpoint of %s %s%s", function, what, "\n".join(lines))

@@ -8,25 +8,29 @@ import numpy as np
 
 from hlofront.base import errors, source, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTreeDef
+from hlofront.base.typing import ArrayLike
 from hlofront.bridge import state
 from hlofront.core import rules
-from hlofront.core.aval import typeof
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.check import types_match
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.effects import Effects
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Var
 from hlofront.core.primitive import Primitive
 from hlofront.core.subprograms import Subprogram
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.bodies import (
+    NO_KEYWORDS,
     carry_name,
     check_carry,
-    held_weakly,
+    debug_info_of,
     promoted_carry,
     refuse_effects,
     written_once,
 )
 from hlofront.primitives.converting import convert
 from hlofront.primitives.slicing import index_in_dim, stack
-from hlofront.transforms.flatten import Signature, result_paths, stage_tree
+from hlofront.transforms.flatten import stage_tree
 from hlofront.transforms.simplify import constants_as_inputs, forwarded
 
 # Operands: what all steps read, the carry, and what is read step by step, along the first axis.
@@ -37,7 +41,9 @@ _disable_jit = state.disable_jit
 
 
 @rules.subprograms(scan_p)
-def _(*, jaxpr, length, num_carry, num_consts, **_):
+def _(
+    *, jaxpr: ClosedJaxpr, length: int, num_carry: int, num_consts: int, **_: object
+) -> tuple[Subprogram]:
     count, sliced = len(jaxpr.in_avals), num_consts + num_carry
     return (
         Subprogram(
@@ -53,34 +59,51 @@ def _(*, jaxpr, length, num_carry, num_consts, **_):
     )
 
 
-@rules.infer(scan_p)
-def _(*avals, jaxpr, length, num_carry, num_consts, reverse, unroll, **_):
+def scan_result_avals(
+    *avals: ShapedArray,
+    jaxpr: ClosedJaxpr,
+    length: int,
+    num_carry: int,
+    num_consts: int,
+    reverse: object,
+    unroll: object,
+    **_: object,
+) -> list[ShapedArray]:
     if type(reverse) is not bool:
         raise TypeError(f"scan wants `reverse` to be True or False, and got {reverse!r}")
     for name, count in (("num_carry", num_carry), ("num_consts", num_consts), ("unroll", unroll)):
         if type(count) is not int or count < 0:
             raise TypeError(f"scan wants `{name}` to be an int of at least 0, and got {count!r}")
-    steps = num_consts + num_carry
-    for place, (aval, wanted) in enumerate(zip(avals, jaxpr.in_avals, strict=True)):
-        if place >= steps:
+    first_sliced = num_consts + num_carry
+    for index, (aval, wanted) in enumerate(zip(avals, jaxpr.in_avals, strict=True)):
+        if index >= first_sliced:
             wanted = stacked(wanted, length)
         if aval is not wanted and not types_match(aval, wanted):
             raise TypeError(
-                f"scan wants operand {place} to be of type {wanted.str_short()}, and got "
+                f"scan wants operand {index} to be of type {wanted.str_short()}, and got "
                 f"{aval.str_short()}"
             )
     out_avals = jaxpr.out_avals
     return [*out_avals[:num_carry], *[stacked(aval, length) for aval in out_avals[num_carry:]]]
 
 
+rules.infer(scan_p)(scan_result_avals)
+
+
 @rules.effects(scan_p)
-def _(*avals, jaxpr, **_):
+def _(*avals: ShapedArray, jaxpr: ClosedJaxpr, **_: object) -> Effects:
     return jaxpr.effects
 
 
-def stacked(aval: Any, length: int) -> Any:
-    """The type of what `length` steps read or collect of this type."""
+def stacked(aval: ShapedArray, length: int) -> ShapedArray:
+    """Return the type of the array that `length` steps read or collect values of a type from."""
     return aval.update(shape=(length, *aval.shape))
+
+
+def stacked_variable(variable: Var, length: int) -> Var:
+    """Return a variable for the array that collects the values of one from `length` steps."""
+    aval: Any = variable.aval
+    return Var(stacked(aval, length))
 
 
 @boundary
@@ -95,7 +118,7 @@ def scan(
 ) -> tuple[Any, Any]:
     """Step along the first axis of arrays, with a carry from step to step.
 
-    It is what this does, in one operation that is compiled once for all steps:
+    One operation, which is compiled once for all steps, does what this loop does:
 
         carry, ys = init, []
         for x in xs:
@@ -132,21 +155,25 @@ def scan(
     return loop(f, None, init, xs, length, reverse, unroll)
 
 
+# Makes the function of one step of a user's function; None where the user's function is that.
+AsStep = Callable[[Callable[..., Any]], Callable[..., Any]] | None
+
+
 def loop(
     f: Callable[..., Any],
-    as_step: Callable[[Any], Callable[..., Any]] | None,
+    as_step: AsStep,
     init: Any,
     xs: Any,
-    length: Any = None,
-    reverse: Any = False,
-    unroll: Any = 1,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
 ) -> tuple[Any, Any]:
-    """A scan of the function that `as_step` makes of a user's; None for the function itself.
+    """Scan with the function that `as_step` makes of a user's; None for the function itself.
 
-    What is traced is remembered for `f` and `as_step`, which must be a function of a module.
+    The traced program is remembered for `f` and `as_step`, which must be a function of a module.
     """
     leaves, xs_tree = tree.tree_flatten(xs)
-    steps = _length(leaves, length)
+    steps = _number_of_steps(leaves, length)
     if _disable_jit.value:
         step = f if as_step is None else as_step(f)
         return _loop_in_python(step, init, leaves, xs_tree, steps, bool(reverse))
@@ -178,8 +205,12 @@ def loop(
     return body.assemble(first, leaves, results)
 
 
-def _length(leaves: Sequence[Any], length: Any) -> Any:
-    """The number of steps that `xs` or `length` say."""
+def _number_of_steps(leaves: Sequence[ArrayLike], length: int | None) -> int:
+    """Return the number of steps that the arrays of `xs`, or `length`, say.
+
+    Raises:
+      ValueError: if they say different numbers or none, or an array has no axis.
+    """
     shapes = [typeof(leaf).shape for leaf in leaves]
     if not all(shapes):
         without = [str(leaf) for leaf, shape in zip(leaves, shapes, strict=True) if not shape]
@@ -209,7 +240,7 @@ def _length(leaves: Sequence[Any], length: Any) -> Any:
     return sizes[0]
 
 
-def _known_length(length: Any) -> int:
+def _known_length(length: int | Tracer) -> int:
     if isinstance(length, Tracer):
         raise errors.ConcretizationTypeError(
             length,
@@ -226,7 +257,19 @@ def _known_length(length: Any) -> int:
 
 
 class Body:
-    """The function of one step as a program, and how its operands and results are laid out."""
+    """The function of one step as a program, and how its operands and results are laid out.
+
+    Attributes:
+      carry_avals: the types of the carry where they are not those of `init`; None otherwise.
+      consts: the values that the function closes over.
+      invariant: the indices of the members of the carry that each step returns as they are, so
+        that they are constants of the scan.
+      varying: the indices of the other members of the carry.
+      passed: per collected value, the index among `xs` of the array that it is; None where it is
+        computed.
+      out_tree: the structure of the pair that the function returns.
+      program: the program of one step, without constants.
+    """
 
     __slots__ = (
         "carry_avals",
@@ -242,28 +285,28 @@ class Body:
         self,
         program: ClosedJaxpr,
         carry_count: int,
-        out_tree: Any,
-        carry_avals: Sequence[Any] | None,
+        out_tree: PyTreeDef,
+        carry_avals: Sequence[ShapedArray] | None,
     ):
-        # The types of the carry where they are not those of `init`.
         self.carry_avals = carry_avals
         self.out_tree = out_tree
-        # What the function closes over.
         self.consts = program.consts
         jaxpr = constants_as_inputs(program)
         count = len(self.consts)
         origin = forwarded(jaxpr)
-        # A member of the carry that each step returns as it is: all steps read it, and no more.
         self.invariant = [i for i in range(carry_count) if origin[i] == count + i]
         self.varying = [i for i in range(carry_count) if origin[i] != count + i]
-        # Per collected value the place among `xs` of what it is; None where it is computed.
         first = count + carry_count
         self.passed = [
-            place - first if place is not None and place >= first else None
-            for place in origin[carry_count:]
+            index - first if index is not None and index >= first else None
+            for index in origin[carry_count:]
         ]
         inputs, outputs = jaxpr.invars, jaxpr.outvars
-        collected = zip(outputs[carry_count:], self.passed, strict=True)
+        computed: list[Atom] = [
+            atom
+            for atom, index in zip(outputs[carry_count:], self.passed, strict=True)
+            if index is None
+        ]
         jaxpr = jaxpr.replace(
             invars=[
                 *[inputs[count + i] for i in self.invariant],
@@ -271,35 +314,40 @@ class Body:
                 *[inputs[count + i] for i in self.varying],
                 *inputs[first:],
             ],
-            outvars=[
-                *[outputs[i] for i in self.varying],
-                *[atom for atom, place in collected if place is None],
-            ],
+            outvars=[*[outputs[i] for i in self.varying], *computed],
         )
         self.program = ClosedJaxpr(jaxpr)
 
-    def assemble(self, first: Sequence[Any], xs: Sequence[Any], results: Sequence[Any]) -> Any:
-        """The last carry and what was collected, as the pair that the function returns."""
-        found = iter(results)
+    def assemble(
+        self, first: Sequence[ArrayLike], xs: Sequence[ArrayLike], results: Sequence[ArrayLike]
+    ) -> Any:
+        """Return the pair that the function returns, of the last carry and the collected values.
+
+        Args:
+          first: the leaves of the first carry.
+          xs: the leaves of `xs`.
+          results: the results of the scan.
+        """
+        rest = iter(results)
         varying = set(self.varying)
-        carry = [next(found) if i in varying else as_array(x) for i, x in enumerate(first)]
-        ys = [next(found) if place is None else as_array(xs[place]) for place in self.passed]
+        carry = [next(rest) if i in varying else as_array(x) for i, x in enumerate(first)]
+        ys = [next(rest) if index is None else as_array(xs[index]) for index in self.passed]
         return self.out_tree.unflatten([*carry, *ys])
 
 
-def as_array(x: Any) -> Any:
-    """An operand that comes back as it is: no longer NumPy's, where that was."""
-    aval: Any = typeof(x)
+def as_array(x: ArrayLike) -> ArrayLike:
+    """Return an operand that is also a result: an array of NumPy as an array on a device."""
+    aval = typeof(x)
     return convert(x, aval.dtype, aval.weak_type) if isinstance(x, np.ndarray | np.generic) else x
 
 
 def _body(
     f: Callable[..., Any],
-    as_step: Callable[..., Any] | None,
-    init_tree: Any,
-    xs_tree: Any,
-    first: Sequence[Any],
-    xs: Sequence[Any],
+    as_step: AsStep,
+    init_tree: PyTreeDef,
+    xs_tree: PyTreeDef,
+    first: Sequence[ArrayLike],
+    xs: Sequence[ArrayLike],
 ) -> Body:
     carry_avals = tuple([typeof(x) for x in first])
     x_avals = tuple([typeof(x).update(shape=typeof(x).shape[1:]) for x in xs])
@@ -312,28 +360,20 @@ def _body(
 
 def _write_down(
     f: Callable[..., Any],
-    as_step: Callable[..., Any] | None,
-    init_tree: Any,
-    xs_tree: Any,
-    carry_avals: Sequence[Any],
-    x_avals: Sequence[Any],
+    as_step: AsStep,
+    init_tree: PyTreeDef,
+    xs_tree: PyTreeDef,
+    carry_avals: Sequence[ShapedArray],
+    x_avals: Sequence[ShapedArray],
 ) -> Body:
-    in_tree = tree.treedef_tuple([tree.treedef_tuple([init_tree, xs_tree]), _NO_KEYWORDS])
+    args_tree = tree.treedef_tuple([init_tree, xs_tree])
+    in_tree = tree.treedef_tuple([args_tree, NO_KEYWORDS])
     step = f if as_step is None else as_step(f)
-    out_tree: Any = None
-
-    reference = held_weakly(f)
-
-    def names() -> tuple[str, ...]:
-        function = reference()
-        if function is None:
-            return ()
-        args, _ = tree.tree_unflatten(in_tree, range(in_tree.num_leaves))
-        return Signature(function).argument_names((args if as_step is None else args[1:], {}))
-
-    where = source.describe_callable(f)
-    info = DebugInfo("scan", where, names, lambda: result_paths(out_tree))
-    promoted = None
+    out_tree: PyTreeDef | None = None
+    # The function that `as_step` makes of a user's takes the carry of the loop besides.
+    first_argument = 0 if as_step is None else 1
+    info = debug_info_of(f, "scan", args_tree, lambda: out_tree, first_argument)
+    promoted: list[ShapedArray] | None = None
     while True:
         program, out_tree = stage_tree(step, in_tree, [*carry_avals, *x_avals], info)
         carry_tree = _carry_tree(out_tree, program.out_avals)
@@ -351,11 +391,12 @@ def _write_down(
     return Body(program, len(returned), out_tree, promoted)
 
 
-_NO_KEYWORDS = tree.tree_structure({})
+def _carry_tree(out_tree: PyTreeDef, avals: Sequence[ShapedArray]) -> PyTreeDef:
+    """Return the structure of the carry, of the pair that the function of one step returned.
 
-
-def _carry_tree(out_tree: Any, avals: Sequence[Any]) -> Any:
-    """The structure of the carry that the function returned, with what is to be collected."""
+    Raises:
+      TypeError: if it returned no pair.
+    """
     children = out_tree.children()
     if len(children) != 2:
         returned = tree.tree_unflatten(out_tree, avals)
@@ -370,7 +411,12 @@ def _carry_tree(out_tree: Any, avals: Sequence[Any]) -> Any:
 
 
 def _loop_in_python(
-    f: Callable[..., Any], carry: Any, xs: Sequence[Any], xs_tree: Any, length: int, reverse: bool
+    f: Callable[..., Any],
+    carry: Any,
+    xs: Sequence[ArrayLike],
+    xs_tree: PyTreeDef,
+    length: int,
+    reverse: bool,
 ) -> tuple[Any, Any]:
     """Run a scan in Python, while jit is disabled."""
     if not length:

@@ -1,25 +1,39 @@
 """The derivative, transposition, batching and dead code of scan."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
+from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, typeof
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, ParamDict, Value, Var
 from hlofront.core.liveness import live_equations
-from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
+from hlofront.core.rules import BatchResult
+from hlofront.core.symbolic_zeros import (
+    BatchAxis,
+    Cotangent,
+    Operand,
+    Tangent,
+    UndefinedPrimal,
+    Zero,
+)
 from hlofront.core.trace import process
-from hlofront.higher_order.scan import scan_p
+from hlofront.higher_order.scan import scan_p, scan_result_avals
 from hlofront.higher_order.scan_splitting import (
-    Flags,
-    Params,
     StepCache,
     operand_parts,
-    parts,
     scan_equation,
+)
+from hlofront.higher_order.selecting import (
+    Flags,
+    nonzero,
+    nonzero_flags,
+    variables,
     where,
     where_not,
+    with_zeros,
 )
 from hlofront.primitives.batching import move_axis, to_front
 from hlofront.primitives.derivatives import (
@@ -32,18 +46,26 @@ from hlofront.primitives.derivatives import (
 from hlofront.transforms.batch import batch_program_at
 from hlofront.transforms.jvp import as_tangent, jvp_program
 from hlofront.transforms.partial_eval import listed
-from hlofront.transforms.simplify import constants_as_inputs, dead_code_program
+from hlofront.transforms.simplify import SmallerEquation, constants_as_inputs, dead_code_program
 from hlofront.transforms.stage import stage
 from hlofront.transforms.transpose import transpose_jaxpr
 
+Facts = TypeVar("Facts")
 
-class _Step:
-    """A program of one step that a rule made, and what the rule found out besides."""
+
+class _Step(Generic[Facts]):
+    """A program of one step that a rule made, and what the rule says of its operands and results.
+
+    Attributes:
+      consts: the values that are the first constants of the scan.
+      program: the program of one step, without constants.
+      facts: a record, whose class each rule defines.
+    """
 
     __slots__ = ("consts", "facts", "program")
 
     def __init__(
-        self, program: ClosedJaxpr, inputs: Sequence[Any], outputs: Sequence[Any], facts: Any
+        self, program: ClosedJaxpr, inputs: Sequence[Var], outputs: Sequence[Atom], facts: Facts
     ):
         # Values that the rules of operations brought in become the first constants of the scan.
         self.consts = program.consts
@@ -55,9 +77,13 @@ class _Step:
         self.facts = facts
 
     def run(
-        self, consts: Sequence[Any], carry: Sequence[Any], xs: Sequence[Any], params: Params
-    ) -> tuple[list[Any], list[Any]]:
-        """Scan with it: the last carry, and what was collected."""
+        self,
+        consts: Sequence[ArrayLike],
+        carry: Sequence[ArrayLike],
+        xs: Sequence[ArrayLike],
+        params: ParamDict,
+    ) -> tuple[list[ArrayLike], list[ArrayLike]]:
+        """Scan with the program; return the last carry and the collected arrays."""
         new = {
             "jaxpr": self.program,
             "num_consts": len(self.consts) + len(consts),
@@ -67,69 +93,118 @@ class _Step:
         return results[: len(carry)], results[len(carry) :]
 
 
-# What each rule made of a step, by what it depends on.
-_jvp_steps: StepCache[Flags, _Step] = StepCache()
-_transposed_steps: StepCache[tuple[Flags, tuple[AbstractValue | None, ...], bool], _Step] = (
-    StepCache()
-)
-_batched_steps: StepCache[
-    tuple[AxisData, tuple[int | None, ...], Flags, tuple[int | None, ...]], _Step
+@dataclass(frozen=True, slots=True)
+class _Moving:
+    """Flags of a differentiated step: which carries, and which collected values, have tangents."""
+
+    carry: Flags
+    ys: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    """Flags of a transposed step: which operands of the scan get a cotangent."""
+
+    consts: Flags
+    carry: Flags
+    xs: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class _BatchedResults:
+    """Axes of a batched step: which carries have the axis, and which axis it is of each y."""
+
+    carry: Flags
+    y_axes: tuple[BatchAxis, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _SmallerStep:
+    """A step without dead code.
+
+    Attributes:
+      program: the program; None where it is that of the equation.
+      operands: per operand of the equation, whether it stays.
+      results: per result of the equation, whether it stays.
+    """
+
+    program: ClosedJaxpr | None
+    operands: Flags
+    results: Flags
+
+
+# The steps that each rule made, by the flags, types and axes that they depend on.
+_jvp_steps: StepCache[Flags, _Step[_Moving]] = StepCache()
+_transposed_steps: StepCache[
+    tuple[Flags, tuple[ShapedArray | None, ...], bool], _Step[_Reached]
 ] = StepCache()
-_smaller_steps: StepCache[Flags, tuple[ClosedJaxpr | None, Flags, Flags]] = StepCache()
+_batched_steps: StepCache[
+    tuple[AxisData, tuple[BatchAxis, ...], Flags, tuple[BatchAxis, ...]], _Step[_BatchedResults]
+] = StepCache()
+_smaller_steps: StepCache[Flags, _SmallerStep] = StepCache()
 
 
 # ---- derivative ----------------------------------------------------------------------------------
 
 
 @rules.jvp(scan_p)
-def _(primals, tangents, **params):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+) -> tuple[list[ArrayLike], list[Tangent]]:
     tangents = list(map(as_tangent, tangents))
-    nonzero = tuple(type(t) is not Zero for t in tangents)
-    step = _jvp_steps.get_or_compute(params, nonzero, lambda: _jvp_step(params, nonzero))
-    moving, moving_ys = step.facts
+    flags = nonzero_flags(tangents)
+    step = _jvp_steps.get_or_compute(params, flags, lambda: _jvp_step(params, flags))
+    moving = step.facts
     consts, carry, xs = operand_parts(primals, params)
     const_tangents, carry_tangents, x_tangents = operand_parts(tangents, params)
     last, ys = step.run(
-        [*consts, *[t for t in const_tangents if type(t) is not Zero]],
-        [*carry, *map(instantiate, where(carry_tangents, moving))],
-        [*xs, *[t for t in x_tangents if type(t) is not Zero]],
+        [*consts, *nonzero(const_tangents)],
+        [*carry, *map(instantiate, where(carry_tangents, moving.carry))],
+        [*xs, *nonzero(x_tangents)],
         params,
     )
-    count, collected = len(carry), len(moving_ys)
+    count, collected = len(carry), len(moving.ys)
     results = [*last[:count], *ys[:collected]]
-    found = iter([*last[count:], *ys[collected:]])
-    return results, [
-        next(found) if moves else Zero.of(result)
-        for result, moves in zip(results, (*moving, *moving_ys), strict=True)
-    ]
+    result_tangents = [*last[count:], *ys[collected:]]
+    return results, with_zeros(
+        result_tangents, (*moving.carry, *moving.ys), list(map(typeof, results))
+    )
 
 
-def _jvp_step(params: Params, nonzero: Flags) -> _Step:
-    """The step of values and tangents; its facts: which carries and ys have tangents."""
-    program, count = params["jaxpr"], params["num_carry"]
-    consts, moving, xs = operand_parts(nonzero, params)
+def _jvp_step(params: ParamDict, flags: Flags) -> _Step[_Moving]:
+    """Return the step of values and tangents.
+
+    Args:
+      params: the parameters of the scan.
+      flags: per operand, whether it has a tangent.
+    """
+    program: ClosedJaxpr = params["jaxpr"]
+    count: int = params["num_carry"]
+    consts, moving, xs = operand_parts(flags, params)
     collected = len(program.out_avals) - count
     while True:
-        given = (*consts, *moving, *xs)
-        made, present = jvp_program(program, given, (*moving, *[False] * collected))
+        moving_inputs = (*consts, *moving, *xs)
+        with_tangents, present = jvp_program(
+            program, moving_inputs, (*moving, *[False] * collected)
+        )
         if present[:count] == moving:
             break
         moving = present[:count]
-    inputs, outputs = made.jaxpr.invars, made.jaxpr.outvars
-    width, results = len(given), len(present)
-    rest: Iterator[Any] = iter(inputs[width:])
-    moved = [next(rest) if g else None for g in given]
-    ordered: list[Any] = []
+    inputs, outputs = with_tangents.jaxpr.invars, with_tangents.jaxpr.outvars
+    width, results = len(moving_inputs), len(present)
+    rest = iter(inputs[width:])
+    tangent_inputs = [next(rest) if moves else None for moves in moving_inputs]
+    ordered: list[Var] = []
     for primals, tangents in zip(
-        operand_parts(inputs[:width], params), operand_parts(moved, params), strict=True
+        operand_parts(inputs[:width], params), operand_parts(tangent_inputs, params), strict=True
     ):
         ordered += [*primals, *[var for var in tangents if var is not None]]
     first = results + sum(moving)
     return _Step(
-        made,
+        with_tangents,
         ordered,
         [*outputs[:count], *outputs[results:first], *outputs[count:results], *outputs[first:]],
-        (moving, present[count:]),
+        _Moving(moving, present[count:]),
     )
 
 
@@ -137,33 +212,36 @@ def _jvp_step(params: Params, nonzero: Flags) -> _Step:
 
 
 @rules.transpose(scan_p)
-def _(cotangents, *operands, **params):
-    program = params["jaxpr"]
+def _(
+    cotangents: Sequence[Cotangent], *operands: Operand, **params: Value
+) -> list[Cotangent | None]:
+    program: ClosedJaxpr = params["jaxpr"]
     linear = tuple(map(is_linear, operands))
     depends = _depends(program.jaxpr, linear, params)
     _, linear_carry, _ = operand_parts(program.jaxpr.invars, params)
     if not all(var in depends for var in linear_carry):
         return _transpose_rest(cotangents, operands, linear, params)
     cotangents = list(map(as_tangent, cotangents))
-    given = tuple(None if type(c) is Zero else typeof(c) for c in cotangents)
-    key = (linear, given, not params["length"])
+    types = tuple(None if isinstance(c, Zero) else typeof(c) for c in cotangents)
+    key = (linear, types, not params["length"])
     step = _transposed_steps.get_or_compute(
-        params, key, lambda: _transposed_step(params, linear, given)
+        params, key, lambda: _transposed_step(params, linear, types)
     )
-    reached_consts, reached_carry, reached_xs = step.facts
+    reached = step.facts
     consts, carry, xs = operand_parts(operands, params)
-    carry_cotangents, y_cotangents, _ = parts(cotangents, len(carry), len(cotangents))
-    sums = [zeros_of(_cotangent_aval(x)) for x, r in zip(consts, reached_consts, strict=True) if r]
-    last, found_xs = step.run(
+    carry_cotangents, y_cotangents = cotangents[: len(carry)], cotangents[len(carry) :]
+    sums = [zeros_of(_cotangent_aval(x)) for x in where(consts, reached.consts) if is_linear(x)]
+    last, x_cotangents = step.run(
         [x for x in consts if not is_linear(x)],
-        [*sums, *map(instantiate, where(carry_cotangents, reached_carry))],
-        [*[c for c in y_cotangents if type(c) is not Zero], *[x for x in xs if not is_linear(x)]],
+        [*sums, *map(instantiate, where(carry_cotangents, reached.carry))],
+        [*nonzero(y_cotangents), *[x for x in xs if not is_linear(x)]],
         {**params, "reverse": not params["reverse"]},
     )
-    found = iter([*last, *found_xs])
-    results = []
-    for x, there in zip(operands, (*reached_consts, *reached_carry, *reached_xs), strict=True):
-        cotangent = next(found) if there else None
+    rest = iter([*last, *x_cotangents])
+    results: list[Cotangent | None] = []
+    all_reached = (*reached.consts, *reached.carry, *reached.xs)
+    for x, is_reached in zip(operands, all_reached, strict=True):
+        cotangent = next(rest) if is_reached else None
         if is_linear(x):
             results.append(Zero(_cotangent_aval(x)) if cotangent is None else cotangent)
         else:
@@ -171,67 +249,75 @@ def _(cotangents, *operands, **params):
     return results
 
 
-def _cotangent_aval(x: UndefinedPrimal) -> Any:
+def _cotangent_aval(x: UndefinedPrimal) -> ShapedArray:
     return x.aval.to_tangent_aval()
 
 
-def _depends(jaxpr: Jaxpr, linear: Flags, params: Params) -> set[Any]:
-    """The variables of one step that depend on linear operands, over all steps."""
+def _depends(jaxpr: Jaxpr, linear: Flags, params: ParamDict) -> set[Var]:
+    """Return the variables of one step that depend on linear operands, over all steps."""
     _, carried, _ = operand_parts(jaxpr.invars, params)
     depends = set(where(jaxpr.invars, linear))
     while True:
         for equation in jaxpr.eqns:
-            if not depends.isdisjoint(a for a in equation.invars if type(a) is not Literal):
+            if not depends.isdisjoint(variables(equation.invars)):
                 depends.update(equation.outvars)
         new = {
             var
             for var, out in zip(carried, jaxpr.outvars, strict=False)
-            if type(out) is not Literal and out in depends and var not in depends
+            if out in depends and var not in depends
         }
         if not new:
             return depends
         depends |= new
 
 
-def _transposed_step(params: Params, linear: Flags, given: Sequence[Any]) -> _Step:
-    """The step of cotangents, backwards; its facts: which operands get one.
+def _transposed_step(
+    params: ParamDict, linear: Flags, types: Sequence[ShapedArray | None]
+) -> _Step[_Reached]:
+    """Return the step of cotangents, backwards.
 
     Its carry is the sum of the cotangents of each constant, and the cotangents of the carry.
-    `given` are the types of the cotangents of the results, None for those that are zero.
+
+    Args:
+      params: the parameters of the scan.
+      linear: per operand, whether the scan is linear in it.
+      types: the types of the cotangents of the results, None for those that are zero.
     """
-    program, count = params["jaxpr"], params["num_carry"]
+    program: ClosedJaxpr = params["jaxpr"]
+    count: int = params["num_carry"]
     jaxpr = _with_types_of_results(program.jaxpr, params)
     depends = _depends(jaxpr, linear, params)
-    nonzero = tuple(aval is not None for aval in given)
-    given_ys = nonzero[count:]
-    reached = _reached(jaxpr, depends, nonzero, params)
+    arriving_at = tuple(aval is not None for aval in types)
+    arriving_ys = arriving_at[count:]
+    reached = _reached(jaxpr, depends, arriving_at, params)
     consts, carry, xs = operand_parts(jaxpr.invars, params)
     linear_consts, _, linear_xs = operand_parts(linear, params)
     reached_consts = tuple(var in reached for var in consts)
     # What comes to the last carry matters even where nothing comes from a step to the one before.
     no_steps = not params["length"]
     reached_carry = tuple(
-        var in reached or (there and (no_steps or (type(out) is not Literal and out in depends)))
-        for var, out, there in zip(carry, jaxpr.outvars, nonzero, strict=False)
+        var in reached or (arrives and (no_steps or out in depends))
+        for var, out, arrives in zip(carry, jaxpr.outvars, arriving_at, strict=False)
     )
     carry_avals = [
         var.aval.to_tangent_aval() if aval is None else aval
-        for var, aval in zip(carry, given, strict=False)
+        for var, aval in zip(carry, types, strict=False)
     ]
-    sections = [
+    # The types of the inputs: known constants, sums, carried cotangents, those of ys, known xs.
+    sections: list[list[Any]] = [
         [var.aval for var in where_not(consts, linear_consts)],
         [var.aval.to_tangent_aval() for var in where(consts, reached_consts)],
         where(carry_avals, reached_carry),
         [
-            atom.aval.to_tangent_aval().update(weak_type=aval.weak_type)
-            for atom, aval in zip(jaxpr.outvars[count:], given[count:], strict=True)
+            result.to_tangent_aval().update(weak_type=aval.weak_type)
+            for result, aval in zip(jaxpr.out_avals[count:], types[count:], strict=True)
             if aval is not None
         ],
         [var.aval for var in where_not(xs, linear_xs)],
     ]
     present: Flags = ()
 
-    def backwards(*args: Any) -> list[Any]:
+    def backwards(*args: ArrayLike) -> list[ArrayLike]:
         nonlocal present
         values = iter(args)
         known_consts, sums, carried, ys, known_xs = (
@@ -243,62 +329,66 @@ def _transposed_step(params: Params, linear: Flags, given: Sequence[Any]) -> _St
         ]
         arriving = iter([*carried, *ys])
         cotangents = [
-            next(arriving) if there else Zero(atom.aval.to_tangent_aval())
-            for atom, there in zip(jaxpr.outvars, (*reached_carry, *given_ys), strict=True)
+            next(arriving) if arrives else Zero(atom.aval.to_tangent_aval())
+            for atom, arrives in zip(jaxpr.outvars, (*reached_carry, *arriving_ys), strict=True)
         ]
-        found = transpose_jaxpr(jaxpr, program.consts, inputs, cotangents)
-        of_consts, of_carry, of_xs = operand_parts(found, params)
-        total = map(add_tangents, sums, where(of_consts, reached_consts))
+        departing = transpose_jaxpr(jaxpr, program.consts, inputs, cotangents)
+        of_consts, of_carry, of_xs = operand_parts(departing, params)
+        totals = map(add_tangents, sums, where(of_consts, reached_consts))
         present = tuple(type(c) not in (Zero, type(None)) for c in of_xs)
         return [
-            *total,
+            *map(instantiate, totals),
             *map(instantiate, where(of_carry, reached_carry)),
             *where(of_xs, present),
         ]
 
-    made = stage(backwards, [aval for section in sections for aval in section], jaxpr.origin)
-    smaller = made.jaxpr.replace(eqns=live_equations(made.jaxpr.eqns, made.jaxpr.outvars))
-    made = ClosedJaxpr(smaller, made.consts)
-    return _Step(made, smaller.invars, smaller.outvars, (reached_consts, reached_carry, present))
+    written = stage(backwards, [aval for section in sections for aval in section], jaxpr.origin)
+    smaller = written.jaxpr.replace(eqns=live_equations(written.jaxpr.eqns, written.jaxpr.outvars))
+    return _Step(
+        ClosedJaxpr(smaller, written.consts),
+        smaller.invars,
+        smaller.outvars,
+        _Reached(reached_consts, reached_carry, present),
+    )
 
 
-def _with_types_of_results(jaxpr: Jaxpr, params: Params) -> Jaxpr:
-    """The step, in which a carry that starts weakly typed and comes back so no more never is.
+def _with_types_of_results(jaxpr: Jaxpr, params: ParamDict) -> Jaxpr:
+    """Return the step in which a carry is not weakly typed that comes back so no more.
 
     Cotangents come from the last step, and go through all.
     """
     _, carried, _ = operand_parts(jaxpr.invars, params)
-    names: dict[Any, Var] = {
+    names = {
         var: Var(var.aval.strip_weak_type())
         for var, out in zip(carried, jaxpr.outvars, strict=False)
-        if var.aval != out.aval and getattr(var.aval, "weak_type", False)
+        if var.aval != out.aval and isinstance(var.aval, ShapedArray) and var.aval.weak_type
     }
     if not names:
         return jaxpr
 
-    def named(atoms: Sequence[Any]) -> list[Any]:
-        return [atom if type(atom) is Literal else names.get(atom, atom) for atom in atoms]
+    def renamed(atoms: Sequence[Atom]) -> list[Atom]:
+        return [names.get(atom, atom) if isinstance(atom, Var) else atom for atom in atoms]
 
     return jaxpr.replace(
-        invars=named(jaxpr.invars),
-        outvars=named(jaxpr.outvars),
-        eqns=[equation.replace(invars=named(equation.invars)) for equation in jaxpr.eqns],
+        invars=renamed(jaxpr.invars),
+        outvars=renamed(jaxpr.outvars),
+        eqns=[equation.replace(invars=renamed(equation.invars)) for equation in jaxpr.eqns],
     )
 
 
-def _reached(jaxpr: Jaxpr, depends: set[Any], nonzero: Flags, params: Params) -> set[Any]:
-    """The variables of one step that cotangents come to, over all steps."""
+def _reached(jaxpr: Jaxpr, depends: set[Var], arriving_at: Flags, params: ParamDict) -> set[Var]:
+    """Return the variables of one step that cotangents come to, over all steps."""
     _, carried, _ = operand_parts(jaxpr.invars, params)
-    reached = {atom for atom in where(jaxpr.outvars, nonzero) if type(atom) is not Literal}
+    reached = set(variables(where(jaxpr.outvars, arriving_at)))
     while True:
         for equation in reversed(jaxpr.eqns):
             if not reached.isdisjoint(equation.outvars):
-                reached.update(a for a in equation.invars if type(a) is not Literal)
+                reached.update(variables(equation.invars))
         reached &= depends
         new = {
             out
             for var, out in zip(carried, jaxpr.outvars, strict=False)
-            if var in reached and type(out) is not Literal and out in depends
+            if var in reached and isinstance(out, Var) and out in depends
         }
         if new <= reached:
             return reached
@@ -306,32 +396,35 @@ def _reached(jaxpr: Jaxpr, depends: set[Any], nonzero: Flags, params: Params) ->
 
 
 def _transpose_rest(
-    cotangents: Sequence[Any], operands: Sequence[Any], linear: Flags, params: Params
-) -> list[Any]:
+    cotangents: Sequence[Cotangent],
+    operands: Sequence[Operand],
+    linear: Sequence[bool],
+    params: ParamDict,
+) -> list[Cotangent | None]:
     """Transpose a scan with a partly known carry, whose known part is scanned first."""
     avals = [aval_of_operand(x) for x in operands]
     invars = list(map(Var, avals))
-    outvars = list(map(Var, rules.infer[scan_p](*avals, **params)))
+    outvars = list(map(Var, scan_result_avals(*avals, **params)))
     known, rest, _, _ = rules.partial_eval[scan_p](
-        linear, Equation(scan_p, invars, outvars, params)
+        list(linear), Equation(scan_p, invars, outvars, params)
     )
-    values: dict[Any, Any] = dict(zip(invars, operands, strict=True))
+    values: dict[Atom, Any] = dict(zip(invars, operands, strict=True))
     for equation in listed(known):
-        args = [a.operand if type(a) is Literal else values[a] for a in equation.invars]
+        args = [values[a] if isinstance(a, Var) else a.operand for a in equation.invars]
         results = process(equation.primitive, tuple(args), equation.params)
         if not equation.primitive.multiple_results:
             results = [results]
         values.update(zip(equation.outvars, results, strict=True))
-    found: dict[Any, Any] = {}
+    departing: dict[Atom, Cotangent | None] = {}
     if rest is not None:
         arriving = dict(zip(outvars, cotangents, strict=True))
-        given = [arriving[var] for var in rest.outvars]
-        if any(type(c) is not Zero for c in given):
-            args = [values[var] for var in rest.invars]
-            results = rules.transpose[scan_p](given, *args, **rest.params)
-            found = dict(zip(rest.invars, results, strict=True))
+        of_rest = [arriving[var] for var in rest.outvars]
+        if any(nonzero_flags(of_rest)):
+            args = [values[a] if isinstance(a, Var) else a.operand for a in rest.invars]
+            results = rules.transpose[scan_p](of_rest, *args, **rest.params)
+            departing = dict(zip(rest.invars, results, strict=True))
     return [
-        found.get(var, Zero(_cotangent_aval(x))) if is_linear(x) else None
+        departing.get(var, Zero(_cotangent_aval(x))) if is_linear(x) else None
         for var, x in zip(invars, operands, strict=True)
     ]
 
@@ -340,74 +433,89 @@ def _transpose_rest(
 
 
 @rules.batch_with_axis(scan_p)
-def _(axis: AxisData, values, axes, **params):
+def _(
+    axis: AxisData, values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
+) -> BatchResult:
     consts, carry, xs = operand_parts(values, params)
     const_axes, carry_axes, x_axes = operand_parts(axes, params)
     # One step sees `xs` without their first axis, which cannot be the batch's.
     xs = [move_axis(x, 0, 1) if a == 0 else x for x, a in zip(xs, x_axes, strict=True)]
-    x_axes = tuple(None if a is None else max(a - 1, 0) for a in x_axes)
+    step_axes = tuple(None if a is None else max(a - 1, 0) for a in x_axes)
     flags = tuple(a is not None for a in carry_axes)
-    key = (axis, tuple(const_axes), flags, x_axes)
-    step = _batched_steps.get_or_compute(
-        params, key, lambda: _batched_step(params, axis, const_axes, flags, x_axes)
-    )
-    batched, y_axes = step.facts
+    key = (axis, tuple(const_axes), flags, step_axes)
+    step = _batched_steps.get_or_compute(params, key, lambda: _batched_step(params, *key))
+    batched = step.facts
     carry = [
         to_front(x, a, axis.size) if b else x
-        for x, a, b in zip(carry, carry_axes, batched, strict=True)
+        for x, a, b in zip(carry, carry_axes, batched.carry, strict=True)
     ]
     last, ys = step.run(consts, carry, xs, params)
-    return [*last, *ys], [*[0 if b else None for b in batched], *y_axes]
+    return [*last, *ys], [*[0 if b else None for b in batched.carry], *batched.y_axes]
 
 
 def _batched_step(
-    params: Params, axis: AxisData, const_axes: Any, batched: Flags, x_axes: Any
-) -> _Step:
-    """The step over an axis; its facts: which carries have it, and where ys have it."""
-    program, count = params["jaxpr"], params["num_carry"]
+    params: ParamDict,
+    axis: AxisData,
+    const_axes: tuple[BatchAxis, ...],
+    batched: Flags,
+    x_axes: tuple[BatchAxis, ...],
+) -> _Step[_BatchedResults]:
+    """Return the step over an axis.
+
+    Args:
+      params: the parameters of the scan.
+      axis: the axis.
+      const_axes: which axis of each constant it is.
+      batched: per member of the carry, whether it has the axis, in front.
+      x_axes: which axis of each x in one step it is.
+    """
+    program: ClosedJaxpr = params["jaxpr"]
+    count: int = params["num_carry"]
     collected = len(program.out_avals) - count
     while True:
         axes = (*const_axes, *[0 if b else None for b in batched], *x_axes)
-        made, axes_out = batch_program_at(program, axis, axes, (*batched, *[False] * collected))
-        found = tuple(a is not None for a in axes_out[:count])
-        if found == batched:
+        over_axis, axes_out = batch_program_at(
+            program, axis, axes, (*batched, *[False] * collected)
+        )
+        batched_out = tuple(a is not None for a in axes_out[:count])
+        if batched_out == batched:
             break
-        batched = found
-    y_axes = [None if a is None else a + 1 for a in axes_out[count:]]
-    return _Step(made, made.jaxpr.invars, made.jaxpr.outvars, (batched, y_axes))
+        batched = batched_out
+    y_axes = tuple(None if a is None else a + 1 for a in axes_out[count:])
+    jaxpr = over_axis.jaxpr
+    return _Step(over_axis, jaxpr.invars, jaxpr.outvars, _BatchedResults(batched, y_axes))
 
 
 # ---- dead code -----------------------------------------------------------------------------------
 
 
 @rules.simplify(scan_p)
-def _(used, equation):
+def _(used: list[bool], equation: Equation) -> SmallerEquation:
     if not any(used) and not equation.effects:
         return [False] * len(equation.invars), None
-    params = equation.params
-    used = tuple(used)
-    smaller, stays, needed = _smaller_steps.get_or_compute(
-        params, used, lambda: _smaller(params, used)
-    )
-    if smaller is None:
-        return list(stays), equation
-    consts, carry, _ = operand_parts(stays, params)
+    params, flags = equation.params, tuple(used)
+    smaller = _smaller_steps.get_or_compute(params, flags, lambda: _smaller_step(params, flags))
+    stays = list(smaller.operands)
+    if smaller.program is None:
+        return stays, equation
+    consts, carry, _ = operand_parts(smaller.operands, params)
     invars = where(equation.invars, stays)
-    outvars = where(equation.outvars, needed)
-    return list(stays), scan_equation(
-        equation, smaller, invars, outvars, consts.count(True), carry.count(True)
+    outvars = where(equation.outvars, smaller.results)
+    return stays, scan_equation(
+        equation, smaller.program, invars, outvars, consts.count(True), carry.count(True)
     )
 
 
-def _smaller(params: Params, used: Flags) -> tuple[ClosedJaxpr | None, Flags, Flags]:
-    """Return the step of what is used, its operands and its results; None for the step itself."""
-    program, count = params["jaxpr"], params["num_carry"]
+def _smaller_step(params: ParamDict, used: Flags) -> _SmallerStep:
+    """Return the step of the results that are used, and of the carry that those depend on."""
+    program: ClosedJaxpr = params["jaxpr"]
+    count: int = params["num_carry"]
     carry, ys = used[:count], used[count:]
     consts, _, xs = operand_parts(program.in_avals, params)
     while True:
-        keep = (*[False] * len(consts), *carry, *[False] * len(xs))
-        smaller, stays = dead_code_program(program, (*carry, *ys), keep)
-        found = operand_parts(stays, params)[1]
-        if found == carry:
-            return None if smaller is program else smaller, stays, (*carry, *ys)
-        carry = found
+        needed = (*[False] * len(consts), *carry, *[False] * len(xs))
+        smaller, stays = dead_code_program(program, (*carry, *ys), needed)
+        carry_read = operand_parts(stays, params)[1]
+        if carry_read == carry:
+            return _SmallerStep(None if smaller is program else smaller, stays, (*carry, *ys))
+        carry = carry_read

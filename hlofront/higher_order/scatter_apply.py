@@ -9,9 +9,10 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.caches import weak_keyed
+from hlofront.base.typing import Array, ArrayLike, DType, ShapeLike
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.dimensions import canonical_shape
-from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
 from hlofront.core.trace import Tracer
 from hlofront.primitives.creating import full
 from hlofront.primitives.gathering import GatherScatterMode
@@ -21,17 +22,17 @@ from hlofront.transforms.stage import stage
 
 @boundary
 def scatter_apply(
-    operand: Any,
-    scatter_indices: Any,
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
     func: Callable[[Any], Any],
     dimension_numbers: ScatterDimensionNumbers,
     *,
-    update_shape: Any = (),
+    update_shape: ShapeLike = (),
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
-) -> Any:
-    """The array, with `func` applied to its elements where indices say.
+) -> Array:
+    """Apply `func` to the elements of an array that indices name.
 
     An element that several indices name is replaced as often.
 
@@ -40,11 +41,14 @@ def scatter_apply(
       scatter_indices: integers; the last axis holds where one window of elements begins.
       func: takes a scalar and returns one of the same dtype.
       dimension_numbers: which axis is what, for updates of `update_shape`.
-      update_shape: what the shape of the updates would be in a scatter.
+      update_shape: the shape that the updates would have in a scatter.
       indices_are_sorted: a promise that the indices ascend. It is not checked.
       unique_indices: a promise that no two windows overlap. It is not checked.
       mode: what happens to windows that do not lie within the array: a GatherScatterMode or its
         name; None is FILL_OR_DROP.
+
+    Returns:
+      An array of the shape and dtype of `operand`.
 
     Raises:
       TypeError: if the shapes and dimension numbers do not fit, or func returns something else
@@ -73,11 +77,11 @@ def scatter_apply(
 
 
 @weak_keyed(in_context=True, typed=False)
-def _program(func: Callable[[Any], Any], dtype: Any) -> tuple[Jaxpr, tuple[Any, ...]]:
+def _program(func: Callable[[Any], Any], dtype: DType) -> tuple[Jaxpr, tuple[ArrayLike, ...]]:
     """Return func of a scalar as a program of the scalar and of an update that it ignores."""
     scalar = ShapedArray((), dtype)
 
-    def update(old, _):
+    def update(old: ArrayLike, _: ArrayLike) -> list[Any]:
         result = func(old)
         if not is_value(result):
             raise ValueError(
@@ -103,25 +107,22 @@ def _program(func: Callable[[Any], Any], dtype: Any) -> tuple[Jaxpr, tuple[Any, 
     return _with_literals(program)
 
 
-def _with_literals(program: ClosedJaxpr) -> tuple[Jaxpr, tuple[Any, ...]]:
-    """The program with scalar constants written into it, and the other constants."""
-    literals, kept = {}, []
+def _with_literals(program: ClosedJaxpr) -> tuple[Jaxpr, tuple[ArrayLike, ...]]:
+    """Return the program with scalar constants written into it, and the other constants."""
+    literals: dict[Atom, Literal] = {}
+    constants: dict[Var, ArrayLike] = {}
     for var, value in zip(program.jaxpr.constvars, program.consts, strict=True):
-        if var.aval.shape:
-            kept.append((var, value))
+        if typeof(value).shape:
+            constants[var] = value
         else:
             literals[var] = Literal(np.asarray(value)[()], var.aval)
     equations = [
-        equation.replace(invars=[_replaced(atom, literals) for atom in equation.invars])
+        equation.replace(invars=[literals.get(atom, atom) for atom in equation.invars])
         for equation in program.eqns
     ]
     jaxpr = program.jaxpr.replace(
-        constvars=[var for var, _ in kept],
+        constvars=list(constants),
         eqns=equations,
-        outvars=[_replaced(atom, literals) for atom in program.jaxpr.outvars],
+        outvars=[literals.get(atom, atom) for atom in program.jaxpr.outvars],
     )
-    return jaxpr, tuple([value for _, value in kept])
-
-
-def _replaced(atom: Any, literals: dict[Any, Literal]) -> Any:
-    return atom if type(atom) is Literal else literals.get(atom, atom)
+    return jaxpr, tuple(constants.values())

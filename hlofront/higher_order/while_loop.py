@@ -1,17 +1,21 @@
 """while_loop and fori_loop: a body that is run again while a condition on its carry holds."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from hlofront.base import errors, source, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTreeDef
+from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.bridge import state
 from hlofront.core import rules
-from hlofront.core.aval import typeof
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.check import types_match
+from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.liveness import variables_read
 from hlofront.core.primitive import Primitive
 from hlofront.core.subprograms import Subprogram
 from hlofront.core.trace import Tracer
@@ -22,8 +26,15 @@ from hlofront.higher_order.bodies import (
     refuse_effects,
     written_once,
 )
-from hlofront.higher_order.cond import as_array, with_shared_constants, write_down, written_down
+from hlofront.higher_order.cond import (
+    TracedFunction,
+    as_array,
+    trace_function,
+    trace_function_once,
+    with_shared_constants,
+)
 from hlofront.higher_order.scan import loop
+from hlofront.higher_order.selecting import three_parts
 from hlofront.primitives.comparing import lt
 from hlofront.primitives.converting import convert
 from hlofront.primitives.elementwise import add
@@ -35,10 +46,13 @@ from hlofront.transforms.simplify import forwarded
 while_p = Primitive("while", multiple_results=True, carries_programs=True)
 
 _disable_jit = state.disable_jit
+_Carry = TypeVar("_Carry")
 
 
 @rules.subprograms(while_p)
-def _(*, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+def _(
+    *, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, cond_nconsts: int, body_nconsts: int
+) -> tuple[Subprogram, Subprogram]:
     count = len(body_jaxpr.out_avals)
     before = cond_nconsts + body_nconsts
     carry = range(before, before + count)
@@ -64,40 +78,42 @@ def _(*, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
 
 
 @rules.infer(while_p)
-def _(*avals, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
-    cond_consts, body_consts, carry = split(avals, cond_nconsts, body_nconsts)
-    for what, program, given in (
+def _(
+    *avals: ShapedArray,
+    cond_jaxpr: ClosedJaxpr,
+    body_jaxpr: ClosedJaxpr,
+    cond_nconsts: int,
+    body_nconsts: int,
+) -> list[ShapedArray]:
+    cond_consts, body_consts, carry = three_parts(avals, cond_nconsts, body_nconsts)
+    for what, program, operands in (
         ("condition", cond_jaxpr, [*cond_consts, *carry]),
         ("body", body_jaxpr, [*body_consts, *carry]),
     ):
-        if len(given) != len(program.in_avals) or not all(
-            map(types_match, given, program.in_avals)
+        if len(operands) != len(program.in_avals) or not all(
+            map(types_match, operands, program.in_avals)
         ):
             raise TypeError(
                 f"the {what} of a while takes {[a.str_short() for a in program.in_avals]}, and it "
-                f"got {[a.str_short() for a in given]}"
+                f"got {[a.str_short() for a in operands]}"
             )
     return body_jaxpr.out_avals
 
 
 @rules.effects(while_p)
-def _(*avals, cond_jaxpr, body_jaxpr, **_):
+def _(
+    *avals: ShapedArray, cond_jaxpr: ClosedJaxpr, body_jaxpr: ClosedJaxpr, **_: object
+) -> Effects:
     return cond_jaxpr.effects | body_jaxpr.effects
 
 
-def split(
-    operands: Sequence[Any], cond_nconsts: int, body_nconsts: int
-) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any]]:
-    """Split operands into the constants of the condition, those of the body, and the carry."""
-    both = cond_nconsts + body_nconsts
-    return operands[:cond_nconsts], operands[cond_nconsts:both], operands[both:]
-
-
 @boundary
-def while_loop(cond_fun, body_fun, init_val):
+def while_loop(
+    cond_fun: Callable[[_Carry], Any], body_fun: Callable[[_Carry], _Carry], init_val: _Carry
+) -> _Carry:
     """Call a function again on what it returned, while a condition on that holds.
 
-    It is what this does, in one operation that is compiled once for all steps:
+    One operation, which is compiled once for all steps, does what this loop does:
 
         val = init_val
         while cond_fun(val):
@@ -129,15 +145,17 @@ def while_loop(cond_fun, body_fun, init_val):
     return _repeat(cond_fun, body_fun, None, init_val)
 
 
-def _repeat(
-    cond_fun: Callable[..., Any],
-    function: Callable[..., Any],
-    as_body: Callable[[Any], Callable[..., Any]] | None,
-    init_val: Any,
-) -> Any:
-    """A loop of the body that `as_body` makes of a user's function; None for the function itself.
+# Makes the body of a loop of a user's function; None where the user's function is the body.
+AsBody = Callable[[Callable[..., Any]], Callable[[Any], Any]] | None
 
-    What is traced is remembered for the function and `as_body`, which is one of this module's.
+
+def _repeat(
+    cond_fun: Callable[[Any], Any], function: Callable[..., Any], as_body: AsBody, init_val: Any
+) -> Any:
+    """Run a loop of the body that `as_body` makes of a user's function.
+
+    The traced program is remembered for the function and `as_body`, which is a function of this
+    module.
     """
     if _disable_jit.value:
         body = function if as_body is None else as_body(function)
@@ -168,13 +186,24 @@ def _repeat(
         body_nconsts=len(repeated.invariant) + len(repeated.body_consts),
     )
     carry = list(first)
-    for place, result in zip(repeated.varying, results, strict=True):
-        carry[place] = result
+    for index, result in zip(repeated.varying, results, strict=True):
+        carry[index] = result
     return structure.unflatten(carry)
 
 
 class _Loop:
-    """The functions of a loop as programs, and how their operands are laid out."""
+    """The functions of a loop as programs, and how their operands are laid out.
+
+    Attributes:
+      carry_avals: the types of the carry where they are not those of `init_val`; None otherwise.
+      condition: the program of the condition, without constants.
+      body: the program of the body, without constants.
+      cond_consts: the values that the condition closes over.
+      body_consts: the values that the body closes over.
+      invariant: the indices of the members of the carry that the body returns as they are and the
+        condition does not read, so that they are constants of the body.
+      varying: the indices of the other members of the carry.
+    """
 
     __slots__ = (
         "body",
@@ -182,73 +211,72 @@ class _Loop:
         "carry_avals",
         "cond_consts",
         "condition",
-        "consts",
         "invariant",
         "varying",
     )
 
     def __init__(
-        self, condition: ClosedJaxpr, body: ClosedJaxpr, carry_avals: Sequence[Any] | None
+        self,
+        condition: ClosedJaxpr,
+        body: ClosedJaxpr,
+        carry_avals: tuple[ShapedArray, ...] | None,
     ):
-        # The types of the carry where they are not those of `init_val`.
         self.carry_avals = carry_avals
         (condition,), self.cond_consts = with_shared_constants([condition])
         (body,), self.body_consts = with_shared_constants([body])
-        self.consts = [*self.cond_consts, *self.body_consts]
         count = len(body.out_avals)
         own, inputs = len(self.body_consts), body.jaxpr.invars
-        read = condition.jaxpr.invars[len(self.cond_consts) :]
-        used = {atom for e in condition.eqns for atom in e.invars}.union(condition.jaxpr.outvars)
-        # A member of the carry that is returned as it was, and that the condition does not ask
-        # for: the body reads it, and no more.
+        cond_consts, cond_carry, _ = three_parts(
+            condition.jaxpr.invars, len(self.cond_consts), count
+        )
+        read = variables_read(condition.eqns, condition.jaxpr.outvars)
         origin = forwarded(body.jaxpr)
-        self.invariant = [i for i in range(count) if origin[i] == own + i and read[i] not in used]
+        self.invariant = [
+            i for i in range(count) if origin[i] == own + i and cond_carry[i] not in read
+        ]
         self.varying = [i for i in range(count) if i not in self.invariant]
         if self.invariant:
-            moved = [inputs[own + i] for i in self.invariant]
-            stay = [inputs[own + i] for i in self.varying]
+            invariant = [inputs[own + i] for i in self.invariant]
+            varying = [inputs[own + i] for i in self.varying]
             outvars = [body.jaxpr.outvars[i] for i in self.varying]
             body = ClosedJaxpr(
-                body.jaxpr.replace(invars=[*moved, *inputs[:own], *stay], outvars=outvars)
+                body.jaxpr.replace(invars=[*invariant, *inputs[:own], *varying], outvars=outvars)
             )
-            reads = [*condition.jaxpr.invars[: len(self.cond_consts)]]
-            reads += [read[i] for i in self.varying]
-            condition = ClosedJaxpr(condition.jaxpr.replace(invars=reads))
+            invars = [*cond_consts, *[cond_carry[i] for i in self.varying]]
+            condition = ClosedJaxpr(condition.jaxpr.replace(invars=invars))
         self.condition = condition
         self.body = body
 
 
 def _loop(
-    cond_fun: Callable[..., Any],
+    cond_fun: Callable[[Any], Any],
     function: Callable[..., Any],
-    as_body: Callable[[Any], Callable[..., Any]] | None,
-    structure: Any,
-    avals: tuple[Any, ...],
+    as_body: AsBody,
+    structure: PyTreeDef,
+    avals: tuple[ShapedArray, ...],
 ) -> _Loop:
     args_tree = tree.treedef_tuple([structure])
-    condition = write_down(cond_fun, "while_cond", args_tree, avals)
+    condition = trace_function_once(cond_fun, "while_cond", args_tree, avals)
     _check_condition(condition)
-    written = written_once(
+    body = written_once(
         function,
         ("while", as_body, args_tree, avals),
         lambda: _Body(function, as_body, structure, avals),
     )
-    carry_avals = written.carry_avals
+    carry_avals = body.carry_avals
     if carry_avals is not None:
-        condition = write_down(cond_fun, "while_cond", args_tree, carry_avals)
+        condition = trace_function_once(cond_fun, "while_cond", args_tree, carry_avals)
         _check_condition(condition)
-    # What the body keeps of its company goes with it.
-    loops: dict[Any, _Loop] = written.loops
-    found = loops.get(condition.program)
-    if found is None:
-        refuse_effects("while", condition.program.effects | written.program.effects)
-        found = _Loop(condition.program, written.program, carry_avals)
+    traced_loop = body.loops.get(condition.program)
+    if traced_loop is None:
+        refuse_effects("while", condition.program.effects | body.program.effects)
+        traced_loop = _Loop(condition.program, body.program, carry_avals)
         # Traced values may not outlive their function.
         if not any(isinstance(const, Tracer) for const in condition.consts):
-            if len(loops) >= _MOST_LOOPS:
-                loops.pop(next(iter(loops)))
-            loops[condition.program] = found
-    return found
+            if len(body.loops) >= _MOST_LOOPS:
+                body.loops.pop(next(iter(body.loops)))
+            body.loops[condition.program] = traced_loop
+    return traced_loop
 
 
 # A body may be used with ever new conditions.
@@ -256,43 +284,51 @@ _MOST_LOOPS = 8
 
 
 class _Body:
-    """The function that is the body of a loop as a program."""
+    """The function that is the body of a loop as a program.
+
+    Attributes:
+      program: the program.
+      consts: the values that the function closes over.
+      carry_avals: the types of the carry where they are not those of `init_val`; None otherwise.
+      loops: the loops with this body, by the program of the condition.
+    """
 
     __slots__ = ("carry_avals", "consts", "loops", "program")
 
     def __init__(
         self,
         function: Callable[..., Any],
-        as_body: Callable[[Any], Callable[..., Any]] | None,
-        structure: Any,
-        avals: tuple[Any, ...],
+        as_body: AsBody,
+        structure: PyTreeDef,
+        avals: tuple[ShapedArray, ...],
     ):
         args_tree = tree.treedef_tuple([structure])
         body = function if as_body is None else as_body(function)
-        written = written_down(body, "while_body", args_tree, avals)
-        self.carry_avals = None
-        if written.out_tree == structure:
-            promoted = promoted_carry(avals, written.program.out_avals)
+        traced = trace_function(body, "while_body", args_tree, avals)
+        self.carry_avals: tuple[ShapedArray, ...] | None = None
+        if traced.out_tree == structure:
+            promoted = promoted_carry(avals, traced.program.out_avals)
             if promoted is not None:
                 self.carry_avals = avals = tuple(promoted)
-                written = written_down(body, "while_body", args_tree, avals)
-        returned = written.program.out_avals
+                traced = trace_function(body, "while_body", args_tree, avals)
+        returned = traced.program.out_avals
         what = "while_loop body function"
-        check_carry(what, lambda: carry_name(body), structure, avals, written.out_tree, returned)
-        self.program = written.program
-        self.consts = written.consts
-        self.loops: dict[Any, _Loop] = {}
+        check_carry(what, lambda: carry_name(body), structure, avals, traced.out_tree, returned)
+        self.program = traced.program
+        self.consts = traced.consts
+        self.loops: dict[ClosedJaxpr, _Loop] = {}
 
 
 _LEAF = tree.tree_structure(0)
 
 
-def _check_condition(written: Any) -> None:
-    if written.out_tree != _LEAF:
+def _check_condition(condition: TracedFunction) -> None:
+    """Raise the TypeError for a condition that does not return a boolean scalar."""
+    if condition.out_tree != _LEAF:
         raise TypeError(
-            f"cond_fun must return a boolean scalar, but got pytree {written.out_tree}."
+            f"cond_fun must return a boolean scalar, but got pytree {condition.out_tree}."
         )
-    (aval,) = written.program.out_avals
+    (aval,) = condition.program.out_avals
     if aval.shape or aval.dtype != np.bool_:
         advice = ""
         if aval.dtype == np.bool_:
@@ -308,7 +344,14 @@ def _check_condition(written: Any) -> None:
 
 
 @boundary
-def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Array, _Carry], _Carry],
+    init_val: _Carry,
+    *,
+    unroll: int | bool | None = None,
+) -> _Carry:
     """Call a function for each number of a range, on what it returned for the one before.
 
     With bounds 2 and 5 it is `body_fun(4, body_fun(3, body_fun(2, init_val)))`, as one operation
@@ -361,13 +404,12 @@ def fori_loop(lower, upper, body_fun, init_val, *, unroll=None):
     return carry
 
 
-def _dtype_of_both(lower: Any, upper: Any) -> Any:
-    """The dtype that the bounds are to be converted to; None where both have one already.
+def _dtype_of_both(lower: ArrayLike, upper: ArrayLike) -> DType | None:
+    """Return the dtype that the bounds are to be converted to; None where both have one already.
 
     An int of Python takes the dtype of the other where that is signed.
     """
-    first: Any = typeof(lower)
-    second: Any = typeof(upper)
+    first, second = typeof(lower), typeof(upper)
     if first.dtype == second.dtype:
         return None
     if first.dtype.kind == second.dtype.kind == "i" and first.weak_type != second.weak_type:
@@ -379,42 +421,48 @@ def _dtype_of_both(lower: Any, upper: Any) -> Any:
     )
 
 
-def _known(bound: Any) -> int | None:
-    """A bound as an integer, where its value is known."""
-    if typeof(bound).ndim:  # pyright: ignore[reportAttributeAccessIssue]
+def _known(bound: ArrayLike) -> int | None:
+    """Return a bound as an integer, where its value is known."""
+    if typeof(bound).ndim:
         return None
-    if isinstance(bound, Tracer):
-        bound = bound.to_concrete_value()
-    return None if bound is None else int(bound)
+    value: Any = bound.to_concrete_value() if isinstance(bound, Tracer) else bound
+    return None if value is None else int(value)
 
 
-def _counting(body_fun: Callable[..., Any]) -> Callable[..., Any]:
-    """The step of a scan over as many steps as there are numbers."""
+# The number and the carry of a fori_loop; and both, with the end of the range between them.
+Counted = tuple[ArrayLike, Any]
+Bounded = tuple[ArrayLike, ArrayLike, Any]
 
-    def step(loop_carry, _):
+
+def _counting(
+    body_fun: Callable[[Any, Any], Any],
+) -> Callable[[Counted, None], tuple[Counted, None]]:
+    """Return the step of a scan over as many steps as there are numbers."""
+
+    def step(loop_carry: Counted, _: None) -> tuple[Counted, None]:
         i, x = loop_carry
         return (_next(i), body_fun(i, x)), None
 
     return step
 
 
-def _bounded(body_fun: Callable[..., Any]) -> Callable[..., Any]:
-    """The body of a loop that carries the number and where it ends."""
+def _bounded(body_fun: Callable[[Any, Any], Any]) -> Callable[[Bounded], Bounded]:
+    """Return the body of a loop that carries the number and the end of the range."""
 
-    def body(loop_carry):
+    def body(loop_carry: Bounded) -> Bounded:
         i, upper, x = loop_carry
         return _next(i), upper, body_fun(i, x)
 
     return body
 
 
-def _before_end(loop_carry: Any) -> Any:
+def _before_end(loop_carry: Bounded) -> Array:
     i, upper, _ = loop_carry
     return lt(i, upper)
 
 
-def _next(i: Any) -> Any:
+def _next(i: ArrayLike) -> ArrayLike:
     if type(i) is int:
         return i + 1
-    aval: Any = typeof(i)
+    aval = typeof(i)
     return add(i, convert(1, aval.dtype, aval.weak_type))

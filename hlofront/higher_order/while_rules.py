@@ -1,54 +1,72 @@
 """while under transformations: the derivative, splitting, batching, dead code."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
 
+from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue
+from hlofront.core.aval import ShapedArray
 from hlofront.core.axes import AxisData
 from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.effects import no_effects
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Literal, Var
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, ParamDict, Value, Var
 from hlofront.core.liveness import live_equations
-from hlofront.core.symbolic_zeros import Zero
-from hlofront.higher_order.jit_call import spread
-from hlofront.higher_order.while_loop import split, while_p
+from hlofront.core.rules import BatchResult
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent
+from hlofront.higher_order.selecting import (
+    Flags,
+    Member,
+    Parts,
+    nonzero,
+    nonzero_flags,
+    three_parts,
+    variables,
+    where,
+    where_not,
+    with_zeros,
+)
+from hlofront.higher_order.while_loop import while_p
 from hlofront.primitives.batching import to_front
 from hlofront.primitives.derivatives import instantiate
 from hlofront.transforms.batch import batch_program
 from hlofront.transforms.jvp import jvp_program
-from hlofront.transforms.partial_eval import partial_eval_program, split_equations
-from hlofront.transforms.simplify import dead_code_program
+from hlofront.transforms.partial_eval import (
+    SplitEquation,
+    partial_eval_program,
+    split_equations,
+)
+from hlofront.transforms.simplify import SmallerEquation, dead_code_program
 
-Flags = tuple[bool, ...]
-Params = dict[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class _BatchedLoop:
+    """The programs of a loop over an axis, and per member of the carry whether it has the axis."""
+
+    condition: ClosedJaxpr
+    body: ClosedJaxpr
+    carry: Flags
+
 
 # Of the body of a loop, by the condition, the number of its constants, and flags per operand.
 _splits: "DerivedCache[tuple[ClosedJaxpr, int, Flags], _Split]" = DerivedCache()
-_batched_loops: DerivedCache[
-    tuple[ClosedJaxpr, int, AxisData, Flags], tuple[ClosedJaxpr, ClosedJaxpr, Flags]
-] = DerivedCache()
+_batched_loops: DerivedCache[tuple[ClosedJaxpr, int, AxisData, Flags], _BatchedLoop] = (
+    DerivedCache()
+)
 
 
-def _parts(members: Sequence[Any], params: Params) -> tuple[Any, Any, Any]:
-    return split(members, params["cond_nconsts"], params["body_nconsts"])
+def _parts(members: Iterable[Member], params: ParamDict) -> Parts[Member]:
+    """Split the members for a loop's operands by their use: condition, body, carry."""
+    return three_parts(members, params["cond_nconsts"], params["body_nconsts"])
 
 
-def _where(members: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
-    return [member for member, flag in zip(members, flags, strict=True) if flag]
-
-
-def _variables(atoms: Sequence[Any]) -> list[Any]:
-    return [atom for atom in atoms if type(atom) is not Literal]
-
-
-def _with_unread(program: ClosedJaxpr, avals: Sequence[Any]) -> ClosedJaxpr:
+def _with_unread(program: ClosedJaxpr, avals: Sequence[ShapedArray]) -> ClosedJaxpr:
     """Return the program with more inputs, after its own, that it does not read."""
     return _with_inputs(program, tuple(avals)) if avals else program
 
 
 @once_per_program
-def _with_inputs(program: ClosedJaxpr, avals: tuple[AbstractValue, ...]) -> ClosedJaxpr:
+def _with_inputs(program: ClosedJaxpr, avals: tuple[ShapedArray, ...]) -> ClosedJaxpr:
     jaxpr = program.jaxpr
     return ClosedJaxpr(jaxpr.replace(invars=[*jaxpr.invars, *map(Var, avals)]), program.consts)
 
@@ -57,53 +75,58 @@ def _with_inputs(program: ClosedJaxpr, avals: tuple[AbstractValue, ...]) -> Clos
 
 
 @rules.jvp(while_p)
-def _(primals, tangents, **params):
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+) -> tuple[list[ArrayLike], list[Tangent]]:
     cond_consts, body_consts, carry = _parts(primals, params)
     _, const_tangents, carry_tangents = _parts(tangents, params)
-    condition, body = params["cond_jaxpr"], params["body_jaxpr"]
-    consts = tuple([type(t) is not Zero for t in const_tangents])
-    moving: Flags = tuple([type(t) is not Zero for t in carry_tangents])
+    condition, body = _programs(params)
+    consts, moving = nonzero_flags(const_tangents), nonzero_flags(carry_tangents)
     while True:
-        made, present = jvp_program(body, (*consts, *moving), moving)
+        with_tangents, present = jvp_program(body, (*consts, *moving), moving)
         if present == moving:
             break
         moving = present
-    made = _constants_first(made, consts, len(moving))
-    avals = [aval.to_tangent_aval() for aval in _where(body.out_avals, moving)]
-    given = _where(const_tangents, consts)
+    avals = [aval.to_tangent_aval() for aval in where(body.out_avals, moving)]
     results = while_p.bind(
         *cond_consts,
         *body_consts,
-        *given,
+        *nonzero(const_tangents),
         *carry,
-        *map(instantiate, _where(carry_tangents, moving)),
+        *map(instantiate, where(carry_tangents, moving)),
         cond_jaxpr=_with_unread(condition, avals),
-        body_jaxpr=made,
+        body_jaxpr=_constants_first(with_tangents, consts, len(moving)),
         cond_nconsts=len(cond_consts),
-        body_nconsts=len(consts) + len(given),
+        body_nconsts=len(consts) + consts.count(True),
     )
     count = len(moving)
-    return results[:count], spread(results[count:], moving, body.out_avals)
+    return results[:count], with_zeros(results[count:], moving, body.out_avals)
+
+
+def _programs(params: ParamDict) -> tuple[ClosedJaxpr, ClosedJaxpr]:
+    """Return the condition and the body of a loop with these parameters."""
+    return params["cond_jaxpr"], params["body_jaxpr"]
 
 
 @once_per_program
-def _constants_first(made: ClosedJaxpr, consts: Flags, count: int) -> ClosedJaxpr:
+def _constants_first(body: ClosedJaxpr, consts: Flags, count: int) -> ClosedJaxpr:
     """Return a body of values and tangents with its inputs in the order that a loop wants.
 
     Args:
+      body: the program that `jvp_program` made of the body.
       consts: per constant of the body, whether it has a tangent.
       count: the number of members of the carry.
     """
-    inputs = made.jaxpr.invars
-    own, given = len(consts), consts.count(True)
+    inputs = body.jaxpr.invars
+    own, moving = len(consts), consts.count(True)
     first = own + count
-    ordered = [*inputs[:own], *inputs[first : first + given]]
-    ordered += [*inputs[own:first], *inputs[first + given :]]
-    return ClosedJaxpr(made.jaxpr.replace(invars=ordered), made.consts)
+    ordered = [*inputs[:own], *inputs[first : first + moving]]
+    ordered += [*inputs[own:first], *inputs[first + moving :]]
+    return ClosedJaxpr(body.jaxpr.replace(invars=ordered), body.consts)
 
 
 @rules.transpose(while_p)
-def _(cotangents, *operands, **_):
+def _(cotangents: Sequence[Cotangent], *operands: Operand, **_: object) -> NoReturn:
     raise ValueError(
         "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
         "dynamic start/stop values: how many steps there will be is not known, and so not how much "
@@ -120,96 +143,122 @@ def _(cotangents, *operands, **_):
 
 
 @rules.partial_eval(while_p)
-def _(unknown, equation):
+def _(unknown: list[bool], equation: Equation) -> SplitEquation:
     params = equation.params
-    # The number of steps must be known; and then what is known is computed by a loop of it alone.
     flags = tuple(unknown)
-    found = _splits.get_or_compute(
+    split_loop = _splits.get_or_compute(
         params["body_jaxpr"],
         (params["cond_jaxpr"], params["cond_nconsts"], flags),
         lambda: _Split(params, flags),
     )
-    if not found.decided:
+    # A loop whose number of steps is unknown is unknown as a whole.
+    known_loop, carry = split_loop.known, split_loop.carry
+    if known_loop is None:
         return None, equation, (True,) * len(equation.outvars), []
     known = None
-    if not all(found.carry) or found.body.effects or found.condition.effects:
-        cond_consts, body_consts, carry = _parts(equation.invars, params)
-        _, own_consts, own_carry = _parts(found.inputs, params)
-        outvars = _where(equation.outvars, [not u for u in found.carry])
-        invars = [*cond_consts, *_where(body_consts, own_consts), *_where(carry, own_carry)]
-        made = {
-            "cond_jaxpr": found.condition,
-            "body_jaxpr": found.body,
-            "cond_nconsts": len(cond_consts),
-            "body_nconsts": own_consts.count(True),
-        }
-        known = _equation(equation, invars, outvars, made)
+    if not all(carry) or known_loop.body.effects or known_loop.condition.effects:
+        known = _equation(
+            equation,
+            where(equation.invars, known_loop.inputs),
+            where_not(equation.outvars, carry),
+            {
+                "cond_jaxpr": known_loop.condition,
+                "body_jaxpr": known_loop.body,
+                "cond_nconsts": params["cond_nconsts"],
+                "body_nconsts": _parts(known_loop.inputs, params)[1].count(True),
+            },
+        )
     rest = None
-    if any(found.carry):
+    if any(carry):
         # The whole loop again, as each of its steps needs what is known of that step.
         outvars = [
-            var if u else Var(var.aval)
-            for var, u in zip(equation.outvars, found.carry, strict=True)
+            var if u else Var(var.aval) for var, u in zip(equation.outvars, carry, strict=True)
         ]
-        again = {**params, "cond_jaxpr": found.again[0], "body_jaxpr": found.again[1]}
+        again = {
+            **params,
+            "cond_jaxpr": known_loop.condition_again,
+            "body_jaxpr": known_loop.body_again,
+        }
         rest = _equation(equation, equation.invars, outvars, again)
-    residuals = [atom for atom, u in zip(equation.invars, unknown, strict=True) if not u]
-    return known, rest, found.carry, _variables(residuals)
+    return known, rest, carry, variables(where_not(equation.invars, unknown))
 
 
 def _equation(
-    equation: Equation, invars: Sequence[Any], outvars: Sequence[Any], params: Params
+    equation: Equation, invars: Sequence[Atom], outvars: Sequence[Var], params: ParamDict
 ) -> Equation:
-    effects = params["cond_jaxpr"].effects | params["body_jaxpr"].effects
+    condition, body = _programs(params)
+    effects = condition.effects | body.effects
     return equation.replace(invars=invars, outvars=outvars, params=params, effects=effects)
 
 
+@dataclass(frozen=True, slots=True)
+class _KnownLoop:
+    """The programs of a loop whose number of steps is known.
+
+    Attributes:
+      inputs: per operand, whether the loop of known values takes it.
+      condition: the condition, of known operands.
+      body: the body, of known operands.
+      condition_again: the condition of the whole loop, run again for the unknown values.
+      body_again: the body of the whole loop, run again for the unknown values.
+    """
+
+    inputs: Flags
+    condition: ClosedJaxpr
+    body: ClosedJaxpr
+    condition_again: ClosedJaxpr
+    body_again: ClosedJaxpr
+
+
 class _Split:
-    """A loop in two: what known operands decide, and all of it again."""
+    """A loop in two: the loop of known values, and the whole loop again for the others.
 
-    __slots__ = ("again", "body", "carry", "condition", "decided", "inputs")
+    Attributes:
+      carry: per member of the carry, whether it is unknown.
+      known: the programs; None where the number of steps depends on unknown values.
+    """
 
-    def __init__(self, params: Params, unknown: Flags):
-        condition, body = params["cond_jaxpr"], params["body_jaxpr"]
+    __slots__ = ("carry", "known")
+
+    def __init__(self, params: ParamDict, unknown: Flags):
+        condition, body = _programs(params)
         cond_consts, consts, carry = _parts(unknown, params)
         while True:
-            parts = partial_eval_program(body, (*consts, *carry), carry)
-            if parts.unknown_out == carry:
+            split_body = partial_eval_program(body, (*consts, *carry), carry)
+            if split_body.unknown_out == carry:
                 break
-            carry = parts.unknown_out
-        # Per member of the carry, whether it is unknown.
+            carry = split_body.unknown_out
         self.carry: Flags = carry
-        whether = partial_eval_program(condition, (*cond_consts, *carry))
-        # Whether known values decide how many steps there are.
-        self.decided = not any(cond_consts) and not any(whether.unknown_out)
-        if not self.decided:
+        split_condition = partial_eval_program(condition, (*cond_consts, *carry))
+        self.known: _KnownLoop | None = None
+        if any(cond_consts) or any(split_condition.unknown_out):
             return
         known = tuple([not u for u in carry])
         count = known.count(True)
-        # The condition reads none of what is unknown.
-        self.condition = _of_inputs(condition, (*[True] * len(cond_consts), *known))
-        jaxpr = parts.known.jaxpr
+        jaxpr = split_body.known.jaxpr
         outvars = jaxpr.outvars[:count]
-        made = ClosedJaxpr(
+        known_body = ClosedJaxpr(
             jaxpr.replace(outvars=outvars, eqns=live_equations(jaxpr.eqns, outvars)),
-            parts.known.consts,
+            split_body.known.consts,
         )
         own = consts.count(False)
-        self.body, stays = dead_code_program(
-            made, (True,) * count, (*[False] * own, *[True] * count)
+        known_body, stays = dead_code_program(
+            known_body, (True,) * count, (*[False] * own, *[True] * count)
         )
         read = iter(stays)
-        # Per operand, whether the known loop takes it.
-        self.inputs = (
-            *[True] * len(cond_consts),
-            *[not u and next(read) for u in consts],
-            *known,
+        loop = self.known = _KnownLoop(
+            inputs=(
+                *[True] * len(cond_consts),
+                *[not u and next(read) for u in consts],
+                *known,
+            ),
+            # The condition reads no unknown values.
+            condition=_of_inputs(condition, (*[True] * len(cond_consts), *known)),
+            body=known_body,
+            condition_again=_once(condition, (*cond_consts, *carry)),
+            body_again=_once(body, (*consts, *carry)),
         )
-        self.again = (
-            _once(condition, (*cond_consts, *carry)),
-            _once(body, (*consts, *carry)),
-        )
-        twice = self.again[0].effects | (self.again[1].effects & self.body.effects)
+        twice = loop.condition_again.effects | (loop.body_again.effects & loop.body.effects)
         if twice and not all(carry):
             raise NotImplementedError(  # the class that JAX raises
                 f"Effects not supported in partial-eval of `while`: {sorted(map(str, twice))}. The "
@@ -218,105 +267,113 @@ class _Split:
 
 
 def _of_inputs(program: ClosedJaxpr, chosen: Flags) -> ClosedJaxpr:
-    """The program of those inputs that it reads."""
-    jaxpr = program.jaxpr.replace(invars=_where(program.jaxpr.invars, chosen))
+    """Return the program of the chosen inputs, the only ones that it reads."""
+    jaxpr = program.jaxpr.replace(invars=where(program.jaxpr.invars, chosen))
     return ClosedJaxpr(jaxpr, program.consts)
 
 
 def _once(program: ClosedJaxpr, unknown: Flags) -> ClosedJaxpr:
-    """The program without what known values decide, has effects and no results: that was done."""
+    """Return the program without effects that the loop of known values has already had.
+
+    The equations that are left out depend on known values alone and have no results.
+    """
     jaxpr = program.jaxpr
     if not jaxpr.effects:
         # A copy: what is derived from a program must not refer to it, or it goes late.
         return ClosedJaxpr(jaxpr, program.consts)
-    depends = set(_where(jaxpr.invars, unknown))
+    depends = set(where(jaxpr.invars, unknown))
     split_equations(jaxpr, depends)
-    kept = [
+    stay = [
         e
         for e in jaxpr.eqns
-        if e.outvars or not e.effects or not depends.isdisjoint(_variables(e.invars))
+        if e.outvars or not e.effects or not depends.isdisjoint(variables(e.invars))
     ]
-    effects = no_effects.union(*[e.effects for e in kept])
-    return ClosedJaxpr(jaxpr.replace(eqns=kept, effects=effects), program.consts)
+    effects = no_effects.union(*[e.effects for e in stay])
+    return ClosedJaxpr(jaxpr.replace(eqns=stay, effects=effects), program.consts)
 
 
 @rules.simplify(while_p)
-def _(used, equation):
+def _(used: list[bool], equation: Equation) -> SmallerEquation:
     params = equation.params
     if not any(used) and not equation.effects:
         return [False] * len(equation.invars), None
-    condition, body = params["cond_jaxpr"], params["body_jaxpr"]
-    own, given = params["cond_nconsts"], params["body_nconsts"]
+    condition, body = _programs(params)
+    cond_nconsts: int = params["cond_nconsts"]
+    body_nconsts: int = params["body_nconsts"]
     _, read = dead_code_program(condition, (True,))
-    needed: Flags = tuple([u or r for u, r in zip(used, read[own:], strict=True)])
+    needed: Flags = tuple([u or r for u, r in zip(used, read[cond_nconsts:], strict=True)])
     while True:
         _, stays = dead_code_program(body, needed)
-        more = tuple([n or s for n, s in zip(needed, stays[given:], strict=True)])
+        more = tuple([n or s for n, s in zip(needed, stays[body_nconsts:], strict=True)])
         if more == needed:
             break
         needed = more
-    smaller, stays = dead_code_program(body, needed, (*[False] * given, *needed))
-    tested, read = dead_code_program(condition, (True,), (*[False] * own, *needed))
-    inputs = (*read[:own], *stays[:given], *needed)
-    made = {
-        "cond_jaxpr": tested,
-        "body_jaxpr": smaller,
-        "cond_nconsts": sum(read[:own]),
-        "body_nconsts": sum(stays[:given]),
+    smaller_body, stays = dead_code_program(body, needed, (*[False] * body_nconsts, *needed))
+    smaller_condition, read = dead_code_program(
+        condition, (True,), (*[False] * cond_nconsts, *needed)
+    )
+    inputs = (*read[:cond_nconsts], *stays[:body_nconsts], *needed)
+    smaller = {
+        "cond_jaxpr": smaller_condition,
+        "body_jaxpr": smaller_body,
+        "cond_nconsts": sum(read[:cond_nconsts]),
+        "body_nconsts": sum(stays[:body_nconsts]),
     }
-    outvars = _where(equation.outvars, needed)
-    return inputs, _equation(equation, _where(equation.invars, inputs), outvars, made)
+    outvars = where(equation.outvars, needed)
+    return inputs, _equation(equation, where(equation.invars, inputs), outvars, smaller)
 
 
 # ---- batching ------------------------------------------------------------------------------------
 
 
 @rules.batch_with_axis(while_p)
-def _(axis: AxisData, values, axes, **params):
+def _(
+    axis: AxisData, values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: Value
+) -> BatchResult:
     batched = tuple([a is not None for a in axes])
-    condition, body, carry = _batched_loops.get_or_compute(
+    batched_loop = _batched_loops.get_or_compute(
         params["body_jaxpr"],
         (params["cond_jaxpr"], params["cond_nconsts"], axis, batched),
         lambda: _batched(axis, batched, params),
     )
-    consts = [to_front(x, a, axis.size) if a else x for x, a in zip(values, axes, strict=True)]
-    cond_consts, body_consts, first = _parts(consts, params)
-    *_, first_axes = _parts(axes, params)
+    in_front = [to_front(x, a, axis.size) if a else x for x, a in zip(values, axes, strict=True)]
+    cond_consts, body_consts, first = _parts(in_front, params)
+    _, _, first_axes = _parts(axes, params)
     first = [
         to_front(x, None, axis.size) if b and a is None else x
-        for x, a, b in zip(first, first_axes, carry, strict=True)
+        for x, a, b in zip(first, first_axes, batched_loop.carry, strict=True)
     ]
-    results = while_p.bind(
-        *cond_consts,
-        *body_consts,
-        *first,
-        **{**params, "cond_jaxpr": condition, "body_jaxpr": body},
-    )
-    return results, [0 if b else None for b in carry]
+    programs = {"cond_jaxpr": batched_loop.condition, "body_jaxpr": batched_loop.body}
+    results = while_p.bind(*cond_consts, *body_consts, *first, **{**params, **programs})
+    return results, [0 if b else None for b in batched_loop.carry]
 
 
-def _batched(
-    axis: AxisData, batched: Flags, params: Params
-) -> tuple[ClosedJaxpr, ClosedJaxpr, Flags]:
-    """The condition and the body over an axis, and which members of the carry have it."""
-    condition, body = params["cond_jaxpr"], params["body_jaxpr"]
+def _batched(axis: AxisData, batched: Flags, params: ParamDict) -> _BatchedLoop:
+    """Return the loop over an axis.
+
+    Args:
+      axis: the axis.
+      batched: per operand, whether it has the axis.
+      params: the parameters of the loop.
+    """
+    condition, body = _programs(params)
     cond_consts, body_consts, carry = _parts(batched, params)
     several = bool(condition.out_avals[0].shape)
     while True:
-        tested, (each,) = batch_program(condition, axis, (*cond_consts, *carry))
+        over_axis, (condition_varies,) = batch_program(condition, axis, (*cond_consts, *carry))
         # Each example has its own number of steps. So it is too where another axis has one number
         # per example: the condition then has both axes, first, as all of the carry has.
-        apart = each or (several and any(carry))
-        if apart and not all(carry):
+        own_steps = condition_varies or (several and any(carry))
+        if own_steps and not all(carry):
             carry = (True,) * len(carry)
             continue
-        stepped, found = batch_program(body, axis, (*body_consts, *carry), carry)
-        if found == carry:
+        body_over_axis, carry_out = batch_program(body, axis, (*body_consts, *carry), carry)
+        if carry_out == carry:
             break
-        carry = found
-    if apart:
-        tested, _ = batch_program(condition, axis, (*cond_consts, *carry), True)
-        stepped, _ = batch_program(body, axis, (*body_consts, *carry), True)
+        carry = carry_out
+    if own_steps:
+        over_axis, _ = batch_program(condition, axis, (*cond_consts, *carry), True)
+        body_over_axis, _ = batch_program(body, axis, (*body_consts, *carry), True)
         effects = [e for e in condition.effects | body.effects if not e.repeatable]
         if effects:
             raise NotImplementedError(  # the class that JAX raises
@@ -324,4 +381,4 @@ def _batched(
                 "examples that have ended take part in the steps of the others. Loop over the "
                 "examples with lax.map, or do this outside of the loop."
             )
-    return tested, stepped, carry
+    return _BatchedLoop(over_axis, body_over_axis, carry)

@@ -1,7 +1,7 @@
 # Written by scripts/write_stubs.py from the running package: do not edit.
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from hlofront.base.elements import ExtendedDType
 from hlofront.higher_order.cond import cond_p as cond_p
 from hlofront.higher_order.linear_solve import custom_linear_solve_p as custom_linear_solve_p
 from hlofront.higher_order.linear_solve import linear_solve_p as linear_solve_p
+from hlofront.higher_order.platform import composite as composite
 from hlofront.higher_order.reduce import reduce_p as reduce_p
 from hlofront.higher_order.reduce import reduce_window_p as reduce_window_p
 from hlofront.higher_order.reduce import select_and_scatter_p as select_and_scatter_p
@@ -204,7 +205,6 @@ from hlofront.primitives.windowed import select_and_gather_add_p as select_and_g
 from hlofront.primitives.windowed import select_and_scatter_add_p as select_and_scatter_add_p
 from hlofront.typing import ArrayLike, DTypeLike
 
-Shape: TypeAlias = Sequence[int]
 _T = TypeVar("_T")
 _Carry = TypeVar("_Carry")
 
@@ -288,7 +288,6 @@ def collapse(
     operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None
 ) -> Array: ...
 def complex(x: ArrayLike, y: ArrayLike) -> Array: ...
-def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Any: ...
 def concatenate(operands: object, dimension: int) -> Array: ...
 def cond(
     pred: ArrayLike,
@@ -504,7 +503,7 @@ def fori_loop(
     body_fun: Callable[[Array, _Carry], _Carry],
     init_val: _Carry,
     *,
-    unroll: bool | int | None = None,
+    unroll: int | bool | None = None,
 ) -> _Carry: ...
 def full(
     shape: int | Sequence[int],
@@ -544,7 +543,7 @@ def log(x: ArrayLike, *, accuracy: object = None) -> Array: ...
 def log1p(x: ArrayLike, *, accuracy: object = None) -> Array: ...
 def logistic(x: ArrayLike, *, accuracy: object = None) -> Array: ...
 def lt(x: ArrayLike, y: ArrayLike) -> Array: ...
-def map(f: Callable[..., Any], xs: Any, *, batch_size: int | None = None) -> Any: ...
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any: ...
 def max(x: ArrayLike, y: ArrayLike) -> Array: ...
 def min(x: ArrayLike, y: ArrayLike) -> Array: ...
 def ne(x: ArrayLike, y: ArrayLike) -> Array: ...
@@ -560,7 +559,7 @@ def padtype_to_pads(
     padding: str | Sequence[tuple[int, int]],
 ) -> list[tuple[int, int]]: ...
 def platform_dependent(
-    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Any
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any: ...
 def pmax(
     x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
@@ -617,7 +616,7 @@ def reduce(
     init_values: Any,
     computation: Callable[..., Any],
     dimensions: Sequence[int],
-    out_sharding: Any = None,
+    out_sharding: object = None,
 ) -> Any: ...
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array: ...
 def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array: ...
@@ -632,9 +631,9 @@ def reduce_window(
     operand: ArrayLike,
     init_value: ArrayLike,
     computation: Callable[..., Any],
-    window_dimensions: Shape,
+    window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None = None,
-    padding: str = "VALID",
+    padding: str | Sequence[tuple[int, int]] = "VALID",
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any: ...
@@ -710,7 +709,7 @@ def scatter_apply(
     func: Callable[[Any], Any],
     dimension_numbers: ScatterDimensionNumbers,
     *,
-    update_shape: Shape = (),
+    update_shape: int | Sequence[int] = (),
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,

@@ -58,7 +58,7 @@ def qdwh(
     is_hermitian: bool = False,
     max_iterations: int | None = None,
     eps: float | None = None,
-    dynamic_shape: tuple[int, int] | None = None,
+    dynamic_shape: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> tuple[Array, Array, Array, Array]: ...
 @overload
 def qr(

@@ -13,7 +13,8 @@ from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rules import lower
 from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.platform import number_for, platform_index_p
-from hlofront.higher_order.while_loop import split, while_p
+from hlofront.higher_order.selecting import three_parts
+from hlofront.higher_order.while_loop import while_p
 from hlofront.lowering.builder import PRUNED, Builder, Value
 from hlofront.lowering.per_platform import choose, number_of
 from hlofront.lowering.reducing import emit_reduce
@@ -71,7 +72,7 @@ def _(build, *, platforms):
 
 @lower(while_p)
 def _(build, *args, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
-    cond_consts, body_consts, carry = split(args, cond_nconsts, body_nconsts)
+    cond_consts, body_consts, carry = three_parts(args, cond_nconsts, body_nconsts)
     (whether,) = cond_jaxpr.out_avals
     avals = build.avals_out
     effects = cond_jaxpr.effects | body_jaxpr.effects

@@ -6,10 +6,16 @@ from typing import Any
 from hlofront.core import rules
 from hlofront.core.derived import once_per_program
 from hlofront.core.effects import no_effects
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.liveness import live_equations, variables_read
 from hlofront.core.rule_checks import checked
 from hlofront.transforms.simplify import dead_code_program, simplified
+
+# The result of a `partial_eval` rule: the equations of what is known, the equation of the rest or
+# None, per result whether it is unknown, and what the rest reads of the known values.
+SplitEquation = tuple[
+    Equation | Sequence[Equation] | None, Equation | None, Sequence[bool], Sequence[Atom]
+]
 
 
 class PartialEval:

@@ -13,6 +13,10 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rule_checks import checked
 from hlofront.core.subprograms import Subprogram, called_by, inputs_among
 
+# The result of a `simplify` rule: per operand of an equation whether it stays, and the equation
+# without those that do not; None where nothing of it is used.
+SmallerEquation = tuple[Sequence[bool], Equation | None]
+
 
 def dead_code(
     jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False

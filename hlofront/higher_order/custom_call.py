@@ -1,0 +1,121 @@
+"""Calls of functions with the user's derivative: the rules that custom_jvp and custom_vjp share.
+
+The parameter `call_jaxpr` of their operations is a function on flat values, such as a FlatFunction,
+until it is traced, and then a program.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Concatenate
+
+from hlofront.base.errors import UnexpectedTracerError
+from hlofront.base.typing import ArrayLike
+from hlofront.core import rules
+from hlofront.core.aval import typeof
+from hlofront.core.axes import AxisData
+from hlofront.core.evaluate import jaxpr_as_fun
+from hlofront.core.jaxpr import ClosedJaxpr, Equation
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import BatchResult
+from hlofront.core.subprograms import calls
+from hlofront.core.symbolic_zeros import BatchAxis, Tangent
+from hlofront.higher_order.batched_functions import FlatCall, in_program
+from hlofront.higher_order.jit_call import split_captured, typed_by_program
+from hlofront.higher_order.selecting import nonzero_flags
+from hlofront.transforms.batch import BatchTrace
+from hlofront.transforms.simplify import SmallerEquation, dead_code_program
+from hlofront.transforms.stage import StagingTrace, stage
+
+# (axis, tag of the BatchTrace, operands, their batch axes, **parameters) -> results and their axes
+BatchCall = Callable[
+    Concatenate[AxisData, object, Sequence[ArrayLike], Sequence[BatchAxis], ...], BatchResult
+]
+
+
+def register_custom_call(primitive: Primitive) -> None:
+    """Register the rules of a call that do not depend on the kind of its custom derivative."""
+    rules.subprograms(primitive)(calls("call_jaxpr"))
+    typed_by_program(primitive, "call_jaxpr")
+    rules.simplify(primitive)(_without_dead_code)
+
+    @rules.run(primitive)
+    def _(*args: ArrayLike, call_jaxpr: ClosedJaxpr | FlatCall, **_: object) -> Sequence[ArrayLike]:
+        if isinstance(call_jaxpr, ClosedJaxpr):
+            return jaxpr_as_fun(call_jaxpr, *args)
+        return call_jaxpr(*args)
+
+    @rules.staged(primitive)
+    def _(
+        trace: StagingTrace,
+        *args: ArrayLike,
+        call_jaxpr: ClosedJaxpr | FlatCall,
+        num_consts: int,
+        **params: object,
+    ) -> list[ArrayLike]:
+        program = call_jaxpr
+        if not isinstance(program, ClosedJaxpr):
+            info = getattr(program, "debug_info", None)
+            program = stage(in_program(program), [typeof(x) for x in args], info)
+            program, captured = split_captured(program)
+            return trace.write(
+                primitive,
+                (*captured, *args),
+                {"call_jaxpr": program, "num_consts": num_consts + len(captured), **params},
+            )
+        return trace.write(
+            primitive, args, {"call_jaxpr": program, "num_consts": num_consts, **params}
+        )
+
+
+def _without_dead_code(used: Sequence[bool], equation: Equation) -> SmallerEquation:
+    """Return the call of a function with a custom rule, whose program has no dead code.
+
+    All operands and results stay, as the rule is written for them; a call without effects that no
+    result is used of is None.
+    """
+    if not any(used) and not equation.effects:
+        return [False] * len(equation.invars), None
+    program: ClosedJaxpr = equation.params["call_jaxpr"]
+    smaller, stays = dead_code_program(program, (True,) * len(used), instantiate=True)
+    if smaller is not program:
+        equation = equation.replace(params={**equation.params, "call_jaxpr": smaller})
+    return stays, equation
+
+
+def refuse_captured(kind: str, tangents: Sequence[Tangent]) -> None:
+    """Raise an error if a value that the function closes over is differentiated.
+
+    Its rule has no argument for such a value.
+    """
+    if any(nonzero_flags(tangents)):
+        raise UnexpectedTracerError(
+            f"Detected differentiation of a {kind} function with respect to a closed-over value: "
+            "its rule has no place for it. Pass the value as an argument instead of closing over "
+            "it, so that the rule is given it."
+        )
+
+
+def batched_by_call(primitive: Primitive) -> Callable[[BatchCall], BatchCall]:
+    """Register the batch rules of a call by one function of the axis and of the trace's tag."""
+
+    def register(batch: BatchCall) -> BatchCall:
+        @rules.batch_with_axis(primitive)
+        def _(
+            axis: AxisData,
+            values: Sequence[ArrayLike],
+            axes: Sequence[BatchAxis],
+            **params: object,
+        ) -> BatchResult:
+            return batch(axis, object(), values, axes, **params)
+
+        @rules.batch_with_trace(primitive)
+        def _(
+            trace: BatchTrace,
+            values: Sequence[ArrayLike],
+            axes: Sequence[BatchAxis],
+            **params: object,
+        ) -> BatchResult:
+            return batch(trace.axis, trace.tag, values, axes, **params)
+
+        return batch
+
+    return register

@@ -1,0 +1,272 @@
+"""The derivatives, splitting and batching of reductions by the user's function."""
+
+import operator
+from collections.abc import Sequence
+from typing import NoReturn
+
+from hlofront.base.caches import weak_keyed
+from hlofront.base.typing import ArrayLike
+from hlofront.core import rules
+from hlofront.core.aval import typeof
+from hlofront.core.axes import AxisData
+from hlofront.core.dimensions import canonical_axes
+from hlofront.core.evaluate import eval_jaxpr
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Value, Var
+from hlofront.core.rules import BatchResult
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
+from hlofront.core.trace import process
+from hlofront.higher_order.reduce_types import (
+    halves,
+    reduce_p,
+    reduce_window_p,
+    select_and_scatter_p,
+)
+from hlofront.higher_order.selecting import (
+    Flags,
+    nonzero_flags,
+    where,
+    with_zeros,
+)
+from hlofront.primitives import windowed as w
+from hlofront.primitives.batching import shifted, with_same_axis
+from hlofront.primitives.creating import scalar_of
+from hlofront.primitives.cumulative import fold_by_halves, merge_axes
+from hlofront.primitives.derivatives import instantiate
+from hlofront.transforms.batch import batch_program
+from hlofront.transforms.jvp import jvp_program
+from hlofront.transforms.partial_eval import SplitEquation
+from hlofront.transforms.simplify import dead_code
+from hlofront.transforms.stage import stage
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+
+def _moving_slots(program: ClosedJaxpr, moving: Flags) -> Flags:
+    """Return per operand whether its partial results have tangents, which are combined again.
+
+    Args:
+      program: combines two elements, or partial results, of all operands.
+      moving: per operand, whether it has a tangent.
+    """
+    while True:
+        _, present = jvp_program(program, moving * 2)
+        grown = tuple(map(operator.or_, moving, present))
+        if grown == moving:
+            return moving
+        moving = grown
+
+
+@rules.jvp(reduce_p)
+def _(
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+    *,
+    computation: object,
+    jaxpr: ClosedJaxpr,
+    dimensions: Sequence[int],
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+    operands, starts = halves(primals)
+    tangents, start_tangents = halves(tangents)
+    if any(nonzero_flags(start_tangents)):
+        raise NotImplementedError(  # the class that JAX raises
+            "Gradient of general lax.reduce with non-zero tangents for initial values to reduction "
+            "not implemented: combine the result with the initial values afterwards."
+        )
+    axes = canonical_axes(dimensions, typeof(operands[0]).ndim)
+    if not axes:
+        return operands, tangents
+    if any(typeof(operands[0]).shape[axis] == 0 for axis in axes):
+        params = {"computation": computation, "jaxpr": jaxpr, "dimensions": dimensions}
+        results = process(reduce_p, tuple(primals), params)
+        return results, [Zero.of(result) for result in results]
+    moving = _moving_slots(jaxpr, nonzero_flags(tangents))
+    present = list(map(instantiate, where(tangents, moving)))
+    merged = [merge_axes(x, axes) for x in (*operands, *present)]
+    axis, count = merged[0][1], len(operands)
+    program, _ = jvp_program(jaxpr, moving * 2, moving)
+
+    def combine(a: Sequence[ArrayLike], b: Sequence[ArrayLike]) -> Sequence[ArrayLike]:
+        args = (*a[:count], *b[:count], *a[count:], *b[count:])
+        return _on_arrays(program, args)
+
+    zeros = [scalar_of(0, typeof(t).dtype) for t in present]
+    folded = fold_by_halves(combine, [x for x, _ in merged], (*starts, *zeros), axis)
+    results = folded[:count]
+    avals = [typeof(result) for result in results]
+    return results, with_zeros(folded[count:], moving, avals)
+
+
+def _on_arrays(program: ClosedJaxpr, args: Sequence[ArrayLike]) -> list[ArrayLike]:
+    """Run a program of scalars on each element of arrays of one shape."""
+    for size in reversed(typeof(args[0]).shape):
+        program, _ = batch_program(program, AxisData(None, size), (True,) * len(args), True)
+    return eval_jaxpr(program.jaxpr, program.consts, *args)
+
+
+@rules.jvp(reduce_window_p)
+def _(
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+    *,
+    jaxpr: Jaxpr,
+    consts: Sequence[ArrayLike],
+    **windows: object,
+) -> tuple[list[ArrayLike], list[Tangent]]:
+    operands, starts = halves(primals)
+    tangents, start_tangents = halves(tangents)
+    if any(nonzero_flags(start_tangents)):
+        raise TypeError(
+            "reduce_window jvp does not support non-zero init_value_tangent: an initial value is "
+            "what padding is, too. Make it a constant, and combine afterwards."
+        )
+    flags = nonzero_flags(tangents)
+    # The program is remembered for functions without arrays of their own.
+    if consts:
+        program, moving = _write_down_pairs.__wrapped__(jaxpr, flags, consts)
+    else:
+        program, moving = _write_down_pairs(jaxpr, flags)
+    present = list(map(instantiate, where(tangents, moving)))
+    zeros = [scalar_of(0, typeof(t).dtype) for t in present]
+    params = {"jaxpr": program.jaxpr, "consts": tuple(program.consts), **windows}
+    results = process(reduce_window_p, (*operands, *present, *starts, *zeros), params)
+    count = len(operands)
+    avals = [typeof(result) for result in results[:count]]
+    return results[:count], with_zeros(results[count:], moving, avals)
+
+
+@weak_keyed
+def _write_down_pairs(
+    jaxpr: Jaxpr, flags: Flags, consts: Sequence[ArrayLike] = ()
+) -> tuple[ClosedJaxpr, Flags]:
+    """Return the program that combines values with tangents, and per value whether it has one.
+
+    Args:
+      jaxpr: combines two elements of all operands.
+      flags: per operand, whether it has a tangent.
+      consts: the values of the constants of `jaxpr`.
+    """
+    program = ClosedJaxpr(jaxpr, consts)
+    moving = _moving_slots(program, flags)
+    with_tangents, _ = jvp_program(program, moving * 2, moving)
+    count, tangent_count = len(moving), sum(moving)
+
+    def combine(*args: ArrayLike) -> list[ArrayLike]:
+        # JAX's order is that of the results: values and tangents of one side, then of the other.
+        a, b = halves(args)
+        inputs = (*a[:count], *b[:count], *a[count:], *b[count:])
+        return eval_jaxpr(with_tangents.jaxpr, with_tangents.consts, *inputs)
+
+    avals = with_tangents.in_avals
+    side = (*avals[:count], *avals[2 * count : 2 * count + tangent_count])
+    return stage(combine, [*side, *side], jaxpr.debug_info), moving
+
+
+@rules.partial_eval(reduce_window_p)
+def _(unknown: list[bool], equation: Equation) -> SplitEquation:
+    # Windows of operands that depend on nothing unknown are folded on their own.
+    params, count = equation.params, len(equation.outvars)
+    jaxpr: Jaxpr = params["jaxpr"]
+    known = [not (operand or start) for operand, start in zip(*halves(unknown), strict=True)]
+
+    def depends(result: int) -> bool:
+        """Return whether a result of the program depends on an unknown operand."""
+        _, used = dead_code(jaxpr, [i == result for i in range(count)])
+        return any(u and not known[i % count] for i, u in enumerate(used))
+
+    while any(lost := [known[i] and depends(i) for i in range(count)]):
+        known = [k and not is_lost for k, is_lost in zip(known, lost, strict=True)]
+    unknown_out = [not k for k in known]
+    if not any(known):
+        return None, equation, unknown_out, []
+    part, _ = dead_code(jaxpr, known, known * 2)
+    inputs = where(equation.invars, known * 2)
+    first = equation.replace(
+        invars=inputs, outvars=where(equation.outvars, known), params={**params, "jaxpr": part}
+    )
+    outvars = [Var(var.aval) if k else var for var, k in zip(equation.outvars, known, strict=True)]
+    return first, equation.replace(outvars=outvars), unknown_out, inputs
+
+
+@rules.transpose(reduce_window_p)
+def _(cotangents: Sequence[Cotangent], *operands: Operand, **params: object) -> NoReturn:
+    raise ValueError(
+        "reduce_window with a function other than add, max or min cannot be differentiated in "
+        "reverse mode. Differentiate it forward, with jvp or jacfwd; or fold slices of the operand."
+    )
+
+
+# ---- batches -------------------------------------------------------------------------------------
+
+
+def _batched_operands(
+    name: str, values: Sequence[ArrayLike], axes: Sequence[BatchAxis]
+) -> tuple[tuple[ArrayLike, ...], int]:
+    """Return the operands with one batch axis, then the initial values; and that axis.
+
+    Raises:
+      NotImplementedError: if an initial value has a batch axis.
+    """
+    operands, starts = halves(values)
+    operand_axes, start_axes = halves(axes)
+    if any(axis is not None for axis in start_axes):
+        raise NotImplementedError(  # the class that JAX raises
+            f"{name} batching is not implemented for initial values: they are the same for all of "
+            "a batch. Combine the results with what differs afterwards."
+        )
+    operands, axis = with_same_axis(operands, operand_axes)
+    return (*operands, *starts), axis
+
+
+@rules.batch(reduce_p)
+def _(
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    dimensions: Sequence[int],
+    **params: object,
+) -> BatchResult:
+    values, axis = _batched_operands("reduce", values, axes)
+    dimensions = shifted(canonical_axes(dimensions, typeof(values[0]).ndim - 1), axis)
+    results = process(reduce_p, values, {"dimensions": dimensions, **params})
+    return results, [axis - sum(i < axis for i in dimensions)] * len(results)
+
+
+@rules.batch(reduce_window_p)
+def _(
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    jaxpr: Jaxpr,
+    consts: Sequence[ArrayLike],
+    **windows: Value,
+) -> BatchResult:
+    values, axis = _batched_operands("reduce_window", values, axes)
+    params = {"jaxpr": jaxpr, "consts": consts, **w.batched_windows(windows, axis)}
+    results = process(reduce_window_p, values, params)
+    return results, [axis] * len(results)
+
+
+@rules.batch(select_and_scatter_p)
+def _(
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
+    **params: object,
+) -> BatchResult:
+    operand, source, start = values
+    if axes[2] is not None:
+        raise NotImplementedError(  # the class that JAX raises
+            "select_and_scatter batching is not implemented for initial values: they are the same "
+            "for all of a batch. Combine the results with what differs afterwards."
+        )
+    both, axis = with_same_axis((operand, source), axes[:2])
+    windows = {
+        "window_dimensions": window_dimensions,
+        "window_strides": window_strides,
+        "padding": padding,
+    }
+    params = {**params, **w.batched_windows(windows, axis)}
+    return process(select_and_scatter_p, (*both, start), params), axis
