@@ -69,7 +69,7 @@ from hlofront.base.config import transfer_guard_device_to_device as transfer_gua
 from hlofront.base.config import transfer_guard_device_to_host as transfer_guard_device_to_host
 from hlofront.base.config import transfer_guard_host_to_device as transfer_guard_host_to_device
 from hlofront.base.elements import float0 as float0
-from hlofront.base.user_context import UserContext
+from hlofront.base.user_context import make_user_context as make_user_context
 from hlofront.bridge.client import Device as Device
 from hlofront.core.aval import AbstractValue
 from hlofront.core.names import named_call as named_call
@@ -737,7 +737,6 @@ def make_array_from_process_local_data(
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: DTypeLike | None = None
 ) -> Any: ...
-def make_user_context(default_value: Any = None) -> UserContext: ...
 def named_scope(name: str) -> Generator[None]: ...
 def pure_callback(
     callback: Callable[..., Any],

@@ -5,12 +5,12 @@ import sys
 import traceback
 import types
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from hlofront.base import source
 from hlofront.base.config import options
 
-F = TypeVar("F", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., object])
 
 # The words are JAX's, as programs look for them.
 _NOTE = (
@@ -22,7 +22,7 @@ _filtering = options["jax_traceback_filtering"]
 _REPLAYED = "While transforming the operation at"
 
 
-def boundary(function: F) -> F:
+def boundary(function: Function) -> Function:
     """Put on each function that users call and that calls the user's functions, or ours, in turn.
 
     An exception on its way out loses the frames of hlofront and jaxlib from its traceback, and so
@@ -36,17 +36,17 @@ def boundary(function: F) -> F:
     """
 
     @functools.wraps(function)
-    def at_boundary(*args: Any, **kwargs: Any) -> Any:
+    def at_boundary(*args: object, **kwargs: object) -> object:
         try:
             return function(*args, **kwargs)
         except Exception as error:
             filter_traceback(error)
             raise  # With the new traceback, and without an entry for this frame.
 
-    return at_boundary  # type: ignore[return-value]
+    return cast(Function, at_boundary)
 
 
-def named_as(wrapper: Any, fun: Any) -> Any:
+def named_as(wrapper: Any, fun: object) -> Any:
     """Give a wrapper the name, documentation and annotations of `fun`, and return the wrapper.
 
     This is `functools.update_wrapper` for any callable, whose names may be no strings, or missing.
@@ -111,7 +111,7 @@ def _chain(error: BaseException) -> list[BaseException]:
             exceptions[id(each)] = each
             ahead += [each.__cause__, each.__context__]
             if isinstance(each, BaseExceptionGroup):
-                ahead += each.exceptions
+                ahead += cast(BaseExceptionGroup[BaseException], each).exceptions
     return list(exceptions.values())
 
 
@@ -172,7 +172,7 @@ def _remove_frames_keeping_all(error: BaseException) -> None:
 
 
 def _is_outermost() -> bool:
-    frame = sys._getframe(2)  # The boundary that called filter_traceback.
+    frame = source.frame_at(2)  # The boundary that called filter_traceback.
     while (frame := frame.f_back) is not None:
         if frame.f_code is _boundary_code:
             return False
@@ -189,9 +189,9 @@ def _hide(traceback: types.TracebackType | None) -> None:
         traceback = traceback.tb_next
 
 
-def _notes(error: BaseException) -> list[Any]:
-    notes = getattr(error, "__notes__", None)
-    return notes if type(notes) is list else []
+def _notes(error: BaseException) -> list[str]:
+    notes: Any = getattr(error, "__notes__", None)
+    return cast(list[str], notes) if type(notes) is list else []
 
 
 def _add_note(error: BaseException, note: str) -> None:
@@ -215,13 +215,13 @@ class user_context:
 
     __slots__ = ("traceback",)
 
-    def __init__(self, traceback: Any):
+    def __init__(self, traceback: source.Traceback):
         self.traceback = traceback
 
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         if not isinstance(error, Exception):
             return
         # The innermost operation says it; those around it would only repeat it.

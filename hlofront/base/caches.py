@@ -3,13 +3,34 @@
 import functools
 import threading
 import weakref
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, ParamSpec, Protocol, TypeVar, cast, overload
 
 from hlofront.bridge import fast_parts, state
 
+Inputs = ParamSpec("Inputs")
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+class Cache(Protocol):
+    """An object with results that `cache_clear` forgets."""
+
+    def cache_clear(self) -> None: ...
+
+
+class Memoized(Protocol[Inputs, Result_co]):
+    """A function that remembers its results by its arguments."""
+
+    def __call__(self, *args: Inputs.args, **kwargs: Inputs.kwargs) -> Result_co: ...
+    def cache_clear(self) -> None: ...
+    def cache_info(self) -> object: ...
+
+
+AnyCache = TypeVar("AnyCache", bound=Cache)
+
 # A cache lives as long as the function that it is wrapped around; what clears others, for ever.
-_caches: weakref.WeakSet[Any] = weakref.WeakSet()
+_caches: weakref.WeakSet[Cache] = weakref.WeakSet()
 _clearers: list[Callable[[], object]] = []
 _lock = threading.Lock()
 
@@ -39,20 +60,26 @@ class CacheTable(dict[Any, Any]):
         super().__init__()
         _registered(self)
 
-    cache_clear = dict.clear
+    cache_clear = dict[Any, Any].clear
     __hash__ = object.__hash__  # type: ignore[assignment]
 
     def __eq__(self, other: object) -> bool:
         return self is other
 
 
+@overload
+def memoize(function: Callable[Inputs, Result]) -> Memoized[Inputs, Result]: ...
+@overload
 def memoize(
-    function: Callable[..., Any] | None = None,
+    *, maxsize: int | None = 4096, in_context: bool = False, typed: bool = True
+) -> Callable[[Callable[Inputs, Result]], Memoized[Inputs, Result]]: ...
+def memoize(
+    function: Callable[..., object] | None = None,
     *,
     maxsize: int | None = 4096,
     in_context: bool = False,
     typed: bool = True,
-) -> Any:
+) -> object:
     """Remember a function's results by its arguments, which must be hashable; for decorating.
 
     The least recently used of more than `maxsize` results is forgotten; None keeps all. The cache
@@ -71,23 +98,29 @@ def memoize(
         return _registered(functools.lru_cache(maxsize, typed)(function))
 
     @functools.lru_cache(maxsize, typed)
-    def remembered(context: object, /, *args: Any, **kwargs: Any) -> Any:
+    def remembered(context: object, /, *args: Hashable, **kwargs: Hashable) -> object:
         return function(*args, **kwargs)
 
     @functools.wraps(function)
-    def memoized(*args: Any, **kwargs: Any) -> Any:
+    def memoized(*args: Hashable, **kwargs: Hashable) -> object:
         return remembered(_trace_context(), *args, **kwargs)
 
     return _with_cache(memoized, remembered)
 
 
+@overload
+def weak_keyed(function: Callable[Inputs, Result]) -> Memoized[Inputs, Result]: ...
+@overload
 def weak_keyed(
-    function: Callable[..., Any] | None = None,
+    *, maxsize: int | None = 4096, in_context: bool = False, typed: bool = True
+) -> Callable[[Callable[Inputs, Result]], Memoized[Inputs, Result]]: ...
+def weak_keyed(
+    function: Callable[..., object] | None = None,
     *,
     maxsize: int | None = 4096,
     in_context: bool = False,
     typed: bool = True,
-) -> Any:
+) -> object:
     """Remember a function's results as `memoize` does, but hold the first argument weakly.
 
     The results go when the first argument goes, which must be weakly referable and is passed by
@@ -102,13 +135,13 @@ def weak_keyed(
     if not typed:
         return _registered(fast_parts.weakref_lru_cache(context, function, maxsize))
 
-    def computed(first: Any, types: object, /, *args: Any, **kwargs: Any) -> Any:
+    def computed(first: object, types: object, /, *args: object, **kwargs: object) -> object:
         return function(first, *args, **kwargs)
 
     remembered = fast_parts.weakref_lru_cache(context, computed, maxsize)
 
     @functools.wraps(function)
-    def memoized(first: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def memoized(first: object, /, *args: object, **kwargs: object) -> object:
         types = (*map(type, args), *map(type, kwargs.values())) if kwargs else _types(args)
         return remembered(first, types, *args, **kwargs)
 
@@ -118,17 +151,20 @@ def weak_keyed(
 _trace_context = state.trace_context
 
 
-def _types(args: tuple[Any, ...]) -> tuple[type, ...]:
+def _types(args: tuple[object, ...]) -> tuple[type, ...]:
     return tuple(map(type, args))
 
 
-def _registered(cache: Any) -> Any:
+def _registered(cache: AnyCache) -> AnyCache:
     with _lock:
         _caches.add(cache)
     return cache
 
 
-def _with_cache(memoized: Any, cache: Any) -> Any:
+def _with_cache(
+    function: Callable[..., object], cache: Memoized[..., object]
+) -> Memoized[..., object]:
+    memoized = cast(Memoized[..., object], function)  # once the next lines have run
     memoized.cache_clear = cache.cache_clear
     memoized.cache_info = cache.cache_info
     _registered(cache)

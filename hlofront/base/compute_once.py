@@ -1,11 +1,14 @@
 """Making a thing once, though several threads ask for it at the same time."""
 
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 _lock = threading.Lock()
-_under_way: dict[Any, threading.Event] = {}
+_under_way: dict[tuple[int, Hashable], threading.Event] = {}
 _of_thread = threading.local()
 
 # A thread that is making something never waits. Others wait this long at most, and then make the
@@ -13,7 +16,7 @@ _of_thread = threading.local()
 _PATIENCE_SECONDS = 60.0
 
 
-def compute_once(table: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+def compute_once(table: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
     """Return `table[key]`, which the first thread that needs it computes while others wait.
 
     Args:

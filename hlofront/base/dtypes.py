@@ -7,8 +7,8 @@ dtype of the array that it meets.
 
 import functools
 import warnings
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -17,20 +17,19 @@ from hlofront.base import source
 from hlofront.base.config import options
 from hlofront.base.elements import (
     ExtendedDType,
+    NumPyDType,
     all_dtypes,
     bool_,
-    complexes,
     extended,
     float0,
-    floats,
     kind_of_class,
     narrow_floats,
     narrow_integers,
     prng_key,
-    signed_integers,
     unsigned_integers,
 )
 from hlofront.base.errors import TypePromotionError
+from hlofront.base.promotion_order import Node, nodes_above
 from hlofront.bridge import state
 from hlofront.bridge.fast_parts import Array
 
@@ -47,7 +46,11 @@ _abstract_classes = frozenset(
     | {np.floating, np.complexfloating, np.flexible, np.character, extended, prng_key}
 )
 
-_dtype_of: dict[Any, Any] = {}
+# A scalar class of NumPy or ml_dtypes, or a kind of them, such as np.floating; or a type of Python.
+ScalarClass = type[Any]
+
+_DTYPE_CLASSES: tuple[type[Any], ...] = (np.dtype, ExtendedDType)
+_dtype_of: dict[object, NumPyDType] = {}
 
 
 def dtype_of(dtype: Any) -> Any:
@@ -57,7 +60,7 @@ def dtype_of(dtype: Any) -> Any:
       TypeError: if it stands for none, or for a whole kind of dtypes, as np.floating does.
       ValueError: if it is an array.
     """
-    if isinstance(dtype, np.dtype) or isinstance(dtype, ExtendedDType):
+    if isinstance(dtype, _DTYPE_CLASSES):
         return dtype
     try:
         return _dtype_of[dtype]
@@ -74,7 +77,7 @@ def dtype_of(dtype: Any) -> Any:
 
 
 @functools.cache
-def short_name(dtype: Any) -> str:
+def short_name(dtype: NumPyDType | ExtendedDType) -> str:
     """Return the name of a dtype in jaxprs: f32, bf16, i4, u8, c64, bool, f8_e4m3fn, key<fry>."""
     if dtype == float0:
         return "float0"
@@ -90,21 +93,21 @@ _SHORT = (("float", "f"), ("int", "i"), ("uint", "u"), ("complex", "c"), ("bfloa
 
 # ---- 64-bit dtypes, on and off -----------------------------------------------------------------
 
-_narrowed = {
+_narrowed: dict[object, NumPyDType] = {
     np.dtype("int64"): np.dtype("int32"),
     np.dtype("uint64"): np.dtype("uint32"),
     np.dtype("float64"): np.dtype("float32"),
     np.dtype("complex128"): np.dtype("complex64"),
 }
 # What dtype-likes become, with 64-bit dtypes off and on.
-_canonical_32: dict[Any, Any] = {}
-_canonical_64: dict[Any, Any] = {}
+_canonical_32: dict[object, NumPyDType] = {}
+_canonical_64: dict[object, NumPyDType] = {}
 # The same for the dtypes of arrays, of which there are few.
 _of_array_32 = {dtype: _narrowed.get(dtype, dtype) for dtype in (*all_dtypes, float0)}
 _of_array_64 = {dtype: dtype for dtype in (*all_dtypes, float0)}
 
 
-def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+def canonicalize_dtype(dtype: object, allow_extended_dtype: bool = False) -> Any:
     """Return the dtype that arrays of this dtype have: 32 bits instead of 64 unless x64 is on.
 
     None stands for the default floating-point dtype.
@@ -133,7 +136,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     return canonical
 
 
-def array_dtype(dtype: np.dtype) -> np.dtype:
+def array_dtype(dtype: NumPyDType) -> NumPyDType:
     """Return the dtype that a NumPy array of this dtype has on a device.
 
     Raises:
@@ -148,13 +151,13 @@ def array_dtype(dtype: np.dtype) -> np.dtype:
         ) from None
 
 
-_PYTHON_32 = {
+_PYTHON_32: dict[type, NumPyDType] = {
     bool: bool_,
     int: np.dtype("int32"),
     float: np.dtype("float32"),
     complex: np.dtype("complex64"),
 }
-_PYTHON_64 = {
+_PYTHON_64: dict[type, NumPyDType] = {
     bool: bool_,
     int: np.dtype("int64"),
     float: np.dtype("float64"),
@@ -162,7 +165,7 @@ _PYTHON_64 = {
 }
 
 
-def python_scalar_dtype(type_: type) -> np.dtype:
+def python_scalar_dtype(type_: type) -> NumPyDType:
     """Return the dtype of Python scalars of this type: the default one of its kind.
 
     Raises TypeError if the type is not bool, int, float, complex or a subclass of one.
@@ -177,7 +180,7 @@ def python_scalar_dtype(type_: type) -> np.dtype:
         raise TypeError(f"{type_.__name__} is not a type of Python scalars") from None
 
 
-def default_dtype(kind: str) -> np.dtype:
+def default_dtype(kind: str) -> NumPyDType:
     """Return the default dtype of a kind, by its letter among "biufc" as of NumPy's dtypes."""
     if kind == "u":
         return unsigned_integers[3 if _x64.value else 2]
@@ -227,7 +230,7 @@ def check_user_dtype_supported(dtype: Any, where: str = "dtype") -> Any:
 # ---- kinds -------------------------------------------------------------------------------------
 
 
-def issubdtype(dtype: Any, kind: Any) -> bool:
+def issubdtype(dtype: object, kind: object) -> bool:
     """Return whether a dtype is of a kind: np.floating, np.integer, prng_key, or one dtype.
 
     As np.issubdtype, but it knows the dtypes of ml_dtypes and extended ones.
@@ -239,35 +242,37 @@ def issubdtype(dtype: Any, kind: Any) -> bool:
         return _issubdtype(*(x if isinstance(x, type) else dtype_of(x) for x in (dtype, kind)))
 
 
-def is_complex(dtype: np.dtype[Any] | ExtendedDType | type) -> bool:
+def is_complex(dtype: NumPyDType | ExtendedDType | type) -> bool:
     """Return whether the elements of a dtype are complex numbers."""
     return issubdtype(dtype, np.complexfloating)
 
 
 @functools.cache
-def _issubdtype(dtype, kind):
+def _issubdtype(dtype: object, kind: object) -> bool:
     if isinstance(kind, ExtendedDType):
         return dtype == kind
-    class_, kind = _scalar_class(dtype), _scalar_class(kind)
-    return issubclass(class_, kind) or issubclass(kind_of_class.get(class_, class_), kind)
+    class_, kind_class = _scalar_class(dtype), _scalar_class(kind)
+    return issubclass(class_, kind_class) or issubclass(
+        kind_of_class.get(class_, class_), kind_class
+    )
 
 
-def _scalar_class(dtype):
+def _scalar_class(dtype: object) -> ScalarClass:
     if isinstance(dtype, type) and issubclass(dtype, np.generic):
-        return dtype
+        return cast(ScalarClass, dtype)
     return np.dtype(None).type if dtype is None else dtype_of(dtype).type
 
 
 @functools.cache
-def _info(dtype):
+def _info(dtype: NumPyDType) -> Any:
     if issubdtype(dtype, np.integer):
-        return (ml_dtypes.iinfo if dtype in narrow_integers else np.iinfo)(dtype)
+        return ml_dtypes.iinfo(dtype) if dtype in narrow_integers else np.iinfo(dtype)
     if issubdtype(dtype, np.inexact):
-        return ml_dtypes.finfo(dtype)
+        return cast(Any, ml_dtypes.finfo)(dtype)  # whose stub knows floats alone
     return None
 
 
-def finfo(dtype: Any) -> Any:
+def finfo(dtype: object) -> Any:
     """Return the limits of a floating-point or complex dtype; raise a ValueError for others."""
     limits = None if issubdtype(dtype, np.integer) else _info(dtype_of(dtype))
     if limits is None:
@@ -275,7 +280,7 @@ def finfo(dtype: Any) -> Any:
     return limits
 
 
-def iinfo(dtype: Any) -> Any:
+def iinfo(dtype: object) -> Any:
     """Return the limits of an integer dtype; raise a ValueError for others."""
     if not issubdtype(dtype, np.integer):
         raise ValueError(f"dtype {dtype_of(dtype)} is not an integer dtype: iinfo is for integers")
@@ -283,7 +288,7 @@ def iinfo(dtype: Any) -> Any:
 
 
 @functools.cache
-def _bit_width(dtype):
+def _bit_width(dtype: NumPyDType) -> int:
     if dtype in narrow_integers or dtype in narrow_floats:
         return _info(dtype).bits
     if dtype == bool_ or issubdtype(dtype, np.number):
@@ -291,14 +296,14 @@ def _bit_width(dtype):
     raise ValueError(f"dtype {dtype} has no width in bits: it is neither number nor boolean")
 
 
-def bit_width(dtype: Any) -> int:
+def bit_width(dtype: object) -> int:
     """Return the bits per element of a dtype; 4 for int4, though NumPy stores it in a byte."""
     if dtype is None:
         raise ValueError("dtype cannot be None")
     return _bit_width(dtype_of(dtype))
 
 
-def scalar_kind(dtype: Any) -> type:
+def scalar_kind(dtype: object) -> type:
     """Return the Python type of a dtype's scalars; raise a TypeError if it is no number or bool."""
     for kind, type_ in _SCALAR_KINDS:
         if issubdtype(dtype, kind):
@@ -306,7 +311,7 @@ def scalar_kind(dtype: Any) -> type:
     raise TypeError(f"dtype {dtype} is neither a number nor a boolean")
 
 
-_SCALAR_KINDS = (
+_SCALAR_KINDS: tuple[tuple[ScalarClass, type], ...] = (
     (np.bool_, bool),
     (np.integer, int),
     (np.floating, float),
@@ -315,7 +320,7 @@ _SCALAR_KINDS = (
 
 
 @functools.cache
-def to_numeric_dtype(dtype: Any) -> Any:
+def to_numeric_dtype(dtype: object) -> Any:
     """Return the dtype itself, and int32 for booleans."""
     dtype = dtype_of(dtype)
     return np.dtype("int32") if dtype == bool_ else dtype
@@ -349,78 +354,22 @@ def to_complex_dtype(dtype: Any) -> Any:
 
 
 # ---- promotion ---------------------------------------------------------------------------------
-# Dtypes stand in an order, and two of them meet in the least dtype that is not below either. The
-# three kinds of weak dtypes are places in that order too, written as the Python types int, float
-# and complex. An entry says which places come right after one.
-
-_i8, _i16, _i32, _i64 = signed_integers
-_u8, _u16, _u32, _u64 = unsigned_integers
-_bf16, _f16, _f32, _f64 = floats
-_c64, _c128 = complexes
-
-_STANDARD: dict[Any, tuple[Any, ...]] = {
-    bool_: (int,),
-    int: (_u8, _i8, *narrow_integers),
-    **dict.fromkeys(narrow_integers, ()),
-    _u8: (_i16, _u16),
-    _u16: (_i32, _u32),
-    _u32: (_i64, _u64),
-    _u64: (float,),
-    _i8: (_i16,),
-    _i16: (_i32,),
-    _i32: (_i64,),
-    _i64: (float,),
-    float: (*narrow_floats, _bf16, _f16, complex),
-    **dict.fromkeys(narrow_floats, ()),
-    _bf16: (_f32,),
-    _f16: (_f32,),
-    _f32: (_f64, _c64),
-    _f64: (_c128,),
-    complex: (_c64,),
-    _c64: (_c128,),
-    _c128: (),
-}
-
-# Only weak dtypes yield, and only to dtypes that hold their values.
-_STRICT: dict[Any, tuple[Any, ...]] = {
-    **dict.fromkeys(all_dtypes, ()),
-    int: (*narrow_integers, *signed_integers, *unsigned_integers, float),
-    float: (*narrow_floats, *floats, complex),
-    complex: complexes,
-}
-
-
-@functools.cache
-def _nodes_above(mode: str) -> dict[Any, frozenset[Any]]:
-    """Return for each node of the promotion order all nodes not below it, itself included."""
-    after = _STRICT if mode == "strict" else _STANDARD
-    above: dict[Any, frozenset[Any]] = {}
-
-    def find(node):
-        if node not in above:
-            above[node] = frozenset({node}).union(*map(find, after[node]))
-        return above[node]
-
-    for node in after:
-        find(node)
-    return above
-
-
-def _least_above(nodes: Iterable[Any], mode: str) -> Any:
+def _least_above(nodes: Iterable[Node], mode: str) -> Node:
     """Return the least node above all of these; raise a TypePromotionError if there is none."""
-    above = _nodes_above(mode)
+    above = nodes_above(mode)
     nodes = list(nodes)
     for node in nodes:
         if node not in above:
             raise ValueError(f"dtype {node} is not a valid dtype for JAX type promotion")
-    common = frozenset.intersection(*(above[node] for node in nodes))
+    first, *others = (above[node] for node in nodes)
+    common = first.intersection(*others)
     for node in common:
         if above[node] == common:
             return node
     raise TypePromotionError(_no_promotion(nodes, mode))
 
 
-def _no_promotion(nodes, mode):
+def _no_promotion(nodes: Sequence[Node], mode: str) -> str:
     shown = [f"Python {p.__name__}" if isinstance(p, type) else str(p) for p in nodes]
     text = f"{', '.join(dict.fromkeys(shown))} have no available implicit dtype promotion path"
     floats_here = [node for node in nodes if node in narrow_floats]
@@ -479,50 +428,53 @@ def _lattice_result(types: tuple[Promotable, ...]) -> Promotable:
     if mode == "standard" and all(weak for _, weak in types):
         # Weak ones may be of 32 bits with x64 on: a block that sets the option began later.
         joined = _least_above(dtypes, mode)
-        result = joined if x64 else _narrowed.get(joined, joined), joined != np.bool_
+        result: Promotable = _at_width(joined, x64), joined != np.bool_
     else:
         joined = _least_above((_weak_node(d) if weak else d for d, weak in types), mode)
         if isinstance(joined, type):
             result = python_scalar_dtype(joined), True
         else:
-            result = joined if x64 or wide else _narrowed.get(joined, joined), False
+            result = _at_width(joined, x64 or wide), False
     if not wide:
         _promoted[x64, mode][types] = result
     return result
 
 
-def _letter(class_):
+def _at_width(node: Node, wide: bool) -> Node:
+    """Return a dtype itself if 64-bit ones may be, else the one that it is narrowed to."""
+    return node if wide or isinstance(node, type) else _narrowed.get(node, node)
+
+
+def _letter(class_: ScalarClass) -> str:
     """Return the letter by which `default_dtype` knows the kind of a scalar class."""
     if issubdtype(class_, np.unsignedinteger):
         return "u"
     return scalar_kind(class_).__name__[0]
 
 
-def _weak_node(dtype):
+def _weak_node(dtype: object) -> Node:
     """Return the node of the promotion order that a weak dtype is."""
     kind = scalar_kind(dtype)
     return bool_ if kind is bool else kind
 
 
-def promote_types(a: Any, b: Any) -> Any:
+def promote_types(a: object, b: object) -> Any:
     """Return the dtype that two dtypes promote to; without x64, of 64 bits only if one is.
 
     The Python types int, float and complex stand for weak dtypes of 64 bits.
 
     Raises TypePromotionError if they have no common dtype, TypeError if one is no dtype.
     """
-    a, b = map(_promotion_node, (a, b))
-    if isinstance(a, ExtendedDType) and a == b:
-        return a
-    joined = _least_above((a, b), _promotion_mode.value)
+    first, second = _promotion_node(a), _promotion_node(b)
+    if isinstance(first, ExtendedDType) and first == second:
+        return first
+    joined = _least_above((first, second), _promotion_mode.value)
     if isinstance(joined, type):
         return _PYTHON_64[joined]
-    if _x64.value or a in _narrowed or b in _narrowed:
-        return joined
-    return _narrowed.get(joined, joined)
+    return _at_width(joined, _x64.value or first in _narrowed or second in _narrowed)
 
 
-def _promotion_node(dtype):
+def _promotion_node(dtype: object) -> Node:
     """Return the node of the promotion order for a dtype; Python's number types are nodes."""
     if isinstance(dtype, type) and dtype in _PYTHON_64 and dtype is not bool:
         return dtype
@@ -532,12 +484,12 @@ def _promotion_node(dtype):
 # ---- the dtypes of values ----------------------------------------------------------------------
 
 
-def dtype_and_weakness(x: Any) -> Promotable:
+def dtype_and_weakness(x: object) -> Promotable:
     """Return the dtype of an array, tracer, NumPy array or Python scalar, and whether it is weak.
 
     Raises TypeError if it is none of these, or has a dtype that no device has.
     """
-    type_ = type(x)
+    type_: type = type(x)
     dtype = None if type_ in _PYTHON_32 else getattr(x, "dtype", None)
     if dtype is None:
         if not isinstance(x, bool | int | float | complex):
@@ -548,19 +500,19 @@ def dtype_and_weakness(x: Any) -> Promotable:
     return dtype, bool(getattr(x, "weak_type", False))
 
 
-def is_weakly_typed(x: Any) -> bool:
+def is_weakly_typed(x: object) -> bool:
     """Return whether a value has a weak dtype, as Python's int, float and complex have."""
     return dtype_and_weakness(x)[1]
 
 
-def scalar_type_of(x: Any) -> type:
+def scalar_type_of(x: object) -> type:
     """Return the Python type of the scalars of a value or a dtype: bool, int, float or complex."""
     if _is_dtype(x):
         return scalar_kind(dtype_of(x))
     return scalar_kind(dtype_and_weakness(x)[0])
 
 
-def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
+def result_type(*args: object, return_weak_type_flag: bool = False) -> Any:
     """Return the dtype that values and dtypes promote to, after JAX's rules of promotion.
 
     Args:
@@ -583,7 +535,7 @@ def as_result(promoted: Promotable) -> Promotable:
     return (default_dtype(_letter(_scalar_class(dtype))), True) if weak else promoted
 
 
-def _promotable(x) -> Promotable:
+def _promotable(x: object) -> Promotable:
     if isinstance(x, type) and x in _PYTHON_32:
         return python_scalar_dtype(x), x is not bool
     if x is None or _is_dtype(x):
@@ -591,5 +543,5 @@ def _promotable(x) -> Promotable:
     return dtype_and_weakness(x)
 
 
-def _is_dtype(x):
+def _is_dtype(x: object) -> bool:
     return isinstance(x, np.dtype | ExtendedDType | type | str)

@@ -10,6 +10,10 @@ from hlofront.bridge import state
 
 _x64 = state.enable_x64
 
+# A dtype of NumPy or ml_dtypes.
+NumPyDType = np.dtype[Any]
+NumPyDTypes = tuple[NumPyDType, ...]
+
 
 class extended(np.generic):
     """The scalar class above those of all extended dtypes, for issubdtype."""
@@ -37,7 +41,7 @@ class ExtendedDType:
     # As of NumPy's dtypes: that of none of its numbers.
     kind = "V"
 
-    def physical(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], np.dtype]:
+    def physical(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], NumPyDType]:
         """Return the shape and dtype on a device of an array of such elements of this shape."""
         raise TypeError(f"{type(self).__name__} must define physical(shape)")
 
@@ -46,7 +50,7 @@ class ExtendedDType:
         """Return a text that tells all that lowering reads of the dtype; None if there is none."""
         return None
 
-    def wrap(self, data: Any) -> Any:
+    def wrap(self, data: object) -> object:
         """Return the array of elements that is stored as this array on a device."""
         raise TypeError(f"{type(self).__name__} must define wrap(data)")
 
@@ -62,11 +66,11 @@ class ExtendedDType:
 
 bfloat16: Any = ml_dtypes.bfloat16
 # The dtype of tangents of integers: a tangent that holds nothing.
-float0 = np.dtype([("float0", np.void, 0)])
-bool_ = np.dtype(np.bool_)
+float0: NumPyDType = np.dtype([("float0", np.void, 0)])
+bool_: NumPyDType = np.dtype(np.bool_)
 
 
-def _from_ml_dtypes(*names: str) -> tuple[np.dtype, ...]:
+def _from_ml_dtypes(*names: str) -> NumPyDTypes:
     # Older releases of ml_dtypes lack some.
     return tuple(np.dtype(getattr(ml_dtypes, name)) for name in names if hasattr(ml_dtypes, name))
 
@@ -87,18 +91,21 @@ narrow_floats = _from_ml_dtypes(
     "float8_e5m2fnuz",
     "float8_e8m0fnu",
 )
-signed_integers = tuple(map(np.dtype, ("int8", "int16", "int32", "int64")))
-unsigned_integers = tuple(map(np.dtype, ("uint8", "uint16", "uint32", "uint64")))
-floats = (np.dtype(bfloat16), *map(np.dtype, ("float16", "float32", "float64")))
-complexes = (np.dtype("complex64"), np.dtype("complex128"))
-all_dtypes = frozenset(
+signed_integers: NumPyDTypes = tuple(map(np.dtype, ("int8", "int16", "int32", "int64")))
+unsigned_integers: NumPyDTypes = tuple(map(np.dtype, ("uint8", "uint16", "uint32", "uint64")))
+floats: NumPyDTypes = (
+    np.dtype(bfloat16),
+    *map(np.dtype, ("float16", "float32", "float64")),
+)
+complexes: NumPyDTypes = (np.dtype("complex64"), np.dtype("complex128"))
+all_dtypes: frozenset[NumPyDType] = frozenset(
     {bool_, *narrow_integers, *signed_integers, *unsigned_integers}.union(
         narrow_floats, floats, complexes
     )
 )
 
 # What ml_dtypes' scalar classes are kinds of; as Python classes they are only np.generic.
-kind_of_class = {
+kind_of_class: dict[type, type] = {
     **{dtype.type: np.signedinteger for dtype in narrow_signed},
     **{dtype.type: np.unsignedinteger for dtype in narrow_unsigned},
     **{dtype.type: np.floating for dtype in (*narrow_floats, floats[0])},
@@ -126,29 +133,33 @@ class _UInt64(np.uint64):
     __slots__ = ()
 
 
-class ExactDTypeArray(np.ndarray):
+class ExactDTypeArray(np.ndarray[Any, NumPyDType]):
     """A NumPy array that stays of 64 bits where those of users are narrowed."""
 
 
-_exact_class: dict[Any, Any] = {
+_exact_class: dict[NumPyDType, type[Any]] = {
     np.dtype(class_.__mro__[1]): class_ for class_ in (_Float64, _Complex128, _Int64, _UInt64)
 }
-exact_dtype_types = frozenset({ExactDTypeArray, *_exact_class.values()})
+exact_dtype_types: frozenset[type] = frozenset({ExactDTypeArray, *_exact_class.values()})
 
 
-def host_number(value: Any, dtype: Any) -> Any:
+# An array or scalar of NumPy.
+NumPyValue = np.ndarray[Any, NumPyDType] | np.bool_ | np.number[Any]
+
+
+def host_number(value: object, dtype: NumPyDType) -> Any:
     """Return a NumPy scalar of this dtype, which it keeps when 64-bit dtypes are off."""
     if _x64.value:
         return dtype.type(value)
     return _exact_class.get(dtype, dtype.type)(value)
 
 
-def exact_dtype(x: Any) -> Any:
+def exact_dtype(x: NumPyValue) -> NumPyValue:
     """Return a NumPy array or scalar that keeps its dtype when 64-bit dtypes are off."""
     return x if _x64.value else always_exact_dtype(x)
 
 
-def always_exact_dtype(x: Any) -> Any:
+def always_exact_dtype(x: NumPyValue) -> NumPyValue:
     """Return a NumPy array or scalar that keeps its dtype, whatever is switched later."""
     class_ = _exact_class.get(x.dtype)
     if class_ is None:

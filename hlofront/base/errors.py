@@ -30,11 +30,12 @@ dtype_mismatch() and add_operands() make.
 
 import textwrap
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from hlofront.base import source
+from hlofront.base.source import CallSite, SourceOperand, Traceback
 from hlofront.bridge import fast_parts, state
 
 JaxRuntimeError = state.JaxRuntimeError
@@ -46,7 +47,7 @@ class HlofrontError(Exception):
     # Tracebacks call them by their public name.
     __module__ = "hlofront.errors"
 
-    def __init_subclass__(cls, **kwargs: Any):
+    def __init_subclass__(cls, **kwargs: object):
         super().__init_subclass__(**kwargs)
         if cls.__module__ == __name__:
             cls.__module__ = HlofrontError.__module__
@@ -56,7 +57,7 @@ class HlofrontError(Exception):
         return _restored, (type(self), self.args), self.__dict__
 
 
-def _restored(kind: type, args: tuple[Any, ...]) -> BaseException:
+def _restored(kind: type[BaseException], args: tuple[object, ...]) -> BaseException:
     return kind.__new__(kind, *args)
 
 
@@ -74,7 +75,7 @@ class JAXIndexError(HlofrontError, IndexError):
 class ConcretizationTypeError(JAXTypeError):
     """The error where the value of a traced array is needed, which tracing does not know."""
 
-    def __init__(self, tracer: Any, context: str = ""):
+    def __init__(self, tracer: object, context: str = ""):
         headline = (
             "Abstract tracer value encountered where concrete value is expected: "
             f"traced array with shape {_aval_text(tracer)}."
@@ -86,7 +87,7 @@ class ConcretizationTypeError(JAXTypeError):
 class TracerBoolConversionError(ConcretizationTypeError):
     """The error of a traced array as a condition of Python: `if`, `while`, `and`, `assert`."""
 
-    def __init__(self, tracer: Any):
+    def __init__(self, tracer: object):
         headline = f"Attempted boolean conversion of traced array with shape {_aval_text(tracer)}."
         fix = f"{_instead_of_condition()}; or, {_STATIC}"
         HlofrontError.__init__(self, _concretization_message(headline, tracer, "", fix))
@@ -95,7 +96,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
 class TracerArrayConversionError(JAXTypeError):
     """The error of a traced array that is handed to NumPy, which needs its values."""
 
-    def __init__(self, tracer: Any):
+    def __init__(self, tracer: object):
         headline = (
             "The numpy.ndarray conversion method __array__() was called on traced array with "
             f"shape {_aval_text(tracer)}."
@@ -110,7 +111,7 @@ class TracerArrayConversionError(JAXTypeError):
 class TracerIntegerConversionError(JAXTypeError):
     """The error of a traced array where Python needs an integer: a list's index, `range()`."""
 
-    def __init__(self, tracer: Any):
+    def __init__(self, tracer: object):
         headline = (
             f"The __index__() method was called on traced array with shape {_aval_text(tracer)}."
         )
@@ -124,7 +125,7 @@ class TracerIntegerConversionError(JAXTypeError):
 class NonConcreteBooleanIndexError(JAXIndexError):
     """The error of indexing with a traced mask, which leaves the result's shape unknown."""
 
-    def __init__(self, tracer: Any):
+    def __init__(self, tracer: object):
         headline = f"Array boolean indices must be concrete; got {_aval_text(tracer)}."
         context = (
             "The result would have as many elements as the mask has True ones, and shapes must be "
@@ -233,12 +234,11 @@ _STATIC = (
 )
 
 
-def _concretization_message(headline: str, tracer: Any, context: str, fix: str) -> str:
+def _concretization_message(headline: str, tracer: object, context: str, fix: str) -> str:
     site = source.call_site()
     here = _cut(f"  at {source.describe_frame_with_line(site.frame)}") if site is not None else ""
-    # Asked of the type: an attribute that is missing from a tracer may raise other errors.
-    describe = getattr(type(tracer), "_origin_message", None)
-    origin = describe(tracer) if describe is not None else ""
+    describe = _attribute_of(tracer, "_origin_message")
+    origin = describe() if describe is not None else ""
     return _screen([headline, here, context, origin, _fix(fix)])
 
 
@@ -270,7 +270,7 @@ def _instead_of_condition() -> str:
 #   _origin_argument     "argument x['a'] of loss" where it is one, or ""
 
 
-def traced_function(function: Any, purpose: str) -> str:
+def traced_function(function: object, purpose: str) -> str:
     """Return what is being traced and why, as in "f at model.py:12 for jit"."""
     return f"{source.describe_callable(function)} for {purpose}"
 
@@ -286,7 +286,7 @@ def depends_on_arguments(traced: str, arguments: Sequence[str]) -> str:
     )
 
 
-def made_by_operations(traced: str, operations: Sequence[tuple[str, Any]]) -> str:
+def made_by_operations(traced: str, operations: Sequence[tuple[str, Traceback | None]]) -> str:
     """Return why a value is traced that no argument went into: these operations made it.
 
     Args:
@@ -295,7 +295,7 @@ def made_by_operations(traced: str, operations: Sequence[tuple[str, Any]]) -> st
     """
     lines = [f"The error occurred while tracing the function {traced}."]
     operation_lines = [
-        _cut(f"  {name} {_made_at(traceback)}".rstrip()) for name, traceback in operations
+        _cut(f"  {name} {_line('at', traceback)}".rstrip()) for name, traceback in operations
     ]
     if operation_lines:
         lines.append("This value became a tracer due to operations on these lines:")
@@ -303,12 +303,15 @@ def made_by_operations(traced: str, operations: Sequence[tuple[str, Any]]) -> st
     return "\n".join(lines)
 
 
-def _made_at(traceback: Any) -> str:
+def _line(preposition: str, traceback: Traceback | None) -> str:
+    """Return "at" or "from" and the user's line of a traceback, or "" where there is none."""
     frame = source.user_frame(traceback)
-    return f"at {source.describe_frame_with_line(frame)}" if frame is not None else ""
+    return f"{preposition} {source.describe_frame_with_line(frame)}" if frame is not None else ""
 
 
-def leaked_tracer(tracer: Any, traced: str = "", made_at: Any = None) -> UnexpectedTracerError:
+def leaked_tracer(
+    tracer: object, traced: str = "", made_at: Traceback | None = None
+) -> UnexpectedTracerError:
     """Return the error for a tracer that is used after its function has returned.
 
     Args:
@@ -316,8 +319,7 @@ def leaked_tracer(tracer: Any, traced: str = "", made_at: Any = None) -> Unexpec
       traced: what was being traced when it was made, see `traced_function`.
       made_at: the C++ traceback of the operation that made it; by default the tracer's own.
     """
-    made_at = made_at or _attribute_of(tracer, "_origin_traceback")
-    made_where = _made_at(made_at)
+    made_where = _line("at", made_at or _attribute_of(tracer, "_origin_traceback"))
     argument = _attribute_of(tracer, "_origin_argument")
     parts = [
         f"Encountered an unexpected tracer: a traced array of type {_aval_text(tracer)} was used "
@@ -338,12 +340,18 @@ def leaked_tracer(tracer: Any, traced: str = "", made_at: Any = None) -> Unexpec
 
 # ---- operands that do not fit ----------------------------------------------------------------
 
-_Operand = tuple[str | None, str, str]  # expression, aval, where it is from
+AnyError = TypeVar("AnyError", bound=BaseException)
+# An operand by its expression, the text of its aval and the operation that made it.
+WrittenOperand = tuple[str | None, str, Traceback | None]
 
 
 def shape_mismatch(
-    operation: str, operands: Sequence[Any], why: str = "", fix: str = "", kind: type = TypeError
-) -> Any:
+    operation: str,
+    operands: Sequence[object],
+    why: str = "",
+    fix: str = "",
+    kind: type[Exception] = TypeError,
+) -> Exception:
     """Return an exception, to be raised, about operands whose shapes do not fit.
 
     Args:
@@ -362,11 +370,11 @@ def shape_mismatch(
 
 def dtype_mismatch(
     operation: str,
-    operands: Sequence[Any],
+    operands: Sequence[object],
     fix: str = "",
     numpy_name: str = "",
-    kind: type = TypeError,
-) -> Any:
+    kind: type[Exception] = TypeError,
+) -> Exception:
     """Return an exception, to be raised, about operands whose dtypes differ and must not.
 
     Args:
@@ -385,7 +393,9 @@ def dtype_mismatch(
     return _operand_error(kind(headline), operation, operands, fix)
 
 
-def add_operands(error: Any, operation: str, operands: Sequence[Any], fix: str = "") -> Any:
+def add_operands(
+    error: AnyError, operation: str, operands: Sequence[object], fix: str = ""
+) -> AnyError:
     """Add the operands of the operation that failed to the text of an exception, and return it.
 
     For whoever calls a rule that knows only avals: when the rule raises, this says what the user
@@ -403,22 +413,20 @@ def without_operands(error: BaseException) -> BaseException:
     return error
 
 
-def _operand_error(error: Any, operation: str, operands: Sequence[Any], fix: str) -> Any:
-    known = error.__dict__.get("_about_operands")
-    if known is not None:
-        headline, fix, is_final = known
-        if is_final:
-            return error
-    else:
-        headline = error.args[0]
+def _operand_error(
+    error: AnyError, operation: str, operands: Sequence[object], fix: str
+) -> AnyError:
+    headline, fix, is_final = error.__dict__.get("_about_operands", (error.args[0], fix, False))
+    if is_final:
+        return error
     is_final = not all(_is_aval(operand) for operand in operands)
-    error._about_operands = (headline, fix, is_final)
+    error.__dict__["_about_operands"] = (headline, fix, is_final)
     table = argument_table(operation, operands) if operands else ""
     error.args = (_screen([headline, table, _fix(fix) if fix else ""]),)
     return error
 
 
-def argument_table(operation: str, operands: Sequence[Any]) -> str:
+def argument_table(operation: str, operands: Sequence[object]) -> str:
     """Return the operation as the user wrote it, and an aligned line for each operand.
 
     Args:
@@ -442,37 +450,35 @@ def argument_table(operation: str, operands: Sequence[Any]) -> str:
 _MOST_OPERANDS = 8
 
 
-def _rows(operands: Sequence[Any], site: Any) -> list[tuple[str, str, str]]:
+def _rows(operands: Sequence[object], site: CallSite | None) -> list[tuple[str, str, str]]:
     written = _written_for(operands, site)
-    rows = []
+    rows: list[tuple[str, str, str]] = []
     for index, operand in enumerate(operands[:_MOST_OPERANDS]):
         if type(operand) is tuple:
-            expression, aval, traceback = operand
-            rows.append((expression or f"operand {index}", aval, _from(traceback)))
+            expression, aval, traceback = cast(WrittenOperand, operand)
+            rows.append((expression or f"operand {index}", aval, _line("from", traceback)))
             continue
-        origin = _attribute_of(operand, "_origin_argument") or _from(
-            _attribute_of(operand, "_origin_traceback")
-        )
+        made_at: Traceback | None = _attribute_of(operand, "_origin_traceback")
+        origin = _attribute_of(operand, "_origin_argument") or _line("from", made_at)
         label = f"operand {index}"
-        if written[index] is not None:
-            label = written[index].text
-            if not origin and written[index].name is not None:
-                origin = site.binding(written[index].name)
+        source_operand = written[index]
+        if source_operand is not None:
+            label = source_operand.text
+            if not origin and source_operand.name is not None and site is not None:
+                origin = site.binding(source_operand.name)
         rows.append((label, _operand_text(operand), origin))
     width = max((len(label) for label, _, _ in rows), default=0)
-    return [(f"{source.shortened(label, 30):{min(width, 30)}}", *row) for label, *row in rows]
+    width = min(width, 30)
+    return [
+        (f"{source.shortened(label, 30):{width}}", aval, origin) for label, aval, origin in rows
+    ]
 
 
-def _from(traceback: Any) -> str:
-    frame = source.user_frame(traceback)
-    return f"from {source.describe_frame_with_line(frame)}" if frame is not None else ""
-
-
-def _written_for(operands: Sequence[Any], site: Any) -> list[Any]:
+def _written_for(operands: Sequence[object], site: CallSite | None) -> list[SourceOperand | None]:
     """Return what the user wrote for each operand, or None: better no name than a wrong one."""
-    matches: list[Any] = [None] * len(operands)
+    matches: list[SourceOperand | None] = [None] * len(operands)
     written = site.operands() if site is not None else None
-    if written is None:
+    if site is None or written is None:
         return matches
     for index, operand in enumerate(operands):
         for one in written:
@@ -493,12 +499,12 @@ def _written_for(operands: Sequence[Any], site: Any) -> list[Any]:
     return matches
 
 
-def _may_be_operand(value: Any, operands: Sequence[Any]) -> bool:
+def _may_be_operand(value: object, operands: Sequence[object]) -> bool:
     known = isinstance(value, np.ndarray | np.generic | fast_parts.Array) or _is_scalar(value)
     return known or value is source.UNKNOWN or type(value) in map(type, operands)
 
 
-def _could_be(value: Any, operand: Any, site: Any) -> bool:
+def _could_be(value: object, operand: object, site: CallSite) -> bool:
     if value is not source.UNKNOWN:
         # As texts, since symbolic sizes may refuse to be compared.
         return str(getattr(value, "shape", ())) == str(getattr(operand, "shape", ()))
@@ -508,22 +514,27 @@ def _could_be(value: Any, operand: Any, site: Any) -> bool:
     return made_at is None or (made_at.code, made_at.instruction) != (here.code, here.instruction)
 
 
-def _is_scalar(value: Any) -> bool:
+def _is_scalar(value: object) -> bool:
     return type(value) in (bool, int, float, complex)
 
 
-def _is_aval(value: Any) -> bool:
-    return hasattr(type(value), "str_short")
+def _has_attribute(value: object, name: str) -> bool:
+    kind: type = type(value)
+    return hasattr(kind, name)
 
 
-def _attribute_of(value: Any, name: str) -> Any:
+def _is_aval(value: object) -> bool:
+    return _has_attribute(value, "str_short")
+
+
+def _attribute_of(value: object, name: str) -> Any:
     # Asked of the type first: of a tracer, an attribute that is missing may raise other errors.
-    return getattr(value, name, None) if hasattr(type(value), name) else None
+    return getattr(value, name, None) if _has_attribute(value, name) else None
 
 
-def _aval_text(value: Any, short: bool = False) -> str:
+def _aval_text(value: object, short: bool = False) -> str:
     """ "float32[3]", or for short "f32[3]", of an array, tracer, aval or scalar."""
-    aval = value if _is_aval(value) else _attribute_of(value, "aval")
+    aval: Any = value if _is_aval(value) else _attribute_of(value, "aval")
     if aval is not None and _is_aval(aval):
         return aval.str_short(short_dtypes=short)
     if _is_scalar(value):
@@ -535,15 +546,15 @@ def _aval_text(value: Any, short: bool = False) -> str:
     return f"{name}[{','.join(map(str, shape))}]"
 
 
-def _operand_text(value: Any) -> str:
+def _operand_text(value: object) -> str:
     text = _aval_text(value, short=True)
-    aval = value if _is_aval(value) else _attribute_of(value, "aval")
+    aval: Any = value if _is_aval(value) else _attribute_of(value, "aval")
     if getattr(aval, "weak_type", False):
         return f"{text} (weak)"
     return f"{text} (NumPy)" if isinstance(value, np.ndarray | np.generic) else text
 
 
-def _dtype_name(value: Any) -> str:
+def _dtype_name(value: object) -> str:
     dtype = getattr(value, "dtype", None)
     return type(value).__name__ if dtype is None else str(dtype)
 

@@ -9,9 +9,6 @@ decision takes constant time and printing is linear. Nothing here recurses: dept
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
-
-Document = Any
 
 
 class Break:
@@ -29,11 +26,11 @@ class Concat:
 
     __slots__ = ("parts", "width")
 
-    def __init__(self, parts: Sequence[Document]):
+    def __init__(self, parts: "Sequence[Document]"):
         self.parts = parts
         width = 0
         for part in parts:
-            width += len(part) if type(part) is str else part.width
+            width += len(part) if isinstance(part, str) else part.width
         self.width = width
 
 
@@ -42,7 +39,7 @@ class Nest:
 
     __slots__ = ("by", "document", "width")
 
-    def __init__(self, by: int, document: Document):
+    def __init__(self, by: int, document: "Document"):
         self.by = by
         self.document = document
         self.width = width_of(document)
@@ -53,7 +50,7 @@ class Group:
 
     __slots__ = ("document", "width")
 
-    def __init__(self, document: Document):
+    def __init__(self, document: "Document"):
         self.document = document
         self.width = width_of(document)
 
@@ -63,7 +60,7 @@ class Styled:
 
     __slots__ = ("colour", "document", "intensity", "width")
 
-    def __init__(self, document: Document, colour: str | None, intensity: str | None):
+    def __init__(self, document: "Document", colour: str | None, intensity: str | None):
         self.document = document
         self.colour = colour
         self.intensity = intensity
@@ -75,15 +72,18 @@ class Noted:
 
     __slots__ = ("document", "notes", "width")
 
-    def __init__(self, document: Document, notes: Sequence[str]):
+    def __init__(self, document: "Document", notes: Sequence[str]):
         self.document = document
         self.notes = notes
         self.width = width_of(document)
 
 
+Document = str | Break | Concat | Nest | Group | Styled | Noted
+
+
 def width_of(document: Document) -> int:
     """Return how many columns a document takes on one line."""
-    return len(document) if type(document) is str else document.width
+    return len(document) if isinstance(document, str) else document.width
 
 
 concat = Concat
@@ -129,6 +129,8 @@ def block(opening: Document, documents: Sequence[Document], closing: Document) -
 
 # A style: a colour and an intensity, both as numbers of ANSI escape codes.
 _Style = tuple[int, int]
+# A piece of a line: text, or a style to switch to.
+_Piece = str | _Style
 _PLAIN: _Style = (39, 22)
 _COLOURS = {
     name: 30 + code
@@ -151,25 +153,29 @@ def render(
       note_prefix: what stands before each note.
     """
     # A line is its indentation, then text and, where colours are wanted, styles to switch to.
-    line: list[Any] = [""]
+    line: list[_Piece] = [""]
     lines = [line]
     notes: dict[int, list[str]] = {}
     style = _PLAIN
     column = 0
     # What is still to be printed, the next at the end, with its indentation and whether it is
     # part of something that was found to fit. A style here is one to go back to.
-    stack: list[tuple[Any, int, bool]] = [(document, 0, False)]
+    stack: list[tuple[Document | _Style, int, bool]] = [(document, 0, False)]
     push, pop = stack.append, stack.pop
     while stack:
-        document, indentation, flat = pop()
-        kind = type(document)
-        if kind is str:
+        piece, indentation, flat = pop()
+        if isinstance(piece, tuple):
+            style = piece
+            line.append(style)
+            continue
+        document = piece
+        if isinstance(document, str):
             line.append(document)
             column += len(document)
-        elif kind is Concat:
+        elif isinstance(document, Concat):
             for part in reversed(document.parts):
                 push((part, indentation, flat))
-        elif kind is Break:
+        elif isinstance(document, Break):
             if flat:
                 line.append(document.flat)
                 column += document.width
@@ -177,14 +183,14 @@ def render(
                 line = [" " * indentation] if style is _PLAIN else [" " * indentation, style]
                 lines.append(line)
                 column = indentation
-        elif kind is Group:
+        elif isinstance(document, Group):
             push((document.document, indentation, flat or column + document.width <= width))
-        elif kind is Nest:
+        elif isinstance(document, Nest):
             push((document.document, indentation + document.by, flat))
-        elif kind is Noted:
+        elif isinstance(document, Noted):
             notes.setdefault(len(lines) - 1, []).extend(document.notes)
             push((document.document, indentation, flat))
-        elif kind is Styled:
+        else:
             if colour:
                 push((style, 0, False))
                 style = (
@@ -193,26 +199,25 @@ def render(
                 )
                 line.append(style)
             push((document.document, indentation, flat))
-        else:
-            style = document
-            line.append(style)
     if notes:
         _write_notes(lines, notes, note_prefix, colour)
     if colour:
         _write_escapes(lines)
-    return "\n".join(["".join(pieces) for pieces in lines])
+    return "\n".join(
+        ["".join(piece for piece in pieces if isinstance(piece, str)) for pieces in lines]
+    )
 
 
 def _write_notes(
-    lines: list[list[Any]], notes: dict[int, list[str]], prefix: str, colour: bool
+    lines: list[list[_Piece]], notes: dict[int, list[str]], prefix: str, colour: bool
 ) -> None:
     """Append to each line its notes, one below the other in a column to the right of all text."""
-    widths = [sum(len(piece) for piece in line if type(piece) is str) for line in lines]
+    widths = [sum(len(piece) for piece in line if isinstance(piece, str)) for line in lines]
     margin = max(widths)
     on, off = ("\x1b[2m", "\x1b[22m") if colour else ("", "")
     for number, of_line in notes.items():
         column = widths[number]
-        remarks = []
+        remarks: list[str] = []
         for note in of_line:
             remarks.append(f"{on}{' ' * (margin - column)}{prefix}{note}{off}")
             column = 0
@@ -221,13 +226,13 @@ def _write_notes(
         lines[number].append("\n".join(remarks))
 
 
-def _write_escapes(lines: list[list[Any]]) -> None:
+def _write_escapes(lines: list[list[_Piece]]) -> None:
     """Put the codes that switch styles in the place of styles, each as late as can be."""
     on = wanted = _PLAIN
     for line in lines:
         # The first piece is indentation, which has no style to show.
         for index, piece in enumerate(line):
-            if type(piece) is tuple:
+            if isinstance(piece, tuple):
                 wanted = piece
                 line[index] = ""
             elif piece and index and wanted != on:

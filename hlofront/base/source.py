@@ -6,8 +6,8 @@ import linecache
 import os
 import sys
 import types
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, cast
 
 from hlofront.bridge import fast_parts, state
 
@@ -15,6 +15,10 @@ from hlofront.bridge import fast_parts, state
 current = fast_parts.get_traceback
 
 Traceback = fast_parts.Traceback
+
+
+# The stack as Python has it: `frame_at(0)` is the caller's own frame, `frame_at(1)` its caller's.
+frame_at = sys._getframe  # pyright: ignore[reportPrivateUsage]
 
 
 # ---- whose frames ----------------------------------------------------------------------------
@@ -62,9 +66,9 @@ class Frame:
     def __init__(self, code: types.CodeType, instruction: int):
         self.code = code
         self.instruction = instruction
-        self._span = None
+        self._span: tuple[int, int, int, int] | None = None
 
-    def _located(self):
+    def _located(self) -> tuple[int, int, int, int]:
         if self._span is None:
             self._span = Traceback.code_addr2location(self.code, self.instruction)
         return self._span
@@ -94,14 +98,14 @@ class Frame:
         return self._known(3)
 
     def _known(self, part: int) -> int | None:
-        number = self._located()[part]
-        return number if number >= 0 and self._span[3] >= 0 else None
+        span = self._located()
+        return span[part] if span[part] >= 0 and span[3] >= 0 else None
 
     def __repr__(self):
         return f"Frame({_summary(self)})"
 
 
-def user_frames(traceback: Any, limit: int | None = None) -> list[Frame]:
+def user_frames(traceback: Traceback | None, limit: int | None = None) -> list[Frame]:
     """Return the user's frames of a C++ traceback, innermost first; at most `limit` of them."""
     frames: list[Frame] = []
     if traceback is None:
@@ -114,7 +118,7 @@ def user_frames(traceback: Any, limit: int | None = None) -> list[Frame]:
     return frames
 
 
-def user_frame(traceback: Any) -> Frame | None:
+def user_frame(traceback: Traceback | None) -> Frame | None:
     """Return the user's innermost frame of a C++ traceback, if any."""
     frames = user_frames(traceback, 1)
     return frames[0] if frames else None
@@ -125,7 +129,7 @@ def user_frame(traceback: Any) -> Frame | None:
 
 def calling_frame() -> types.FrameType | None:
     """Return the user's innermost frame of this thread, if any."""
-    frame = sys._getframe(1)
+    frame = frame_at(1)
     while frame is not None and not is_user_file(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
@@ -133,7 +137,7 @@ def calling_frame() -> types.FrameType | None:
 
 def frames_to_user() -> int:
     """Return the `stacklevel` with which a warning from our caller names the user's line."""
-    frame = sys._getframe(1)
+    frame = frame_at(1)
     level = 1
     while frame.f_back is not None and not is_user_file(frame.f_code.co_filename):
         frame = frame.f_back
@@ -141,7 +145,7 @@ def frames_to_user() -> int:
     return level
 
 
-def summarize(traceback: Any, frame_count: int = 1) -> str:
+def summarize(traceback: Traceback | None, frame_count: int = 1) -> str:
     """Return the user's innermost frames as "file.py:12:4 (f)", one a line; "unknown" if none."""
     frames = user_frames(traceback, frame_count)
     return "\n".join(map(_summary, frames)) if frames else "unknown"
@@ -179,7 +183,7 @@ def shown_path(path: str) -> str:
     return path.removeprefix(here)
 
 
-def callable_name(function: Any) -> str:
+def callable_name(function: object) -> str:
     """Return the name of a callable: for a partial its function's, for an object its class's."""
     for _ in range(100):
         name = getattr(function, "__name__", None)
@@ -221,7 +225,7 @@ def expression_text(frame: Frame) -> str:
 
     "" where the source, or the columns, are not at hand.
     """
-    if frame.column is None:
+    if frame.column is None or frame.end_line is None:
         return ""
     lines = [line.encode() for line in _lines(frame.file)[frame.line - 1 : frame.end_line]]
     if not lines or len(lines) != frame.end_line - frame.line + 1:
@@ -248,7 +252,7 @@ class SourceOperand(NamedTuple):
     """An operand as the user wrote it, and its value where no code must run to know that."""
 
     text: str
-    value: Any
+    value: object
     name: str | None  # where the text is a plain name
     by_keyword: bool
 
@@ -305,7 +309,7 @@ def _listed(lines: list[int]) -> str:
 
 def call_site() -> CallSite | None:
     """Return the user's innermost frame that is running now, if any."""
-    frame = sys._getframe(1)
+    frame = frame_at(1)
     while frame is not None:
         if is_user_file(frame.f_code.co_filename):
             return CallSite(frame)
@@ -313,10 +317,10 @@ def call_site() -> CallSite | None:
     return None
 
 
-UNKNOWN: Any = object()
+UNKNOWN: object = object()
 
 
-def _parsed(text: str) -> ast.AST | None:
+def _parsed(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -327,12 +331,12 @@ def _operand_nodes(text: str) -> list[tuple[ast.expr, bool]] | None:
     tree = _parsed(text)
     if tree is None or len(tree.body) != 1:
         return None
-    node = tree.body[0]
-    node = node.value if isinstance(node, ast.Expr) else node
+    statement = tree.body[0]
+    node = statement.value if isinstance(statement, ast.Expr) else statement
     by_keyword: list[ast.expr] = []
     match node:
         case ast.BinOp():
-            positional = [node.left, node.right]
+            positional: list[ast.expr] = [node.left, node.right]
         case ast.AugAssign():
             positional = [node.target, node.value]
         case ast.Compare():
@@ -360,7 +364,7 @@ def _operand_nodes(text: str) -> list[tuple[ast.expr, bool]] | None:
 _NeverArrays = ast.Lambda | ast.Dict | ast.Set | ast.JoinedStr | ast.DictComp | ast.SetComp
 
 
-def _known_value(node: ast.expr, frame: types.FrameType) -> Any:
+def _known_value(node: ast.expr, frame: types.FrameType) -> object:
     """Return the value of a name, constant, item or attribute, without running user code."""
     match node:
         case ast.Constant():
@@ -372,24 +376,33 @@ def _known_value(node: ast.expr, frame: types.FrameType) -> Any:
         case ast.Attribute():
             return _attributes(_known_value(node.value, frame)).get(node.attr, UNKNOWN)
         case ast.Subscript(slice=ast.Constant(value=key)):
-            holder = _known_value(node.value, frame)
-            if type(holder) is dict and type(key) in (str, int):
-                return holder.get(key, UNKNOWN)
-            if type(holder) in (list, tuple) and type(key) is int and key < len(holder):
-                return holder[key]
+            return _item(_known_value(node.value, frame), key)
+        case _:
+            pass
+    return UNKNOWN
+
+
+def _item(holder: object, key: object) -> object:
+    """Return an item of a dictionary, list or tuple of exactly these classes, or UNKNOWN."""
+    kind: type = type(holder)
+    if kind is dict and type(key) in (str, int):
+        return cast(dict[object, object], holder).get(key, UNKNOWN)
+    if kind in (list, tuple) and type(key) is int:
+        elements = cast(Sequence[object], holder)
+        return elements[key] if key < len(elements) else UNKNOWN
     return UNKNOWN
 
 
 # What a function's f_locals is: a dictionary, and from Python 3.13 on a view of the frame.
-_Locals = (lambda: type(sys._getframe().f_locals))()
+_Locals = (lambda: type(frame_at().f_locals))()
 
 
-def _attributes(holder: Any) -> dict[str, Any]:
+def _attributes(holder: object) -> dict[str, object]:
     try:
-        attributes = object.__getattribute__(holder, "__dict__")
+        attributes: Any = object.__getattribute__(holder, "__dict__")
     except AttributeError:
         return {}
-    return attributes if type(attributes) is dict else {}
+    return cast(dict[str, object], attributes) if type(attributes) is dict else {}
 
 
 # ---- where a name was bound ------------------------------------------------------------------
@@ -419,10 +432,12 @@ def _enclosing_scopes(tree: ast.Module, line: int, column: int) -> list[ast.AST]
     below = list(ast.iter_child_nodes(tree))
     while below:
         node = below.pop()
-        if not hasattr(node, "lineno"):  # `arguments`, `withitem` and the like hold nodes that do.
+        line_of_node: int | None = getattr(node, "lineno", None)
+        if line_of_node is None:  # `arguments`, `withitem` and the like hold nodes that have one.
             below.extend(ast.iter_child_nodes(node))
             continue
-        if not (node.lineno, 0) <= (line, column) < (node.end_lineno + 1, 0):
+        last_line: int = getattr(node, "end_lineno", line_of_node)
+        if not (line_of_node, 0) <= (line, column) < (last_line + 1, 0):
             continue
         if isinstance(node, _Function | _Comprehension) and _holds(node, line, column):
             scopes.append(node)
@@ -432,13 +447,16 @@ def _enclosing_scopes(tree: ast.Module, line: int, column: int) -> list[ast.AST]
 
 def _holds(scope: Any, line: int, column: int) -> bool:
     # Decorators and default values belong to the scope outside, hence the body alone.
-    body = getattr(scope, "body", scope)
-    first, last = (body[0], body[-1]) if isinstance(body, list) else (body, body)
+    body: Any = getattr(scope, "body", scope)
+    nodes = cast(list[Any], body) if isinstance(body, list) else [body]
+    first, last = nodes[0], nodes[-1]
     start, end = (first.lineno, first.col_offset), (last.end_lineno, last.end_col_offset)
     return start <= (line, column) < end
 
 
-def _binding(tree: ast.Module | None, frame: Frame, name: str):
+def _binding(
+    tree: ast.Module | None, frame: Frame, name: str
+) -> tuple[str, bool, list[int]] | None:
     """Return (function name, is it an argument, binding lines) of the scope that binds `name`."""
     if tree is None or frame.column is None:
         return None
@@ -459,12 +477,13 @@ def _argument_names(arguments: ast.arguments) -> set[str]:
     return {argument.arg for argument in each}
 
 
-def _own_nodes(scope: Any) -> Iterator[ast.AST]:
+def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
     """Return the nodes that are in a scope and in no scope within it."""
     if isinstance(scope, _Comprehension):
         below: list[ast.AST] = [generator.target for generator in scope.generators]
     else:
-        below = list(scope.body) if isinstance(scope.body, list) else [scope.body]
+        assert isinstance(scope, _Function | ast.Module)
+        below = [scope.body] if isinstance(scope, ast.Lambda) else list(scope.body)
     while below:
         node = below.pop()
         yield node
@@ -497,4 +516,6 @@ def _binding_lines(scope: ast.AST, name: str) -> list[int]:
                     lines.add(node.lineno)
                 case ast.alias() if (node.asname or node.name) == name:
                     lines.add(node.lineno)
+                case _:
+                    pass
     return sorted(lines)

@@ -7,8 +7,7 @@ itself is jaxlib's C++; a function here costs little more than that call.
 """
 
 import functools
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 from hlofront.base.tree_nodes import (
     DictKey,
@@ -18,6 +17,7 @@ from hlofront.base.tree_nodes import (
     KeyEntry,
     KeyPath,
     Partial,
+    PyTree,
     SequenceKey,
     flatten_one_level,
     flatten_one_level_with_keys,
@@ -32,6 +32,7 @@ from hlofront.base.tree_nodes import (
     static_field,
 )
 from hlofront.base.tree_prefixes import (
+    IsLeafAtPath,
     broadcast_prefix,
     flatten_axes,
     is_none,
@@ -41,7 +42,8 @@ from hlofront.base.tree_prefixes import (
     tree_broadcast,
     with_path,
 )
-from hlofront.bridge.fast_parts import PyTreeDef, pytree
+from hlofront.bridge import fast_parts
+from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.fast_parts import registry as default_registry
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "KeyEntry",
     "KeyPath",
     "Partial",
+    "PyTree",
     "PyTreeDef",
     "SequenceKey",
     "all_leaves",
@@ -108,7 +111,7 @@ _MISSING = _Missing()
 # Taking apart and putting together
 
 
-def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
+def tree_flatten(tree: object, is_leaf: IsLeaf = None) -> tuple[list[PyTree], PyTreeDef]:
     """Return the leaves of `tree`, left to right, and its structure.
 
     `is_leaf(node) -> bool` is asked at every node, the root first; where it says True the node is
@@ -122,7 +125,7 @@ def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDe
         raise
 
 
-def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+def tree_leaves(tree: object, is_leaf: IsLeaf = None) -> list[PyTree]:
     """Return the leaves of `tree`, left to right; see `tree_flatten`."""
     try:
         return _flatten(tree, is_leaf)[0]
@@ -131,7 +134,7 @@ def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
         raise
 
 
-def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
+def tree_structure(tree: object, is_leaf: IsLeaf = None) -> PyTreeDef:
     """Return the structure of `tree`, without its leaves; see `tree_flatten`."""
     try:
         return _flatten(tree, is_leaf)[1]
@@ -140,7 +143,7 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
         raise
 
 
-def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
+def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[PyTree]) -> PyTree:
     """Return the tree of structure `treedef` with these leaves, as many as `treedef.num_leaves`.
 
     Raises ValueError where there are more or fewer leaves.
@@ -148,7 +151,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     try:
         return treedef.unflatten(leaves)
     except AttributeError:
-        if isinstance(treedef, PyTreeDef):
+        if hasattr(treedef, "unflatten"):
             raise
         raise AttributeError(
             f"tree_unflatten: the first argument must be a PyTreeDef, as tree_structure and "
@@ -157,10 +160,10 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
         ) from None
 
 
-def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
+def all_leaves(iterable: Iterable[PyTree], is_leaf: IsLeaf = None) -> bool:
     """Return whether each element of `iterable` is a leaf, as `is_leaf` and `tree_flatten` say."""
     if is_leaf is None:
-        return pytree.all_leaves(default_registry, iterable)
+        return fast_parts.all_leaves(default_registry, iterable)
     for element in iterable:
         leaves = _flatten(element, is_leaf)[0]
         if not leaves or leaves[0] is not element:
@@ -181,21 +184,21 @@ def treedef_is_leaf(treedef: PyTreeDef) -> bool:
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """Return the structure of a tuple whose elements have these structures."""
     treedefs = list(treedefs)
-    for position, treedef in enumerate(treedefs):
+    for position, treedef in enumerate[object](treedefs):
         if not isinstance(treedef, PyTreeDef):
             raise RuntimeError(
                 f"treedef_tuple: element {position} must be a PyTreeDef, as tree_structure gives, "
                 f"and is of type {type(treedef).__name__}"
             )
-    return pytree.treedef_tuple(default_registry, treedefs)
+    return fast_parts.treedef_tuple(default_registry, treedefs)
 
 
 # With paths
 
 
 def tree_flatten_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+    tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, PyTree]], PyTreeDef]:
     """Return the pairs (path, leaf) of `tree`, left to right, and its structure.
 
     A path is a tuple of keys from the root: `SequenceKey`, `DictKey`, `GetAttrKey`, those that a
@@ -211,19 +214,19 @@ def tree_flatten_with_path(
 
 
 def tree_leaves_with_path(
-    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> list[tuple[KeyPath, Any]]:
+    tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, PyTree]]:
     """Return the pairs (path, leaf) of `tree`, left to right; see `tree_flatten_with_path`."""
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
 def tree_map_with_path(
-    f: Callable[..., Any],
-    tree: Any,
-    *rest: Any,
+    f: Callable[..., object],
+    tree: object,
+    *rest: object,
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
-) -> Any:
+) -> PyTree:
     """Return the tree of `f(path, leaf, *further)`; see `tree_flatten_with_path` for paths."""
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     if not rest:
@@ -236,7 +239,9 @@ def tree_map_with_path(
 # Over the leaves
 
 
-def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+def tree_map(
+    f: Callable[..., object], tree: object, *rest: object, is_leaf: IsLeaf = None
+) -> PyTree:
     """Return the tree of `f(leaf)` in the structure of `tree`.
 
     With further trees, `f(leaf, *further)`: each of `rest` must have the structure of `tree`, or go
@@ -256,7 +261,13 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
     return treedef.unflatten([f(*row) for row in zip(leaves, *columns)])
 
 
-def _columns(function, treedef, tree, rest, is_leaf):
+def _columns(
+    function: str,
+    treedef: PyTreeDef,
+    tree: object,
+    rest: Sequence[object],
+    is_leaf: IsLeafAtPath,
+) -> list[list[PyTree]]:
     """Return for each of `rest` the subtrees where `treedef`, of `tree`, has leaves."""
     try:
         return [treedef.flatten_up_to(other) for other in rest]
@@ -268,11 +279,11 @@ def _columns(function, treedef, tree, rest, is_leaf):
 
 
 def tree_reduce(
-    function: Callable[[Any, Any], Any],
-    tree: Any,
-    initializer: Any = _MISSING,
+    function: Callable[[PyTree, PyTree], PyTree],
+    tree: object,
+    initializer: PyTree = _MISSING,
     is_leaf: IsLeaf = None,
-) -> Any:
+) -> PyTree:
     """Fold `function` over the leaves from the left: `function(function(first, second), third)`.
 
     It starts with `initializer` if given; without it a tree of no leaves raises TypeError.
@@ -286,12 +297,12 @@ def tree_reduce(
 
 
 def tree_reduce_associative(
-    operation: Callable[[Any, Any], Any],
-    tree: Any,
+    operation: Callable[[PyTree, PyTree], PyTree],
+    tree: object,
     *,
-    identity: Any = _MISSING,
+    identity: PyTree = _MISSING,
     is_leaf: IsLeaf = None,
-) -> Any:
+) -> PyTree:
     """Fold an associative `operation` over the leaves, in order, by halves of them.
 
     `identity` is the value of a tree without leaves, which raises TypeError if it is not given.
@@ -306,7 +317,9 @@ def tree_reduce_associative(
     return identity
 
 
-def _by_halves(operation, leaves, start, stop):
+def _by_halves(
+    operation: Callable[[PyTree, PyTree], PyTree], leaves: list[PyTree], start: int, stop: int
+) -> PyTree:
     if stop - start == 1:
         return leaves[start]
     middle = (start + stop) // 2
@@ -314,14 +327,14 @@ def _by_halves(operation, leaves, start, stop):
     return operation(left, _by_halves(operation, leaves, middle, stop))
 
 
-def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+def tree_all(tree: object, *, is_leaf: IsLeaf = None) -> bool:
     """Return whether every leaf is true, as holds for a tree without leaves."""
     return all(tree_leaves(tree, is_leaf))
 
 
 def tree_transpose(
-    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
-) -> Any:
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: object
+) -> PyTree:
     """Turn a tree of structure inner-in-outer inside out: outer-in-inner.
 
     `[{"a": 1}, {"a": 2}]`, a list of dicts, becomes `{"a": [1, 2]}`. An `inner_treedef` of None is
@@ -348,7 +361,9 @@ def tree_transpose(
     return inner_treedef.unflatten([outer_treedef.unflatten(column) for column in columns])
 
 
-def _not_composed(outer_treedef, inner_treedef, tree):
+def _not_composed(
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, tree: object
+) -> TypeError:
     wanted = outer_treedef if inner_treedef is None else outer_treedef.compose(inner_treedef)
     return TypeError(
         "tree_transpose: the tree does not consist of inner structures in an outer one:\n"

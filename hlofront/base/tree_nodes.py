@@ -5,21 +5,32 @@ import dataclasses
 import functools
 import operator
 import reprlib
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Self, TypeVar, cast
 
-from hlofront.bridge.fast_parts import pytree, register_dataclass_node, register_node
+from hlofront.bridge.fast_parts import DictKey as DictKey
+from hlofront.bridge.fast_parts import (
+    FlattenedIndexKey,
+    GetAttrKey,
+    SequenceKey,
+    register_dataclass_node,
+    register_node,
+)
 from hlofront.bridge.fast_parts import registry as default_registry
 
-DictKey = pytree.DictKey
-SequenceKey = pytree.SequenceKey
-GetAttrKey = pytree.GetAttrKey
-FlattenedIndexKey = pytree.FlattenedIndexKey
-
+# A pytree, or a part of one: containers and leaves of any type.
+PyTree = Any
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
-KeyPath = tuple[KeyEntry, ...]
-IsLeaf = Callable[[Any], bool] | None
-Class = TypeVar("Class", bound=type)
+# A path into a pytree from its root, whose keys may be of any hashable class.
+KeyPath = tuple[Any, ...]
+IsLeaf = Callable[[PyTree], bool] | None
+# The children of a node and its static data, which is hashable.
+Level = tuple[Iterable[PyTree], Hashable]
+# The pairs (key, child) of a node and its static data.
+KeyedLevel = tuple[Iterable[tuple[Hashable, PyTree]], Hashable]
+Class = TypeVar("Class", bound=type[Any])
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 
 # One level
@@ -30,7 +41,7 @@ def is_tree_node(typ: type) -> bool:
     return default_registry.is_node(typ)
 
 
-def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
+def flatten_one_level(tree: object) -> Level:
     """Return the children of a node, and its static data; raise a ValueError for a leaf."""
     level = default_registry.flatten_one_level(tree)
     if level is None:
@@ -38,7 +49,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
     return level
 
 
-def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], Hashable]:
+def flatten_one_level_with_keys(tree: object) -> KeyedLevel:
     """Return the pairs (key, child) of a node, and its static data; refuse leaves."""
     level = keyed_children(tree)
     if level is None:
@@ -46,24 +57,30 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[Any, Any]], H
     return level
 
 
-def keyed_children(tree):
+def keyed_children(tree: object) -> KeyedLevel | None:
     """Return what `flatten_one_level_with_keys` returns, but None for a leaf."""
     level = default_registry.flatten_one_level_with_keys(tree)
     # jaxlib names every child of a named tuple after the first field (0.10.2 to 0.12).
-    if level is not None and level[1] is type(tree) and hasattr(tree, "_fields"):
-        keys = map(GetAttrKey, tree._fields)
+    fields: Iterable[str] | None = getattr(tree, "_fields", None)
+    if level is not None and level[1] is type(tree) and fields is not None:
+        keys = map(GetAttrKey, fields)
         return [(key, child) for key, (_, child) in zip(keys, level[0])], level[1]
     return level
 
 
-def _no_children(function, tree):
+def _no_children(function: str, tree: object) -> ValueError:
     return ValueError(
         f"{function}: a value of type {type_name(type(tree))} is a leaf, so it has no children: "
         "give a container, or register the type with register_pytree_node"
     )
 
 
-_FIELD_OF_KEY = {SequenceKey: "idx", DictKey: "key", GetAttrKey: "name", FlattenedIndexKey: "key"}
+_FIELD_OF_KEY: dict[type, str] = {
+    SequenceKey: "idx",
+    DictKey: "key",
+    GetAttrKey: "name",
+    FlattenedIndexKey: "key",
+}
 
 
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
@@ -73,7 +90,8 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
     """
     if not simple:
         return separator.join(map(str, keys))
-    fields = ((key, _FIELD_OF_KEY.get(type(key))) for key in keys)
+    kinds: Iterable[type] = map(type, keys)
+    fields = ((key, _FIELD_OF_KEY.get(kind)) for key, kind in zip(keys, kinds))
     return separator.join(str(getattr(key, field) if field else key) for key, field in fields)
 
 
@@ -82,10 +100,9 @@ def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
 
 def register_pytree_node(
     nodetype: type,
-    flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]],
-    unflatten_func: Callable[[Hashable, Iterable[Any]], Any],
-    flatten_with_keys_func: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Hashable]]
-    | None = None,
+    flatten_func: Callable[[Any], Level],
+    unflatten_func: Callable[[Any, Any], object],
+    flatten_with_keys_func: Callable[[Any], KeyedLevel] | None = None,
 ) -> None:
     """Register exactly the class `nodetype` as one whose values are nodes.
 
@@ -102,16 +119,16 @@ def register_pytree_node(
 
 def register_pytree_with_keys(
     nodetype: type,
-    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Hashable]],
-    unflatten_func: Callable[[Hashable, Iterable[Any]], Any],
-    flatten_func: Callable[[Any], tuple[Iterable[Any], Hashable]] | None = None,
+    flatten_with_keys: Callable[[Any], KeyedLevel],
+    unflatten_func: Callable[[Any, Any], object],
+    flatten_func: Callable[[Any], Level] | None = None,
 ) -> None:
     """Register a class whose children have keys; `flatten_func`, without keys, is for speed.
 
     Keys are any objects with `str`, best `GetAttrKey`, `DictKey` and `SequenceKey`.
     """
 
-    def without_keys(value):
+    def without_keys(value: object) -> Level:
         pairs, static = flatten_with_keys(value)
         return [child for _, child in pairs], static
 
@@ -126,7 +143,8 @@ def register_pytree_node_class(cls: Class) -> Class:
     `tree_unflatten(cls, static, children)` makes a value again; see `register_pytree_node`.
     """
     _check_methods("register_pytree_node_class", cls, "tree_flatten")
-    register_pytree_node(cls, operator.methodcaller("tree_flatten"), cls.tree_unflatten)
+    flatten = operator.methodcaller("tree_flatten")
+    register_pytree_node(cls, flatten, cls.tree_unflatten)
     return cls
 
 
@@ -149,8 +167,14 @@ def register_static(cls: Class) -> Class:
     They must have `==` and be hashable, for `jit` compiles anew for each that differs.
     """
     _check_class("register_static", cls)
-    flatten = lambda value: ((), value)
-    register_node(cls, flatten, lambda value, _: value, flatten)
+
+    def flatten(value: Hashable) -> KeyedLevel:
+        return (), value
+
+    def unflatten(value: Hashable, _: object) -> Hashable:
+        return value
+
+    register_node(cls, flatten, unflatten, flatten)
     return cls
 
 
@@ -176,13 +200,13 @@ def register_dataclass(
             "register_dataclass: give data_fields and meta_fields together, or neither; got "
             f"data_fields={data_fields!r} and meta_fields={meta_fields!r}"
         )
-    if data_fields is None and not is_dataclass:
-        raise TypeError(
-            f"register_dataclass: {type_name(nodetype)} is not a dataclass, so its fields are not "
-            "known: give data_fields and meta_fields"
-        )
     dropped = set(drop_fields)
-    if data_fields is None:
+    if data_fields is None or meta_fields is None:
+        if not is_dataclass:
+            raise TypeError(
+                f"register_dataclass: {type_name(nodetype)} is not a dataclass, so its fields are "
+                "not known: give data_fields and meta_fields"
+            )
         fields = [field for field in dataclasses.fields(nodetype) if field.name not in dropped]
         static = [bool(field.metadata.get("static", False)) for field in fields]
         data_fields = [field.name for field, fixed in zip(fields, static) if not fixed]
@@ -203,7 +227,7 @@ def register_dataclass(
     return nodetype
 
 
-def _wrong_fields(nodetype, missing, unexpected):
+def _wrong_fields(nodetype: type, missing: Sequence[str], unexpected: Iterable[str]) -> str:
     lines = [
         f"register_dataclass: data_fields and meta_fields must be the fields that the __init__ of "
         f"{type_name(nodetype)} takes, each once"
@@ -226,11 +250,11 @@ def static_field(**kwargs: Any) -> Any:
 
     The arguments are those of `dataclasses.field`; `static=True` joins what `metadata=` gives.
     """
-    metadata = kwargs.pop("metadata", None) or {}
+    metadata: Mapping[str, object] = kwargs.pop("metadata", None) or {}
     return dataclasses.field(metadata={"static": True, **metadata}, **kwargs)
 
 
-def _check_class(function, nodetype):
+def _check_class(function: str, nodetype: object) -> None:
     if not isinstance(nodetype, type):
         raise TypeError(
             f"{function}: the first argument must be a class, and is {short_text(nodetype)}, a "
@@ -238,7 +262,7 @@ def _check_class(function, nodetype):
         )
 
 
-def _check_methods(function, cls, flatten_name):
+def _check_methods(function: str, cls: type, flatten_name: str) -> None:
     for name in (flatten_name, "tree_unflatten"):
         if not hasattr(cls, name):
             raise AttributeError(
@@ -250,18 +274,18 @@ def _check_methods(function, cls, flatten_name):
 # The nodes that C++ does not know
 
 
-class Partial(functools.partial):
+class Partial(functools.partial[Any]):
     """A `functools.partial` that is a pytree: its arguments are children, its function is static.
 
     So a function with arrays bound to it can be an argument or a result of `jit`, `grad`, `vmap`.
     Two such values have equal structures if their functions are equal and the arguments' are.
     """
 
-    def __new__(cls, func, *args, **kw):
+    def __new__(cls, func: Callable[..., Any], *args: Any, **kw: Any) -> Self:
         # functools.partial merges a partial of a partial, and what the inner one holds would
         # become children; the function that was given is to be static as a whole.
         if isinstance(func, functools.partial):
-            func = _Whole(func)
+            func = _Whole(cast(functools.partial[Any], func))
         return super().__new__(cls, func, *args, **kw)
 
 
@@ -270,13 +294,13 @@ class _Whole:
 
     __slots__ = ("function",)
 
-    def __init__(self, function):
+    def __init__(self, function: Callable[..., Any]):
         self.function = function
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         return self.function(*args, **kwargs)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return self.function == (other.function if type(other) is _Whole else other)
 
     def __hash__(self):
@@ -293,7 +317,9 @@ register_pytree_node(
 )
 
 
-def _keys_and_values(mapping, keys):
+def _keys_and_values(
+    mapping: Mapping[Key, Value], keys: Iterable[Key]
+) -> list[tuple[DictKey, Value]]:
     return [(DictKey(key), mapping[key]) for key in keys]
 
 
@@ -305,12 +331,12 @@ register_pytree_with_keys(
 )
 
 
-def _flatten_defaultdict(mapping):
+def _flatten_defaultdict(mapping: collections.defaultdict[Any, PyTree]) -> Level:
     keys = sorted(mapping)
     return [mapping[key] for key in keys], (mapping.default_factory, tuple(keys))
 
 
-def _flatten_defaultdict_with_keys(mapping):
+def _flatten_defaultdict_with_keys(mapping: collections.defaultdict[Any, PyTree]) -> KeyedLevel:
     keys = sorted(mapping)
     return _keys_and_values(mapping, keys), (mapping.default_factory, tuple(keys))
 

@@ -1,12 +1,14 @@
 """Prefixes: trees whose leaves stand for whole subtrees of another; and where two trees differ."""
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, cast
 
 from hlofront.base.tree_nodes import (
     DictKey,
     IsLeaf,
     KeyPath,
+    PyTree,
+    flatten_one_level_with_keys,
     keyed_children,
     keystr,
     short_text,
@@ -16,18 +18,35 @@ from hlofront.bridge.fast_parts import PyTreeDef, registry
 
 _flatten = registry.flatten
 
+# A predicate that is asked about each node with its path; None takes only real leaves as leaves.
+IsLeafAtPath = Callable[[KeyPath, PyTree], bool] | None
 
-def is_none(value: Any) -> bool:
+
+class _Node(NamedTuple):
+    """One level of a tree or of a structure: the class of a node, its static data, its children."""
+
+    kind: type
+    data: PyTree
+    children: Sequence[PyTree]
+
+
+# A function that reads a node of a tree or of a structure, with None for a leaf.
+_Look = Callable[[PyTree], _Node | None]
+
+
+def is_none(value: object) -> bool:
     """Return whether `value` is None: the `is_leaf` of trees in which None stands for a value."""
     return value is None
 
 
-def with_path(is_leaf: IsLeaf) -> Callable[[KeyPath, Any], bool] | None:
+def with_path(is_leaf: IsLeaf) -> IsLeafAtPath:
     """Return `is_leaf(node)` as a function of `(path, node)`; None stays None."""
-    return None if is_leaf is None else lambda path, node: is_leaf(node)
+    return None if is_leaf is None else lambda _, node: is_leaf(node)
 
 
-def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+def broadcast_prefix(
+    prefix_tree: object, full_tree: object, is_leaf: IsLeaf = None
+) -> list[PyTree]:
     """Return for each leaf of `full_tree` the leaf of `prefix_tree` that stands for it.
 
     `is_leaf` is asked about `prefix_tree` alone. Raises ValueError where `prefix_tree` is not a
@@ -36,7 +55,7 @@ def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -
     return _broadcast("broadcast_prefix", prefix_tree, full_tree, is_leaf)
 
 
-def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+def tree_broadcast(prefix_tree: object, full_tree: object, is_leaf: IsLeaf = None) -> PyTree:
     """Return a tree like `full_tree`, each leaf the one of `prefix_tree` above it.
 
     `tree_broadcast([1, 2], [(3, 4), 5])` is `[(1, 1), 2]`. See `broadcast_prefix`.
@@ -45,7 +64,9 @@ def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> 
     return _flatten(full_tree)[1].unflatten(leaves)
 
 
-def _broadcast(function, prefix_tree, full_tree, is_leaf):
+def _broadcast(
+    function: str, prefix_tree: object, full_tree: object, is_leaf: IsLeaf
+) -> list[PyTree]:
     try:
         leaves, treedef = _flatten(prefix_tree, is_leaf)
     except ValueError as error:
@@ -57,7 +78,7 @@ def _broadcast(function, prefix_tree, full_tree, is_leaf):
         names = "prefix_tree", "prefix_tree", "full_tree"
         raise_difference(function, prefix_tree, full_tree, with_path(is_leaf), *names)
         raise
-    result = []
+    result: list[PyTree] = []
     for leaf, subtree in zip(leaves, subtrees):
         try:
             result += [leaf] * _flatten(subtree)[1].num_leaves
@@ -69,9 +90,9 @@ def _broadcast(function, prefix_tree, full_tree, is_leaf):
 
 def raise_difference(
     function: str,
-    prefix: Any,
-    full: Any,
-    is_leaf: Callable[[KeyPath, Any], bool] | None,
+    prefix: object,
+    full: object,
+    is_leaf: IsLeafAtPath,
     root: str,
     prefix_name: str,
     full_name: str,
@@ -83,8 +104,8 @@ def raise_difference(
 
 
 def flatten_axes(
-    name: str, treedef: PyTreeDef, axis_tree: Any, *, is_leaf: Callable[[Any], bool] = is_none
-) -> list[Any]:
+    name: str, treedef: PyTreeDef, axis_tree: object, *, is_leaf: Callable[[PyTree], bool] = is_none
+) -> list[PyTree]:
     """Return the entries of `axis_tree`, a prefix of `treedef`, one for each of its leaves.
 
     `None` is an entry like any other here. `name`, such as "vmap in_axes", is how the user knows
@@ -98,7 +119,7 @@ def flatten_axes(
         return entries
     widths: list[int] = []
     if _append_widths(prefix, treedef, widths):
-        result = []
+        result: list[PyTree] = []
         for entry, width in zip(entries, widths):
             result += [entry] * width
         return result
@@ -114,7 +135,7 @@ def flatten_axes(
     )
 
 
-def _append_widths(prefix, full, widths):
+def _append_widths(prefix: PyTreeDef, full: PyTreeDef, widths: list[int]) -> bool:
     """Append how many leaves of `full` each leaf of `prefix` has; False if it is no prefix.
 
     Both are structures: `full.unflatten` followed by `flatten_up_to` would be shorter, but would
@@ -133,8 +154,8 @@ def _append_widths(prefix, full, widths):
 
 
 def prefix_errors(
-    prefix_tree: Any,
-    full_tree: Any,
+    prefix_tree: object,
+    full_tree: object,
     is_leaf: IsLeaf = None,
     *,
     name: str = "the prefix",
@@ -150,7 +171,15 @@ def prefix_errors(
     return _errors(prefix_tree, full_tree, _node_of_tree, with_path(is_leaf), root, name, full_name)
 
 
-def _errors(prefix, full, look, is_leaf, root, prefix_name, full_name):
+def _errors(
+    prefix: object,
+    full: object,
+    look: _Look,
+    is_leaf: IsLeafAtPath,
+    root: str,
+    prefix_name: str,
+    full_name: str,
+) -> list[ValueError]:
     return [
         ValueError(
             f"different {what} at key path {root}{keystr(path)}: {prefix_name} has {own}, "
@@ -160,26 +189,28 @@ def _errors(prefix, full, look, is_leaf, root, prefix_name, full_name):
     ]
 
 
-def _node_of_tree(tree):
-    """Return (type, static data, children) of a node; None for a leaf."""
+def _node_of_tree(tree: object) -> _Node | None:
+    """Return the root of a tree as a node; None for a leaf."""
     level = registry.flatten_one_level(tree)
     if level is None:
         return None
     kind = type(tree)
     # For a named tuple C++ gives the class as static data here, and None in a structure.
-    return kind, None if level[1] is kind else level[1], list(level[0])
+    return _Node(kind, None if level[1] is kind else level[1], list(level[0]))
 
 
-def _node_of_treedef(treedef):
-    """Return (type, static data, children) of a structure; None for that of a leaf."""
+def _node_of_treedef(treedef: PyTreeDef) -> _Node | None:
+    """Return the root of a structure as a node; None for that of a leaf."""
     node = treedef.node_data()
     if node is None:
         return None
     kind, data = node
-    return kind, tuple(data) if kind is dict else data, treedef.children()
+    return _Node(kind, tuple(data) if kind is dict else data, treedef.children())
 
 
-def _differences(prefix, full, look, is_leaf, path) -> Iterator[tuple[KeyPath, str, str, str, str]]:
+def _differences(
+    prefix: object, full: object, look: _Look, is_leaf: IsLeafAtPath, path: KeyPath
+) -> Iterator[tuple[KeyPath, str, str, str, str]]:
     """Return where `prefix` is no prefix: (path, what differs, own, the other's, advice).
 
     `full` is a tree or a structure, and `look` the function for such nodes.
@@ -191,7 +222,7 @@ def _differences(prefix, full, look, is_leaf, path) -> Iterator[tuple[KeyPath, s
         return
     other = look(full)
     kind, data, children = node
-    if other is None or other[0] is not kind:
+    if other is None or other.kind is not kind:
         if other is not None:
             text = _describe(other)
         else:
@@ -211,25 +242,25 @@ def _differences(prefix, full, look, is_leaf, path) -> Iterator[tuple[KeyPath, s
     else:
         same, advice = _compare(data, other_data)
         if not same:
-            texts = (
-                f"{_describe(side)}, static data {short_text(side[1])}" for side in (node, other)
+            own_text, other_text = (
+                f"{_describe(side)}, static data {short_text(side.data)}" for side in (node, other)
             )
-            yield path, "static data", *texts, advice
+            yield path, "static data", own_text, other_text, advice
             return
-        keys = [key for key, _ in keyed_children(prefix)[0]]
+        keys = [key for key, _ in flatten_one_level_with_keys(prefix)[0]]
         for key, child, full_child in zip(keys, children, other_children):
             yield from _differences(child, full_child, look, is_leaf, (*path, key))
 
 
-def _advice_on_types(kind, other):
+def _advice_on_types(kind: type, other: _Node | None) -> str:
     if kind is type(None):
         return ". None is a tree without leaves; with is_leaf=lambda x: x is None it is a leaf"
-    if other is not None and {kind, other[0]} == {tuple, list}:
+    if other is not None and {kind, other.kind} == {tuple, list}:
         return ". Lists and tuples are different nodes: use the same in both"
     return ""
 
 
-def _compare(data, other):
+def _compare(data: object, other: object) -> tuple[bool, str]:
     """Return whether static data is equal, and advice where it cannot be compared."""
     try:
         return bool(data == other), ""
@@ -237,7 +268,7 @@ def _compare(data, other):
         return False, f". Static data must compare with == to one bool, but: {error}"
 
 
-def _describe(node):
+def _describe(node: _Node) -> str:
     kind, data, children = node
     if kind is dict:
         return f"a dict with the keys {short_text(list(data))}"
@@ -251,8 +282,8 @@ def _describe(node):
 
 def raise_if_unsortable(
     error: ValueError,
-    tree: Any,
-    is_leaf: Callable[[KeyPath, Any], bool] | None,
+    tree: object,
+    is_leaf: IsLeafAtPath,
     root: str = "tree",
 ) -> None:
     """Raise an error that names the dict, where C++ says that a dict's keys cannot be sorted.
@@ -272,15 +303,19 @@ def raise_if_unsortable(
     ) from error.__cause__
 
 
-def _unsortable(tree, is_leaf, path):
+def _unsortable(
+    tree: object, is_leaf: IsLeafAtPath, path: KeyPath
+) -> tuple[KeyPath, list[Hashable]] | None:
     """Return path and keys of the first dict in `tree` whose keys cannot be sorted, or None."""
     if is_leaf is not None and is_leaf(path, tree):
         return None
+    pairs: Iterable[tuple[Hashable, PyTree]]
     if type(tree) is dict:
+        mapping = cast(dict[Any, PyTree], tree)
         try:
-            pairs = [(DictKey(key), tree[key]) for key in sorted(tree)]
+            pairs = [(DictKey(key), mapping[key]) for key in sorted(mapping)]
         except TypeError:
-            return path, list(tree)
+            return path, list(mapping)
     else:
         level = keyed_children(tree)
         if level is None:

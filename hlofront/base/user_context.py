@@ -17,7 +17,7 @@ class UserContext:
 
     __slots__ = ("_option",)
 
-    def __init__(self, default: Any):
+    def __init__(self, default: object):
         name = f"user_context_{next(_numbers)}"
         self._option = Option(name, default, _ANY, "is the user's own", affects_trace=True)
 
@@ -30,18 +30,18 @@ class UserContext:
         """Return the value of the process."""
         return self._option.cell.get_global()
 
-    def set_global(self, value: Any) -> None:
+    def set_global(self, value: object) -> None:
         """Set it for the process; blocks that set it in a thread keep theirs."""
         self._option.set(_hashable(value))
 
-    def __call__(self, value: Any) -> Override:
+    def __call__(self, value: object) -> Override:
         return Override(self._option, _hashable(value))
 
     def __repr__(self):
         return f"<user context {self.value!r}>"
 
 
-def make_user_context(default_value: Any = None) -> UserContext:
+def make_user_context(default_value: object = None) -> UserContext:
     """Make a value that traced programs depend on: jit traces anew for each value of it.
 
     Args:
@@ -68,7 +68,7 @@ def make_user_context(default_value: Any = None) -> UserContext:
     return UserContext(_hashable(default_value))
 
 
-def _hashable(value: Any) -> Any:
+def _hashable(value: object) -> object:
     try:
         hash(value)
     except TypeError as error:

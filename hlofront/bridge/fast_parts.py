@@ -1,6 +1,6 @@
 """The small C++ parts of jaxlib that every floor may use: pytrees, tracebacks, option cells."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -8,24 +8,28 @@ from hlofront.bridge import state
 
 pytree: ModuleType = state.extension.pytree
 if TYPE_CHECKING:
-    from hlofront.bridge.jaxlib_types import (
-        PjitFunction as PjitFunction,
-    )
-    from hlofront.bridge.jaxlib_types import (
-        PyTreeDef as PyTreeDef,
-    )
-    from hlofront.bridge.jaxlib_types import (
-        PyTreeRegistry,
-        Traceback,
-    )
+    from hlofront.bridge.jaxlib_types import DictKey as DictKey
+    from hlofront.bridge.jaxlib_types import FlattenedIndexKey as FlattenedIndexKey
+    from hlofront.bridge.jaxlib_types import GetAttrKey as GetAttrKey
+    from hlofront.bridge.jaxlib_types import PjitFunction as PjitFunction
+    from hlofront.bridge.jaxlib_types import PyTreeDef as PyTreeDef
+    from hlofront.bridge.jaxlib_types import PyTreeRegistry
+    from hlofront.bridge.jaxlib_types import SequenceKey as SequenceKey
+    from hlofront.bridge.jaxlib_types import Traceback as Traceback
 else:
     PyTreeDef = pytree.PyTreeDef
     PyTreeRegistry = pytree.PyTreeRegistry
+    DictKey = pytree.DictKey
+    FlattenedIndexKey = pytree.FlattenedIndexKey
+    GetAttrKey = pytree.GetAttrKey
+    SequenceKey = pytree.SequenceKey
     # A class of jitted functions, and of others that C++ calls.
     PjitFunction = state.extension.PjitFunction
     Traceback = state.extension.Traceback
 
 registry: PyTreeRegistry = pytree.default_registry()
+treedef_tuple: Callable[[PyTreeRegistry, Iterable[PyTreeDef]], PyTreeDef] = pytree.treedef_tuple
+all_leaves: Callable[[PyTreeRegistry, Iterable[object]], bool] = pytree.all_leaves
 
 # Pickling a treedef names its registry by module and name (JAXLIB.md section 3).
 registry.__module__ = __name__

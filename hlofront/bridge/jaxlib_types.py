@@ -281,6 +281,38 @@ class PyTreeDef:
     ) -> "PyTreeDef": ...
 
 
+class DictKey:
+    """The key of a child of a dictionary, as a part of a path into a pytree."""
+
+    key: Any
+
+    def __init__(self, key: object): ...
+
+
+class SequenceKey:
+    """The position of a child of a list or tuple, as a part of a path into a pytree."""
+
+    idx: int
+
+    def __init__(self, idx: int): ...
+
+
+class GetAttrKey:
+    """The name of an attribute that is a child, as a part of a path into a pytree."""
+
+    name: str
+
+    def __init__(self, name: str): ...
+
+
+class FlattenedIndexKey:
+    """The number of a child of a node whose children have no keys of their own."""
+
+    key: int
+
+    def __init__(self, key: int): ...
+
+
 class PyTreeRegistry:
     """The classes whose instances are nodes of pytrees, and how each is taken apart."""
 

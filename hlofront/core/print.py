@@ -183,8 +183,9 @@ class Printing:
         parts.append(" ")
         if equation.invars:
             parts.append(show.fill([self.used(v) for v in equation.invars]))
-        if self._plain and all(type(part) is str for part in parts):
-            return "".join(parts)
+        texts = [part for part in parts if isinstance(part, str)]
+        if self._plain and len(texts) == len(parts):
+            return "".join(texts)
         return show.concat(parts)
 
     def _annotate(self, equation: Any) -> Document:

@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -390,7 +390,7 @@ def _is_equivalent_to(self: _Split, other: Sharding, ndim: int) -> bool:
                 strict=True,
             )
         )
-        return _indices(self, shape) == _indices(other, shape)
+        return _indices(self, shape) == _indices(cast(_Split, other), shape)
     own_tiles, own_ids = tiles_of(hlo_sharding(self, ndim), ndim)
     tiles, device_ids = tiles_of(hlo_sharding(other, ndim), ndim)
     return own_tiles == tiles and np.array_equal(
