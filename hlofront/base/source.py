@@ -28,7 +28,7 @@ _package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _excluded = [
     _package + os.sep,
     os.path.join(os.path.dirname(_package), "hlotools") + os.sep,
-    os.path.dirname(os.path.abspath(state.extension.__file__)) + os.sep,
+    os.path.dirname(os.path.abspath(str(state.extension.__file__))) + os.sep,
     os.path.join(_standard_library, "importlib") + os.sep,
     os.path.join(_standard_library, "contextlib.py"),
     os.path.join(_standard_library, "functools.py"),
