@@ -129,7 +129,8 @@ def branches(corpus, jax, jnp, lax):
         corpus.add(
             f"switch_of_{name}",
             lambda x, i: lax.switch(i, [jnp.sin, jnp.cos, lambda x: -x], x),
-            *(x, index),
+            x,
+            index,
         )
 
     @corpus.program(x, 1)

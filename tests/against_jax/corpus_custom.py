@@ -281,8 +281,11 @@ def checkpoints(corpus, jax, jnp, lax, door):
         return jax.grad(lambda w: jax.checkpoint(lambda x: jnp.tanh(x @ w))(x).sum())(w)
 
     for name in (
-        *("everything_saveable", "nothing_saveable", "dots_saveable"),
-        *("dots_with_no_batch_dims_saveable", "checkpoint_dots"),
+        "everything_saveable",
+        "nothing_saveable",
+        "dots_saveable",
+        "dots_with_no_batch_dims_saveable",
+        "checkpoint_dots",
     ):
 
         def with_policy(w, x, name=name):
@@ -292,8 +295,9 @@ def checkpoints(corpus, jax, jnp, lax, door):
         corpus.add(f"policy_{name}", with_policy, floats(3, 3) / 4, floats(3, 3))
 
     for name in (
-        *("save_only_these_names", "save_any_names_but_these"),
-        *("save_anything_except_these_names",),
+        "save_only_these_names",
+        "save_any_names_but_these",
+        "save_anything_except_these_names",
     ):
 
         def with_names(w, x, name=name):
@@ -406,7 +410,8 @@ def texts(corpus, jax, jnp, lax, door):
     add(
         "text_of_linear_solve",
         lambda a, b: lax.custom_linear_solve(lambda x: 2 * x * a, b, lambda _, b: b / 2 / a),
-        *(1.0, 1.0),
+        1.0,
+        1.0,
     )
     add(
         "text_of_custom_gradient",

@@ -232,7 +232,7 @@ def zeros(corpus, jax, jnp, door):
             return jax.grad(f)(x, y)
 
         corpus.add(
-            f"{name}_symbolic_zero_of_another_argument", of_other_shape, *(floats(2), floats(2, 2))
+            f"{name}_symbolic_zero_of_another_argument", of_other_shape, floats(2), floats(2, 2)
         )
 
     @corpus.program(floats(3), modes=("value",))

@@ -182,7 +182,8 @@ def segments(corpus, jax, jnp, ops):
                 f(x, jnp.sort(ids), 3, indices_are_sorted=True, bucket_size=2),
                 f(x * 1j, ids, 4),
             ),
-            *(data, ids),
+            data,
+            ids,
         )
         corpus.add(f"segment_{name}_of_known_ids", function, data[:3], np.array([0, 2, 2]))
     corpus.add(

@@ -54,7 +54,8 @@ def broadcasting(corpus, jax, jnp, lax):
     corpus.add(
         "broadcast_crossed_gradient",
         lambda x, w: jax.grad(lambda x: (crossed(x) * w).sum())(x),
-        *(floats(1, 3), weights),
+        floats(1, 3),
+        weights,
     )
     keys = lambda: jax.random.split(jax.random.key(0), 6).reshape(2, 3)
     corpus.add(
@@ -85,8 +86,10 @@ def weak_types(corpus, lax):
         corpus.add(
             f"reduce_of_weak_floats_{name}",
             lambda f=fold, s=start: [
-                *(f(number(2.0), np.float32(s)), f(number(2.0), float(s))),
-                *(f(number(2j), np.complex64(s)), f(number(2j), complex(s))),
+                f(number(2.0), np.float32(s)),
+                f(number(2.0), float(s)),
+                f(number(2j), np.complex64(s)),
+                f(number(2j), complex(s)),
             ],
         )
 
@@ -150,7 +153,8 @@ def exchanges(corpus, jax, jnp, lax):
             lambda x, w, n=names: jax.grad(
                 lambda x: (over_two(lambda x: lax.all_to_all(x, n, 0, 1))(x) * w).sum()
             )(x),
-            *(x, floats(2, 3, 12, 6)),
+            x,
+            floats(2, 3, 12, 6),
         )
         swapped = lambda x, n=names: over_two(lambda x: lax.pswapaxes(x, n, 0))(x)
         corpus.add(f"pswapaxes_over_{''.join(names)}", swapped, x)

@@ -54,7 +54,9 @@ def several(corpus, name, function, rows, **options):
 def decompositions(corpus, jnp):
     la = jnp.linalg
     several(
-        *(corpus, "cholesky", la.cholesky),
+        corpus,
+        "cholesky",
+        la.cholesky,
         [
             ("plain", positive(3)),
             ("complex_batch", positive(2, C, (2,))),
@@ -78,7 +80,9 @@ def decompositions(corpus, jnp):
     for mode in ("reduced", "complete", "r", "raw", "full"):
         corpus.add(f"qr_{mode}", lambda x, mode=mode: la.qr(x, mode), TALL, tolerance=1e-5)
     several(
-        *(corpus, "qr", la.qr),
+        corpus,
+        "qr",
+        la.qr,
         [("wide", WIDE), ("batch", BATCH), ("complex", COMPLEX), ("integers", INTEGERS)],
         tolerance=1e-5,
     )
@@ -115,7 +119,9 @@ def decompositions(corpus, jnp):
 def systems(corpus, jnp):
     la = jnp.linalg
     several(
-        *(corpus, "solve", la.solve),
+        corpus,
+        "solve",
+        la.solve,
         [
             ("vector", SQUARE, draw(3)),
             ("matrix", SQUARE, draw(3, 2)),
@@ -134,12 +140,16 @@ def systems(corpus, jnp):
     )
     rows = [("plain", SQUARE), ("batch", BATCH), ("complex", COMPLEX), ("integers", INTEGERS)]
     several(
-        *(corpus, "inv", la.inv),
+        corpus,
+        "inv",
+        la.inv,
         [*rows, ("empty", np.zeros((0, 0)))],
         tolerance=2e-5,
     )
     several(
-        *(corpus, "pinv", la.pinv),
+        corpus,
+        "pinv",
+        la.pinv,
         [*rows, ("tall", TALL), ("wide", WIDE), ("rank_one", RANK_ONE), ("none", np.zeros((0, 3)))],
         tolerance=2e-5,
     )
@@ -151,7 +161,9 @@ def systems(corpus, jnp):
         tolerance=2e-5,
     )
     several(
-        *(corpus, "lstsq", la.lstsq),
+        corpus,
+        "lstsq",
+        la.lstsq,
         [
             ("tall", TALL, draw(4)),
             ("wide", WIDE, draw(3, 2)),
@@ -167,7 +179,8 @@ def systems(corpus, jnp):
     corpus.add(
         "lstsq_as_numpy",
         lambda x, y: (la.lstsq(x, y, numpy_resid=True), la.lstsq(x.T, x.T, numpy_resid=True)),
-        *(TALL, draw(4, 2)),
+        TALL,
+        draw(4, 2),
         modes=("value",),
         tolerance=2e-5,
     )
@@ -177,7 +190,8 @@ def systems(corpus, jnp):
     corpus.add(
         "tensorsolve_axes",
         lambda a, b: la.tensorsolve(a, b, axes=(0,)),
-        *(draw(6, 2, 3), draw(2, 3)),
+        draw(6, 2, 3),
+        draw(2, 3),
         tolerance=5e-5,
     )
 
@@ -282,7 +296,8 @@ def products(corpus, jnp):
             la.matmul(x, y),
             la.tensordot(x, y, axes=1),
         ),
-        *(draw(3), draw(3, dtype=C)),
+        draw(3),
+        draw(3, dtype=C),
     )
     corpus.add(
         "diagonals",
@@ -359,7 +374,8 @@ def derivatives(corpus, jax, jnp):
     corpus.add(
         "vmap_of_solve_of_one_matrix",
         jax.vmap(la.solve, (None, 1), 1),
-        *(SQUARE, draw(3, 4)),
+        SQUARE,
+        draw(3, 4),
         tolerance=1e-4,
     )
 
@@ -381,7 +397,8 @@ def operations(corpus, jax, lax):
     corpus.add(
         "lax_triangular_solve",
         lambda a, b: la.triangular_solve(a, b, left_side=True, lower=True),
-        *(positive(3), draw(3)),
+        positive(3),
+        draw(3),
         **near,
     )
     corpus.add("lax_householder_product", la.householder_product, TALL, draw(3), **near)
@@ -394,7 +411,10 @@ def operations(corpus, jax, lax):
     corpus.add(
         "lax_tridiagonal_solve",
         la.tridiagonal_solve,
-        *(draw(3), draw(3) + 4, draw(3), draw(3, 2)),
+        draw(3),
+        draw(3) + 4,
+        draw(3),
+        draw(3, 2),
         **near,
     )
     corpus.add("lax_qdwh", la.qdwh, TALL, tolerance=1e-5)
@@ -409,7 +429,8 @@ def operations(corpus, jax, lax):
         "derivative_of_eigenvectors",
         lambda x: jax.jvp(
             lambda x: la.eig(x, enable_eigvec_derivs=True),
-            *((x,), (x * x,)),
+            (x,),
+            (x * x,),
         ),
         SQUARE,
         tolerance=1e-4,

@@ -125,7 +125,9 @@ def batched(corpus, jax, jnp, lax):
     add(
         "vmap_of_all_at_other_axes",
         jax.vmap(rnn, (2, 1, 2), (0, 2)),
-        *(np.stack([w, 2 * w], 2), several[:2].T, np.stack([xs, 2 * xs], 2)),
+        np.stack([w, 2 * w], 2),
+        several[:2].T,
+        np.stack([xs, 2 * xs], 2),
     )
 
     def loss(w, c):
@@ -133,12 +135,13 @@ def batched(corpus, jax, jnp, lax):
 
     # Its equations are not counted: our tanh keeps one residual, and has an equation more.
     corpus.add(
-        *("vmap_of_grad", jax.vmap(jax.grad(loss, (0, 1)), (None, 0)), w, several), modes=("jit",)
+        "vmap_of_grad", jax.vmap(jax.grad(loss, (0, 1)), (None, 0)), w, several, modes=("jit",)
     )
     add(
         "grad_of_vmap",
         jax.grad(lambda w, c: jax.vmap(loss, (None, 0))(w, c).sum(), (0, 1)),
-        *(w, several),
+        w,
+        several,
     )
     add("vmap_of_vmap", jax.vmap(jax.vmap(loss, (None, 0)), (0, None)), np.stack([w, -w]), several)
     add(
@@ -208,7 +211,9 @@ def models(corpus, jax, jnp, lax):
     add(
         "neural_ode",
         jax.grad(lambda w, y, h: (solve(w, y, h)[1] ** 2).sum(), (0, 1)),
-        *(floats(3, 3), floats(3), steps),
+        floats(3, 3),
+        floats(3),
+        steps,
     )
 
     def ssm(log_a, b, c, xs):

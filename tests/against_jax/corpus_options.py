@@ -287,7 +287,8 @@ def other_options(corpus, jax, jnp):
     corpus.add(
         "precision",
         block("default_matmul_precision", "float32")(lambda a, b: a @ b),
-        *(square, square),
+        square,
+        square,
         modes=("jaxpr",),
     )
     for name, option, value, function in (
@@ -305,12 +306,12 @@ def other_options(corpus, jax, jnp):
     corpus.add(
         "generator_of_keys",
         block("default_prng_impl", "rbg")(lambda seed: jax.random.PRNGKey(seed)),
-        *(1,),
+        1,
         modes=("value", "jit"),
     )
     corpus.add(
         "softmax",
         block("softmax_custom_jvp", True)(jax.nn.softmax),
-        *(threes,),
+        threes,
         modes=("equations",),
     )

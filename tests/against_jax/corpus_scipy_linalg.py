@@ -36,12 +36,14 @@ def special_matrices(corpus, la):
         corpus.add(
             f"{name}_of_several",
             lambda v, w, f=function: (f(v), f(w), f(v[:2]), f(v.reshape(2, 2) + 3)),
-            *(v, w),
+            v,
+            w,
         )
     corpus.add(
         "two_vectors",
         lambda v, w: (la.toeplitz(v, w), la.toeplitz(v * 1j), la.hankel(v, w), la.leslie(v, w)),
-        *(v, w),
+        v,
+        w,
     )
     corpus.add("of_numbers", lambda: (la.toeplitz(2.0), la.circulant(2.0), la.fiedler(2.0)))
     corpus.add("of_nothing", lambda x: (la.toeplitz(x), la.circulant(x)), np.zeros(0, np.float32))
@@ -54,10 +56,21 @@ def special_matrices(corpus, la):
     corpus.add(
         "of_sizes",
         lambda: [
-            *(la.hilbert(4), la.pascal(4), la.pascal(3, "upper"), la.pascal(3, "lower")),
-            *(la.invpascal(4), la.invpascal(3, "lower"), la.hadamard(4), la.hadamard(2, float)),
-            *(la.helmert(3), la.helmert(4, full=True), la.dft(4), la.dft(3, "sqrtn")),
-            *(la.dft(3, "n"), la.hilbert(0), la.helmert(1)),
+            la.hilbert(4),
+            la.pascal(4),
+            la.pascal(3, "upper"),
+            la.pascal(3, "lower"),
+            la.invpascal(4),
+            la.invpascal(3, "lower"),
+            la.hadamard(4),
+            la.hadamard(2, float),
+            la.helmert(3),
+            la.helmert(4, full=True),
+            la.dft(4),
+            la.dft(3, "sqrtn"),
+            la.dft(3, "n"),
+            la.hilbert(0),
+            la.helmert(1),
         ],
     )
     # Theirs is rounded several times.
@@ -65,7 +78,8 @@ def special_matrices(corpus, la):
     corpus.add(
         "block_diag",
         lambda v, w: (la.block_diag(v, w, 2.0, v[:, None]), la.block_diag(), la.block_diag(w)),
-        *(v, w),
+        v,
+        w,
     )
 
 
@@ -100,7 +114,8 @@ def decompositions(corpus, la):
                 la.qr_multiply(a, c, m, pivoting=True),
                 la.qr_multiply(a * 1j, c, m, conjugate=True),
             ),
-            *(TALL, c),
+            TALL,
+            c,
             **near,
         )
     corpus.add("qr_multiply_vector", la.qr_multiply, SQUARE, draw(3), **near)
@@ -132,7 +147,8 @@ def decompositions(corpus, la):
             la.eigh_tridiagonal(d, e, eigvals_only=True, select="i", select_range=(1, 2)),
             abs(la.eigh_tridiagonal(d, e)[1]),
         ),
-        *(d, e),
+        d,
+        e,
         tolerance=1e-3,
     )
     corpus.add(
@@ -158,7 +174,8 @@ def systems(corpus, la):
                 la.solve(a, b, assume_a="pos"),
                 la.solve(a, b, assume_a="pos", lower=True),
             ),
-            *(x, b),
+            x,
+            b,
             **near,
         )
         corpus.add(
@@ -167,7 +184,8 @@ def systems(corpus, la):
                 *[la.lu_solve(la.lu_factor(a), b, trans=trans) for trans in (0, 1, 2)],
                 *[la.solve(a, b, assume_a=kind) for kind in ("gen", "sym", "her")],
             ],
-            *(x, b),
+            x,
+            b,
             **near,
         )
         corpus.add(
@@ -177,7 +195,8 @@ def systems(corpus, la):
                 for trans in (0, 1, "C")
                 for lower in (False, True)
             ],
-            *(x, b),
+            x,
+            b,
             **near,
         )
     corpus.add("triangular_batch", la.solve_triangular, positive(3, batch=(2,)), draw(2, 3), **near)
@@ -190,7 +209,9 @@ def systems(corpus, la):
                 la.solve_sylvester(a, b, c, method=m),
                 la.solve_sylvester(a * 1j, b, c, method=m),
             ),
-            *(positive(3), positive(2), draw(3, 2)),
+            positive(3),
+            positive(2),
+            draw(3, 2),
             **near,
         )
         corpus.add(
@@ -223,7 +244,8 @@ def functions(corpus, jax, jnp, la):
     corpus.add(
         "expm_frechet_alone",
         lambda x, y: la.expm_frechet(x, y, compute_expm=False),
-        *(BATCH, draw(2, 3, 3, seed=1)),
+        BATCH,
+        draw(2, 3, 3, seed=1),
         **near,
     )
     corpus.add("funm", lambda x: la.funm(x, jnp.exp), SQUARE, tolerance=1e-3)

@@ -169,14 +169,21 @@ def sums(corpus, jax, sp):
     corpus.add(
         "logsumexp",
         lambda a, b: [
-            *(sp.logsumexp(a), sp.logsumexp(a, 0), sp.logsumexp(a, (0, -1), keepdims=True)),
-            *(sp.logsumexp(a, b=b), sp.logsumexp(a, 1, b, return_sign=True)),
-            *(sp.logsumexp(a, b=b[0], axis=1), sp.logsumexp(a, where=a > 0)),
-            *(sp.logsumexp(a, where=a > 9), sp.logsumexp(a[:0], 0), sp.logsumexp(2.0)),
+            sp.logsumexp(a),
+            sp.logsumexp(a, 0),
+            sp.logsumexp(a, (0, -1), keepdims=True),
+            sp.logsumexp(a, b=b),
+            sp.logsumexp(a, 1, b, return_sign=True),
+            sp.logsumexp(a, b=b[0], axis=1),
+            sp.logsumexp(a, where=a > 0),
+            sp.logsumexp(a, where=a > 9),
+            sp.logsumexp(a[:0], 0),
+            sp.logsumexp(2.0),
             sp.logsumexp(a + 1j * b, 0),
             sp.logsumexp(a, 0, b * 1j, return_sign=True),
         ],
-        *(a, b),
+        a,
+        b,
         **near,
     )
     corpus.add(
@@ -190,7 +197,8 @@ def sums(corpus, jax, sp):
         lambda a, b: jax.jacrev(lambda a, b: sp.logsumexp(a, b=b, return_sign=True)[0], (0, 1))(
             a, b
         ),
-        *(a, b),
+        a,
+        b,
         **near,
     )
     corpus.add("logsumexp_of_integers", lambda: sp.logsumexp(np.arange(3), return_sign=True))

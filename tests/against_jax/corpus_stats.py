@@ -162,7 +162,8 @@ def others(corpus, jnp, module):
             dirichlet.logpdf(x + F(0.1), alpha),
             dirichlet.pdf(np.stack([x, x], 1), alpha),
         ],
-        *(x, alpha),
+        x,
+        alpha,
         tolerance=1e-5,
     )
     corpus.add("dirichlet_of_another_size", lambda x, a: dirichlet.logpdf(x[:1], a), x, alpha)
@@ -173,7 +174,8 @@ def others(corpus, jnp, module):
             multinomial.logpmf(x, 6, p),
             multinomial.pmf(x, 5, p),
         ],
-        *(np.int32([1, 2, 3]), x),
+        np.int32([1, 2, 3]),
+        x,
         tolerance=1e-5,
     )
     corpus.add("multinomial_of_floats", lambda x: multinomial.logpmf(x, 6, x), x)
@@ -188,14 +190,16 @@ def others(corpus, jnp, module):
             normal.logpdf(x, 0.0, 2.0),
             normal.logpdf(1.0, 0.0, 2.0),
         ],
-        *(points, spread),
+        points,
+        spread,
         tolerance=1e-5,
     )
     corpus.add("multivariate_normal_badly", lambda x: normal.logpdf(x, x[0], np.eye(3)), points)
     corpus.add(
         "multivariate_normal_singular",
         lambda x, c: normal.logpdf(x, x[0], c, allow_singular=True),
-        *(points, spread),
+        points,
+        spread,
     )
 
 
@@ -214,7 +218,8 @@ def summaries(corpus, jnp, stats):
             stats.mode(y[0, :0]),
             stats.mode(x > 1, axis=None, keepdims=True),
         ],
-        *(x, y),
+        x,
+        y,
     )
     for method in ("average", "min", "max", "dense", "ordinal"):
         corpus.add(
@@ -226,7 +231,8 @@ def summaries(corpus, jnp, stats):
                 stats.rankdata(y, m, axis=1),
                 stats.rankdata(2.0, m),
             ],
-            *(x, y),
+            x,
+            y,
         )
     corpus.add(
         "sem",
@@ -237,7 +243,8 @@ def summaries(corpus, jnp, stats):
             stats.sem(y, axis=1, nan_policy="omit"),
             stats.sem(y),
         ],
-        *(x, y),
+        x,
+        y,
     )
     for name in ("mode", "rankdata", "sem"):
         function = getattr(stats, name)
@@ -263,7 +270,9 @@ def estimates(corpus, jax, jnp, stats):
             [one(1.5), one(x), one.pdf(x), two.evaluate(y), two.logpdf(y[:, :1])]
             for one, two in [both(*a)]
         ],
-        *(x, y, w),
+        x,
+        y,
+        w,
         **near,
     )
     corpus.add(
@@ -278,13 +287,17 @@ def estimates(corpus, jax, jnp, stats):
             ]
             for one, two in [both(*a)]
         ],
-        *(x, y, w),
+        x,
+        y,
+        w,
         **near,
     )
     corpus.add(
         "kde_resampled",
         lambda *a: [k.resample(jax.random.key(0), (3,)) for k in both(*a)],
-        *(x, y, w),
+        x,
+        y,
+        w,
         **near,
     )
     corpus.add(

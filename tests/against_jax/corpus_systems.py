@@ -52,7 +52,8 @@ def derivatives(corpus, jax, jnp):
             corpus.add(
                 f"pinv_twice_{label}_{'x'.join(map(str, shape))}",
                 lambda x, t: jax.jvp(lambda x: jax.jvp(la.pinv, (x,), (t,)), (x,), (t,)),
-                *(x, t),
+                x,
+                t,
                 x64=True,
             )
 
@@ -94,7 +95,8 @@ def batches(corpus, jnp, scipy):
         corpus.add(
             f"solve_positive_{label}",
             lambda a, b: scipy.solve(a, b, assume_a="pos"),
-            *(a, draw(*right, dtype=F)),
+            a,
+            draw(*right, dtype=F),
             x64=True,
         )
     for method in ("schur", "eigen"):
@@ -133,7 +135,9 @@ def schur_forms(corpus, jax, scipy):
     corpus.add(
         "rsf2csf_derivative",
         lambda T, Z, t: jax.jvp(scipy.rsf2csf, (T, Z), (t, Z)),
-        *(form, Z_, T),
+        form,
+        Z_,
+        T,
         x64=True,
     )
 
@@ -178,8 +182,11 @@ def operators(corpus, jax, jnp, sparse):
         corpus.add(
             f"{name}_weak_types",
             lambda s=solver: [
-                *(s(same, 1.0)[0], s(same, np.float32(1))[0], s(same, 1.0, x0=np.float32(0))[0]),
-                *(s(lambda x: 2 * x, 1.0)[0], s(lambda x: x * np.float32(2), 1.0)[0]),
+                s(same, 1.0)[0],
+                s(same, np.float32(1))[0],
+                s(same, 1.0, x0=np.float32(0))[0],
+                s(lambda x: 2 * x, 1.0)[0],
+                s(lambda x: x * np.float32(2), 1.0)[0],
                 s(same, np.float32(1), x0=0.0)[0],
             ],
         )

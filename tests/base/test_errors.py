@@ -50,11 +50,11 @@ def test_hierarchy(name, parents):
 
 def test_the_door_has_jax_names():
     for name in (
-        *("ConcretizationTypeError", "InconclusiveDimensionOperation", "JAXIndexError"),
-        *("JAXTypeError", "JaxRuntimeError", "JaxprTypeError", "KeyReuseError"),
-        *("NonConcreteBooleanIndexError", "TracerArrayConversionError"),
-        *("TracerBoolConversionError", "TracerIntegerConversionError", "UnexpectedTracerError"),
-    ):
+        "ConcretizationTypeError InconclusiveDimensionOperation JAXIndexError JAXTypeError "
+        "JaxRuntimeError JaxprTypeError KeyReuseError NonConcreteBooleanIndexError "
+        "TracerArrayConversionError TracerBoolConversionError TracerIntegerConversionError "
+        "UnexpectedTracerError"
+    ).split():
         assert getattr(door, name) is getattr(errors, name)
     assert door.JaxRuntimeError is state.JaxRuntimeError
 

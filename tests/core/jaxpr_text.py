@@ -19,8 +19,18 @@ from hlofront.core.primitive import Primitive
 _DTYPES = {
     dtypes.short_name(np.dtype(dtype)): np.dtype(dtype)
     for dtype in (
-        *(np.bool_, np.int8, np.int32, np.int64, np.uint8, np.uint32, np.uint64),
-        *(np.float16, np.float32, np.float64, np.complex64, ml_dtypes.bfloat16),
+        np.bool_,
+        np.int8,
+        np.int32,
+        np.int64,
+        np.uint8,
+        np.uint32,
+        np.uint64,
+        np.float16,
+        np.float32,
+        np.float64,
+        np.complex64,
+        ml_dtypes.bfloat16,
     )
 }
 _BINDER = re.compile(r"(\w+):([^\s\[]+\[[^\]]*\])")

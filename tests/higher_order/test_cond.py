@@ -363,15 +363,18 @@ def test_effects_pass_through_derivatives(capsys):
         (lambda: lax.cond(True, jnp.sin, jnp.cos, "x"), TypeError, "'x'"),
         (
             lambda: lax.cond(True, lambda: {"a": [X, 1]}, lambda: {"a": [X, 1.5]}),
-            *(TypeError, r"path \['a'\]\[1\] has type int32\[\] .weakly.*float32\[\].*astype"),
+            TypeError,
+            r"path \['a'\]\[1\] has type int32\[\] .weakly.*float32\[\].*astype",
         ),
         (
             lambda: lax.cond(True, lambda: (X, Y), lambda: (X[:2], Y)),
-            *(TypeError, r"path \[0\] has type float32\[3\].*float32\[2\].*shapes differ"),
+            TypeError,
+            r"path \[0\] has type float32\[3\].*float32\[2\].*shapes differ",
         ),
         (
             lambda: lax.cond(True, lambda: {"a": X}, lambda: {"b": X}),
-            *(TypeError, r"(?s)pytree structure.*keys \['a'\].*keys \['b'\]"),
+            TypeError,
+            r"(?s)pytree structure.*keys \['a'\].*keys \['b'\]",
         ),
         (lambda: lax.switch(0, [lambda: X, lambda: X, lambda: Y[0]]), TypeError, "branch 2"),
         (lambda: lax.switch(0.5, [jnp.sin, jnp.cos], X), TypeError, "integer.*0.5 as float32"),
@@ -380,7 +383,8 @@ def test_effects_pass_through_derivatives(capsys):
         (lambda: lax.switch(0, [1, 2]), TypeError, "sequence of callables"),
         (
             lambda: hlofront.make_jaxpr(lambda i: lax.cond_p.bind(i, X, branches=()))(1.5),
-            *(TypeError, "int32"),
+            TypeError,
+            "int32",
         ),
     ],
 )

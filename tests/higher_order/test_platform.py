@@ -67,7 +67,8 @@ def test_without_a_branch_for_the_platform():
             lambda: hlofront.jit(
                 lambda x: lax.platform_dependent(x, cpu=jnp.sin, default=lambda x: x[0])
             )(X),
-            *(TypeError, "(?s)the function for cpu.*the default.*shapes differ"),
+            TypeError,
+            "(?s)the function for cpu.*the default.*shapes differ",
         ),
     ],
 )
@@ -151,17 +152,20 @@ def test_equal_arrays_are_equal_attributes():
         (lambda f: hlofront.jit(lax.composite(jnp.sin, name="a"))(X), ValueError, "namespace"),
         (
             lambda f: hlofront.jit(lambda x: lax.composite(scaled, name="a.b")(x, factor=x))(X),
-            *(hlofront.errors.UnexpectedTracerError, "factor"),
+            hlofront.errors.UnexpectedTracerError,
+            "factor",
         ),
         (
             lambda f: hlofront.jit(lambda x: lax.composite(lambda: x, name="a.b")())(X),
-            *(hlofront.errors.UnexpectedTracerError, "closes over"),
+            hlofront.errors.UnexpectedTracerError,
+            "closes over",
         ),
         (
             lambda f: hlofront.jit(
                 lambda x: lax.composite(scaled, name="a.b")(x, factor=1, add=None)
             )(X),
-            *(TypeError, "None"),
+            TypeError,
+            "None",
         ),
     ],
 )

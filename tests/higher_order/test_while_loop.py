@@ -416,22 +416,26 @@ def test_large_constants_reach_into_loops():
             lambda: lax.while_loop(
                 lambda s: True, lambda s: {"a": [s["a"][0], X[0]]}, {"a": [X, X]}
             ),
-            *(TypeError, r"s\['a'\]\[1\] is given as float32\[3\] and returned as float32\[\]"),
+            TypeError,
+            r"s\['a'\]\[1\] is given as float32\[3\] and returned as float32\[\]",
         ),
         (
             lambda: lax.while_loop(lambda s: True, lambda s: s * 1.5, jnp.int32(1)),
-            *(TypeError, r"int32\[\] and returned as float32.*weakly.*astype\('int32'\)"),
+            TypeError,
+            r"int32\[\] and returned as float32.*weakly.*astype\('int32'\)",
         ),
         (
             lambda: lax.while_loop(lambda s: True, lambda s: (s[0],), (X, X)),
-            *(TypeError, "(?s)pytree structure.*tuple of 2.*tuple of 1"),
+            TypeError,
+            "(?s)pytree structure.*tuple of 2.*tuple of 1",
         ),
         (lambda: lax.fori_loop(0, 3, "f", X), TypeError, "callable.*'f'"),
         (lambda: lax.fori_loop(0, 3, lambda i, s: s[:1], X), TypeError, r"loop_carry\[1\]"),
         (lambda: lax.fori_loop(0, 3.5, lambda i, s: s, X), TypeError, "equal types, got int32"),
         (
             lambda: hlofront.jit(lambda n: lax.fori_loop(0, n, lambda i, s: s, X, unroll=2))(3),
-            *(ValueError, "statically known"),
+            ValueError,
+            "statically known",
         ),
     ],
 )

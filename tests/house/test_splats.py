@@ -3,15 +3,24 @@
 import ast
 from collections.abc import Iterator
 
-from tests.house.source import modules
 from tests.house.test_imports import report
+from tests.house.test_names import source_trees
 
 
 def splatted_literals(tree: ast.AST) -> Iterator[int]:
-    """The lines of the starred tuples and lists that are written out."""
+    """Yield the lines of the starred tuples, lists and dictionaries of names that are written out.
+
+    A dictionary whose keys cannot be written as names, as in `f(**{f"{kind}_axes": axes})`, has no
+    plainer form.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             members = node.args
+            for keyword in node.keywords:
+                literal = keyword.value
+                if keyword.arg is None and isinstance(literal, ast.Dict):
+                    if all(is_name(key) for key in literal.keys):
+                        yield literal.lineno
         elif isinstance(node, ast.Tuple | ast.List | ast.Set):
             members = node.elts
         else:
@@ -21,18 +30,22 @@ def splatted_literals(tree: ast.AST) -> Iterator[int]:
                 yield member.lineno
 
 
+def is_name(key: ast.expr | None) -> bool:
+    """Return whether the key of a dictionary is a text that can name an argument."""
+    return isinstance(key, ast.Constant) and str(key.value).isidentifier()
+
+
 def test_no_literal_is_splatted():
     report(
         [
-            f"{module.shown}:{line}"
-            for module in modules()
-            if "*(" in module.text or "*[" in module.text
-            for line in splatted_literals(module.tree)
+            f"{path}:{line}"
+            for path, tree in source_trees().items()
+            for line in splatted_literals(tree)
         ],
         "write the members by themselves, and arguments of many by their names",
     )
 
 
 def test_splatted_literals_are_noticed():
-    planted = "f(*(a, b), c)\nx = (*[1, 2], *names)\ny = [*map(f, xs)]"
-    assert list(splatted_literals(ast.parse(planted))) == [1, 2]
+    planted = "f(*(a, b), c)\nx = (*[1, 2], *names)\ny = [*map(f, xs)]\nf(**{'a': 1})\nf(**{k: 1, 'b.c': 1})"
+    assert list(splatted_literals(ast.parse(planted))) == [1, 2, 4]

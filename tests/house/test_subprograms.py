@@ -10,10 +10,12 @@ from tests.house.source import modules
 from tests.house.test_primitives import import_all
 
 # The parameters of operations that hold programs.
-PROGRAM_PARAMETERS = {
-    *("jaxpr", "call_jaxpr", "fun_jaxpr", "fwd_jaxpr", "cond_jaxpr", "body_jaxpr", "branches"),
-    *("jaxprs", "call", "callee", "update_jaxpr", "select_jaxpr", "scatter_jaxpr"),
-}
+PROGRAM_PARAMETERS = set(
+    (
+        "jaxpr call_jaxpr fun_jaxpr fwd_jaxpr cond_jaxpr body_jaxpr branches jaxprs call callee "
+        "update_jaxpr select_jaxpr scatter_jaxpr"
+    ).split()
+)
 # These show or encode all parameters, whatever an operation does with them.
 SHOWN_AS_THEY_ARE = {"hlofront.core.print", "hlofront.core.digest"}
 

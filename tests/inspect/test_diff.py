@@ -235,8 +235,8 @@ def test_many_fusions_that_became_many_others():
     assert change.count == 40 and len(change.a) == 80 and len(change.b) == 120
     assert change.sentence.startswith("fusions were regrouped, 40 times: a.0 (sine")
     (change,) = diff(regrouped_text(*IN_TWO, layers=3), regrouped_text(
-        *(("ab", ["x"], [("s", "sine", ["p0"]), ("e", "exponential", ["s"]), ("c", "cosine", ["e"]),
-          ("l", "tanh", ["p0"]), ("m", "multiply", ["l", "c"]), ("n", "sqrt", ["m"])]),), layers=3,
+        ("ab", ["x"], [("s", "sine", ["p0"]), ("e", "exponential", ["s"]), ("c", "cosine", ["e"]),
+          ("l", "tanh", ["p0"]), ("m", "multiply", ["l", "c"]), ("n", "sqrt", ["m"])]), layers=3,
     )).changes  # fmt: skip
     assert change.sentence == (
         "a.0 (sine, exponential, cosine) and b.0 (tanh, multiply, sqrt) were merged into ab.0; "

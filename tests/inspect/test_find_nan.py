@@ -251,7 +251,9 @@ def test_a_deep_place():
 
     report = says(
         find_nan(lambda xs: f(jax.vmap(lambda x: x + 1)(xs)))(np.ones(1, f32)),
-        *("sqrt", "sqrt(-1.0)", "jnp.sqrt(y - 1.0)"),
+        "sqrt",
+        "sqrt(-1.0)",
+        "jnp.sqrt(y - 1.0)",
     )
     where = [(i.operation, i.iteration, i.branch) for i in report.operation.inside]
     assert where == [("jit", None, None), ("cond", None, 0), ("while", 2, None)]

@@ -77,8 +77,9 @@ def test_the_fixture(tmp_path):
         file.write_text(TESTS.replace("OPERATION", operation))
         done = subprocess.run(
             [
-                *(sys.executable, "-m", "pytest", "-p", "pytest_hlofront", "-q"),
-                *("-p", "no:cacheprovider", *arguments),
+                sys.executable,
+                *"-m pytest -p pytest_hlofront -q -p no:cacheprovider".split(),
+                *arguments,
             ],
             cwd=tmp_path,
             capture_output=True,

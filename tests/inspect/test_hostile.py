@@ -11,10 +11,10 @@ from hlofront.cli import main
 from hlofront.inspect import HloSyntaxError, canonical, diff, parse, styled
 
 TEXTS = pathlib.Path(__file__).with_name("texts")
-NAMES = [
-    *("gpt_block.hlo", "gpt_block.gpu.hlo", "sorting.tpu.hlo", "scan_grad.v0.12.0.1.hlo"),
-    *("gpt_block.mlir", "scan_grad.mlir", "gpt_block.jaxpr"),
-]
+NAMES = (
+    "gpt_block.hlo gpt_block.gpu.hlo sorting.tpu.hlo scan_grad.v0.12.0.1.hlo gpt_block.mlir "
+    "scan_grad.mlir gpt_block.jaxpr"
+).split()
 
 
 def refused_or_read(text, whole):

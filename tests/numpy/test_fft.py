@@ -55,8 +55,12 @@ def test_nothing():
 def test_derivatives():
     def energies(x, z):
         parts = (
-            *(jnp.fft.rfft(x), jnp.fft.rfft(x, 6), jnp.fft.rfft2(x)),
-            *(jnp.fft.irfft(z), jnp.fft.irfft(z, 5), jnp.fft.ifftn(z, norm="ortho")),
+            jnp.fft.rfft(x),
+            jnp.fft.rfft(x, 6),
+            jnp.fft.rfft2(x),
+            jnp.fft.irfft(z),
+            jnp.fft.irfft(z, 5),
+            jnp.fft.ifftn(z, norm="ortho"),
         )
         return [(jnp.abs(part) ** 4).sum() for part in parts]
 

@@ -76,8 +76,14 @@ def test_eigenvectors(dtype):
 def test_batch_is_loop(dtype):
     x, b = positive(2, 3, 4, 4, dtype=dtype), draw(2, 3, 4, 2, dtype=dtype)
     functions = (
-        *(jnp.linalg.cholesky, jnp.linalg.inv, jnp.linalg.det, jnp.linalg.eigvalsh),
-        *(jnp.linalg.pinv, jnp.linalg.slogdet, jnp.linalg.cond, jnp.linalg.matrix_rank),
+        jnp.linalg.cholesky,
+        jnp.linalg.inv,
+        jnp.linalg.det,
+        jnp.linalg.eigvalsh,
+        jnp.linalg.pinv,
+        jnp.linalg.slogdet,
+        jnp.linalg.cond,
+        jnp.linalg.matrix_rank,
     )
     for function in functions:
         whole = jax.tree.leaves(function(x))

@@ -9,10 +9,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.core import operators
 
-DTYPES = (
-    *("bool", "int8", "int32", "uint16", "float16", "bfloat16", "float32", "complex64"),
-    *("int64", "float64"),
-)
+DTYPES = "bool int8 int32 uint16 float16 bfloat16 float32 complex64 int64 float64".split()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -10,9 +10,9 @@ import hlofront as jax
 import hlofront.numpy as jnp
 
 BINARY = (
-    *("add", "subtract", "multiply", "maximum", "minimum", "logaddexp", "logaddexp2"),
-    *("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor"),
-)
+    "add subtract multiply maximum minimum logaddexp logaddexp2 logical_and logical_or logical_xor "
+    "bitwise_and bitwise_or bitwise_xor"
+).split()
 ONE_AXIS = {"subtract"}
 FLOATS = np.array([[1.5, -2.0, 0.25], [3.0, 0.5, -1.0]], np.float32)
 INTEGERS = np.array([[5, -2, 7], [3, 12, 6]], np.int32)

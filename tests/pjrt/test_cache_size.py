@@ -325,10 +325,9 @@ def no_environment(monkeypatch):
 
 
 _OPTIONS = (
-    *("hlofront_cache", "hlofront_cache_dir", "hlofront_cache_max_size"),
-    *("jax_enable_compilation_cache", "jax_compilation_cache_dir"),
-    "jax_compilation_cache_max_size",
-)
+    "hlofront_cache hlofront_cache_dir hlofront_cache_max_size jax_enable_compilation_cache "
+    "jax_compilation_cache_dir jax_compilation_cache_max_size"
+).split()
 
 
 @posix

@@ -172,8 +172,13 @@ def one_with_a_long_tail(path):
 @pytest.mark.parametrize(
     "make",
     [
-        *(a_folder, a_pipe, a_link, a_link_to_nothing, a_large_foreign_file),
-        *(one_that_others_can_write, one_with_a_long_tail),
+        a_folder,
+        a_pipe,
+        a_link,
+        a_link_to_nothing,
+        a_large_foreign_file,
+        one_that_others_can_write,
+        one_with_a_long_tail,
     ],
 )
 def test_what_else_may_lie_in_the_place_of_an_entry(store, make):

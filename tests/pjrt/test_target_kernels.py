@@ -50,12 +50,14 @@ def factored(x):
     )
 
 
-OF_CUDA = {
-    *("cu_lu_pivots_to_permutation", "cu_tridiagonal_solve_perturbed", "cusparse_gtsv2_ffi"),
-    *("cuhybrid_geqp3", "cusolver_geev_ffi", "cusolver_geqrf_ffi", "cusolver_gesvd_ffi"),
-    *("cusolver_gesvdj_ffi", "cusolver_gesvdp_ffi", "cusolver_getrf_ffi", "cusolver_orgqr_ffi"),
-    *("cusolver_potrf_ffi", "cusolver_syevd_ffi", "cusolver_sytrd_ffi"),
-}
+OF_CUDA = set(
+    (
+        "cu_lu_pivots_to_permutation cu_tridiagonal_solve_perturbed cusparse_gtsv2_ffi "
+        "cuhybrid_geqp3 cusolver_geev_ffi cusolver_geqrf_ffi cusolver_gesvd_ffi "
+        "cusolver_gesvdj_ffi cusolver_gesvdp_ffi cusolver_getrf_ffi cusolver_orgqr_ffi "
+        "cusolver_potrf_ffi cusolver_syevd_ffi cusolver_sytrd_ffi"
+    ).split()
+)
 
 
 @pytest.mark.slow

@@ -424,7 +424,7 @@ def test_two_processes_compile_at_once_and_print_nothing():
     environment["PYTHONPATH"] = str(pathlib.Path(jax.__file__).parents[1])
     running = [
         subprocess.Popen(
-            *([sys.executable, "-c", code],),
+            [sys.executable, "-c", code],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -132,9 +132,17 @@ def test_bitcasts_infer_shapes():
 def test_the_dtype_of_values():
     named = ("float64", np.float64)
     for x, wanted in (
-        *((3, "int32"), (2**40, "int32"), (2.0, "float32"), (1j, "complex64"), (True, "bool")),
-        *((np.zeros(2), "float32"), (np.int64(3), "int32"), (jnp.ones(2, "bfloat16"), "bfloat16")),
-        *((float, "float32"), ("int8", "int8"), (np.dtype("uint16"), "uint16")),
+        (3, "int32"),
+        (2**40, "int32"),
+        (2.0, "float32"),
+        (1j, "complex64"),
+        (True, "bool"),
+        (np.zeros(2), "float32"),
+        (np.int64(3), "int32"),
+        (jnp.ones(2, "bfloat16"), "bfloat16"),
+        (float, "float32"),
+        ("int8", "int8"),
+        (np.dtype("uint16"), "uint16"),
         (jax.ShapeDtypeStruct((2,), np.float64), "float32"),
     ):
         assert lax.dtype(x) == wanted

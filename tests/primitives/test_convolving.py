@@ -55,13 +55,15 @@ def with_numbers(*numbers):
         (conv(dimension_numbers=3), TypeError, "tuple/list or None"),
         (
             conv(dimension_numbers=lax.ConvDimensionNumbers((0, 1, 2), (0, 1, 2, 3), (0, 1, 2, 3))),
-            *(TypeError, "0 to 3"),
+            TypeError,
+            "0 to 3",
         ),
         (lambda: lax.conv_transpose(X, K, (2, 1), "FOO"), ValueError, "conv_transpose"),
         (lambda: lax.conv_transpose(X, K[0], (1, 1), "SAME"), TypeError, "one number of axes"),
         (
             lambda: lax.conv_transpose(X[..., None, None], K[..., None, None], (1,) * 4, "SAME"),
-            *(ValueError, r"No 4\+ dimensional"),
+            ValueError,
+            r"No 4\+ dimensional",
         ),
     ],
 )

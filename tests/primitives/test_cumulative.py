@@ -24,11 +24,13 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
         (lambda: lax.associative_scan(lax.add, X, axis=2), ValueError, "axis 2"),
         (
             lambda: lax.associative_scan(lambda a, b: a, (X, X[:1])),
-            *(ValueError, "same first dimension"),
+            ValueError,
+            "same first dimension",
         ),
         (
             lambda: lax.associative_scan(lambda a, b: a, (X, X[0]), axis=-1),
-            *(ValueError, "in one place"),
+            ValueError,
+            "in one place",
         ),
         (lambda: lax.associative_scan(lambda a, b: (a,), X), ValueError, "tree like"),
     ],

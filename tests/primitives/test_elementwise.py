@@ -110,6 +110,9 @@ def test_one_operation_each():
     text = hlofront.jit(lambda x: lax.clamp(0.0, lax.mul(lax.tanh(x), x), 1.0)).lower(x).as_text()
     operations = [line.split()[2] for line in text.splitlines() if " = stablehlo." in line]
     assert sorted(operations) == [
-        *("stablehlo.clamp", "stablehlo.constant", "stablehlo.constant"),
-        *("stablehlo.multiply", "stablehlo.tanh"),
+        "stablehlo.clamp",
+        "stablehlo.constant",
+        "stablehlo.constant",
+        "stablehlo.multiply",
+        "stablehlo.tanh",
     ]

@@ -35,7 +35,8 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
         (lambda: lax.approx_max_k(X, 1, recall_target=1.5), ValueError, "recall_target"),
         (
             lambda: lax.approx_max_k(X, 1, reduction_input_size_override=2),
-            *(ValueError, "at least the size of the axis"),
+            ValueError,
+            "at least the size of the axis",
         ),
     ],
 )

@@ -28,7 +28,7 @@ def windows(*args, **params):
         (windows(2), TypeError, "sequence of integers"),
         (
             lambda: lax.reduce_window(X > 1, False, lax.add, (2, 2)),
-            *(TypeError, "must have a number dtype, got bool"),
+            TypeError, "must have a number dtype, got bool",
         ),
         (lambda: lax.padtype_to_pads((4,), (2,), (1,), "CIRCULAR"), RuntimeError, "CIRCULAR"),
         (lambda: lax.padtype_to_pads((4,), (2,), (1,), None), TypeError, "Unknown padding type"),
@@ -37,7 +37,7 @@ def windows(*args, **params):
                 X, X, select_prim=lax.ge_p, window_dimensions=(2, 2), window_strides=(1, 1),
                 padding=((0, 0), (0, 0)),
             ),
-            *(TypeError, r"windows of shape \(3, 5\)"),
+            TypeError, r"windows of shape \(3, 5\)",
         ),
     ],
 )  # fmt: skip

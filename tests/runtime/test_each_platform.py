@@ -23,10 +23,7 @@ def host():
     return jax.devices("cpu")[0]
 
 
-DTYPES = (
-    *("bool", "int8", "uint16", "int32", "float16", "bfloat16", "float32", "complex64"),
-    *("int4", "float8_e4m3fn"),
-)
+DTYPES = "bool int8 uint16 int32 float16 bfloat16 float32 complex64 int4 float8_e4m3fn".split()
 
 
 @pytest.mark.parametrize("name", DTYPES)

@@ -164,10 +164,18 @@ def sample(
     }
     ALL.append(
         Sample(
-            *(function, operands, params, reference, name[:150], unlike_jax, ulps),
-            *(not_smooth, computes_in, unlike_loop),
-            {what: refusal for what, refusal in refused.items() if refusal},
-            file,
+            function=function,
+            operands=operands,
+            params=params,
+            reference=reference,
+            name=name[:150],
+            unlike_jax=unlike_jax,
+            ulps=ulps,
+            not_smooth=not_smooth,
+            computes_in=computes_in,
+            unlike_loop=unlike_loop,
+            refused={what: refusal for what, refusal in refused.items() if refusal},
+            file=file,
         )
     )
 

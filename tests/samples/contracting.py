@@ -75,7 +75,10 @@ for operand, dtype in (
     (i4, np.int32),
 ):
     sample(
-        *(lax.dot_general, operand[2, 3].between(0, 2), operand[3, 2].between(0, 2), MATRICES),
+        lax.dot_general,
+        operand[2, 3].between(0, 2),
+        operand[3, 2].between(0, 2),
+        MATRICES,
         preferred_element_type=dtype,
         reference=summed,
     )
@@ -94,7 +97,11 @@ for precision in (
     lax.DotAlgorithmPreset.BF16_BF16_F32_X6,
 ):
     sample(
-        *(lax.dot_general, f32[2, 3], f32[3, 2], MATRICES, precision),
+        lax.dot_general,
+        f32[2, 3],
+        f32[3, 2],
+        MATRICES,
+        precision,
         reference=summed,
         ulps=300,
         computes_in="float32" if "F32" in str(precision) else None,
@@ -106,9 +113,7 @@ sample(lax.dot_general, bf16[2, 3], bf16[3, 2], MATRICES, "F64_F64_F64")
 for lhs, rhs in ((f32[2, 3], f32[3, 4]), (f32[3], f32[3]), (f32[3], f32[3, 2]), (i8[2, 3], i8[3])):
     sample(lax.dot, lhs, rhs, reference=lambda x, y: x @ y)
 sample(lax.dot, bf16[2, 3], bf16[3], precision="highest", preferred_element_type=np.float32)
-sample(
-    *(lax.dot, f32[3, 2], f32[3, 4]), dimension_numbers=(((0,), (0,)), ((), ())), reference=summed
-)
+sample(lax.dot, f32[3, 2], f32[3, 4], dimension_numbers=(((0,), (0,)), ((), ())), reference=summed)
 sample(lax.batch_matmul, f32[5, 2, 3], f32[5, 3, 4], reference=np.matmul)
 sample(lax.batch_matmul, f32[2, 3], f32[3, 4], "high", reference=lambda x, y, _: x @ y)
 
@@ -136,7 +141,10 @@ for groups in (sizes(1, 2), sizes(1, 1), sizes(0, 9), sizes(3, 0)):
     name = f"ragged_dot({groups})"
     sample(lax.ragged_dot, f32[3, 4], f32[2, 4, 5], groups, reference=by_rows, name=name)
 sample(
-    *(lax.ragged_dot, bf16[3, 4], bf16[2, 4, 5], sizes(2, 1)),
+    lax.ragged_dot,
+    bf16[3, 4],
+    bf16[2, 4, 5],
+    sizes(2, 1),
     preferred_element_type=np.float32,
     reference=by_rows,
 )
@@ -175,11 +183,16 @@ def rescaled(lhs, rhs, lhs_scale, rhs_scale):
 
 
 sample(
-    *(scaled_dot_of, BLOCKS.astype(F8), BLOCKS.swapaxes(1, 2).astype(F8)),
-    *(BLOCKS[:, :, :2].astype(E8), BLOCKS.swapaxes(1, 2)[:, :2].astype(E8)),
+    scaled_dot_of,
+    BLOCKS.astype(F8),
+    BLOCKS.swapaxes(1, 2).astype(F8),
+    BLOCKS[:, :, :2].astype(E8),
+    BLOCKS.swapaxes(1, 2)[:, :2].astype(E8),
     reference=rescaled,
 )
 sample(
-    *(unscaled_dot_of, BLOCKS[0].astype(F8), BLOCKS[1].T.astype(F8)),
+    unscaled_dot_of,
+    BLOCKS[0].astype(F8),
+    BLOCKS[1].T.astype(F8),
     computes_in="bfloat16",
 )

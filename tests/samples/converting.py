@@ -15,9 +15,9 @@ def cast(x, new_dtype):
 
 
 for dtype in (
-    *("bool", "int4", "int8", "uint8", "int16", "int32", "uint32", "uint4", "int2"),
-    *("bfloat16", "float16", "float8_e4m3fn", "float8_e5m2", "complex64"),
-):
+    "bool int4 int8 uint8 int16 int32 uint32 uint4 int2 bfloat16 float16 float8_e4m3fn float8_e5m2 "
+    "complex64"
+).split():
     sample(lax.convert_element_type, EDGES, new_dtype=dtype, name=f"convert(edges, {dtype})")
 INTEGERS = np.array([-(2**31), -300, -1, 0, 1, 7, 300, 2**31 - 1], np.int32)
 for dtype in ("bool", "int8", "uint8", "uint32", "float32", "bfloat16"):
@@ -74,13 +74,17 @@ for bits in ((5, 10), (8, 7), (1, 0), (20, 30), (4, 3)):
     sample(lax.reduce_precision, VALUES, *bits, name=f"reduce_precision(values, {bits})")
 sample(lax.reduce_precision, f32[2, 3], 8, 23, reference=lambda x, *bits: x, computes_in="float32")
 sample(
-    *(lax.reduce_precision, f32[2, 3]),
+    lax.reduce_precision,
+    f32[2, 3],
     exponent_bits=5,
     mantissa_bits=10,
     computes_in="float16",
 )
 sample(
-    *(lax.reduce_precision, bf16[3], 5, 3),
+    lax.reduce_precision,
+    bf16[3],
+    5,
+    3,
     computes_in="float8_e4m3fn",
     not_smooth="a step of differences is less than a step of its results",
 )

@@ -59,23 +59,23 @@ for lhs, rhs, strides, padding, params in (
     (f32[2, 3, 5, 6], f32[4, 3, 2, 3], [1, 1], [[-1, 0], [0, -1]], {}),
     (f32[2, 5, 6, 3], f32[2, 3, 3, 4], (1, 1), "SAME", {"dimension_numbers": CHANNELS_LAST}),
     (
-        *(f32[5, 2, 6, 3], f32[3, 4, 2, 3], (2, 1), "VALID"),
+        f32[5, 2, 6, 3], f32[3, 4, 2, 3], (2, 1), "VALID",
         {"dimension_numbers": ("HNWC", "IOHW", "CWNH")},
     ),
     (
-        *(f32[2, 3, 5], f32[4, 3, 2], (1,), "SAME"),
+        f32[2, 3, 5], f32[4, 3, 2], (1,), "SAME",
         {"dimension_numbers": lax.ConvDimensionNumbers((0, 1, 2), [0, 1, 2], (0, 2, 1))},
     ),
     (f32[2, 6, 5], f32[4, 3, 2], (1,), "SAME", {"feature_group_count": 2}),
     (f32[2, 3, 5], f32[6, 1, 2], (1,), "SAME", {"feature_group_count": 3}),
     (f32[4, 3, 5], f32[4, 3, 2], (1,), "SAME", {"batch_group_count": 2}),
     (
-        *(f32[5, 2, 6, 4], f32[2, 4, 2, 3], (2, 1), ((1, 1), (2, 0))),
+        f32[5, 2, 6, 4], f32[2, 4, 2, 3], (2, 1), ((1, 1), (2, 0)),
         {"dimension_numbers": ("HNWC", "IOHW", "CWNH"), "feature_group_count": 2,
          "rhs_dilation": (2, 1)},
     ),
     (
-        *(f32[5, 4, 6, 3], f32[3, 4, 2, 3], (2, 1), ((1, 1), (2, 0))),
+        f32[5, 4, 6, 3], f32[3, 4, 2, 3], (2, 1), ((1, 1), (2, 0)),
         {"dimension_numbers": ("HNWC", "IOHW", "CWNH"), "batch_group_count": 2,
          "lhs_dilation": (2, 1)},
     ),
@@ -99,8 +99,13 @@ for dtype in (f16, bf16, i8, u8, i32, b1, c64):
     sample(lax.conv, dtype[2, 3, 5], dtype[4, 3, 2], (2,), "SAME", reference=plain)
 sample(lax.conv, f8[2, 3, 5].between(0, 1), f8[4, 3, 2].between(0, 1), (1,), "VALID")
 sample(
-    *(lax.conv_with_general_padding, f32[2, 3, 5, 6], f32[4, 3, 2, 3], (1, 1)),
-    *(((0, 0), (1, 1)), (1, 2), (2, 1)),
+    lax.conv_with_general_padding,
+    f32[2, 3, 5, 6],
+    f32[4, 3, 2, 3],
+    (1, 1),
+    ((0, 0), (1, 1)),
+    (1, 2),
+    (2, 1),
     reference=plain,
 )
 sample(lax.conv_with_general_padding, f32[2, 3, 5], f32[4, 3, 2], (2,), "SAME", None, None)
@@ -132,7 +137,11 @@ for lhs, rhs, strides in (
     sample(lax.conv_transpose, lhs, rhs, strides, "SAME")
 sample(lax.conv_transpose, f32[2, 3], f32[3, 4], (), "SAME", reference=lambda x, y, *_: x @ y)
 sample(
-    *(lax.conv_transpose, f32[2, 4, 3], f32[2, 4, 3], (2,), "VALID"),
+    lax.conv_transpose,
+    f32[2, 4, 3],
+    f32[2, 4, 3],
+    (2,),
+    "VALID",
     transpose_kernel=True,
     reference=lambda x, k, *args, **_: scattered(x, k[::-1].swapaxes(1, 2), *args),
 )

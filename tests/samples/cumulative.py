@@ -40,7 +40,8 @@ for function, reference in (
         sample(function, operand, *rest, reference=reference)
     long = np.float32(np.linspace(0.99, 1.01, 1000))
     sample(
-        *(function, long),
+        function,
+        long,
         reference=reference,
         ulps=300,
         name=f"{function.__name__}(long)",

@@ -115,7 +115,8 @@ for function, reference in (
     sample(function, bf16[2, 2], reference=wide(reference))
     constant = "jax holds the sign of a complex number for constant"
     sample(
-        *(function, c64[3]),
+        function,
+        c64[3],
         reference=wide(reference),
         not_smooth=constant if function is lax.sign else None,
     )
@@ -123,7 +124,8 @@ for function, reference in (
         sample(function, u8[4].between(0, 9), reference=reference)
         sample(function, i4[4].between(-7, 7), reference=reference)
 sample(
-    *(lax.sign, np.complex64([0, 3 - 4j])),
+    lax.sign,
+    np.complex64([0, 3 - 4j]),
     reference=np.sign,
     name="sign(complex zero)",
     not_smooth=constant,
@@ -253,7 +255,10 @@ sample(lax.clamp, u8[()].between(1, 2), u8[4].between(0, 9), u8[4].between(4, 5)
 sample(lax.clamp, False, b1[3], True, reference=lambda low, x, high: x)
 sample(lax.clamp, bf16[0], bf16[0], bf16[0], reference=clip)
 sample(
-    *(lax.clamp, np.complex64(0), c64[3], np.complex64(1 + 1j)),
+    lax.clamp,
+    np.complex64(0),
+    c64[3],
+    np.complex64(1 + 1j),
     not_differentiable=(TypeError, "gt does not accept dtype complex128"),
 )
 sample(lax.clamp, 0, 5, 3, reference=clip)

@@ -38,19 +38,25 @@ def cholesky_update_of(x, w):
 
 
 sample(
-    *(cholesky_update, f32[3, 3], f32[3]),
+    cholesky_update,
+    f32[3, 3],
+    f32[3],
     reference=cholesky_update_of,
     not_differentiable=REFUSED,
 )
 sample(
-    *(la.symmetric_product, f32[3, 2], f32[3, 3]),
+    la.symmetric_product,
+    f32[3, 2],
+    f32[3, 3],
     alpha=2.0,
     beta=0.5,
     reference=lambda a, c, **_: 2 * a @ a.T + 0.5 * c,
     not_differentiable=REFUSED,
 )
 sample(
-    *(la.symmetric_product, f32[2, 3, 2], f32[2, 3, 3]),
+    la.symmetric_product,
+    f32[2, 3, 2],
+    f32[2, 3, 3],
     symmetrize_output=True,
     reference=lambda a, c, **_: a @ a.swapaxes(-1, -2),
     not_differentiable=REFUSED,
@@ -106,7 +112,8 @@ def product_of(a, taus):
 
 for operands in ((f32[4, 3], f32[3]), (f32[3, 3], f32[2]), (c64[4, 2], c64[2])):
     sample(
-        *(la.householder_product, *operands),
+        la.householder_product,
+        *operands,
         reference=lambda a, taus: product_of(a, taus)[:, : a.shape[1]],
         not_differentiable=REFUSED,
     )
@@ -123,13 +130,17 @@ def multiplied(a, taus, c, left=True, transpose=False):
 for operands in ((f32[4, 3], f32[3], f32[4, 2]), (c64[3, 2], c64[2], c64[3, 3])):
     for transposed in (False, True):
         sample(
-            *(la.ormqr, *operands),
+            la.ormqr,
+            *operands,
             transpose=transposed,
             reference=multiplied,
             not_differentiable=REFUSED,
         )
 sample(
-    *(la.ormqr, f32[4, 2], f32[2], f32[3, 4]),
+    la.ormqr,
+    f32[4, 2],
+    f32[2],
+    f32[3, 4],
     left=False,
     reference=multiplied,
     not_differentiable=REFUSED,

@@ -32,7 +32,8 @@ for kind, operand, lengths in (
     ("fft", c64[0, 3], (3,)),
 ):
     sample(
-        *(lax.fft, operand),
+        lax.fft,
+        operand,
         name=f"{kind}({operand}, {lengths})",
         fft_type=kind,
         fft_lengths=lengths,

@@ -25,7 +25,10 @@ for dtype in ("float32", "bfloat16", "int32"):
     low, high = np.array([1, 5]).astype(dtype)
     for shape in ((2, 3), ()):
         sample(
-            *(rng_uniform_shape, low, high, shape),
+            rng_uniform_shape,
+            low,
+            high,
+            shape,
             name=f"rng_uniform({dtype}, {shape})",
             reference=lambda a, b, shape: np.ones(shape, bool),
             not_differentiable=(NotImplementedError, "rng_uniform"),

@@ -35,7 +35,9 @@ for function, reference in (
         sample(function, operand, axes, reference=reference)
 for zeros in ([0, 2, 3], [0, 2, 0], [0, 0, 0]):
     sample(
-        *(lax.reduce_prod, np.float32([zeros, [4, 5, 6]]), (1,)),
+        lax.reduce_prod,
+        np.float32([zeros, [4, 5, 6]]),
+        (1,),
         reference=folding(np.prod),
         name=f"reduce_prod({zeros})",
     )
@@ -61,7 +63,9 @@ for function, reference in (
     sample(function, f8[2, 0], (1,))
     same_real = np.complex64([[1 + 2j, 1 - 3j, 0 + 9j]])
     sample(
-        *(function, same_real, (1,)),
+        function,
+        same_real,
+        (1,),
         reference=reference,
         name=f"{function.__name__}(ties)",
         not_smooth="elements that are equal",
@@ -148,12 +152,18 @@ NO_START = {
     "not_batched": (NotImplementedError, "initial values"),
 }
 sample(
-    *(reduce_by_add, f32[2, 3], np.float32(0), (0, 1)),
+    reduce_by_add,
+    f32[2, 3],
+    np.float32(0),
+    (0, 1),
     reference=lambda x, *_: x.sum(),
     **NO_START,
 )
 sample(
-    *(reduce_by_add, i8[2, 3, 2], np.int8(0), (2,)),
+    reduce_by_add,
+    i8[2, 3, 2],
+    np.int8(0),
+    (2,),
     reference=lambda x, *_: x.sum(2, np.int8),
     **NO_START,
 )

@@ -105,24 +105,30 @@ def some_of_stack(x, y):
 
 
 sample(
-    *(among_constants, f32[2, 3], f32[2, 2]),
+    among_constants,
+    f32[2, 3],
+    f32[2, 2],
     reference=lambda x, y: np.concatenate([ONES, x, ONES, ONES, y, ONES], 1),
 )
 sample(last_of_three, f32[2, 3], reference=lambda x: np.stack([x * 0, x * 0, x], 1))
 sample(
-    *(some_of_stack, f32[2, 3], f32[2, 3]),
+    some_of_stack,
+    f32[2, 3],
+    f32[2, 3],
     reference=lambda x, y: np.stack([x, x * 0 + 1, y, x * 0 + 2], -1),
 )
 for which in ((0,), (2,), (1, 3), (0, 3)):
     sample(
         lambda x, which: [lax.split(x, (1, 2, 0, 3), 1)[i] for i in which],
-        *(f32[2, 6], which),
+        f32[2, 6],
+        which,
         name=f"some of split({which})",
         reference=lambda x, which: [np.split(x, [1, 3, 3], 1)[i] for i in which],
     )
     sample(
         lambda x, which: [lax.unstack(x, 1)[i] for i in which],
-        *(f32[2, 4, 3], which),
+        f32[2, 4, 3],
+        which,
         name=f"some of unstack({which})",
         reference=lambda x, which: [x[:, i] for i in which],
     )

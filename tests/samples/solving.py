@@ -64,10 +64,14 @@ def tridiagonal_solved(dl, d, du, b, **_):
 
 
 for dtype in (f32, c64, f64):
-    sample(*(tridiagonal, dtype[4], dtype[4], dtype[4], dtype[4, 2]), reference=tridiagonal_solved)
-sample(*(tridiagonal, f32[2, 3], f32[2, 3], f32[2, 3], f32[2, 3, 1]), reference=tridiagonal_solved)
+    sample(tridiagonal, dtype[4], dtype[4], dtype[4], dtype[4, 2], reference=tridiagonal_solved)
+sample(tridiagonal, f32[2, 3], f32[2, 3], f32[2, 3], f32[2, 3, 1], reference=tridiagonal_solved)
 sample(
-    *(tridiagonal, f32[3], f32[3], f32[3], f32[3, 2]),
+    tridiagonal,
+    f32[3],
+    f32[3],
+    f32[3],
+    f32[3, 2],
     perturb_singular=True,
     reference=tridiagonal_solved,
 )

@@ -70,7 +70,9 @@ for operand, k, *axis in (
 ):
     params = {"axis": axis[0]} if axis else {}
     sample(
-        *(lax.top_k, operand, k),
+        lax.top_k,
+        operand,
+        k,
         reference=greatest,
         unlike_jax="there it fails" if operand.dtype.name == "int4" else None,
         **params,
@@ -88,7 +90,9 @@ for function, sign in ((lax.approx_max_k, 1), (lax.approx_min_k, -1)):
     sample(function, bf16[5], 2, reference=exact)
     sample(function, f32[3, 40], 4, aggregate_to_topk=False)
     sample(
-        *(function, f32[3000], 2),
+        function,
+        f32[3000],
+        2,
         aggregate_to_topk=False,
         reduction_input_size_override=6000,
         recall_target=0.9,

@@ -50,13 +50,17 @@ sample(
 )
 NO_ZETA = (NotImplementedError, "zeta")
 sample(
-    *(lax.zeta, f32[4].between(1.5, 9), f32[4].between(0.5, 9)),
+    lax.zeta,
+    f32[4].between(1.5, 9),
+    f32[4].between(0.5, 9),
     reference=wide(scipy.special.zeta),
     not_differentiable=NO_ZETA,
 )
 sample(lax.zeta, bf16[2].between(2, 3), bf16[()].between(1, 2), not_differentiable=NO_ZETA)
 sample(
-    *(lax.polygamma, np.float32([0, 1, 2, 3, 1, 0.5]), np.float32([0.5, 1, 2, 9, -1.5, 1])),
+    lax.polygamma,
+    np.float32([0, 1, 2, 3, 1, 0.5]),
+    np.float32([0.5, 1, 2, 9, -1.5, 1]),
     not_differentiable=(ValueError, "with respect to m"),
 )
 sample(
@@ -96,26 +100,34 @@ for function, reference in ((lax.igamma, lower), (lax.igammac, upper)):
     name = function.__name__
     sample(function, A, X, reference=wide(reference), name=f"{name}(edges)", unlike_jax=AT_ZERO)
     sample(
-        *(function, SHAPES, POINTS),
+        function,
+        SHAPES,
+        POINTS,
         reference=wide(reference),
         name=f"{name}(regions)",
         unlike_jax=LOSES_BITS,
         not_twice=ONCE,
     )
 sample(
-    *(lax.igamma, f64[12].between(0.1, 900), f64[12].between(0.1, 900)),
+    lax.igamma,
+    f64[12].between(0.1, 900),
+    f64[12].between(0.1, 900),
     reference=lower,
     unlike_jax=LOSES_BITS,
     not_twice=ONCE,
 )
 sample(
-    *(lax.igammac, f64[9].between(0.1, 40), f64[9].between(0.1, 40)),
+    lax.igammac,
+    f64[9].between(0.1, 40),
+    f64[9].between(0.1, 40),
     reference=upper,
     not_twice=ONCE,
 )
 sample(lax.igammac, 1e-6, np.float32([1e-3, 0.5, 1]), reference=wide(scipy.special.gammaincc))
 sample(
-    *(lax.igamma, bf16[2, 1].between(0.5, 3), bf16[2, 3].between(0.5, 3)),
+    lax.igamma,
+    bf16[2, 1].between(0.5, 3),
+    bf16[2, 3].between(0.5, 3),
     reference=wide(lower),
     not_twice=ONCE,
 )
@@ -144,7 +156,9 @@ for function, reference in (
     reference = wide(reference)
     refusal = ONCE if function is lax.igamma_grad_a else None
     sample(
-        *(function, FIRST, SECOND),
+        function,
+        FIRST,
+        SECOND,
         reference=reference,
         name=f"{name}(regions)",
         unlike_jax=LOSES_BITS,
@@ -152,7 +166,9 @@ for function, reference in (
     )
     sample(function, A, X, name=f"{name}(edges)")
     sample(
-        *(function, bf16[2].between(0.5, 3), bf16[()].between(0.5, 3)),
+        function,
+        bf16[2].between(0.5, 3),
+        bf16[()].between(0.5, 3),
         reference=reference,
         not_differentiable=refusal,
     )
@@ -183,12 +199,11 @@ sample(
 )
 for dtype in (f32, f64):
     sample(
-        *(lax.betainc, *[dtype[2, 3].between(0.1, 0.9)] * 3),
+        lax.betainc,
+        *[dtype[2, 3].between(0.1, 0.9)] * 3,
         reference=beta,
         not_differentiable=ONE_ONLY,
     )
 sample(lax.betainc, 1.5, 2.0, f32[3].between(0.1, 0.9), reference=beta)
-sample(
-    *(lax.betainc, *[bf16[3].between(0.1, 0.9)] * 3), reference=beta, not_differentiable=ONE_ONLY
-)
+sample(lax.betainc, *[bf16[3].between(0.1, 0.9)] * 3, reference=beta, not_differentiable=ONE_ONLY)
 sample(lax.betainc, f16[0], f16[0], f16[0], not_differentiable=ONE_ONLY)

@@ -21,7 +21,7 @@ def eigh(x, **params):
 
 def eigenvalues(x, **params):
     return spaced(
-        *(x, la.eig), compute_left_eigenvectors=False, compute_right_eigenvectors=False, **params
+        x, la.eig, compute_left_eigenvectors=False, compute_right_eigenvectors=False, **params
     )
 
 
@@ -32,7 +32,8 @@ def eig(x, **params):
 for operand in (f32[3, 3], f32[2, 3, 3], f64[3, 3], f32[1, 1], f32[0, 0], f32[0, 2, 2]):
     sample(eigh, operand)
 sample(
-    *(eigh, f32[3, 3]),
+    eigh,
+    f32[3, 3],
     symmetrize_input=False,
     lower=False,
     not_smooth="the derivative takes the tangent for Hermitian",
@@ -41,17 +42,20 @@ sample(eigh, c64[3, 3], not_smooth="phases of vectors jump")
 for operand in (f32[3, 3], c64[2, 2, 2], f64[2, 2], f32[0, 0]):
     sample(eigenvalues, operand)
     sample(
-        *(eig, operand),
+        eig,
+        operand,
         not_differentiable=(NotImplementedError, "enable_eigvec_derivs"),
     )
 sample(
-    *(eig, f32[3, 3]),
+    eig,
+    f32[3, 3],
     compute_left_eigenvectors=False,
     not_differentiable=(NotImplementedError, "enable_eigvec_derivs"),
 )
 # The rotations have complex eigenvalues.
 sample(
-    *(la.eig, np.float32([[0, -1], [1, 0]])),
+    la.eig,
+    np.float32([[0, -1], [1, 0]]),
     not_differentiable=(NotImplementedError, "enable_eigvec_derivs"),
 )
 

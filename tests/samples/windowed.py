@@ -41,7 +41,11 @@ for (function, (_, start)), place in itertools.product(FUNCTIONS.items(), PLACES
     elif function != "add" and len(place) == 5:
         refusal = NO_HOLES
     sample(
-        *(reduce_window, f32[4, 6], start, function, *place),
+        reduce_window,
+        f32[4, 6],
+        start,
+        function,
+        *place,
         reference=reference,
         not_transposed=refusal,
     )
@@ -81,7 +85,8 @@ def windows_of_pairs(x, y):
 
 # With one element per window, and otherwise zeros, the order of combining is of no account.
 sample(
-    *(norms, np.float32([[0, 3, 0, 2, 0, 0]])),
+    norms,
+    np.float32([[0, 3, 0, 2, 0, 0]]),
     reference=lambda x: np.float32([[9, 4]]),
     not_transposed=FORWARD_ONLY,
 )
@@ -129,7 +134,11 @@ def scattered(source, x, which, size, strides, padding):
 for which in ("ge_p", "le_p"):
     for place in PLACES[:1] + PLACES[3:]:
         sample(
-            *(gather_extremes, f32[4, 6], f32[4, 6], which, *place),
+            gather_extremes,
+            f32[4, 6],
+            f32[4, 6],
+            which,
+            *place,
             reference=gathered,
             not_transposed=NO_HOLES if len(place) == 5 else None,
         )
@@ -139,7 +148,11 @@ for which in ("ge_p", "le_p"):
         ((3, 3), (2, 2), (2, 3), ((1, 1), (1, 1))),
     ):
         sample(
-            *(scatter_to_extremes, f32[shape], f32[4, 6].between(1, 9), which, *place),
+            scatter_to_extremes,
+            f32[shape],
+            f32[4, 6].between(1, 9),
+            which,
+            *place,
             reference=scattered,
         )
 

@@ -192,8 +192,10 @@ def test_vjp_is_jvp_transposed(file, place):
             atol=allowed,
         )
     assert_dots_agree(
-        *(dot(one.cotangents, tangents), dot(cotangents, one.directions)),
-        *(one.precision, "along the result, and along the operands"),
+        dot(one.cotangents, tangents),
+        dot(cotangents, one.directions),
+        one.precision,
+        "along the result, and along the operands",
     )
 
 
@@ -253,7 +255,7 @@ def assert_alike(found, wanted, precision):
             allowed = max(precision * 64 * slack(), 1e-9) if differentiating.moves(other) else 0
             scale = max(1.0, np.max(np.abs(np.nan_to_num(other.astype(type_))), initial=0.0))
             np.testing.assert_allclose(
-                *(one.astype(type_), other.astype(type_)), rtol=allowed, atol=allowed * scale
+                one.astype(type_), other.astype(type_), rtol=allowed, atol=allowed * scale
             )
 
 

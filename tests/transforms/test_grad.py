@@ -117,8 +117,14 @@ def test_what_a_jitted_function_becomes_has_none_of_its_stages():
     """`grad(f).lower(x)` would lower f."""
     f = jax.jit(lambda x: x * 2)
     made = [
-        *(jax.grad(f), jax.vmap(f), jax.hessian(f), jax.checkpoint(f), jax.named_call(f)),
-        *(jax.custom_jvp(f), jax.custom_vjp(f), jax.grad(jax.vmap(f))),
+        jax.grad(f),
+        jax.vmap(f),
+        jax.hessian(f),
+        jax.checkpoint(f),
+        jax.named_call(f),
+        jax.custom_jvp(f),
+        jax.custom_vjp(f),
+        jax.grad(jax.vmap(f)),
     ]
     assert f.lower and not [g for g in made if hasattr(g, "lower") or hasattr(g, "trace")]
     assert made[0].__wrapped__ is f

@@ -28,7 +28,10 @@ STUMBLES = (
 # that there was the second's derivative. What policies leave to be computed again,
 # corpus_checkpoints counts.
 UNCOUNTED = (
-    *("remat_opt", "custom_jvp_call", "name=slogdet", "name=det"),
+    "remat_opt",
+    "custom_jvp_call",
+    "name=slogdet",
+    "name=det",
     "policy=<function checkpointed_loop",
 )
 # Functions of jax whose formulas are shorter than ours and less exact; ours are no jits.
