@@ -30,7 +30,7 @@ def programs(jax, jnp, lax):
     debugging(corpus, jax, lax)
     vectorized(corpus, jax, experimental.io_callback)
     nested(corpus, jax, lax, experimental.io_callback)
-    told(corpus, jax, lax, experimental.io_callback)
+    what_callbacks_see(corpus, jax, lax, experimental.io_callback)
     refused(corpus, jax, experimental.io_callback)
     return corpus
 
@@ -167,7 +167,7 @@ def nested(corpus, jax, lax, io_callback):
         )
 
 
-def told(corpus, jax, lax, io_callback):
+def what_callbacks_see(corpus, jax, lax, io_callback):
     """Programs that return what their callbacks saw, in order."""
 
     def tells(program):

@@ -158,7 +158,7 @@ def barriers(corpus, jax, jnp):
         "too_many": (True, True, True),
     }.items():
 
-        def asked(x, prevent_cse=prevent_cse):
+        def barrier_flags(x, prevent_cse=prevent_cse):
             f = jax.checkpoint(
                 lambda x, y: jnp.sin(x[0]) * jnp.sin(y) * x[1], prevent_cse=prevent_cse
             )
@@ -171,7 +171,7 @@ def barriers(corpus, jax, jnp):
                 flags(lambda x: jax.hessian(lambda y: total((x, x), y))(x), x),
             ]
 
-        corpus.add(f"barrier_of_{name}", asked, X)
+        corpus.add(f"barrier_of_{name}", barrier_flags, X)
     corpus.add(
         "unhashable_static_argument",
         lambda x: jax.grad(jax.checkpoint(lambda s, x: x * len(s), static_argnums=(0,)), argnums=1)(

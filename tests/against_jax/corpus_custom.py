@@ -98,7 +98,7 @@ def forward_rules(corpus, jax, jnp, lax):
         return jax.grad(g, (0, 1))(x, y)
 
     @corpus.program(2.0, 3.0)
-    def forward_rule_told_of_zeros(x, y):
+    def forward_rule_with_symbolic_zeros(x, y):
         @jax.custom_jvp
         def g(x, y):
             return x * y
@@ -185,7 +185,7 @@ def backward_rules(corpus, jax, jnp, lax, door):
         return jax.grad(lambda x: apply(jnp.sin, x))(x)
 
     @corpus.program(2.0)
-    def backward_rule_told_of_zeros(x):
+    def backward_rule_with_symbolic_zeros(x):
         @jax.custom_vjp
         def h(x, y):
             return x * y, y

@@ -482,7 +482,7 @@ def indexed(corpus, jax, jnp, lax):
         return jax.grad(lambda x, y: f(jnp.sin(x), y), argnums=(0, 1))(x, y)
 
     @corpus.program(floats(6), np.int32(2))
-    def slices_at_computed_places(x, start):
+    def slices_from_computed_starts(x, start):
         def function(x):
             part = lax.dynamic_slice(x, (start,), (3,))
             return jnp.sum(lax.dynamic_update_slice(x * x, part * part, (start + 1,)))

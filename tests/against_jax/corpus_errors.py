@@ -328,7 +328,7 @@ def tracers(corpus, jax, jnp, lax):
         return kept[0].shape
 
     @corpus.program(x)
-    def leak_is_found(x):
+    def leaked_tracer(x):
         kept = []
         with jax.checking_leaks():
             return jax.jit(lambda x: kept.append(x * 2) or x)(x)

@@ -57,7 +57,7 @@ def generators(corpus, jax, jnp, lax):
     """jax_threefry_partitionable, which a program keeps until it is lowered."""
     random = jax.random
 
-    def drawn(seed):
+    def random_numbers(seed):
         """Return random numbers made in each of the ways that depend on the option."""
         key = random.key(seed)
         return (
@@ -85,7 +85,7 @@ def generators(corpus, jax, jnp, lax):
             return jax.jit(in_block(True, numbers))(seed)
 
     corpus.add("generators_switched_on", switched_on, 1)
-    corpus.add("generators_all", in_block(False, drawn), 1, modes=("jit",))
+    corpus.add("generators_all", in_block(False, random_numbers), 1, modes=("jit",))
 
     def both(seed):
         """Return numbers of one jitted function, called with the option on and off."""

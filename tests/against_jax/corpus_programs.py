@@ -506,7 +506,7 @@ def options_of_jit(corpus, jax, jnp, lax):
         return jax.jit(lambda x, y: lax.add(x, y), donate_argnums=(0,))(x, y)
 
     @corpus.program(floats(3), unit(3))
-    def kept_unused(x, y):
+    def unused_argument_of_jit(x, y):
         return jax.jit(lambda x, y: lax.sin(x), keep_unused=True)(x, y)
 
     @corpus.program(floats(3))

@@ -47,5 +47,9 @@ def test_no_literal_is_splatted():
 
 
 def test_splatted_literals_are_noticed():
-    planted = "f(*(a, b), c)\nx = (*[1, 2], *names)\ny = [*map(f, xs)]\nf(**{'a': 1})\nf(**{k: 1, 'b.c': 1})"
+    planted = """f(*(a, b), c)
+x = (*[1, 2], *names)
+y = [*map(f, xs)]
+f(**{'a': 1})
+f(**{key: 1, 'b.c': 1})"""
     assert list(splatted_literals(ast.parse(planted))) == [1, 2, 4]

@@ -5,7 +5,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy
 import hlofront.sharding
-from tests.many_devices.sharding_answers import ask, kept, names_for
+from tests.many_devices.sharding_answers import ask, calls_and_answers, names_for
 
 
 @pytest.fixture(scope="module")
@@ -13,6 +13,8 @@ def names():
     return names_for(jax)
 
 
-@pytest.mark.parametrize(("call", "answer"), kept(), ids=[call for call, _ in kept()])
+@pytest.mark.parametrize(
+    ("call", "answer"), calls_and_answers(), ids=[call for call, _ in calls_and_answers()]
+)
 def test_as_jax(call, answer, names):
     assert ask(call, names) == answer.strip()

@@ -102,7 +102,7 @@ def ask(call, names):
         return "!! " + next(c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins")
 
 
-def kept():
+def calls_and_answers():
     """The pairs of a call and its answer."""
     lines = ANSWERS.read_text().splitlines()
     return list(zip(lines[::2], lines[1::2], strict=True))
@@ -112,4 +112,6 @@ if __name__ == "__main__":
     os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
     sys.path.pop(0)
     known = names_for(importlib.import_module(sys.argv[1]))
-    ANSWERS.write_text("".join(f"{call}\n    {ask(call, known)}\n" for call, _ in kept()))
+    ANSWERS.write_text(
+        "".join(f"{call}\n    {ask(call, known)}\n" for call, _ in calls_and_answers())
+    )

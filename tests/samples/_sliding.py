@@ -5,7 +5,7 @@ import numpy as np
 from hlofront import lax
 
 
-def spread_out(x, dilation, padding, filling):
+def with_holes(x, dilation, padding, filling):
     """x with holes between its elements and padding around it, both filled."""
     shape = [0 if n == 0 else 1 + d * (n - 1) for n, d in zip(x.shape, dilation, strict=True)]
     holes = np.full(shape, filling, x.dtype)
@@ -20,7 +20,7 @@ def spread_out(x, dilation, padding, filling):
 
 def windows(x, sizes, strides, padding, base_dilation, window_dilation, filling):
     """The elements of each window, along a new last axis."""
-    x = spread_out(x, base_dilation, padding, filling)
+    x = with_holes(x, base_dilation, padding, filling)
     extents = [1 + d * (n - 1) for n, d in zip(sizes, window_dilation, strict=True)]
     if any(extent > size for extent, size in zip(extents, x.shape, strict=True)):
         counts = [

@@ -6,7 +6,7 @@ from hlofront import lax
 from tests.samples import b1, bf16, c64, f8, f32, i4, i8, i16, i32, sample, u8
 
 
-def place(shape, starts, sizes, negative):
+def slices_of(shape, starts, sizes, negative):
     """The slices that begin at these starts, moved into the array."""
     if isinstance(negative, bool):
         negative = [negative] * len(shape)
@@ -19,12 +19,12 @@ def place(shape, starts, sizes, negative):
 
 
 def taken(x, starts, sizes, allow_negative_indices=True):
-    return x[place(x.shape, starts, sizes, allow_negative_indices)]
+    return x[slices_of(x.shape, starts, sizes, allow_negative_indices)]
 
 
 def updated(x, update, starts, allow_negative_indices=True):
     result = np.array(x)
-    result[place(x.shape, starts, update.shape, allow_negative_indices)] = update
+    result[slices_of(x.shape, starts, update.shape, allow_negative_indices)] = update
     return result
 
 

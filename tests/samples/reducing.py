@@ -90,12 +90,12 @@ for function, ufunc in (
         sample(function, operand, axes, reference=bits)
 
 
-def place_of(function):
+def index_of(function):
     return lambda x, axis, dtype: function(np.asarray(x, np.float64), axis).astype(dtype)
 
 
 NANS = np.float32([[1, np.nan, 3, np.nan], [2, 2, 1, 1]])
-for function, reference in ((lax.argmax, place_of(np.argmax)), (lax.argmin, place_of(np.argmin))):
+for function, reference in ((lax.argmax, index_of(np.argmax)), (lax.argmin, index_of(np.argmin))):
     for operand, axis, dtype in (
         (f32[2, 3, 4], 1, "int32"),
         (NANS, 1, "int32"),

@@ -29,24 +29,24 @@ def work(name, dtype, asked, found):
         found.put(answers(name, dtype, jax, lax, asked.get()))
 
 
-class Asked:
+class JaxProcess:
     """A process with jax, which is started again where it does not answer in time."""
 
     def __init__(self, name, dtype):
-        self.given = name, dtype
+        self.work = name, dtype
         self.process = None
 
     def answer(self, part, limit):
         """The answers, or None where there is none in time."""
         if self.process is None:
-            self.asked, self.found = multiprocessing.Queue(), multiprocessing.Queue()
-            queues = (self.asked, self.found)
-            self.process = multiprocessing.Process(target=work, args=(*self.given, *queues))
+            self.questions, self.answers = multiprocessing.Queue(), multiprocessing.Queue()
+            queues = (self.questions, self.answers)
+            self.process = multiprocessing.Process(target=work, args=(*self.work, *queues))
             self.process.start()
             limit = max(limit, FIRST_LIMIT)
-        self.asked.put(part)
+        self.questions.put(part)
         try:
-            return self.found.get(timeout=limit)
+            return self.answers.get(timeout=limit)
         except queue.Empty:
             self.end()
             return None
@@ -59,16 +59,16 @@ class Asked:
 
 def ask(name, dtype):
     """The answers at all points: NaN where there is none."""
-    asked = Asked(name, dtype)
+    process = JaxProcess(name, dtype)
     try:
-        together = asked.answer(slice(None), LIMIT)
+        together = process.answer(slice(None), LIMIT)
         if together is not None:
             return together
         count = len(POINTS[name][0](dtype)[0])
-        alone = [asked.answer(slice(k, k + 1), NEXT_LIMIT) for k in range(count)]
+        alone = [process.answer(slice(k, k + 1), NEXT_LIMIT) for k in range(count)]
         return np.concatenate([np.array([np.nan]) if one is None else one for one in alone])
     finally:
-        asked.end()
+        process.end()
 
 
 def main(path, names):

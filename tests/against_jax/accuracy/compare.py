@@ -42,7 +42,7 @@ def known() -> dict[str, np.ndarray]:
         return dict(kept)
 
 
-def kept_of(name: str, dtype: str) -> tuple[np.ndarray, np.ndarray]:
+def truth_and_error_of_jax(name: str, dtype: str) -> tuple[np.ndarray, np.ndarray]:
     """The truth at the points, and how far jax is from it: 0 where it was not asked."""
     key = f"{name}@{dtype}"
     if known().get(f"{key}@points") != digest(POINTS[name][0](dtype)):
@@ -73,7 +73,7 @@ def _region(row: tuple[object, ...]) -> tuple[object, ...]:
 
 def compare(name: str, dtype: str, ours: np.ndarray) -> dict[object, Region]:
     """The regions of the function's arguments; what is not finite, or should not be, by point."""
-    truth, of_jax = kept_of(name, dtype)
+    truth, of_jax = truth_and_error_of_jax(name, dtype)
     rows = list(zip(*POINTS[name][0](dtype), strict=True))
     regions: dict[object, Region] = collections.defaultdict(Region)
     of_ours = errors(ours, truth, dtype).reshape(len(rows), -1).max(axis=1)

@@ -41,12 +41,12 @@ def draw(seed: int, looks: str = "") -> dict[str, Any]:
     """A program: what it is called with, its steps, layers around it, and how it is looked at."""
     d = Draw(seed)
     x64 = d.chance(0.15)
-    args = [drawn_argument(d, x64) for _ in range(d.of((1, 1, 2, 2, 3)))]
+    args = [random_argument(d, x64) for _ in range(d.of((1, 1, 2, 2, 3)))]
     program = {
         "seed": seed,
         "x64": x64,
         "args": args,
-        "steps": drawn_steps(d, d.between(3, 12), 0),
+        "steps": random_steps(d, d.between(3, 12), 0),
         "layers": [
             [LAYERS[d.generator.choice(len(LAYERS), p=LIKELY_LAYERS)], d.seed()]
             for _ in range(d.of((0, 0, 1, 1, 1, 2, 2, 3)))
@@ -65,7 +65,7 @@ def draw(seed: int, looks: str = "") -> dict[str, Any]:
     return program
 
 
-def drawn_argument(d: Draw, x64: bool) -> dict[str, Any]:
+def random_argument(d: Draw, x64: bool) -> dict[str, Any]:
     """The leaves of one argument as (dtype, shape, form, seed), and what draws its tree."""
     leaves = []
     for _ in range(d.of((1, 1, 1, 2, 3))):
@@ -75,12 +75,12 @@ def drawn_argument(d: Draw, x64: bool) -> dict[str, Any]:
     return {"leaves": leaves, "tree": d.seed()}
 
 
-def drawn_steps(d: Draw, count: int, depth: int) -> list[Any]:
+def random_steps(d: Draw, count: int, depth: int) -> list[Any]:
     likely = LIKELY * SIMPLE**depth
     found = []
     for _ in range(count):
         name = NAMES[d.generator.choice(len(NAMES), p=likely / likely.sum())]
-        bodies = [drawn_steps(d, d.between(1, 4), depth + 1) for _ in range(BODIES[name])]
+        bodies = [random_steps(d, d.between(1, 4), depth + 1) for _ in range(BODIES[name])]
         found.append([name, d.seed(), bodies])
     return found
 
@@ -106,7 +106,7 @@ def arguments(m: Machine, program: dict[str, Any]) -> list[Any]:
 def function_of(m: Machine, program: dict[str, Any]):
     """The function of the steps alone."""
 
-    def drawn(*args):
+    def function(*args):
         values = m.run(program["steps"], m.leaves(args))
         d = Draw(program["out"])
         results = [
@@ -115,7 +115,7 @@ def function_of(m: Machine, program: dict[str, Any]):
         ]
         return m.tree(d, results)
 
-    return drawn
+    return function
 
 
 def build(m: Machine, program: dict[str, Any]):
