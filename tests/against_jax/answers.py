@@ -22,9 +22,11 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.against_jax import compare
 from tests.against_jax.oracle import PLACE, ROOT, Oracle, find_interpreter
 from tests.numpy import catalogue_runner
+from tests.support.cases import Spec
+from tests.support.closeness import TOLERANCES, assert_close
+from tests.support.outcomes import Raised
 
 JAX = "0.10.2"
 MODES = ("new", "some", "keep", "all")
@@ -89,8 +91,8 @@ def fingerprint(x: Any) -> str | None:
         return f"{type(x).__name__}({','.join(map(str, inside))})"
     if isinstance(x, np.ndarray) and x.dtype != object:
         return f"array({x.dtype},{x.shape},{x.tobytes().hex()})"
-    if isinstance(x, catalogue_runner.catalogue.Spec):
-        return f"drawn({x!r},{x.low},{x.high})"
+    if isinstance(x, Spec):
+        return f"spec({x!r},{x.low},{x.high})"
     if isinstance(x, type):
         return f"type({x.__module__}.{x.__name__})"
     if x is None or x is Ellipsis or x is catalogue_runner.catalogue.AN_OBJECT:
@@ -113,7 +115,7 @@ def to_plain(x: Any) -> Any:
         return {"tuple": [to_plain(branch) for branch in x]}
     if isinstance(x, dict):
         return {"dict": {key: to_plain(value) for key, value in x.items()}}
-    if isinstance(x, catalogue_runner.Raised):
+    if isinstance(x, Raised):
         return {"raised": [x.classes, x.message]}
     if isinstance(x, np.ndarray):
         data = base64.b64encode(x.tobytes()).decode() if not x.dtype.names else ""
@@ -153,7 +155,7 @@ def _array(inside: Any) -> np.ndarray:
 _MADE: dict[str, Callable[[Any], Any]] = {
     "tuple": lambda inside: tuple(from_plain(inside)),
     "dict": lambda inside: {key: from_plain(value) for key, value in inside.items()},
-    "raised": lambda inside: catalogue_runner.Raised(*inside),
+    "raised": lambda inside: Raised(*inside),
     "array": _array,
     "float": float,
     "complex": lambda inside: complex(*map(float, inside)),
@@ -355,13 +357,11 @@ def unlike(kept: Any, fresh: Any, where: str = "") -> str:
         if len(kept) != len(fresh):
             return f"{where}: {len(kept)}, and now {len(fresh)}"
         pairs = [(f"{where}/{i}", *both) for i, both in enumerate(zip(kept, fresh, strict=True))]
-    elif isinstance(kept, catalogue_runner.Raised):
+    elif isinstance(kept, Raised):
         pairs = [(where, kept.classes, fresh.classes)]
     elif isinstance(kept, np.ndarray):
         try:
-            compare.check_arrays(
-                where, kept, fresh, 10 * compare.TOLERANCES.get(kept.dtype.name, 0)
-            )
+            assert_close(kept, fresh, 10 * TOLERANCES.get(kept.dtype.name, 0), where=where)
         except AssertionError as error:
             return str(error)
         return ""

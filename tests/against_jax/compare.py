@@ -1,39 +1,8 @@
 """What must be equal between our result and the reference's, and how closely."""
 
-import builtins
 import difflib
 
-import numpy as np
-
-from tests.against_jax import units
-
-# What sums of a few hundred terms in another order may differ by.
-TOLERANCES = {
-    "float64": 1e-12,
-    "complex128": 1e-12,
-    "float32": 2e-6,
-    "complex64": 2e-6,
-    "float16": 2e-3,
-    "bfloat16": 1.6e-2,
-}
-SMALL_FLOATS = 0.26
-
-# The classes a user can name in an `except`.
-PUBLIC_ERRORS = {name for name in dir(builtins) if name.endswith("Error")} | {
-    "Exception",
-    "ConcretizationTypeError",
-    "InconclusiveDimensionOperation",
-    "JAXIndexError",
-    "JAXTypeError",
-    "JaxRuntimeError",
-    "JaxprTypeError",
-    "KeyReuseError",
-    "NonConcreteBooleanIndexError",
-    "TracerArrayConversionError",
-    "TracerBoolConversionError",
-    "TracerIntegerConversionError",
-    "UnexpectedTracerError",
-}
+from tests.support.closeness import assert_close, assert_same_results, public_class
 
 
 def check(ours, theirs, tolerance=None, instead=None):
@@ -62,7 +31,7 @@ def check(ours, theirs, tolerance=None, instead=None):
 
 
 def check_error(mode, found, wanted, instead):
-    public = next(name for name in wanted["error"] if name in PUBLIC_ERRORS)
+    public = public_class(wanted["error"])
     if "error" not in found:
         raise AssertionError(
             f"{mode}: gave {_brief(found)}; the reference raises {public}: {wanted['message']}"
@@ -90,41 +59,12 @@ def check_count(mode, found, wanted):
 
 
 def check_values(mode, found, wanted, tolerance):
-    assert found["structure"] == wanted["structure"], (
-        f"{mode}: structure {found['structure']}, the reference {wanted['structure']}"
+    assert_same_results(
+        (found["structure"], found["leaves"]),
+        (wanted["structure"], wanted["leaves"]),
+        lambda mine, theirs, where: assert_close(mine, theirs, tolerance, where=where),
+        mode=mode,
     )
-    for i, (mine, theirs) in enumerate(zip(found["leaves"], wanted["leaves"], strict=True)):
-        where = f"{mode}, output {i}"
-        assert mine[:2] == theirs[:2], (
-            f"{where}: {mine[0]} {mine[1]}, the reference {theirs[0]} {theirs[1]}"
-        )
-        if isinstance(theirs[2], np.ndarray):
-            check_arrays(where, mine[2], theirs[2], tolerance)
-        else:
-            assert mine[2] == theirs[2] or mine[2] != mine[2], f"{where}: {mine[2]}, {theirs[2]}"
-
-
-def check_arrays(where, found, wanted, tolerance):
-    name = wanted.dtype.name
-    if wanted.dtype.names:  # float0, which holds nothing
-        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape), where
-        return
-    if wanted.dtype.kind in "biuSUMm" or name.startswith(("int", "uint")):
-        np.testing.assert_array_equal(found, wanted, err_msg=where)
-        return
-    if isinstance(tolerance, units.Units):
-        distance, allowed = units.distance(found, wanted), tolerance.of(wanted.dtype)
-        assert distance <= allowed, (
-            f"{where}: {distance} units in the last place apart, {allowed} are allowed\n"
-            f"{found}\nthe reference:\n{wanted}"
-        )
-        return
-    allowed = tolerance or TOLERANCES.get(name, SMALL_FLOATS)
-    wide = np.complex128 if wanted.dtype.kind == "c" else np.float64
-    np.testing.assert_allclose(
-        found.astype(wide), wanted.astype(wide), rtol=allowed, atol=allowed, err_msg=where
-    )
-    assert found.dtype == wanted.dtype
 
 
 def _brief(description):

@@ -56,7 +56,7 @@ def axes(corpus, jax, jnp):
     def axis_size_and_an_axis(x):
         return jax.vmap(lambda x, y: x + y, in_axes=(0, None), axis_size=3)(x, 2.0)
 
-    @corpus.program(floats(3, 2), kwargs={"scale": unit(3)})
+    @corpus.program(floats(3, 2), keywords={"scale": unit(3)})
     def keywords_are_mapped_over_their_first_axis(x, *, scale):
         return jax.vmap(lambda x, scale: x * scale)(x, scale=scale)
 

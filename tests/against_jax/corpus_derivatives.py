@@ -129,7 +129,7 @@ def arguments(corpus, jax, jnp):
         result, pull_back, aux = jax.vjp(function, x, has_aux=True)
         return pushed, result, pull_back(x), aux
 
-    @corpus.program(floats(3), kwargs={"scale": unit(3)})
+    @corpus.program(floats(3), keywords={"scale": unit(3)})
     def keywords_are_not_differentiated(x, *, scale):
         return jax.grad(lambda x, scale: jnp.sum(x * x * scale))(x, scale=scale)
 

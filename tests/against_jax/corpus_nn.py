@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 
 from tests.against_jax.describe import Anything, Corpus
-from tests.against_jax.units import Units
+from tests.support.units import Units
 
 # As in corpus_random: these numbers differ by units in the last place between processors.
 SAMPLED = Units(float16=20, bfloat16=8, float32=128)

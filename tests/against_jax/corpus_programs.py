@@ -68,7 +68,7 @@ def arguments(corpus, jax, jnp, lax):
     def none_as_argument(nothing, x):
         return (lax.sin(x), nothing)
 
-    @corpus.program(floats(2), kwargs={"scale": unit(2), "bias": 1.0})
+    @corpus.program(floats(2), keywords={"scale": unit(2), "bias": 1.0})
     def keyword_arguments(x, *, scale, bias):
         return lax.add(lax.mul(x, scale), lax.mul(bias, scale))
 

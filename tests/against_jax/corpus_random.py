@@ -11,7 +11,7 @@ import numpy as np
 
 from tests.against_jax.describe import Corpus
 from tests.against_jax.inputs import floats
-from tests.against_jax.units import Units
+from tests.support.units import Units
 
 SAMPLED = Units(float16=20, bfloat16=8, float32=128, float64=16)
 
@@ -369,4 +369,4 @@ def reuse(corpus, jax, jnp, lax, random):
 
         corpus.add(f"reuse_{name}", checked)
         if name in ("twice", "row_twice", "two_rows", "carried", "branch_and_more"):
-            corpus.add(f"reuse_{name}_in_jit", checked, kwargs={"staged": True})
+            corpus.add(f"reuse_{name}_in_jit", checked, keywords={"staged": True})

@@ -6,23 +6,21 @@ Imported by both sides, so it names neither: the namespaces are handed in.
 import dataclasses
 import importlib.util
 import pathlib
-import re
 import traceback
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
-import numpy as np
+from tests.support.cases import Case
+from tests.support.outcomes import classes_of, describe_leaf, own_name, without_addresses
 
 HERE = pathlib.Path(__file__).parent
 
 
-@dataclasses.dataclass
-class Program:
+@dataclasses.dataclass(kw_only=True)
+class Program(Case):
     """A function of a corpus, what it is called with, and how it is looked at."""
 
-    function: Callable[..., Any]
-    args: tuple[Any, ...]
     # Any of: jaxpr (the text of make_jaxpr), value (called as it is), jit (called under jit),
     # repr (its result printed), shape (eval_shape), equations (how many its jaxpr has).
     modes: tuple[str, ...]
@@ -33,7 +31,6 @@ class Program:
     instead: str | None = None
     # For make_jaxpr and jit.
     static_argnums: tuple[int, ...] = ()
-    kwargs: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 class Corpus:
@@ -53,7 +50,9 @@ class Corpus:
     def add(self, name, function, *args, modes=None, **options):
         if name in self.programs:
             raise ValueError(f"two programs are called {name}")
-        self.programs[name] = Program(function, args, modes or self.modes, **options)
+        self.programs[name] = Program(
+            function=function, operands=args, modes=modes or self.modes, **options
+        )
 
 
 class Anything:
@@ -116,12 +115,12 @@ def describe(program: Program, jax: Any) -> dict[str, Any]:
 
 
 def _look(mode: str, program: Program, jax: Any) -> dict[str, Any]:
-    function, args, kwargs = program.function, program.args, program.kwargs
+    function, args, kwargs = program.function, program.operands, program.keywords
     try:
         with jax.enable_x64(program.x64):
             if mode == "jaxpr":
                 made = jax.make_jaxpr(function, static_argnums=program.static_argnums)
-                return {"text": _addresses.sub("", str(made(*args, **kwargs)))}
+                return {"text": without_addresses(str(made(*args, **kwargs)))}
             if mode == "equations":
                 made = jax.make_jaxpr(function, static_argnums=program.static_argnums)
                 jaxpr = made(*args, **kwargs)
@@ -136,12 +135,12 @@ def _look(mode: str, program: Program, jax: Any) -> dict[str, Any]:
                 result = function(*args, **kwargs)
             leaves, structure = jax.tree_util.tree_flatten(result)
             return {
-                "structure": _own_name(str(structure)),
-                "leaves": [_leaf(leaf, jax) for leaf in leaves],
+                "structure": own_name(str(structure)),
+                "leaves": [describe_leaf(leaf, jax) for leaf in leaves],
             }
     except Exception as error:
         return {
-            "error": [class_.__name__ for class_ in type(error).__mro__],
+            "error": classes_of(error),
             "message": str(error),
             "traceback": traceback.format_exc(),
         }
@@ -165,25 +164,3 @@ def _programs_in(values: Any) -> list[Any]:
         elif hasattr(value, "eqns"):
             found.append(value)
     return found
-
-
-_addresses = re.compile(r" at 0x[0-9a-f]+")
-
-
-def _own_name(text: str) -> str:
-    return _addresses.sub("", text).replace("hlofront", "jax")
-
-
-def _leaf(leaf: Any, jax: Any) -> tuple[Any, ...]:
-    """(kind, what identifies it, value)."""
-    if isinstance(leaf, jax.Array):
-        return ("array", f"{leaf.dtype}{list(leaf.shape)} weak={leaf.weak_type}", np.asarray(leaf))
-    if isinstance(leaf, np.ndarray | np.generic):
-        return ("numpy", f"{leaf.dtype}{list(leaf.shape)}", np.asarray(leaf))
-    if isinstance(leaf, bool | int | float | complex | str | bytes):
-        return ("python", type(leaf).__name__, leaf)
-    if isinstance(leaf, np.dtype):
-        return ("dtype", str(leaf), None)
-    if isinstance(leaf, jax.ShapeDtypeStruct):
-        return ("struct", f"{leaf.dtype}{list(leaf.shape)} weak={leaf.weak_type}", None)
-    return ("object", type(leaf).__name__, _own_name(str(leaf)))

@@ -14,6 +14,7 @@ from tests.against_jax import (
     test_samples,
 )
 from tests.numpy import catalogue, catalogue_runner
+from tests.support.outcomes import Raised
 
 MOST_BYTES = 3_000_000
 
@@ -71,7 +72,7 @@ EVERYTHING = {
 
 def test_what_is_kept_comes_back(tmp_path):
     shelf = answers.Shelf(tmp_path / "there" / "some.jsonl.xz")
-    raised = catalogue_runner.Raised(["TypeError"], "of such a kind: é")
+    raised = Raised(["TypeError"], "of such a kind: é")
     shelf.keep("one", "key", EVERYTHING)
     shelf.keep("two", "key", raised)
     shelf.keep("three", "key", 1)
@@ -93,7 +94,7 @@ def test_what_is_kept_comes_back(tmp_path):
         ([1, 2], [1]),
         (1, True),
         (("array", "float32[1]", np.ones(1)), ("array", "float32[1]", np.ones(1) + 1e-3)),
-        (catalogue_runner.Raised(["TypeError"], ""), catalogue_runner.Raised(["ValueError"], "")),
+        (Raised(["TypeError"], ""), Raised(["ValueError"], "")),
         ({"count": 3}, {"count": 2}),
     ],
 )

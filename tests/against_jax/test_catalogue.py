@@ -14,6 +14,7 @@ from tests.numpy import (
     known_differences,
     test_against_numpy,
 )
+from tests.support.outcomes import Raised
 
 
 def keys_of(kind, chapter):
@@ -76,7 +77,7 @@ def test_known_differences_name_functions_of_the_catalogue():
 
 
 def test_no_known_difference_covers_a_call_that_it_does_not_name():
-    refused = catalogue_runner.Raised(["TypeError", "Exception"], "refused")
+    refused = Raised(["TypeError", "Exception"], "refused")
     for outcomes in ((refused, ("PyTreeDef(*)", [])), (("PyTreeDef(*)", []), refused)):
         assert known_differences.covering("sin of None at 0", *outcomes) is None
         assert known_differences.covering("roll of a list at 0", *outcomes) is None

@@ -45,8 +45,8 @@ def lowered_and_run(program):
     with hlofront.enable_x64(program.x64):
         jitted = hlofront.jit(program.function, static_argnums=program.static_argnums)
         try:
-            text = jitted.lower(*program.args, **program.kwargs).as_text()
-            results = jitted(*program.args, **program.kwargs)
+            text = jitted.lower(*program.operands, **program.keywords).as_text()
+            results = jitted(*program.operands, **program.keywords)
         except Exception as error:
             return type(error).__name__
         leaves = [x for x in hlofront.tree.leaves(results) if isinstance(x, hlofront.Array)]

@@ -1,6 +1,7 @@
 """Runs the catalogue, alike under hlofront and under jax: the namespaces are handed in."""
 
 import copy
+import dataclasses
 import functools
 import warnings
 from collections.abc import Collection
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tests.numpy import catalogue
+from tests.support.outcomes import Raised, describe_leaf, own_name
 from tests.systematic import trials
 
 # How many calls are compiled as one program.
@@ -19,42 +21,12 @@ def is_array(leaf: Any) -> bool:
     return hasattr(leaf, "dtype") and hasattr(leaf, "shape")
 
 
-class Raised:
-    """An error, as plain data: its classes and its message."""
-
-    def __init__(self, classes: list[str], message: str):
-        self.classes = classes
-        self.message = message
-
-    @classmethod
-    def of(cls, error: Exception) -> "Raised":
-        return cls([class_.__name__ for class_ in type(error).__mro__], str(error))
-
-    def __repr__(self):
-        return f"{self.classes[0]}: {self.message[:300]}"
-
-    def __str__(self):
-        return f"{self.classes[0]}: {self.message}"
-
-
 def described(result: Any, jax: Any) -> Any:
     """The structure of a result, and (kind, type, value) of each leaf; or the error."""
     if isinstance(result, Exception):
         return Raised.of(result)
     leaves, structure = jax.tree_util.tree_flatten(result)
-    text = str(structure).replace("hlofront", "jax")
-    return text, [_leaf(leaf, jax) for leaf in leaves]
-
-
-def _leaf(leaf: Any, jax: Any) -> tuple[Any, ...]:
-    if isinstance(leaf, np.ndarray | np.generic):
-        return ("numpy", f"{leaf.dtype}{list(leaf.shape)}", np.asarray(leaf))
-    if isinstance(leaf, jax.Array):
-        weak = "weak " if leaf.weak_type else ""
-        return ("array", f"{weak}{leaf.dtype}{list(leaf.shape)}", np.asarray(leaf))
-    if leaf is None or isinstance(leaf, bool | int | float | complex | str):
-        return ("python", type(leaf).__name__, leaf)
-    return ("python", type(leaf).__name__, str(leaf).replace("hlofront", "jax"))
+    return own_name(str(structure)), [describe_leaf(leaf, jax) for leaf in leaves]
 
 
 class Batch:
@@ -137,10 +109,7 @@ def wide(x: Any) -> Any:
 def by_numpy(one: Any, values: list[np.ndarray]) -> list[Any]:
     """NumPy's result, as leaves."""
     reference = one.numpy or getattr(np, one.function)
-    waiting = iter(values)
-    operands, keywords = catalogue.replaced(
-        (one.operands, one.keywords), lambda spec: next(waiting)
-    )
+    operands, keywords = one.arguments(values)
     # Some of NumPy's functions write to what they are given.
     operands, keywords = copy.deepcopy((operands, keywords))
     if not one.narrow:
@@ -223,7 +192,7 @@ def distorted(one: Any) -> list[tuple[str, Any]]:
 
 
 def changed(one: Any, **fields: Any) -> Any:
-    return catalogue.dataclasses.replace(one, **fields)
+    return dataclasses.replace(one, **fields)
 
 
 def outcomes_of_wrong(
@@ -242,8 +211,7 @@ def outcomes_of_wrong(
                 else:
                     result = jax.eval_shape(one.on(jnp), *values)
                 leaves, structure = jax.tree_util.tree_flatten(result)
-                text = str(structure).replace("hlofront", "jax")
-                found[name] = (text, [_type_of(leaf) for leaf in leaves])
+                found[name] = (own_name(str(structure)), [_type_of(leaf) for leaf in leaves])
             except Exception as error:
                 found[name] = Raised.of(error)
     return found

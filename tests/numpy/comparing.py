@@ -1,12 +1,13 @@
 """What must be equal between our results and those of NumPy and jax, and how closely."""
 
+import re
 from typing import Any
 
 import numpy as np
 
-from tests.against_jax import compare
 from tests.numpy import catalogue_runner
-from tests.systematic.closeness import assert_close
+from tests.support.closeness import assert_same_results, assert_within, public_class
+from tests.support.outcomes import Leaf, Raised
 
 ULPS = 60
 
@@ -23,7 +24,7 @@ def check_numpy(one: Any, values: list[Any], found: Any) -> None:
     """Our described result is NumPy's: its structure, shapes, kinds of dtypes, values."""
     if isinstance(one.numpy, str):
         return
-    assert not isinstance(found, catalogue_runner.Raised), found
+    assert not isinstance(found, Raised), found
     wanted = catalogue_runner.by_numpy(one, values)
     _, leaves = found
     assert len(leaves) == len(wanted), f"{len(leaves)} results, NumPy has {len(wanted)}"
@@ -40,41 +41,38 @@ def check_numpy(one: Any, values: list[Any], found: Any) -> None:
             theirs = theirs.astype(mine.dtype)
         if narrow:
             # NumPy computes with narrow integers in 16 bits.
-            assert_close(mine.astype(np.float16), theirs.astype(np.float16), ULPS)
+            assert_within(mine.astype(np.float16), theirs.astype(np.float16), ULPS)
         else:
-            assert_close(mine, theirs, one.ulps or ULPS)
+            assert_within(mine, theirs, one.ulps or ULPS)
 
 
 def check_jax(one: Any, found: Any, wanted: Any) -> None:
     """Our described result is jax's: structure, types, weak types, values."""
-    if one.unlike_jax and isinstance(wanted, catalogue_runner.Raised):
+    if one.unlike_jax and isinstance(wanted, Raised):
         return
-    raised = [one for one in (found, wanted) if isinstance(one, catalogue_runner.Raised)]
+    raised = [one for one in (found, wanted) if isinstance(one, Raised)]
     assert not raised, f"ours: {found}; jax: {wanted}"
-    assert found[0] == wanted[0], f"structure {found[0]}, jax: {wanted[0]}"
-    for i, (mine, theirs) in enumerate(zip(found[1], wanted[1], strict=True)):
-        types = [
-            (kind_, type_.removeprefix("weak ") if one.other_weakness else type_)
-            for kind_, type_, _ in (mine, theirs)
-        ]
-        assert types[0] == types[1], f"result {i}: {mine[:2]}, jax: {theirs[:2]}"
-        if mine[0] == "python" and not one.unlike_jax:
-            assert mine[2] == theirs[2] or mine[2] != mine[2], (
-                f"result {i}: {mine[2]}, jax: {theirs[2]}"
-            )
-        elif mine[0] != "python" and not one.unlike_jax:
-            assert_close(mine[2], np.asarray(theirs[2]), one.ulps or ULPS)
+    assert_same_results(
+        found,
+        wanted,
+        None
+        if one.unlike_jax
+        else lambda mine, theirs, _: assert_within(mine, theirs, one.ulps or ULPS),
+        type_of=without_weakness if one.other_weakness else lambda leaf: leaf[:2],
+    )
+
+
+def without_weakness(leaf: Leaf) -> tuple[str, str]:
+    return leaf[0], re.sub(" weak=.*", "", leaf[1])
 
 
 def check_wrong(found: Any, wanted: Any) -> None:
     """Both raise one class of error, or both give results of the same types."""
-    if isinstance(wanted, catalogue_runner.Raised):
-        public = next(name for name in wanted.classes if name in compare.PUBLIC_ERRORS)
-        assert isinstance(found, catalogue_runner.Raised), f"gives {found[1]}; jax raises {wanted}"
+    if isinstance(wanted, Raised):
+        public = public_class(wanted.classes)
+        assert isinstance(found, Raised), f"gives {found[1]}; jax raises {wanted}"
         assert public in found.classes, f"raises {found}; jax: {wanted}"
         assert found.message.strip(), "an error without a message"
     else:
-        assert not isinstance(found, catalogue_runner.Raised), (
-            f"raises {found}; jax gives {wanted[1]}"
-        )
+        assert not isinstance(found, Raised), f"raises {found}; jax gives {wanted[1]}"
         assert found == wanted, f"gives {found}, jax {wanted}"

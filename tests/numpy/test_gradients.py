@@ -8,8 +8,9 @@ import pytest
 import hlofront
 import hlofront.numpy as jnp
 from hlofront.test_util import check_grads
-from tests.numpy import catalogue, catalogue_runner, comparing
-from tests.samples import Spec
+from tests.numpy import catalogue, catalogue_runner
+from tests.support.cases import Spec, replaced
+from tests.support.closeness import assert_within
 from tests.systematic import trials
 from tests.systematic.differentiating import moves
 
@@ -22,7 +23,7 @@ MOST = {"arranging": 1, "making": 1}
 
 def shape_of(one):
     """Equal for calls that differ in dtypes and values alone."""
-    return (one.function, repr(catalogue.replaced((one.operands, one.keywords), _kind)))
+    return (one.function, repr(replaced((one.operands, one.keywords), _kind)))
 
 
 def _kind(spec):
@@ -38,7 +39,7 @@ def wide(spec):
 
 
 def widened(one):
-    operands, keywords = catalogue.replaced((one.operands, one.keywords), wide)
+    operands, keywords = replaced((one.operands, one.keywords), wide)
     return catalogue_runner.changed(one, operands=operands, keywords=keywords)
 
 
@@ -168,7 +169,7 @@ def compare(one, mapped, looped):
     turns = [trials.describe(turn, hlofront) for turn in looped]
     for i, (_, dtype, weak, value) in enumerate(found):
         assert (dtype, weak) == turns[0][i][1:3], f"{dtype}, weak: {weak}; alone: {turns[0][i]}"
-        comparing.assert_close(value, np.stack([turn[i][3] for turn in turns]), one.ulps or 60)
+        assert_within(value, np.stack([turn[i][3] for turn in turns]), one.ulps or 60)
 
 
 def test_sums_extremes_and_means_over_named_axes():

@@ -11,6 +11,7 @@ from hlofront import lax
 from hlofront import numpy as jnp
 from hlofront.core.subprograms import subjaxprs
 from hlofront.test_util import check_grads
+from tests.support.closeness import assert_trees_close
 
 DTYPES = (np.float32, np.complex64)
 both_dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=["float32", "complex64"])
@@ -33,10 +34,6 @@ def positive(*shape, dtype=np.float32):
     return (x @ adjoint(x) + np.eye(shape[-1])).astype(dtype)
 
 
-def assert_close(found, wanted, tolerance=2e-5):
-    np.testing.assert_allclose(np.asarray(found), wanted, rtol=tolerance, atol=tolerance)
-
-
 @both_dtypes
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4, 3), (3, 5), (6, 1)], ids=str)
 def test_factors_give_the_matrix(dtype, shape):
@@ -44,31 +41,33 @@ def test_factors_give_the_matrix(dtype, shape):
     for full in (True, False):
         u, s, vh = map(np.asarray, jnp.linalg.svd(x, full_matrices=full))
         k = s.shape[-1]
-        assert_close((u[..., :k] * s[..., None, :]) @ vh[..., :k, :], x)
+        assert_trees_close((u[..., :k] * s[..., None, :]) @ vh[..., :k, :], x)
         gram = adjoint(u) @ u
-        assert_close(gram, np.broadcast_to(np.eye(u.shape[-1]), gram.shape))
+        assert_trees_close(gram, np.broadcast_to(np.eye(u.shape[-1]), gram.shape))
         q, r = map(np.asarray, jnp.linalg.qr(x, "complete" if full else "reduced"))
-        assert_close(q @ r, x)
-        assert_close(np.tril(r, -1), np.zeros_like(r))
+        assert_trees_close(q @ r, x)
+        assert_trees_close(np.tril(r, -1), np.zeros_like(r))
         q, r, columns = map(np.asarray, lax.linalg.qr(x, pivoting=True, full_matrices=full))
-        assert_close(q @ r, np.take_along_axis(x, columns[..., None, :], -1))
+        assert_trees_close(q @ r, np.take_along_axis(x, columns[..., None, :], -1))
     factors, _, order = map(np.asarray, lax.linalg.lu(x))
     k = min(shape[-2:])
     lower = np.tril(factors[..., :k], -1) + np.eye(shape[-2], k)
-    assert_close(lower @ np.triu(factors[..., :k, :]), np.take_along_axis(x, order[..., None], -2))
+    assert_trees_close(
+        lower @ np.triu(factors[..., :k, :]), np.take_along_axis(x, order[..., None], -2)
+    )
 
 
 @both_dtypes
 def test_eigenvectors(dtype):
     x = draw(2, 4, 4, dtype=dtype)
     w, v = map(np.asarray, jnp.linalg.eig(x))
-    assert_close(x @ v, v * w[..., None, :], 1e-4)
+    assert_trees_close(x @ v, v * w[..., None, :], 1e-4)
     w, left = map(np.asarray, lax.linalg.eig(x, compute_right_eigenvectors=False))
-    assert_close(adjoint(left) @ x, w[..., None] * adjoint(left), 1e-4)
-    assert_close(np.linalg.norm(left, axis=-2), np.ones((2, 4)))
+    assert_trees_close(adjoint(left) @ x, w[..., None] * adjoint(left), 1e-4)
+    assert_trees_close(np.linalg.norm(left, axis=-2), np.ones((2, 4)))
     x = positive(2, 4, 4, dtype=dtype)
     w, v = map(np.asarray, jnp.linalg.eigh(x))
-    assert_close((v * w[..., None, :]) @ adjoint(v), x, 1e-4)
+    assert_trees_close((v * w[..., None, :]) @ adjoint(v), x, 1e-4)
     assert (np.diff(w) >= 0).all()
 
 
@@ -90,18 +89,18 @@ def test_batch_is_loop(dtype):
         mapped = jax.tree.leaves(jax.vmap(jax.vmap(function))(x))
         single = jax.tree.leaves(function(x[1, 2]))
         for one, other, part in zip(whole, mapped, single, strict=True):
-            assert_close(one, np.asarray(other), 1e-4)
-            assert_close(one[1, 2], np.asarray(part), 1e-4)
+            assert_trees_close(one, np.asarray(other), 1e-4)
+            assert_trees_close(one[1, 2], np.asarray(part), 1e-4)
     found = np.asarray(jnp.linalg.solve(x, b))
-    assert_close(x @ found, b, 1e-3)
+    assert_trees_close(x @ found, b, 1e-3)
     # One matrix, many right sides.
     shared = np.asarray(jax.vmap(lambda b: jnp.linalg.solve(x[0, 0], b))(b[0]))
-    assert_close(x[0, 0] @ shared, b[0], 1e-3)
+    assert_trees_close(x[0, 0] @ shared, b[0], 1e-3)
     triangle, right = x[0, 0], draw(4, 5, 2, dtype=dtype)
     mapped = jax.vmap(lambda b: lax.linalg.triangular_solve(triangle, b, left_side=True), 1, 1)
     found = np.asarray(mapped(right))
     for i in range(5):
-        assert_close(np.triu(triangle) @ found[:, i], right[:, i], 1e-3)
+        assert_trees_close(np.triu(triangle) @ found[:, i], right[:, i], 1e-3)
 
 
 def test_failures_are_nan():
@@ -127,7 +126,7 @@ def test_nothing(shape):
         found = getattr(jnp.linalg, name)(x)
         shapes = [np.shape(part) for part in (wanted if isinstance(wanted, tuple) else (wanted,))]
         assert [leaf.shape for leaf in jax.tree.leaves(found)] == shapes, name
-    assert_close(jnp.linalg.det(np.zeros((0, 0))), 1)
+    assert_trees_close(jnp.linalg.det(np.zeros((0, 0))), 1)
 
 
 def test_determinants_of_singular_matrices_have_derivatives():
@@ -142,18 +141,18 @@ def test_determinants_of_singular_matrices_have_derivatives():
             close = np.asarray(jax.grad(jnp.linalg.det)(x))
         wanted = np.zeros((4, 4))
         wanted[zero, zero] = np.prod(np.delete(diagonal, zero))
-        assert_close(found, wanted)
+        assert_trees_close(found, wanted)
         u, s, vh = np.linalg.svd(x)
         adjugate = np.linalg.det(u) * np.linalg.det(vh) * np.prod(s[:3]) * np.outer(u[:, 3], vh[3])
-        assert_close(close, adjugate, 1e-6)
+        assert_trees_close(close, adjugate, 1e-6)
     rank_two = np.diag(np.float32([1, 2, 0, 0]))
-    assert_close(jax.grad(jnp.linalg.det)(rank_two), np.zeros((4, 4)))
+    assert_trees_close(jax.grad(jnp.linalg.det)(rank_two), np.zeros((4, 4)))
 
 
 def test_derivatives_where_eigenvalues_are_equal():
     """Those of the values are finite, and those of the vectors are not: there are none."""
     x = np.eye(3, dtype=np.float32)
-    assert_close(jax.grad(lambda x: jnp.linalg.eigvalsh(x).sum())(x), x)
+    assert_trees_close(jax.grad(lambda x: jnp.linalg.eigvalsh(x).sum())(x), x)
     assert not np.isfinite(np.asarray(jax.grad(lambda x: jnp.linalg.eigh(x)[1].sum())(x))).all()
 
 

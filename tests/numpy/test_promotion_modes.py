@@ -6,7 +6,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from tests.numpy import catalogue, strict_promotion
-from tests.samples import Spec
+from tests.support.cases import Spec
 from tests.systematic import trials
 
 catalogue.load()

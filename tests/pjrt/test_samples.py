@@ -45,11 +45,11 @@ def chosen(platform):
     for samples in SAMPLES.values():
         for sample in samples:
             is_mended = any(part in sample.name for part in MENDED)
-            if trials.needs_x64(sample) or why_not(sample, platform):
+            if sample.needs_x64() or why_not(sample, platform):
                 continue
             if sample.function in seen and not is_mended:
                 continue
-            call, traced = trials.split(sample, sample.values())
+            call, traced = trials.split(sample, sample.operand_values())
             with trials.quiet():
                 program = hlofront.make_jaxpr(call)(*traced)
             differs = SPECIAL.intersection(primitives_of(program.jaxpr))

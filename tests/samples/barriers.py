@@ -1,7 +1,8 @@
 """Samples of barriers."""
 
 from hlofront import lax
-from tests.samples import c64, f32, i8, sample
+from tests.samples import sample
+from tests.support.cases import c64, f32, i8
 
 
 def barrier_of_tree(x, y):

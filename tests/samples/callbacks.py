@@ -3,7 +3,8 @@
 import numpy as np
 
 from hlofront import debug, lax, pure_callback
-from tests.samples import c64, f32, i8, sample
+from tests.samples import sample
+from tests.support.cases import c64, f32, i8
 
 NO_JVP = (ValueError, "Pure callbacks do not support JVP")
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from hlofront import lax
-from tests.samples import b1, bf16, c64, f8, f32, i4, i8, i32, sample, u8
+from tests.samples import sample
+from tests.support.cases import b1, bf16, c64, f8, f32, i4, i8, i32, u8
 
 inf, nan = np.inf, np.nan
 ROW = np.float32([[nan, -nan, inf, -inf, 0.0, -0.0, 1, 2]])

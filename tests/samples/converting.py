@@ -4,7 +4,8 @@ import ml_dtypes
 import numpy as np
 
 from hlofront import lax
-from tests.samples import b1, bf16, c64, f8, f16, f32, i4, i8, i32, sample, u4, u8, u32
+from tests.samples import sample
+from tests.support.cases import b1, bf16, c64, f8, f16, f32, i4, i8, i32, u4, u8, u32
 
 inf, nan = np.inf, np.nan
 EDGES = np.float32([nan, inf, -inf, 3e9, -3e9, 300, -300, -1.5, 1.5, 0.5, -0.0])

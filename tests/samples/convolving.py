@@ -5,8 +5,9 @@ import math
 import numpy as np
 
 from hlofront import lax
-from tests.samples import b1, bf16, c64, f8, f16, f32, i4, i8, i32, sample, u8
+from tests.samples import sample
 from tests.samples._sliding import filled, windows
+from tests.support.cases import b1, bf16, c64, f8, f16, f32, i4, i8, i32, u8
 
 
 def plain(

@@ -4,7 +4,8 @@ import ml_dtypes
 import numpy as np
 
 from hlofront import lax
-from tests.samples import bf16, f32, i8, i32, sample, u8
+from tests.samples import sample
+from tests.support.cases import bf16, f32, i8, i32, u8
 
 for dtype in (np.int32, "uint8", float, np.complex64, ml_dtypes.bfloat16, "int4", "float8_e4m3fn"):
     sample(lax.iota, dtype, 5, reference=lambda dtype, size: np.arange(size).astype(dtype))

@@ -3,7 +3,8 @@
 import numpy as np
 
 from hlofront import lax
-from tests.samples import bf16, c64, f8, f16, f32, i4, i8, i32, sample, u8
+from tests.samples import sample
+from tests.support.cases import bf16, c64, f8, f16, f32, i4, i8, i32, u8
 
 
 def along(function):

@@ -3,7 +3,8 @@
 import numpy as np
 
 from hlofront import lax
-from tests.samples import b1, bf16, c64, f8, f32, i4, i8, i16, i32, sample, u8
+from tests.samples import sample
+from tests.support.cases import b1, bf16, c64, f8, f32, i4, i8, i16, i32, u8
 
 
 def slices_of(shape, starts, sizes, negative):

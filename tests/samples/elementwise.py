@@ -4,7 +4,8 @@ import ml_dtypes
 import numpy as np
 
 from hlofront import lax
-from tests.samples import b1, bf16, c64, f8, f16, f32, f64, i4, i8, i16, i32, sample, u4, u8, u32
+from tests.samples import sample
+from tests.support.cases import b1, bf16, c64, f8, f16, f32, f64, i4, i8, i16, i32, u4, u8, u32
 
 
 def wide(function):

@@ -3,7 +3,8 @@
 import numpy as np
 
 from hlofront import lax
-from tests.samples import c64, f32, f64, i32, sample
+from tests.samples import sample
+from tests.support.cases import c64, f32, f64, i32
 
 
 def transformed(x, fft_type, fft_lengths):

@@ -3,8 +3,9 @@
 import numpy as np
 
 from hlofront import lax
-from tests.samples import b1, bf16, c64, f16, f32, i4, i8, i16, i32, sample, u8, u32
+from tests.samples import sample
 from tests.samples._windows import gathered
+from tests.support.cases import b1, bf16, c64, f16, f32, i4, i8, i16, i32, u8, u32
 
 G = lax.GatherDimensionNumbers
 

@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 
 from hlofront import lax
-from tests.samples import b1, bf16, c64, f16, f32, f64, i8, i32, sample, u8, u32
+from tests.samples import sample
 from tests.samples._windows import scattered
+from tests.support.cases import b1, bf16, c64, f16, f32, f64, i8, i32, u8, u32
 
 S = lax.ScatterDimensionNumbers
 NOT_UNIQUE = (NotImplementedError, "unique_indices=True")

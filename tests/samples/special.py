@@ -4,8 +4,9 @@ import numpy as np
 import scipy.special
 
 from hlofront import lax
-from tests.samples import bf16, f8, f16, f32, f64, sample
+from tests.samples import sample
 from tests.samples.elementwise import wide
+from tests.support.cases import bf16, f8, f16, f32, f64
 
 inf, nan = np.inf, np.nan
 LINE = np.float32([nan, inf, -inf, 0.0, -0.0, 0.1, -0.1, 0.9, 1, -1, 1.5, -1.5, 3.7, 8, 12.5, 30])

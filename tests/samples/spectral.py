@@ -4,7 +4,8 @@ import numpy as np
 
 from hlofront import lax
 from hlofront import numpy as jnp
-from tests.samples import c64, f32, f64, sample
+from tests.samples import sample
+from tests.support.cases import c64, f32, f64
 
 la = lax.linalg
 REFUSED = (NotImplementedError, "Differentiation rule")

@@ -6,8 +6,9 @@ import numpy as np
 
 import hlofront
 from hlofront import lax
-from tests.samples import b1, bf16, c64, f8, f16, f32, i8, i32, sample
+from tests.samples import sample
 from tests.samples._sliding import filled, windows
+from tests.support.cases import b1, bf16, c64, f8, f16, f32, i8, i32
 
 
 def reduce_window(x, start, function, *args):

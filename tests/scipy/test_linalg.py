@@ -8,6 +8,7 @@ import hlofront as jax
 import hlofront.scipy.linalg as la
 from hlofront import numpy as jnp
 from hlofront.test_util import check_grads
+from tests.support.closeness import assert_trees_close
 
 both_kinds = pytest.mark.parametrize("is_complex", [False, True], ids=["real", "complex"])
 
@@ -18,27 +19,22 @@ def draw(*shape, is_complex=False):
     return values + 1j * generator.normal(size=shape) if is_complex else values
 
 
-def assert_close(found, wanted, tolerance=1e-8):
-    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
-        np.testing.assert_allclose(np.asarray(one), other, rtol=tolerance, atol=tolerance)
-
-
 @both_kinds
 def test_decompositions(is_complex):
     x = draw(4, 4, is_complex=is_complex)
     with jax.enable_x64(True):
-        assert_close(la.lu(x), scipy.linalg.lu(x))
-        assert_close(la.lu(x[:3], permute_l=True), scipy.linalg.lu(x[:3], permute_l=True))
-        assert_close(la.qr(x, pivoting=True), scipy.linalg.qr(x, pivoting=True))
-        assert_close(la.hessenberg(x, calc_q=True), scipy.linalg.hessenberg(x, calc_q=True))
-        assert_close(la.polar(x[:, :3]), scipy.linalg.polar(x[:, :3]))
-        assert_close(la.polar(x[:3], "left"), scipy.linalg.polar(x[:3], "left"))
+        assert_trees_close(la.lu(x), scipy.linalg.lu(x))
+        assert_trees_close(la.lu(x[:3], permute_l=True), scipy.linalg.lu(x[:3], permute_l=True))
+        assert_trees_close(la.qr(x, pivoting=True), scipy.linalg.qr(x, pivoting=True))
+        assert_trees_close(la.hessenberg(x, calc_q=True), scipy.linalg.hessenberg(x, calc_q=True))
+        assert_trees_close(la.polar(x[:, :3]), scipy.linalg.polar(x[:, :3]))
+        assert_trees_close(la.polar(x[:3], "left"), scipy.linalg.polar(x[:3], "left"))
         for c, mode in ((x, "right"), (x[0], "left")):
             wanted = scipy.linalg.qr_multiply(x, c, mode, pivoting=True)
-            assert_close(la.qr_multiply(x, c, mode, pivoting=True), wanted)
+            assert_trees_close(la.qr_multiply(x, c, mode, pivoting=True), wanted)
         t, z = la.rsf2csf(*la.schur(x))
-        assert_close(np.tril(t, -1), np.zeros((4, 4)))
-        assert_close(z @ t @ np.conj(z).T, x.astype(complex))
+        assert_trees_close(np.tril(t, -1), np.zeros((4, 4)))
+        assert_trees_close(z @ t @ np.conj(z).T, x.astype(complex))
 
 
 @both_kinds
@@ -48,15 +44,15 @@ def test_systems(is_complex):
     with jax.enable_x64(True):
         for trans in (0, 1, 2):
             wanted = scipy.linalg.lu_solve(scipy.linalg.lu_factor(x), x[0], trans)
-            assert_close(la.lu_solve(la.lu_factor(x), x[0], trans), wanted)
+            assert_trees_close(la.lu_solve(la.lu_factor(x), x[0], trans), wanted)
             wanted = scipy.linalg.solve_triangular(x, x, trans)
-            assert_close(la.solve_triangular(x, x, trans), wanted)
+            assert_trees_close(la.solve_triangular(x, x, trans), wanted)
         for lower in (False, True):
-            assert_close(positive @ la.cho_solve(la.cho_factor(positive, lower), x), x)
-        assert_close(positive @ la.solve(positive, x, assume_a="pos"), x)
+            assert_trees_close(positive @ la.cho_solve(la.cho_factor(positive, lower), x), x)
+        assert_trees_close(positive @ la.solve(positive, x, assume_a="pos"), x)
         for method in ("schur", "eigen"):
             found = np.asarray(la.solve_sylvester(x, y, x[:, :3], method=method))
-            assert_close(x @ found + found @ y, x[:, :3])
+            assert_trees_close(x @ found + found @ y, x[:, :3])
 
 
 @both_kinds
@@ -66,28 +62,28 @@ def test_functions(is_complex):
         for scale in (1e-3, 1, 30):
             wanted = scipy.linalg.expm(x * scale)
             size = np.abs(wanted).max()
-            assert_close(la.expm(x * scale) / size, wanted / size)
+            assert_trees_close(la.expm(x * scale) / size, wanted / size)
         wanted = scipy.linalg.expm(np.triu(x))
-        assert_close(la.expm(np.triu(x), upper_triangular=True), wanted)
-        assert_close(la.expm_frechet(x, x), scipy.linalg.expm_frechet(x, x))
-        assert_close(la.funm(x, jnp.exp), scipy.linalg.expm(x).astype(complex), 1e-6)
+        assert_trees_close(la.expm(np.triu(x), upper_triangular=True), wanted)
+        assert_trees_close(la.expm_frechet(x, x), scipy.linalg.expm_frechet(x, x))
+        assert_trees_close(la.funm(x, jnp.exp), scipy.linalg.expm(x).astype(complex), 1e-6)
         stack = np.stack([x, x @ x])
         roots = np.asarray(la.sqrtm(stack))
-        assert_close(roots @ roots, stack.astype(complex))
+        assert_trees_close(roots @ roots, stack.astype(complex))
         # Each matrix of a batch is scaled as it needs.
         stack = np.stack([x / 50, x * 5])
         for found in (la.expm(stack), jax.vmap(la.expm)(stack)):
             for one, matrix in zip(found, stack, strict=True):
                 wanted = scipy.linalg.expm(matrix)
-                assert_close(one / np.abs(wanted).max(), wanted / np.abs(wanted).max())
+                assert_trees_close(one / np.abs(wanted).max(), wanted / np.abs(wanted).max())
 
 
 def test_degenerate():
     zeros, jordan = np.zeros((3, 3)), np.eye(3, k=1)
     with jax.enable_x64(True):
-        assert_close(la.expm(zeros), np.eye(3))
-        assert_close(la.expm(jordan), scipy.linalg.expm(jordan))
-        assert_close(la.sqrtm(zeros), zeros.astype(complex))
+        assert_trees_close(la.expm(zeros), np.eye(3))
+        assert_trees_close(la.expm(jordan), scipy.linalg.expm(jordan))
+        assert_trees_close(la.sqrtm(zeros), zeros.astype(complex))
         assert not np.isfinite(np.asarray(la.sqrtm(jordan))).all()
         assert np.isnan(np.asarray(la.solve_sylvester(np.eye(2), -np.eye(2), np.eye(2)))).all()
         assert np.isnan(np.asarray(la.expm(np.eye(2) * 1e9))).all()
@@ -97,17 +93,17 @@ def test_special_matrices():
     v, w = draw(5), draw(3)
     with jax.enable_x64(True):
         for name in ("toeplitz", "hankel"):
-            assert_close(getattr(la, name)(v, w), getattr(scipy.linalg, name)(v, w))
+            assert_trees_close(getattr(la, name)(v, w), getattr(scipy.linalg, name)(v, w))
         for name in ("circulant", "companion", "fiedler", "fiedler_companion"):
-            assert_close(getattr(la, name)(v), getattr(scipy.linalg, name)(v))
+            assert_trees_close(getattr(la, name)(v), getattr(scipy.linalg, name)(v))
         for name in ("hilbert", "invhilbert", "pascal", "invpascal", "dft", "helmert"):
-            assert_close(getattr(la, name)(6), getattr(scipy.linalg, name)(6))
+            assert_trees_close(getattr(la, name)(6), getattr(scipy.linalg, name)(6))
         for mode in ("full", "valid", "same"):
             wanted = scipy.linalg.convolution_matrix(v, 4, mode)
-            assert_close(la.convolution_matrix(v, 4, mode), wanted)
-        assert_close(la.leslie(v, v[1:]), scipy.linalg.leslie(v, v[1:]))
-        assert_close(la.block_diag(v, w, 2.0), scipy.linalg.block_diag(v, w, 2.0))
-        assert_close(la.hadamard(8), scipy.linalg.hadamard(8))
+            assert_trees_close(la.convolution_matrix(v, 4, mode), wanted)
+        assert_trees_close(la.leslie(v, v[1:]), scipy.linalg.leslie(v, v[1:]))
+        assert_trees_close(la.block_diag(v, w, 2.0), scipy.linalg.block_diag(v, w, 2.0))
+        assert_trees_close(la.hadamard(8), scipy.linalg.hadamard(8))
 
 
 def test_eigenvalues_of_three_diagonals():
@@ -115,14 +111,14 @@ def test_eigenvalues_of_three_diagonals():
     with jax.enable_x64(True):
         w, v = map(np.asarray, la.eigh_tridiagonal(d, e))
         matrix = np.diag(d) + np.diag(e, 1) + np.diag(e, -1)
-        assert_close(matrix @ v, v * w)
+        assert_trees_close(matrix @ v, v * w)
         some = la.eigh_tridiagonal(d, e, eigvals_only=True, select="i", select_range=(1, 3))
-        assert_close(some, w[1:4])
+        assert_trees_close(some, w[1:4])
         rough = la.eigh_tridiagonal(d, e, eigvals_only=True, tol=0.1)
         assert 0 < np.abs(rough - w).max() < 0.1
         # Of many equal ones, and where the matrix falls into parts.
         apart = la.eigh_tridiagonal(np.ones(7), np.zeros(6), eigvals_only=True)
-        assert_close(apart, np.ones(7))
+        assert_trees_close(apart, np.ones(7))
         assert np.isnan(la.eigh_tridiagonal(d * np.nan, e, eigvals_only=True)).all()
 
         def values(d, e):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-import tests.samples
+from tests.support.cases import Spec
 from tests.systematic import differentiating, trials
 
 SIZE = 3
@@ -19,8 +19,7 @@ def chosen(samples: list[Any]) -> list[int]:
     places = {}
     for place, sample in enumerate(samples):
         if any(
-            isinstance(operand, tests.samples.Spec) or trials.is_traced(operand)
-            for operand in sample.operands
+            isinstance(operand, Spec) or trials.is_traced(operand) for operand in sample.operands
         ):
             # Compiling takes long: of those that differ by the bits of floats alone, one.
             places.setdefault(differentiating.key(sample, alike=True), place)
@@ -31,7 +30,7 @@ class Stacks:
     """The operands of a sample, several of each, along a first axis."""
 
     def __init__(self, sample: Any, jax: Any):
-        values = sample.values()
+        values = sample.operand_values()
         call, self.operands = trials.split(sample, values)
         self.call = lambda *operands: jax.tree_util.tree_leaves(call(*operands))
         generator = np.random.default_rng(zlib.crc32(sample.name.encode()) + 1)
@@ -76,7 +75,7 @@ class Stacks:
 
 def _another(spec: Any, value: Any, number: int, generator: np.random.Generator) -> Any:
     """Other values of the kind: drawn, or the same in another order, as they may be indices."""
-    if isinstance(spec, tests.samples.Spec):
+    if isinstance(spec, Spec):
         return spec.draw(generator)
     return np.roll(value[::-1] if np.ndim(value) else value, number)
 

@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-import tests.samples
+from tests.support.cases import Spec
 from tests.systematic import trials
 
 WIDER = {"c": np.complex128, "f": np.float64, "V": np.float64}
@@ -30,13 +30,13 @@ def is_candidate(sample: Any) -> bool:
     arrays = [
         operand
         for operand in sample.operands
-        if isinstance(operand, tests.samples.Spec) or trials.is_traced(operand)
+        if isinstance(operand, Spec) or trials.is_traced(operand)
     ]
     floats = [operand for operand in arrays if moves(operand)]
     edges = any(
         not np.isfinite(operand.astype(WIDER[operand.dtype.kind])).all()
         for operand in floats
-        if not isinstance(operand, tests.samples.Spec)
+        if not isinstance(operand, Spec)
     )
     return bool(floats) and not edges
 
@@ -48,14 +48,14 @@ def key(sample: Any, alike: bool = False) -> Any:
     """
     operands = []
     for operand in sample.operands:
-        if isinstance(operand, tests.samples.Spec) and moves(operand):
+        if isinstance(operand, Spec) and moves(operand):
             shape = tuple(min(n, 2) for n in operand.shape) if alike else operand.shape
             operands.append((operand.dtype.kind == "c", shape))
         elif isinstance(operand, np.ndarray):
             operands.append((operand.dtype.name, operand.shape, operand.tobytes()))
         else:
             operands.append(repr(operand))
-    return (sample.function, *operands, repr(sample.params))
+    return (sample.function, *operands, repr(sample.keywords))
 
 
 class Problem:
@@ -66,9 +66,9 @@ class Problem:
 
     def __init__(self, sample: Any, wide: bool, jax: Any, variant: int = 0):
         self.sample = sample
-        self.x64 = wide or trials.needs_x64(sample)
+        self.x64 = wide or sample.needs_x64()
         generator = np.random.default_rng(zlib.crc32(sample.name.encode()) + variant)
-        values = sample.values()
+        values = sample.operand_values()
         if wide or variant:
             values = [
                 _random_values(spec, value, generator, wide)
@@ -111,8 +111,8 @@ def _random_values(spec: Any, value: Any, generator: np.random.Generator, wide: 
     if not trials.is_traced(value) or not moves(value):
         return value
     dtype = WIDER[value.dtype.kind] if wide else value.dtype
-    if isinstance(spec, tests.samples.Spec):
-        return tests.samples.Spec(dtype, spec.shape, spec.low, spec.high).draw(generator)
+    if isinstance(spec, Spec):
+        return Spec(dtype, spec.shape, spec.low, spec.high).draw(generator)
     return value.astype(dtype)
 
 

@@ -5,8 +5,8 @@ import pytest
 
 import hlofront
 from tests.on_platforms import cached
+from tests.support.closeness import assert_within
 from tests.systematic import batching, trials
-from tests.systematic.closeness import assert_close
 from tests.systematic.trials import AT_ONCE
 
 SAMPLES = trials.load()
@@ -35,8 +35,7 @@ def batches(file, x64):
     places = [
         place
         for place in CHOSEN[file]
-        if "vmap" not in SAMPLES[file][place].refused
-        and trials.needs_x64(SAMPLES[file][place]) is x64
+        if "vmap" not in SAMPLES[file][place].refused and SAMPLES[file][place].needs_x64() is x64
     ]
     return [places[i : i + AT_ONCE] for i in range(0, len(places), AT_ONCE)]
 
@@ -81,7 +80,7 @@ def looped(file, x64, batch):
 
 
 def batch_of(file, place):
-    x64 = trials.needs_x64(SAMPLES[file][place])
+    x64 = SAMPLES[file][place].needs_x64()
     return file, x64, next(i for i, b in enumerate(batches(file, x64)) if place in b)
 
 
@@ -102,7 +101,7 @@ def test_vmap_is_a_loop(file, place):
             assert (dtype, weak) == turns[0][i][1:3], way
             if not sample.unlike_loop:
                 assert shape == loop.shape, way
-                assert_close(value, loop, sample.ulps or 40)
+                assert_within(value, loop, sample.ulps or 40)
 
 
 @cases(lambda sample: "vmap" in sample.refused)
@@ -110,7 +109,7 @@ def test_vmap_is_refused(file, place):
     sample, stacks = SAMPLES[file][place], stacks_of(file, place)
     class_, words = sample.refused["vmap"]
     way = stacks.ways()[0]
-    with trials.quiet(), hlofront.enable_x64(trials.needs_x64(sample)):
+    with trials.quiet(), hlofront.enable_x64(sample.needs_x64()):
         with pytest.raises(class_, match=words):
             hlofront.eval_shape(hlofront.vmap(stacks.call), *stacks.mapped(way))
 
@@ -131,9 +130,9 @@ def one_of_each_function():
 def test_vmap_outside_jit(file, place):
     sample, stacks = SAMPLES[file][place], stacks_of(file, place)
     way = stacks.ways()[0]
-    with trials.quiet(), hlofront.enable_x64(trials.needs_x64(sample)):
+    with trials.quiet(), hlofront.enable_x64(sample.needs_x64()):
         found = hlofront.vmap(stacks.call, in_axes=way[0])(*stacks.mapped(way))
     wanted = mapped(*batch_of(file, place))[place][0]
     for one, other in zip(described(found), wanted, strict=True):
         assert one[:3] == other[:3]
-        assert_close(one[3], other[3], sample.ulps or 40)
+        assert_within(one[3], other[3], sample.ulps or 40)

@@ -52,8 +52,8 @@ def check(function, *arguments, x64):
 @pytest.mark.parametrize("file", SAMPLES)
 def test_each_sample(file):
     for sample in SAMPLES[file]:
-        call, traced = trials.split(sample, sample.values())
-        refused = check(lambda *x: call(*x), *traced, x64=trials.needs_x64(sample))
+        call, traced = trials.split(sample, sample.operand_values())
+        refused = check(lambda *x: call(*x), *traced, x64=sample.needs_x64())
         assert not refused or file in ("callbacks", "factoring", "solving", "spectral"), sample
 
 
@@ -65,7 +65,7 @@ def test_derivatives_and_vmap(file):
             stacks = batching.Stacks(sample, hlofront)
             way = stacks.ways()[0]
             mapped = hlofront.vmap(stacks.call, in_axes=way[0], out_axes=way[1])
-            check(mapped, *stacks.mapped(way), x64=trials.needs_x64(sample))
+            check(mapped, *stacks.mapped(way), x64=sample.needs_x64())
         if "jvp" not in sample.refused and differentiating.is_candidate(sample):
             problem = differentiating.Problem(sample, False, hlofront)
             check(
@@ -78,10 +78,8 @@ def test_what_is_refused_is_listed_rightly():
     for platform, wanted in REFUSED.items():
         met = set()
         for sample in SAMPLES["factoring"] + SAMPLES["solving"] + SAMPLES["spectral"]:
-            call, traced = trials.split(sample, sample.values())
-            for name, message in refusals(
-                lambda *x: call(*x), *traced, x64=trials.needs_x64(sample)
-            ):
+            call, traced = trials.split(sample, sample.operand_values())
+            for name, message in refusals(lambda *x: call(*x), *traced, x64=sample.needs_x64()):
                 if name == platform:
                     met |= wanted.intersection(message.replace(":", " ").split())
         assert met == wanted

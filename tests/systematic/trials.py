@@ -50,15 +50,6 @@ def split(sample: Any, values: list[Any]) -> tuple[Any, list[Any]]:
     return call, [values[place] for place in places]
 
 
-def needs_x64(sample: Any) -> bool:
-    """Whether an operand is asked for in 64 bits; NumPy's arrays often are by accident."""
-    return any(
-        isinstance(operand, tests.samples.Spec)
-        and operand.dtype in (np.float64, np.int64, np.complex128)
-        for operand in sample.operands
-    )
-
-
 # An option of XLA's that makes it compile twice as fast, to slower programs. (Without its fusion
 # emitters it would be twice as fast again, but there it corrupts memory in some scatters.)
 COMPILES_FAST = {"xla_backend_optimization_level": 0}
@@ -123,7 +114,7 @@ def describe(result: Any, jax: Any) -> list[tuple[Any, ...]]:
 
 def run_eager(sample: Any, values: list[Any], jax: Any) -> list[tuple[Any, ...]]:
     """The result of a call outside of jit."""
-    with quiet(), jax.enable_x64(needs_x64(sample)):
+    with quiet(), jax.enable_x64(sample.needs_x64()):
         return describe(sample.call(*values), jax)
 
 
@@ -134,7 +125,7 @@ def run_jitted(samples: list[Any], all_values: list[list[Any]], jax: Any) -> lis
     """
     outcomes = []
     for x64 in (False, True):
-        chosen = [i for i, sample in enumerate(samples) if needs_x64(sample) is x64]
+        chosen = [i for i, sample in enumerate(samples) if sample.needs_x64() is x64]
         for start in range(0, len(chosen), AT_ONCE):
             places = chosen[start : start + AT_ONCE]
             batch = [split(samples[i], all_values[i]) for i in places]
@@ -184,7 +175,7 @@ def answer_for_reference(
     samples, all_values = [], []
     for place, operands in questions.values():
         samples.append(all_samples[place])
-        all_values.append(samples[-1].values())
+        all_values.append(samples[-1].operand_values())
         for i, value in operands.items():
             all_values[-1][i] = value
     outcomes = [

@@ -25,7 +25,9 @@ def described(program: dict[str, Any], jax: Any) -> dict[str, Any]:
             raise failure
 
         args = ()
-    one = describe.Program(call, tuple(args), tuple(program["modes"]), x64=program["x64"])
+    one = describe.Program(
+        function=call, operands=tuple(args), modes=tuple(program["modes"]), x64=program["x64"]
+    )
     return describe.describe(one, jax)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tests.against_jax import compare
+from tests.support.closeness import assert_close, assert_same_results, is_exact
 
 # Sums in another order, amplified by what follows them: of the largest number of an array.
 CLOSE = {"float64": 1e-9, "complex128": 1e-9, "float32": 1e-3, "complex64": 1e-3}
@@ -69,17 +70,13 @@ def fails_inside(wanted: dict[str, Any]) -> bool:
 
 
 def check_values(mode: str, found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    assert found["structure"] == wanted["structure"], (
-        f"{mode}: structure {found['structure']}, the reference {wanted['structure']}"
+    assert_same_results(
+        (found["structure"], found["leaves"]),
+        (wanted["structure"], wanted["leaves"]),
+        assert_near,
+        type_of=kind_of_leaf,
+        mode=mode,
     )
-    for place, (one, other) in enumerate(zip(found["leaves"], wanted["leaves"], strict=True)):
-        where = f"{mode}, output {place}"
-        assert kind_of_leaf(one) == kind_of_leaf(other), (
-            f"{where}: {one[:2]}, the reference {other[:2]}"
-        )
-        if not isinstance(other[2], np.ndarray) or other[2].dtype.names:
-            continue
-        assert near(one[2], other[2]), f"{where}:\n{one[2]}\nthe reference:\n{other[2]}"
 
 
 def kind_of_leaf(leaf: tuple[Any, ...]) -> tuple[str, str]:
@@ -88,18 +85,14 @@ def kind_of_leaf(leaf: tuple[Any, ...]) -> tuple[str, str]:
     return ("array" if kind == "numpy" else kind), text.removesuffix(" weak=False")
 
 
-def near(found: np.ndarray, wanted: np.ndarray) -> bool:
-    if wanted.dtype.kind in "biu":
-        return bool(np.array_equal(found, wanted))
-    wide = np.complex128 if wanted.dtype.kind == "c" else np.float64
-    allowed = CLOSE.get(wanted.dtype.name, COARSE)
-    found, wanted = found.astype(wide), wanted.astype(wide)
-    finite = np.abs(wanted[np.isfinite(wanted)])
-    scale = float(finite.max()) if finite.size else 1.0
-    with np.errstate(all="ignore"):
-        return bool(
-            np.allclose(found, wanted, allowed, allowed * min(scale, 1e300) + 1e-6, equal_nan=True)
-        )
+def assert_near(found: np.ndarray, wanted: np.ndarray, where: str) -> None:
+    """Assert that arrays are close, in comparison with the largest number of the reference."""
+    relative = CLOSE.get(wanted.dtype.name, COARSE)
+    scale = 1.0
+    if not (wanted.dtype.names or is_exact(wanted.dtype)):
+        size = np.abs(wanted.astype(np.complex128))
+        scale = min(float(np.max(size, where=np.isfinite(size), initial=0.0)) or 1.0, 1e300)
+    assert_close(found, wanted, relative, absolute=relative * scale + 1e-6, where=where)
 
 
 # ---- shrinking -----------------------------------------------------------------------------------

@@ -13,15 +13,27 @@ import dataclasses
 import importlib
 import pathlib
 import sys
-import zlib
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from tests.samples import Spec, _Maker, b1, bf16, c64, f16, f32, f64, i8, i32, u8, u32
+from tests.support.cases import (
+    Case,
+    Spec,
+    b1,
+    bf16,
+    c64,
+    f16,
+    f32,
+    f64,
+    i8,
+    i32,
+    i64,
+    u8,
+    u32,
+)
 
-i64, c128 = _Maker(np.int64), _Maker(np.complex128)
 INTEGERS = (i8, i32, u8, u32, i64)
 FLOATS = (bf16, f16, f32, f64)
 REALS = (*INTEGERS, *FLOATS)
@@ -44,12 +56,9 @@ AN_OBJECT = AnObject()
 
 
 @dataclasses.dataclass
-class Call:
-    """One way to call one function."""
+class Call(Case):
+    """One way to call one function, which goes by its name as no namespace is said."""
 
-    operands: tuple[Any, ...]
-    keywords: dict[str, Any]
-    function: str = ""
     chapter: str = ""
     # What NumPy answers with: its own function of the name unless said, or why there is none.
     numpy: Callable[..., Any] | str | None = None
@@ -57,18 +66,13 @@ class Call:
     concrete: bool = False
     # NumPy computes in the operands' dtypes: in wider ones the function means something else.
     narrow: bool = False
-    # How many units in the last place results may be off.
-    ulps: int | None = None
-    # Why jax's values, or those of NumPy, are others.
-    unlike_jax: str | None = None
     # Whether jax's result is weak where ours is not, or the other way round: of Python scalars.
     other_weakness: bool = False
     # NumPy's result is of another kind: a float, where ours is an integer.
     other_kind: bool = False
     # Whether values may be infinite or NaN.
     special: bool = False
-    # Why its derivative is not looked at.
-    not_smooth: str | None = None
+    # Why `vmap` is not compared with a loop.
     not_batched: str | None = None
     # Only values drawn at random will do: of others, NumPy chooses by rounding errors.
     fragile: bool = False
@@ -79,42 +83,14 @@ class Call:
         shown += [f"{key}={_shown(value)}" for key, value in self.keywords.items()]
         return f"{self.function}({', '.join(shown)})"
 
-    def specs(self) -> list[Spec]:
-        """Those among operands and keywords, in order."""
-        found: list[Spec] = []
-        replaced((self.operands, self.keywords), lambda spec: found.append(spec))
-        return found
-
-    def values(self, variant: int = 0) -> list[np.ndarray]:
-        """What the specs stand for; each variant draws others."""
-        generator = np.random.default_rng(zlib.crc32(self.name.encode()) + variant)
-        return [spec.draw(generator) for spec in self.specs()]
-
     def on(self, namespace: Any) -> Callable[..., Any]:
         """The call as a function of the values of its specs alone."""
 
         def function(*values):
-            waiting = iter(values)
-            operands, keywords = replaced(
-                (self.operands, self.keywords), lambda spec: next(waiting)
-            )
+            operands, keywords = self.arguments(values)
             return getattr(namespace, self.function)(*operands, **keywords)
 
         return function
-
-    def needs_x64(self) -> bool:
-        return any(spec.dtype.name in ("float64", "int64", "complex128") for spec in self.specs())
-
-
-def replaced(tree: Any, change: Callable[[Spec], Any]) -> Any:
-    """A tree of tuples, lists and dictionaries with its specs changed."""
-    if isinstance(tree, Spec):
-        return change(tree)
-    if type(tree) in (tuple, list):
-        return type(tree)([replaced(branch, change) for branch in tree])
-    if isinstance(tree, dict):
-        return {key: replaced(branch, change) for key, branch in tree.items()}
-    return tree
 
 
 def _shown(x: Any) -> str:
@@ -141,7 +117,7 @@ EXCLUDED: dict[str, str] = {}
 
 
 def call(*operands: Any, **keywords: Any) -> Call:
-    return Call(operands, keywords)
+    return Call("", operands, keywords)
 
 
 def each(makers: tuple[Any, ...], make: Callable[[Any], Call]) -> list[Call]:

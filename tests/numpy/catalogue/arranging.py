@@ -2,23 +2,8 @@
 
 import numpy as np
 
-from tests.numpy.catalogue import (
-    AN_OBJECT,
-    KINDS,
-    b1,
-    bf16,
-    c64,
-    call,
-    each,
-    f16,
-    f32,
-    f64,
-    i8,
-    i32,
-    tried,
-    u8,
-    wrong,
-)
+from tests.numpy.catalogue import AN_OBJECT, KINDS, call, each, tried, wrong
+from tests.support.cases import b1, bf16, c64, f16, f32, f64, i8, i32, u8
 
 # ---- shapes --------------------------------------------------------------------------------------
 

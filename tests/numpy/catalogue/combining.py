@@ -2,22 +2,8 @@
 
 import numpy as np
 
-from tests.numpy.catalogue import (
-    ALL,
-    b1,
-    bf16,
-    c64,
-    call,
-    each,
-    f16,
-    f32,
-    f64,
-    i8,
-    i32,
-    tried,
-    u8,
-    wrong,
-)
+from tests.numpy.catalogue import ALL, call, each, tried, wrong
+from tests.support.cases import b1, bf16, c64, f16, f32, f64, i8, i32, u8
 
 
 def numbers(*shapes, more=()):

@@ -12,22 +12,13 @@ from tests.numpy.catalogue import (
     ODD,
     REALS,
     alias,
-    b1,
-    bf16,
     but,
-    c64,
     call,
     each,
-    f16,
-    f32,
-    f64,
-    i8,
-    i32,
     tried,
-    u8,
-    u32,
     wrong,
 )
+from tests.support.cases import b1, bf16, c64, f16, f32, f64, i8, i32, u8, u32
 
 NO_COUNTERPART = "NumPy has no such function"
 

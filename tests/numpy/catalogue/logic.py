@@ -2,27 +2,8 @@
 
 import numpy as np
 
-from tests.numpy.catalogue import (
-    ALL,
-    INTEGERS,
-    ODD,
-    alias,
-    b1,
-    bf16,
-    but,
-    c64,
-    call,
-    each,
-    f16,
-    f32,
-    f64,
-    i8,
-    i32,
-    tried,
-    u8,
-    u32,
-    wrong,
-)
+from tests.numpy.catalogue import ALL, INTEGERS, ODD, alias, but, call, each, tried, wrong
+from tests.support.cases import b1, bf16, c64, f16, f32, f64, i8, i32, u8, u32
 
 COMPARED = [
     *each(ALL, lambda t: call(t[2, 3], t[3])),

@@ -7,22 +7,14 @@ from tests.numpy.catalogue import (
     AN_OBJECT,
     FLOATS,
     KINDS,
-    b1,
-    bf16,
     but,
-    c64,
     call,
     each,
     excluded,
-    f16,
-    f32,
-    f64,
-    i8,
-    i32,
     tried,
-    u8,
     wrong,
 )
+from tests.support.cases import b1, bf16, c64, f16, f32, f64, i8, i32, u8
 
 DTYPES = (bool, int, float, complex, np.int8, np.uint32, np.float16, "float32", np.complex64)
 

@@ -2,28 +2,8 @@
 
 import numpy as np
 
-from tests.numpy.catalogue import (
-    ALL,
-    NUMBERS,
-    ODD,
-    REALS,
-    alias,
-    b1,
-    bf16,
-    but,
-    c64,
-    call,
-    each,
-    f16,
-    f32,
-    f64,
-    i8,
-    i32,
-    i64,
-    tried,
-    u8,
-    wrong,
-)
+from tests.numpy.catalogue import ALL, NUMBERS, ODD, REALS, alias, but, call, each, tried, wrong
+from tests.support.cases import b1, bf16, c64, f16, f32, f64, i8, i32, i64, u8
 
 MASK = np.array([True, False, True])
 NANS = np.float32([[np.nan, 1, 2], [np.nan, 3, -1]])
