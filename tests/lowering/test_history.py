@@ -9,6 +9,7 @@ import hlofront
 import hlofront.numpy as jnp
 from hlofront import lax
 from tests.against_jax import describe
+from tests.systematic import trials
 
 CORPORA = (
     "corpus_batching",
@@ -43,7 +44,11 @@ def fresh_programs():
 def lowered_and_run(program):
     """Return the StableHLO of a program and the bytes of its results; None where it is refused."""
     with hlofront.enable_x64(program.x64):
-        jitted = hlofront.jit(program.function, static_argnums=program.static_argnums)
+        jitted = hlofront.jit(
+            program.function,
+            static_argnums=program.static_argnums,
+            compiler_options=trials.COMPILES_FAST,
+        )
         try:
             text = jitted.lower(*program.operands, **program.keywords).as_text()
             results = jitted(*program.operands, **program.keywords)

@@ -26,10 +26,25 @@ def chosen(samples: list[Any]) -> list[int]:
     return list(places.values())
 
 
+def in_all_ways(samples: list[Any]) -> set[str]:
+    """Return the names of the samples that are mapped over in every way.
+
+    All are, but for functions that are loops within loops and take seconds to compile: of those
+    the first sample of each is, and the others are mapped over along the first axes alone.
+    """
+    first = {sample.function: sample for sample in reversed(samples)}
+    return {
+        sample.name
+        for sample in samples
+        if sample.function.__name__ not in differentiating.LONG or first[sample.function] is sample
+    }
+
+
 class Stacks:
     """The operands of a sample, several of each, along a first axis."""
 
-    def __init__(self, sample: Any, jax: Any):
+    def __init__(self, sample: Any, jax: Any, in_all_ways: bool = True):
+        self.in_all_ways = in_all_ways
         values = sample.operand_values()
         call, self.operands = trials.split(sample, values)
         self.call = lambda *operands: jax.tree_util.tree_leaves(call(*operands))
@@ -43,10 +58,13 @@ class Stacks:
     def ways(self) -> list[tuple[list[int | None], int]]:
         """The ways to map: an axis per operand, and that of the results.
 
-        All operands along the first axis, all along the last, some along either, then each alone.
+        All operands along the first axis; then, in all ways, all along the last, some along either,
+        and each alone.
         """
         last = [stack.ndim - 1 for stack in self.stacks]
         places = range(len(last))
+        if not self.in_all_ways:
+            return [([0] * len(last), 0)]
         found = [([0] * len(last), 0), (last, -1)]
         if len(last) > 1:
             found.append(([(0, last[i])[i % 2] for i in places], 0))

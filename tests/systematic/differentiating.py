@@ -12,6 +12,8 @@ import numpy as np
 from tests.support.cases import Spec
 from tests.systematic import trials
 
+# Loops within loops: XLA takes minutes to compile the derivatives of their derivatives.
+LONG = {"betainc", "igamma", "igammac", "igamma_grad_a", "polygamma", "random_gamma_grad", "zeta"}
 WIDER = {"c": np.complex128, "f": np.float64, "V": np.float64}
 
 

@@ -11,6 +11,7 @@ from tests.systematic.trials import AT_ONCE
 
 SAMPLES = trials.load()
 CHOSEN = {file: batching.chosen(samples) for file, samples in SAMPLES.items()}
+IN_ALL_WAYS = {file: batching.in_all_ways(samples) for file, samples in SAMPLES.items()}
 
 
 def cases(wanted):
@@ -27,7 +28,8 @@ def cases(wanted):
 
 @cached
 def stacks_of(file, place):
-    return batching.Stacks(SAMPLES[file][place], hlofront)
+    sample = SAMPLES[file][place]
+    return batching.Stacks(sample, hlofront, sample.name in IN_ALL_WAYS[file])
 
 
 def batches(file, x64):

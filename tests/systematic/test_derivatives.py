@@ -26,16 +26,12 @@ def problems_of(file):
 CHOSEN = {file: problems_of(file) for file in SAMPLES}
 
 
-# Loops within loops: XLA takes minutes to compile the derivatives of their derivatives.
-LONG = {"betainc", "igamma", "igammac", "igamma_grad_a", "polygamma", "random_gamma_grad", "zeta"}
-
-
 def few_of(file):
     """One of the chosen for each function: derivatives of derivatives take long to compile."""
     found = {}
     for place in CHOSEN[file]:
         sample = SAMPLES[file][place]
-        if sample.function.__name__ in LONG:
+        if sample.function.__name__ in differentiating.LONG:
             continue
         if not {"jvp", "vjp", "twice", "vmap"} & set(sample.refused):
             found.setdefault(sample.function, place)
