@@ -160,6 +160,21 @@ class coming_from:
         _replayed.reset(self.tokens[1])
 
 
+class scopes_replaced:
+    """Have what is traced inside come from these scopes, and from no others that are open."""
+
+    __slots__ = ("name_stack", "token")
+
+    def __init__(self, name_stack: NameStack):
+        self.name_stack = name_stack
+
+    def __enter__(self) -> None:
+        self.token = _stack.set(self.name_stack)
+
+    def __exit__(self, *_: Any) -> None:
+        _stack.reset(self.token)
+
+
 class in_own_program:
     """What is traced inside is a program of its own: scopes around its call are not its own."""
 

@@ -13,9 +13,9 @@ from hlofront.primitives.derivatives import bilinear as defbilinear
 from hlofront.primitives.derivatives import derivative as defjvp
 from hlofront.primitives.derivatives import derivative_from_result as defjvp2
 from hlofront.primitives.derivatives import instantiate as instantiate_zeros
-from hlofront.primitives.derivatives import linear as deflinear2
 from hlofront.primitives.derivatives import linear_by_cotangent as deflinear
 from hlofront.primitives.derivatives import zeros_of as zeros_like_aval
+from hlofront.primitives.extension import deflinear2 as deflinear2
 from hlofront.transforms.jvp import JVPTrace as JVPTrace
 from hlofront.transforms.jvp import JVPTracer as JVPTracer
 

@@ -3,11 +3,11 @@
 from hlofront.core.rules import batch as primitive_batchers
 from hlofront.core.rules import batch_with_axis as fancy_primitive_batchers
 from hlofront.core.rules import batch_with_axis_name as axis_primitive_batchers
-from hlofront.primitives.batching import batch_elementwise as defbroadcasting
-from hlofront.primitives.batching import batch_elementwise as defvectorized
-from hlofront.primitives.batching import to_front as bdim_at_front
-from hlofront.primitives.batching import with_new_axis as broadcast
-from hlofront.primitives.reducing import batch_reduction as defreducer
+from hlofront.primitives.extension import bdim_at_front as bdim_at_front
+from hlofront.primitives.extension import broadcast as broadcast
+from hlofront.primitives.extension import defbroadcasting as defbroadcasting
+from hlofront.primitives.extension import defreducer as defreducer
+from hlofront.primitives.extension import defvectorized as defvectorized
 from hlofront.transforms.vmappable import register_vmappable as register_vmappable
 from hlofront.transforms.vmappable import unregister_vmappable as unregister_vmappable
 

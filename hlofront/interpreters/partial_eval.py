@@ -1,9 +1,31 @@
-"""Programs made smaller, with the same results: dead code, inlined calls, forwarded inputs."""
+"""Programs split by what is known, and made smaller with the same results."""
 
+from hlofront.core.jaxpr import Value as Val
+from hlofront.core.rules import partial_eval as partial_eval_jaxpr_custom_rules
 from hlofront.core.rules import simplify as dce_rules
+from hlofront.transforms.partial_values import PartialVal as PartialVal
+from hlofront.transforms.partial_values import dce_jaxpr_call_rule as dce_jaxpr_call_rule
+from hlofront.transforms.partial_values import dce_jaxpr_call_rule as dce_jaxpr_closed_call_rule
+from hlofront.transforms.partial_values import trace_to_jaxpr_dynamic as trace_to_jaxpr_dynamic
+from hlofront.transforms.partial_values import trace_to_jaxpr_nounits as trace_to_jaxpr_nounits
 from hlofront.transforms.simplify import dce_jaxpr_consts as dce_jaxpr_consts
 from hlofront.transforms.simplify import dead_code as dce_jaxpr
 from hlofront.transforms.simplify import forwarded as forwarded_inputs
 from hlofront.transforms.simplify import inline_jaxpr as inline_jaxpr
+from hlofront.transforms.stage import JitTracer as DynamicJaxprTracer
 
-__all__ = ["dce_jaxpr", "dce_jaxpr_consts", "dce_rules", "forwarded_inputs", "inline_jaxpr"]
+__all__ = [
+    "DynamicJaxprTracer",
+    "PartialVal",
+    "Val",
+    "dce_jaxpr",
+    "dce_jaxpr_call_rule",
+    "dce_jaxpr_closed_call_rule",
+    "dce_jaxpr_consts",
+    "dce_rules",
+    "forwarded_inputs",
+    "inline_jaxpr",
+    "partial_eval_jaxpr_custom_rules",
+    "trace_to_jaxpr_dynamic",
+    "trace_to_jaxpr_nounits",
+]

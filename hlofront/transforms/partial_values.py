@@ -1,0 +1,147 @@
+"""Tracing wrapped functions to programs, of arguments that are known, unknown, or some of each."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from hlofront.core.aval import AbstractValue, typeof
+from hlofront.core.jaxpr import DebugInfo, Equation, Jaxpr
+from hlofront.core.subprograms import called_by, with_program
+from hlofront.core.trace import current_trace, interpreting_with
+from hlofront.transforms.linear_util import WrappedFun
+from hlofront.transforms.linearize import SplitTrace
+from hlofront.transforms.simplify import dead_code, dead_code_program
+from hlofront.transforms.stage import JitTracer, StagingTrace, stage
+
+
+class PartialVal(NamedTuple):
+    """A value that is known, or only its type: (aval, None), or (None, value)."""
+
+    aval: AbstractValue | None
+    const: Any
+
+    @classmethod
+    def known(cls, const: Any) -> "PartialVal":
+        """Return a value that is known."""
+        return cls(None, const)
+
+    @classmethod
+    def unknown(cls, aval: AbstractValue) -> "PartialVal":
+        """Return a value of which only the type is known."""
+        return cls(aval, None)
+
+    def is_known(self) -> bool:
+        return self.aval is None
+
+    def get_known(self) -> Any:
+        """Return the value, or None where it is not known."""
+        return self.const if self.aval is None else None
+
+    def get_aval(self) -> AbstractValue:
+        """Return the type of the value."""
+        return typeof(self.const) if self.aval is None else self.aval
+
+
+def trace_to_jaxpr_dynamic(
+    fun: WrappedFun,
+    in_avals: Sequence[AbstractValue],
+    *,
+    keep_inputs: Sequence[bool] | None = None,
+    lower: bool = False,
+    auto_dce: bool = False,
+) -> tuple[Jaxpr, list[AbstractValue], list[Any]]:
+    """Trace a wrapped function of flat arguments, all of which are unknown.
+
+    Args:
+      fun: takes arrays and returns a list of arrays.
+      in_avals: the types of the arguments.
+      keep_inputs: per argument, whether it is an input of the program even where it is not used;
+        by default all are.
+      lower: accepted for JAX's sake; programs here have one level.
+      auto_dce: whether to leave out equations that no output or effect depends on.
+
+    Returns:
+      The program, the types of its outputs, and the values of its constants.
+    """
+    program = stage(fun.call_wrapped, in_avals, _described(fun))
+    jaxpr = program.jaxpr
+    if auto_dce:
+        jaxpr, _ = dead_code(jaxpr, True, instantiate=True)
+    if keep_inputs is not None:
+        jaxpr, _ = dead_code(jaxpr, True, instantiate=keep_inputs)
+    return jaxpr, program.out_avals, program.consts
+
+
+def trace_to_jaxpr_nounits(
+    fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[PartialVal], tuple[Any, ...]]:
+    """Run what known arguments decide of a wrapped function, and write down the rest.
+
+    Args:
+      fun: takes arrays and returns a list of arrays.
+      pvals: per argument its value, or its type where the value is not known.
+      instantiate: per result, or for all, whether it is an output of the program in any case.
+
+    Returns:
+      The program, of inputs for the unknown arguments; per result its value, or its type where the
+      program computes it; and the values of the program's constants, the residuals among them.
+    """
+    written = StagingTrace(_described(fun))
+    trace = SplitTrace(current_trace(), written)
+    arguments = [
+        pval.get_known() if pval.is_known() else written.new_input(pval.get_aval())
+        for pval in pvals
+    ]
+    try:
+        with interpreting_with(trace):
+            results = list(fun.call_wrapped(*arguments))
+        if isinstance(instantiate, bool):
+            instantiate = (instantiate,) * len(results)
+        unknown = [
+            force or (type(x) is JitTracer and x._trace is written)
+            for x, force in zip(results, instantiate, strict=True)
+        ]
+        program = written.finish([x for x, u in zip(results, unknown, strict=True) if u])
+    finally:
+        trace.alive = written.alive = False
+        written.programs_of.clear()
+    out_pvals = [
+        PartialVal.unknown(typeof(x)) if u else PartialVal.known(x)
+        for x, u in zip(results, unknown, strict=True)
+    ]
+    return program.jaxpr, out_pvals, tuple(program.consts)
+
+
+def _described(fun: WrappedFun) -> DebugInfo:
+    """Return the debug info of a wrapped function, whose names are found out when asked for."""
+    info = fun.debug_info
+    return DebugInfo(info.traced_for, lambda: info.func_src_info, lambda: info.arg_names)
+
+
+def dce_jaxpr_call_rule(
+    used_outputs: list[bool], eqn: Equation
+) -> tuple[list[bool], Equation | None]:
+    """Leave out of a call what the used results do not need: the rule of operations that call.
+
+    Args:
+      used_outputs: per result of the equation, whether it is used.
+      eqn: an equation that calls one program with all its operands.
+
+    Returns:
+      Per operand whether it is still used, and the smaller equation; None where nothing is left.
+
+    Raises:
+      TypeError: if the equation calls no program.
+    """
+    part = called_by(eqn)
+    if part is None:
+        raise TypeError(f"{eqn.primitive} calls no program that could be made smaller")
+    if not any(used_outputs) and not eqn.effects:
+        return [False] * len(eqn.invars), None
+    smaller, used_inputs = dead_code_program(part.closed, used_outputs)
+    used = list(used_inputs)
+    return used, eqn.replace(
+        invars=[atom for atom, u in zip(eqn.invars, used, strict=True) if u],
+        outvars=[var for var, u in zip(eqn.outvars, used_outputs, strict=True) if u],
+        params=with_program(eqn.params, part, smaller),
+        effects=smaller.effects,
+    )

@@ -1,0 +1,166 @@
+"""jax.interpreters and source_info_util: rules, partial evaluation and origins for packages."""
+
+import numpy as np
+import pytest
+
+import hlofront as jax
+import hlofront.numpy as jnp
+from hlofront.api_util import debug_info
+from hlofront.core import Primitive
+from hlofront.extend import linear_util, source_info_util
+from hlofront.interpreters import ad, batching, mlir, partial_eval
+from hlofront.interpreters.partial_eval import PartialVal
+
+SCALAR = jax.core.ShapedArray((), np.dtype(np.float32))
+
+
+def names_of(jaxpr):
+    return [equation.primitive.name for equation in jaxpr.eqns]
+
+
+def wrapped(fun):
+    return linear_util.wrap_init(fun, debug_info=debug_info("tests", fun, (1.0, 2.0), {}))
+
+
+def test_makers_of_rules():
+    scale_p = Primitive("scale_by")
+    scale_p.def_abstract_eval(lambda x, *, factor: x)
+    mlir.register_lowering(
+        scale_p, mlir.lower_fun(lambda x, *, factor: factor * x, multiple_results=False)
+    )
+    ad.deflinear2(scale_p, lambda ct, x, *, factor: [scale_p.bind(ct, factor=factor)])
+    batching.defvectorized(scale_p)
+
+    def scale(x):
+        return scale_p.bind(x, factor=3.0)
+
+    assert jax.grad(scale)(1.0) == 3.0 and jax.jvp(scale, (1.0,), (2.0,)) == (3.0, 6.0)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(jax.grad(scale)))(jnp.ones(2)), [3.0, 3.0])
+
+
+def test_batch_axes_moved_and_made():
+    assert batching.bdim_at_front(jnp.ones((2, 3)), 1, 3).shape == (3, 2)
+    assert batching.bdim_at_front(jnp.ones((2, 3)), None, 5).shape == (5, 2, 3)
+    assert batching.broadcast(jnp.ones((2, 3)), 5, 1, None).shape == (2, 5, 3)
+
+
+def test_trace_to_jaxpr_dynamic():
+    constant = jnp.ones(3)
+    jaxpr, out_avals, consts = partial_eval.trace_to_jaxpr_dynamic(
+        wrapped(lambda x, y: [x + constant, jnp.sin(y)]), [SCALAR, SCALAR]
+    )
+    assert names_of(jaxpr) == ["add", "sin"] and len(jaxpr.invars) == 2
+    assert [aval.shape for aval in out_avals] == [(3,), ()]
+    assert consts[0] is constant
+    assert jaxpr.debug_info.arg_names == ("x", "y")
+
+
+def test_trace_to_jaxpr_dynamic_without_dead_code():
+    def f(x, y):
+        jnp.cos(x)
+        return [y]
+
+    jaxpr, _, _ = partial_eval.trace_to_jaxpr_dynamic(wrapped(f), [SCALAR] * 2, auto_dce=True)
+    assert names_of(jaxpr) == [] and len(jaxpr.invars) == 2
+    jaxpr, _, _ = partial_eval.trace_to_jaxpr_dynamic(
+        wrapped(f), [SCALAR] * 2, keep_inputs=[False, True]
+    )
+    assert len(jaxpr.invars) == 1
+
+
+def sine_times_y(x, y):
+    return [jnp.sin(x) * y, jnp.cos(x), y]
+
+
+def test_known_arguments_are_computed_and_the_rest_is_written_down():
+    pvals = [PartialVal.known(1.0), PartialVal.unknown(SCALAR)]
+    jaxpr, out_pvals, consts = partial_eval.trace_to_jaxpr_nounits(wrapped(sine_times_y), pvals)
+    assert names_of(jaxpr) == ["mul"]
+    assert [pval.is_known() for pval in out_pvals] == [False, True, False]
+    assert np.isclose(out_pvals[1].get_known(), np.cos(1.0))
+    assert np.isclose(consts[0], np.sin(1.0))
+    results = jax.core.eval_jaxpr(jaxpr, consts, 2.0)
+    np.testing.assert_allclose(results, [2 * np.sin(1.0), 2.0], rtol=1e-6)
+
+
+def test_results_are_instantiated_where_asked():
+    pvals = [PartialVal.known(1.0), PartialVal.unknown(SCALAR)]
+    for instantiate in (True, [False, True, False]):
+        jaxpr, out_pvals, _ = partial_eval.trace_to_jaxpr_nounits(
+            wrapped(sine_times_y), pvals, instantiate=instantiate
+        )
+        assert not any(pval.is_known() for pval in out_pvals) and len(jaxpr.outvars) == 3
+
+
+def test_a_jitted_function_is_split_too():
+    f = jax.jit(lambda x, y: jnp.sin(x) * y)
+    pvals = [PartialVal.known(1.0), PartialVal.unknown(SCALAR)]
+    jaxpr, _, consts = partial_eval.trace_to_jaxpr_nounits(wrapped(lambda x, y: [f(x, y)]), pvals)
+    (equation,) = jaxpr.eqns
+    assert names_of(equation.params["jaxpr"]) == ["mul"] and np.isclose(consts[0], np.sin(1.0))
+
+
+def test_partial_values_tell_their_types():
+    known, unknown = PartialVal.known(2.0), PartialVal.unknown(SCALAR)
+    assert known.is_known() and known.get_known() == 2.0 and known.get_aval().weak_type
+    assert not unknown.is_known() and unknown.get_known() is None
+    assert unknown.get_aval() is SCALAR and tuple(unknown) == (SCALAR, None)
+
+
+def test_a_call_is_made_smaller():
+    program = jax.make_jaxpr(jax.jit(lambda x, y: (jnp.sin(x), jnp.cos(y))))(1.0, 2.0)
+    (equation,) = program.eqns
+    used, smaller = partial_eval.dce_jaxpr_call_rule([True, False], equation)
+    assert used == [True, False] and names_of(smaller.params["jaxpr"]) == ["sin"]
+    assert partial_eval.dce_jaxpr_call_rule([False, False], equation) == ([False, False], None)
+    (sine,) = smaller.params["jaxpr"].eqns
+    with pytest.raises(TypeError, match="calls no program"):
+        partial_eval.dce_jaxpr_call_rule([True], sine)
+
+
+# ---- source_info_util ----------------------------------------------------------------------------
+
+
+def test_scopes_are_opened_set_and_reset():
+    def f(x):
+        with source_info_util.extend_name_stack("outer") as stack:
+            assert str(stack) == "outer"
+            with (
+                source_info_util.transform_name_stack("vmap"),
+                source_info_util.extend_name_stack("inner"),
+            ):
+                y = jnp.sin(x)
+            with source_info_util.reset_name_stack():
+                z = jnp.cos(y)
+            with source_info_util.set_name_stack(source_info_util.new_name_stack("other")):
+                return jnp.tan(z)
+
+    infos = [equation.source_info for equation in jax.make_jaxpr(f)(1.0).eqns]
+    assert [str(info.name_stack) for info in infos] == ["outer/vmap(inner)", "", "other"]
+    assert "test_interpreters.py" in source_info_util.summarize(infos[0])
+
+
+def test_stacks_grow():
+    stack = source_info_util.new_name_stack("a").extend("b").transform("jvp")
+    assert str(stack) == "a/b/jvp()"
+    assert source_info_util.new_name_stack() == source_info_util.NameStack()
+    info = source_info_util.new_source_info()
+    assert info.traceback is None and str(info.name_stack) == ""
+    assert "test_interpreters.py" in source_info_util.summarize(source_info_util.current())
+
+
+def test_an_interpreter_passes_on_where_equations_come_from():
+    def f(x):
+        with jax.named_scope("here"):
+            return jnp.sin(x)
+
+    (equation,) = jax.make_jaxpr(f)(1.0).eqns
+    info = equation.source_info
+
+    def again(x):
+        with source_info_util.user_context(info.traceback, name_stack=info.name_stack):
+            return equation.primitive.bind(x, **equation.params)
+
+    (copied,) = jax.make_jaxpr(again)(1.0).eqns
+    assert str(copied.source_info.name_stack) == "here"
+    assert source_info_util.summarize(copied.source_info) == source_info_util.summarize(info)
