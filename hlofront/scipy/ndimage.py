@@ -11,7 +11,7 @@ import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import issubdtype
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.primitives import elementwise
 from hlofront.primitives.converting import convert
@@ -88,7 +88,7 @@ def _map_coordinates(
 
 def map_coordinates(
     input: ArrayLike,
-    coordinates: ArrayLike | Sequence[ArrayLike],
+    coordinates: Array | NumPyArray | Sequence[ArrayLike],
     order: int,
     mode: str = "constant",
     cval: ArrayLike = 0.0,

@@ -63,7 +63,7 @@ def float32_or_64(name: str, x: ArrayLike) -> Array:
     Raises:
       TypeError: if it has another dtype.
     """
-    array = asarray(x)
+    array: Array = asarray(x)
     dtype = typeof(array).dtype
     if dtype not in (_float32, _float64):
         raise TypeError(
