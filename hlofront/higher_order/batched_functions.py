@@ -53,7 +53,7 @@ class BatchedCall:
 
     @property
     def mapped(self) -> bool:
-        """Whether any operand has the axis."""
+        """Return whether any operand has the axis."""
         return any(a is not None for a in self.axes)
 
     def axes_of_results(self) -> Sequence[BatchAxis]:

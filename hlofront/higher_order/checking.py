@@ -295,7 +295,7 @@ class DescribedError(NamedTuple):
         leaves, structure = tree.tree_flatten(error)
         payload: list[ArrayLike] = []
         for x in leaves:
-            aval = typeof(x)
+            aval: Any = typeof(x)
             payload.append(convert(x, aval.dtype, False) if aval.weak_type else x)
         effect = effect_of(type(error), map(typeof, payload))
         return cls(effect, np.int32(next(_numbers)), payload, structure)

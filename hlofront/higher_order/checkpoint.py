@@ -152,12 +152,13 @@ def _traced(
             plan.names(args, kwargs),
             lambda: result_paths(out_tree),
         )
-        program, out_tree = stage_tree(plan.with_statics(fun, args, kwargs), in_tree, avals, info)
-        traced = program, out_tree
+        traced = stage_tree(plan.with_statics(fun, args, kwargs), in_tree, avals, info)
+        program, out_tree = traced
         # A program that captured values of an enclosing function is of no use outside of it.
         if statics is not None and not any(isinstance(c, Tracer) for c in program.consts):
             table[key] = traced
-    return *traced, leaves
+    program, out_tree = traced
+    return program, out_tree, leaves
 
 
 # ---- rules ---------------------------------------------------------------------------------------

@@ -315,8 +315,9 @@ def trace_function(
     out_tree: PyTreeDef | None = None
     info = debug_info_of(function, purpose, args_tree, lambda: out_tree)
     called = partial(function, **static) if static else function
-    program, out_tree = stage_tree(called, in_tree, avals, info)
-    return TracedFunction(program, out_tree)
+    program, result_tree = stage_tree(called, in_tree, avals, info)
+    out_tree = result_tree
+    return TracedFunction(program, result_tree)
 
 
 def trace_function_once(

@@ -1,6 +1,7 @@
 """cond under transformations: derivatives, splitting, batching, and less of it."""
 
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -243,7 +244,8 @@ def _with_slots(
     # A slot that nobody reads may hold anything: rather a value of the program than zeros.
     by_type: dict[ShapedArray, Atom] = {}
     for atom in (*jaxpr.invars, *outvars, *filled.values()):
-        by_type.setdefault(atom.aval.strip_weak_type(), atom)
+        atom_aval: Any = atom.aval
+        by_type.setdefault(atom_aval.strip_weak_type(), atom)
     for slot, aval in enumerate(slots, count):
         atom = filled.get(slot)
         if atom is None:

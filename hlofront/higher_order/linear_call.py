@@ -61,7 +61,7 @@ def linear_call(
     residuals = tree.tree_leaves(residual_args)
     operands, linear_tree = tree.tree_flatten(linear_args)
     residual_avals = [typeof(x) for x in residuals]
-    linear_avals = [typeof(x) for x in operands]
+    linear_avals: list[Any] = [typeof(x) for x in operands]
     call, out_tree = stage_tree(
         fun,
         tree.tree_structure(((residual_args, linear_args), {})),

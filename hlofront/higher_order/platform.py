@@ -100,7 +100,7 @@ def platform_dependent(
         "the default" if for_ is None else f"the function for {', '.join(for_)}"
         for for_ in platforms
     ]
-    index = platform_index_p.bind(platforms=tuple(platforms))
+    index: Any = platform_index_p.bind(platforms=tuple(platforms))
     if not isinstance(index, Tracer):
         return chosen[int(index)](*args)
     branches = Branches("platform_dependent", chosen, names, args)

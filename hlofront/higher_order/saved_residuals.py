@@ -6,7 +6,7 @@ from typing import Any
 
 from hlofront.base import events, source, tree
 from hlofront.base.boundary import boundary
-from hlofront.base.config import options
+from hlofront.base.option import options
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import AbstractValue
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Literal, Var

@@ -375,8 +375,9 @@ def _write_down(
     info = debug_info_of(f, "scan", args_tree, lambda: out_tree, first_argument)
     promoted: list[ShapedArray] | None = None
     while True:
-        program, out_tree = stage_tree(step, in_tree, [*carry_avals, *x_avals], info)
-        carry_tree = _carry_tree(out_tree, program.out_avals)
+        program, result_tree = stage_tree(step, in_tree, [*carry_avals, *x_avals], info)
+        out_tree = result_tree
+        carry_tree = _carry_tree(result_tree, program.out_avals)
         returned = program.out_avals[: carry_tree.num_leaves]
         if promoted is None and carry_tree == init_tree:
             promoted = promoted_carry(carry_avals, returned)
@@ -388,7 +389,7 @@ def _write_down(
         "scan body function", lambda: carry_name(step), init_tree, carry_avals, carry_tree, returned
     )
     refuse_effects("scan", program.effects)
-    return Body(program, len(returned), out_tree, promoted)
+    return Body(program, len(returned), result_tree, promoted)
 
 
 def _carry_tree(out_tree: PyTreeDef, avals: Sequence[ShapedArray]) -> PyTreeDef:

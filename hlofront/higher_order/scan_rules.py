@@ -402,7 +402,7 @@ def _transpose_rest(
     params: ParamDict,
 ) -> list[Cotangent | None]:
     """Transpose a scan with a partly known carry, whose known part is scanned first."""
-    avals = [aval_of_operand(x) for x in operands]
+    avals: list[Any] = [aval_of_operand(x) for x in operands]
     invars = list(map(Var, avals))
     outvars = list(map(Var, scan_result_avals(*avals, **params)))
     known, rest, _, _ = rules.partial_eval[scan_p](

@@ -168,7 +168,7 @@ def _repeat(
             # It depends on a traced value how often: it can only be written down.
             pass
     first, structure = tree.tree_flatten(init_val)
-    avals = tuple([typeof(x) for x in first])
+    avals: tuple[Any, ...] = tuple([typeof(x) for x in first])
     repeated = _loop(cond_fun, function, as_body, structure, avals)
     if repeated.carry_avals is not None:
         first = [
