@@ -50,7 +50,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
         # Integers and scalars become the default floats.
         default = is_integer(aval) or not aval.ndim
         dtype = python_scalar_dtype(float) if default else aval.dtype
-        x = convert(z, dtype, False)
+        x = convert(z, dtype, aval.weak_type and not default)
         y = full_of(x, 0)
     result = elementwise.atan2(y, x)
     return elementwise.mul(result, scalar_like(typeof(result), 180 / math.pi)) if deg else result

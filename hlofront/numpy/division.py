@@ -60,11 +60,13 @@ def _floor_divide(x1: Array, x2: Array) -> Array:
         comparing.ne(elementwise.sign(x), elementwise.sign(y)),
         comparing.ne(elementwise.rem(x, y), scalar_like(aval, 0)),
     )
-    return _where(inexact, elementwise.sub(quotient, scalar_like(aval, 1)), quotient)
+    one = host_scalar(1, aval.dtype, aval.weak_type)
+    return _where(inexact, elementwise.sub(quotient, one), quotient)
 
 
 def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
-    zero, one = scalar_like(typeof(x), 0), scalar_like(typeof(x), 1)
+    aval = typeof(x)
+    zero, one = (host_scalar(number, aval.dtype, aval.weak_type) for number in (0, 1))
     remainder = elementwise.rem(x, y)
     # A division by zero must give an infinity or NaN.
     divisible = _where(comparing.eq(y, zero), x, elementwise.sub(x, remainder))

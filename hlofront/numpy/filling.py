@@ -239,6 +239,7 @@ def _like(
     if type(fill_value) is int and not weak and not isinstance(own_dtype, str):
         value = lax.scalar_of(fill_value, own_dtype)
         return _constant(name, shape, value, own_dtype, device, out_sharding)
+    weak = weak and not np.ndim(fill_value)
     return _full(name, shape, fill_value, own_dtype, weak, device, out_sharding)
 
 

@@ -103,9 +103,7 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     It is 0 for negative x1, x2 at zero, 1 for positive x1.
     """
     x, y = promote_dtypes_inexact(*operands("heaviside", (x1, x2))[0])
-    x, y = _strong_arrays(x, y)
-    aval = typeof(x)
-    zero, one = (host_scalar(number, aval.dtype, aval.weak_type) for number in (0, 1))
+    zero, one = (scalar_like(typeof(x), number) for number in (0, 1))
     result = choose("heaviside", comparing.ne(x, x), x, y)
     result = choose("heaviside", comparing.gt(x, zero), one, result)
     return choose("heaviside", comparing.lt(x, zero), zero, result)

@@ -120,8 +120,9 @@ def _answer(x: ArrayLike, value: bool) -> Array:
 
 
 def _weak_answer(x: ArrayLike, value: bool) -> Array:
-    """Return a mask of the shape of x that is `value` everywhere, and weak where x is."""
-    return convert(_answer(x, value), bool_, typeof(x).weak_type)
+    """Return a mask of the shape of x that is `value` everywhere, and weak for a weak scalar."""
+    aval = typeof(x)
+    return convert(_answer(x, value), bool_, aval.weak_type and not aval.ndim)
 
 
 @operation_like(np.isnan)

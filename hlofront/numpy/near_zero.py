@@ -18,6 +18,7 @@ from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import choose
 from hlofront.numpy.ufuncs import inexact_operand, scalar_like
 from hlofront.primitives import comparing, elementwise, special
+from hlofront.primitives.converting import convert
 
 # These coefficients exceed double precision on the whole interval, also for the first derivatives.
 _SINE_OVER = tuple([(-1) ** k / math.factorial(2 * k + 1) for k in range(16)])
@@ -84,7 +85,7 @@ def i0(x: ArrayLike) -> Array:
     x = inexact_operand("i0", x)
     if is_complex(typeof(x).dtype):
         raise ValueError(f"i0 does not support complex numbers, got dtype {typeof(x).dtype}")
-    return bessel_i0(x)
+    return convert(bessel_i0(x), typeof(x).dtype, typeof(x).weak_type)
 
 
 def bessel_i0(x: ArrayLike) -> Array:

@@ -52,10 +52,7 @@ def _power(x1: ArrayLike, x2: ArrayLike) -> Array:
     x1, x2 = promote_shapes("power", x1, x2)
     x, y = promote_dtypes_numeric(x1, x2)
     if is_integer(typeof(x)):
-        if np.bool_ in (typeof(x1).dtype, typeof(x2).dtype):
-            # Booleans become integers that are not weak.
-            x, y = convert(x, typeof(x).dtype, False), convert(y, typeof(y).dtype, False)
-        return _integer_power(x, y)
+        return _integer_power(*(convert(z, typeof(z).dtype, False) for z in (x, y)))
     # Exponents of an integer dtype are not converted, and so stay exact.
     return elementwise.pow(x, x2 if issubdtype(typeof(x2).dtype, np.integer) else y)
 
@@ -65,9 +62,7 @@ def _integer_power(x: ArrayLike, y: ArrayLike) -> Array:
     aval = typeof(x)
     zero, one = scalar_like(aval, 0), scalar_like(aval, 1)
     vanishes = elementwise.bitwise_and(comparing.eq(x, zero), comparing.ne(y, zero))
-    # The exponent is as weak as x, so that the promotion below changes nothing.
-    start = [host_scalar(number, aval.dtype, aval.weak_type) for number in (0, 1)]
-    result = _where(vanishes, *start)
+    result = _where(vanishes, *(host_scalar(number, aval.dtype) for number in (0, 1)))
     for _ in range(_BITS):
         bit = elementwise.bitwise_and(y, one)
         result = _where(bit, elementwise.mul(result, x), result)

@@ -187,7 +187,8 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Return the indices that partition an array. See partition."""
     a, axis = _along("argpartition", a, operator.index(axis))
     canonical_axis(kth, typeof(a).shape[axis])
-    return order_along(a, axis, _index_dtype(typeof(a).shape[axis]))[1]
+    order = order_along(a, axis, _index_dtype(typeof(a).shape[axis]))[1]
+    return convert(order, typeof(order).dtype, typeof(a).weak_type)
 
 
 def _index_dtype(size: int) -> np.dtype:

@@ -404,7 +404,7 @@ def _place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike) -> Array:
     # The n-th true element gets the n-th value.
     before = elementwise.sub(cumulative.cumsum(convert(flat, int32, False), 0), np.int32(1))
     chosen = take_rows(vals, euclidean_remainder(before, count), 0)
-    chosen = in_dtype(chosen, typeof(arr).dtype)
+    chosen = in_dtype(chosen, typeof(arr).dtype, typeof(arr).weak_type)
     return shaping.reshape(
         promotion.choose("place", flat, chosen, flattened(arr)), typeof(arr).shape
     )

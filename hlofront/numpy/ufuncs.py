@@ -49,14 +49,16 @@ def numeric_operand(name: str, x: ArrayLike) -> ArrayLike:
 def scalar_like(aval: ShapedArray, value: complex) -> ArrayLike:
     """Return a Python scalar in the dtype of an aval.
 
-    It is weak only where that makes no result weaker.
+    It is weak only where that makes no result weaker. What it meets in an array with axes becomes
+    strong, as in JAX.
     """
     kind = aval.dtype.kind
     if kind == "c":
         value = complex(value)
     elif kind == "f":
         value = float(value)
-    if python_scalar_dtype(type(value)) is aval.dtype:
+    made_strong = aval.weak_type and aval.ndim
+    if python_scalar_dtype(type(value)) is aval.dtype and not made_strong:
         return value
     return host_scalar(value, aval.dtype)
 
