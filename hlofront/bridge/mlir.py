@@ -46,7 +46,11 @@ def _make_context() -> ir.Context:
 
 context = _make_context()
 Operation = ir.Operation
-Value = ir.Value
+if TYPE_CHECKING:
+    # A value of any type: the stubs of jaxlib make the class generic in the type of the value.
+    Value = ir.Value[ir.Type]
+else:
+    Value = ir.Value
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
 
 

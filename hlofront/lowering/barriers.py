@@ -1,29 +1,33 @@
 """Barriers and tokens as StableHLO."""
 
+from collections.abc import Sequence
+
+from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.builder import Builder
 from hlofront.primitives import barriers as b
 
 
 @lower(b.optimization_barrier_p)
-def _(build, *operands):
+def _(build: Builder, *operands: Value) -> Value | Sequence[Value]:
     if not operands:
         return []
     return build.barrier(operands, build.avals_out)
 
 
 @lower(b.create_token_p)
-def _(build):
+def _(build: Builder) -> Value | Sequence[Value]:
     return build.op("stablehlo.create_token", ())
 
 
 @lower(b.after_all_p)
-def _(build, *tokens):
+def _(build: Builder, *tokens: Value) -> Value | Sequence[Value]:
     return build.op("stablehlo.after_all", tokens)
 
 
 @lower(b.dce_sink_p)
-def _(build, x, *, prevent_mlir_dce):
+def _(build: Builder, x: Value, *, prevent_mlir_dce: bool) -> Value | Sequence[Value]:
     if prevent_mlir_dce:
         build.ops(
             "stablehlo.custom_call",

@@ -3,12 +3,22 @@
 from collections.abc import Sequence
 from typing import Any
 
+from hlofront.base.typing import Array
+from hlofront.bridge.mlir import Value
 from hlofront.core.aval import typeof
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.contracting import precisions
+from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import block_contracting as c
 from hlofront.primitives.comparing import ge, lt, select
-from hlofront.primitives.contracting import Precision, dot_general
+from hlofront.primitives.contracting import (
+    DotDimensionNumbers,
+    Precision,
+    PrecisionLike,
+    dot_general,
+)
 from hlofront.primitives.creating import broadcasted_iota, full
 from hlofront.primitives.cumulative import cumsum
 from hlofront.primitives.elementwise import bitwise_and, sub
@@ -16,40 +26,50 @@ from hlofront.primitives.shaping import broadcast, broadcast_in_dim, transpose
 
 
 @lower(c.ragged_dot_general_p, platform="gpu")
-def _(build, *operands, **params):
-    return (_ragged_dot if _is_known(build, params, 1) else _masked_dots)(
-        build, *operands, **params
-    )
+def _(build: Builder, *operands: Value, **params: Any) -> Value:
+    return _known_or_masked(build, operands, params, sizes_per_batch=True)
 
 
 @lower(c.ragged_dot_general_p, platform="tpu")
-def _(build, *operands, **params):
-    return (_ragged_dot if _is_known(build, params, 0) else _masked_dots)(
-        build, *operands, **params
-    )
+def _(build: Builder, *operands: Value, **params: Any) -> Value:
+    return _known_or_masked(build, operands, params, sizes_per_batch=False)
 
 
-def _is_known(build: Any, params: dict[str, Any], sizes_per_batch: int) -> bool:
-    """Whether XLA's compilers for GPUs and TPUs know how to compute it: they fail on many others.
+def _known_or_masked(
+    build: Builder, operands: Sequence[Value], params: dict[str, Any], sizes_per_batch: bool
+) -> Value:
+    is_known = _is_known(build, params["ragged_dot_dimension_numbers"], sizes_per_batch)
+    return (_ragged_dot if is_known else _masked_dots)(build, *operands, **params)
 
-    One wants sizes of groups for each element of a batch, the other has one for all.
+
+def _is_known(build: Builder, numbers: c.RaggedDotDimensionNumbers, sizes_per_batch: bool) -> bool:
+    """Return whether XLA's compilers for GPUs and TPUs can compute it: they fail on many others.
+
+    Args:
+      sizes_per_batch: whether the compiler wants sizes of groups for each element of a batch, as
+        that for GPUs does, or one for all.
     """
-    numbers = params["ragged_dot_dimension_numbers"]
     lhs, rhs, group_sizes = build.avals_in
     (contracting, _), (batch, _) = numbers.dot_dimension_numbers
     if numbers.mode == "batch":
         return True
     if numbers.mode == "contracting":
         of_matrices = lhs.ndim == rhs.ndim == 2 + len(batch)
-        return group_sizes.ndim == 1 == len(contracting) and (of_matrices or sizes_per_batch > 0)
+        return group_sizes.ndim == 1 == len(contracting) and (of_matrices or sizes_per_batch)
     if not sizes_per_batch and len(contracting) > 1:
         return False
     wanted = 1 + sizes_per_batch * len(batch)
     return group_sizes.ndim == wanted and lhs.ndim == 1 + len(batch) + len(contracting)
 
 
-def _ragged_dot(build, *operands, ragged_dot_dimension_numbers, precision, **_):
-    """As the operation that these compilers have kernels for, or spell out by themselves."""
+def _ragged_dot(
+    build: Builder,
+    *operands: Value,
+    ragged_dot_dimension_numbers: c.RaggedDotDimensionNumbers,
+    precision: object,
+    **_: object,
+) -> Value:
+    """Emit the operation that these compilers have kernels for, or spell out by themselves."""
     numbers = ragged_dot_dimension_numbers
     contracting, batch = numbers.dot_dimension_numbers
     axes = {
@@ -61,9 +81,9 @@ def _ragged_dot(build, *operands, ragged_dot_dimension_numbers, precision, **_):
         "rhs_group_dimensions": numbers.rhs_group_dimensions,
     }
     listed = ", ".join(f"{name} = {list(which)}" for name, which in axes.items() if which)
-    if type(precision) is not tuple:
-        precision = (precision if isinstance(precision, Precision) else Precision.DEFAULT,) * 2
-    names = ", ".join(f"#chlo<precision {one.name}>" for one in precision)
+    if isinstance(precision, Precision):
+        precision = precision, precision
+    names = ", ".join(f"#chlo<precision {one.name}>" for one in precisions(precision))
     return build.op(
         "chlo.ragged_dot",
         operands,
@@ -74,26 +94,41 @@ def _ragged_dot(build, *operands, ragged_dot_dimension_numbers, precision, **_):
 
 @lower(c.ragged_dot_general_p)
 def _masked_dots(
-    build, *operands, ragged_dot_dimension_numbers, precision, preferred_element_type, **_
-):
+    build: Builder,
+    *operands: Value,
+    ragged_dot_dimension_numbers: c.RaggedDotDimensionNumbers,
+    precision: object,
+    preferred_element_type: NumPyDType | None,
+    **_: object,
+) -> Value:
     return build.by_tracing(
         _masked_dot,
         operands,
         numbers=ragged_dot_dimension_numbers,
-        options=(precision, preferred_element_type),
+        precision=precision,
+        dtype=preferred_element_type,
     )[0]
 
 
-def _masked_dot(lhs: Any, rhs: Any, group_sizes: Any, *, numbers: Any, options: Any) -> Any:
-    """One dot of all groups: each is lhs with zeros at the places of the others."""
+def _masked_dot(
+    lhs: Array,
+    rhs: Array,
+    group_sizes: Array,
+    *,
+    numbers: c.RaggedDotDimensionNumbers,
+    precision: PrecisionLike,
+    dtype: NumPyDType | None,
+) -> Array:
+    """Return one dot of all groups: each is lhs with zeros at the positions of the others."""
     contracting, batch = numbers.dot_dimension_numbers
     if numbers.mode == "batch":
-        return dot_general(lhs, rhs, (contracting, batch), *options)
+        axes = (contracting[0], contracting[1]), (batch[0], batch[1])
+        return dot_general(lhs, rhs, axes, precision, dtype)
     (ragged,) = numbers.lhs_ragged_dimensions
     outer = numbers.outer_axes(typeof(lhs).ndim)
-    lhs = _apart(lhs, ragged, group_sizes, outer)
+    lhs = _by_group(lhs, ragged, group_sizes, outer)
     if numbers.mode == "noncontracting":
-        # The groups, now the first axis of lhs, are summed over: each place is in one of them.
+        # The groups, now the first axis of lhs, are summed over: each position is in one of them.
         return dot_general(
             lhs,
             rhs,
@@ -101,24 +136,29 @@ def _masked_dot(lhs: Any, rhs: Any, group_sizes: Any, *, numbers: Any, options: 
                 ((*_after(contracting[0]), 0), (*contracting[1], *numbers.rhs_group_dimensions)),
                 (_after(batch[0]), batch[1]),
             ),
-            *options,
+            precision,
+            dtype,
         )
     partner = dict(zip((*contracting[0], *batch[0]), (*contracting[1], *batch[1]), strict=True))
-    rhs = _apart(rhs, partner[ragged], group_sizes, [partner[axis] for axis in outer])
-    axes = (
-        tuple(map(_after, contracting)),
-        tuple((0, *_after(axes)) for axes in batch),
-    )
-    return dot_general(lhs, rhs, axes, *options)
+    rhs = _by_group(rhs, partner[ragged], group_sizes, [partner[axis] for axis in outer])
+    lhs_axes, rhs_axes = map(_after, contracting)
+    lhs_batch, rhs_batch = ((0, *_after(axes)) for axes in batch)
+    return dot_general(lhs, rhs, ((lhs_axes, rhs_axes), (lhs_batch, rhs_batch)), precision, dtype)
 
 
 def _after(axes: Sequence[int]) -> tuple[int, ...]:
-    """What axes become where there is a new first one."""
+    """Return the numbers of axes after a new first axis is inserted."""
     return tuple(axis + 1 for axis in axes)
 
 
-def _apart(x: Any, ragged: int, group_sizes: Any, outer: Sequence[int]) -> Any:
-    """x once per group along a new first axis, zero outside of the group."""
+def _by_group(x: Array, ragged: int, group_sizes: Array, outer: Sequence[int]) -> Array:
+    """Return x once per group along a new first axis, zero outside of the group.
+
+    Args:
+      ragged: the axis of x that falls into groups.
+      group_sizes: the sizes of the groups along the last axis; others are those of `outer`.
+      outer: the axes of x for whose indices there are sizes of their own.
+    """
     aval = typeof(x)
     groups = typeof(group_sizes).shape[-1]
     shape = (groups, *aval.shape)
@@ -126,9 +166,9 @@ def _apart(x: Any, ragged: int, group_sizes: Any, outer: Sequence[int]) -> Any:
     order = sorted(range(len(axes)), key=axes.__getitem__)
     ends = cumsum(group_sizes, len(axes))
     starts = sub(ends, group_sizes)
-    places = (0, *_after(sorted(axes)))
+    bound_axes = (0, *_after(sorted(axes)))
     starts, ends = (
-        broadcast_in_dim(transpose(bounds, (len(axes), *order)), shape, places)
+        broadcast_in_dim(transpose(bounds, (len(axes), *order)), shape, bound_axes)
         for bounds in (starts, ends)
     )
     index = broadcasted_iota(typeof(group_sizes).dtype, shape, ragged + 1)
@@ -137,8 +177,13 @@ def _apart(x: Any, ragged: int, group_sizes: Any, outer: Sequence[int]) -> Any:
 
 
 @lower(c.scaled_dot_p)
-def _(build, *operands, dimension_numbers, preferred_element_type):
-    # A composite: compilers that have the operation take it, others its decomposition.
+def _(
+    build: Builder,
+    *operands: Value,
+    dimension_numbers: DotDimensionNumbers,
+    preferred_element_type: NumPyDType,
+) -> Value:
+    # It is a composite: compilers that have the operation take it, others its decomposition.
     avals = tuple(build.avals_in)
     decomposition = build.define_function(
         (c.scaled_dot_p, avals, dimension_numbers, preferred_element_type),
@@ -162,11 +207,18 @@ def _(build, *operands, dimension_numbers, preferred_element_type):
         ),
         "decomposition": decomposition,
     }
-    operation = build.operation("stablehlo.composite", operands, build.avals_out, 0, attributes)
-    return operation.results[0]
+    return build.op("stablehlo.composite", operands, build.avals_out[0], **attributes)
 
 
-def _dequantized_dot(lhs, rhs, lhs_scale, rhs_scale, *, numbers, dtype):
+def _dequantized_dot(
+    lhs: Array,
+    rhs: Array,
+    lhs_scale: Array,
+    rhs_scale: Array,
+    *,
+    numbers: DotDimensionNumbers,
+    dtype: NumPyDType,
+) -> Array:
     ((lhs_axis,), (rhs_axis,)), _ = numbers
     lhs = c.dequantized(lhs, lhs_scale, lhs_axis)
     rhs = c.dequantized(rhs, rhs_scale, rhs_axis)

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.elements import ExtendedDType
+from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.effects import no_effects, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr
@@ -15,17 +15,22 @@ from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.platform import number_for, platform_index_p
 from hlofront.higher_order.selecting import three_parts
 from hlofront.higher_order.while_loop import while_p
-from hlofront.lowering.builder import PRUNED, Builder, Value
+from hlofront.lowering.builder import Builder
 from hlofront.lowering.per_platform import choose, number_of
+from hlofront.lowering.pruning import PRUNED
 from hlofront.lowering.reducing import emit_reduce
 
 PRUNED.update((cond_p, while_p))
 
 
+# Per branch its platforms; None for that of all others.
+BranchesPlatforms = Sequence[tuple[str, ...] | None]
+
+
 def _run(
     program: ClosedJaxpr, args: Sequence[Value], scope: Sequence[str], build: Builder
 ) -> list[Value]:
-    return build.inline(program.jaxpr, program.consts, args, *scope)
+    return build.inline_closed(program, args, *scope)
 
 
 def _branch(number: int) -> tuple[str, str]:
@@ -36,7 +41,13 @@ def _branch(number: int) -> tuple[str, str]:
 
 
 @lower(cond_p)
-def _(build, index, *operands, branches, branches_platforms=None):
+def _(
+    build: Builder,
+    index: Value,
+    *operands: Value,
+    branches: Sequence[ClosedJaxpr],
+    branches_platforms: BranchesPlatforms | None = None,
+) -> Value | Sequence[Value]:
     if branches_platforms is not None:
         return _of_platforms(build, operands, branches, branches_platforms)
     if len(branches) == 1:
@@ -46,8 +57,13 @@ def _(build, index, *operands, branches, branches_platforms=None):
     return build.case(index, regions, build.avals_out, effects)
 
 
-def _of_platforms(build: Any, operands: Any, branches: Any, branches_platforms: Any) -> list[Value]:
-    """The branches of the platforms that the program is for, and of no others."""
+def _of_platforms(
+    build: Builder,
+    operands: Sequence[Value],
+    branches: Sequence[ClosedJaxpr],
+    branches_platforms: BranchesPlatforms,
+) -> list[Value]:
+    """Emit the branches of the platforms that the program is for, and of no others."""
     chosen: dict[int, list[str]] = {}
     for name in build.module.platforms:
         chosen.setdefault(number_for(name, branches_platforms), []).append(name)
@@ -63,7 +79,7 @@ def _of_platforms(build: Any, operands: Any, branches: Any, branches_platforms: 
 
 
 @lower(platform_index_p)
-def _(build, *, platforms):
+def _(build: Builder, *, platforms: BranchesPlatforms) -> Value | Sequence[Value]:
     return number_of(build, [number_for(name, platforms) for name in build.module.platforms])
 
 
@@ -71,11 +87,24 @@ def _(build, *, platforms):
 
 
 @lower(while_p)
-def _(build, *args, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
+def _(
+    build: Builder,
+    *args: Value,
+    cond_jaxpr: ClosedJaxpr,
+    body_jaxpr: ClosedJaxpr,
+    cond_nconsts: int,
+    body_nconsts: int,
+) -> Value | Sequence[Value]:
     cond_consts, body_consts, carry = three_parts(args, cond_nconsts, body_nconsts)
     (whether,) = cond_jaxpr.out_avals
     avals = build.avals_out
     effects = cond_jaxpr.effects | body_jaxpr.effects
+
+    def test_values(inner: Builder, *values: Value) -> Value:
+        return test(inner, values)
+
+    def step_values(inner: Builder, *values: Value) -> list[Value]:
+        return step(inner, values)
 
     def test(inner: Builder, values: Sequence[Value], name: str = "cond") -> Value:
         return _run(cond_jaxpr, [*cond_consts, *values], ("while", name), inner)[0]
@@ -85,8 +114,8 @@ def _(build, *args, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
 
     if not whether.shape and not ordered_effects(cond_jaxpr.effects):
         return build.while_loop(
-            lambda inner, *values: test(inner, values),
-            lambda inner, *values: step(inner, values),
+            test_values,
+            step_values,
             carry,
             avals,
             effects,
@@ -98,18 +127,18 @@ def _(build, *args, cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts):
         return _any(inner, answer, whether)
 
     def looped(inner: Builder, answer: Value, *values: Value) -> list[Value]:
-        found = [
-            _of_those_going_on(inner, answer, whether, new, old, aval)
+        carried = [
+            _where_it_goes_on(inner, answer, whether, new, old, aval)
             for new, old, aval in zip(step(inner, values), values, avals, strict=True)
         ]
-        return [test(inner, found, "body_pred"), *found]
+        return [test(inner, carried, "body_pred"), *carried]
 
     first = test(build, carry)
     results = build.while_loop(goes_on, looped, [first, *carry], [whether, *avals], effects)
     return results[1:]
 
 
-def _any(build: Builder, answers: Value, aval: Any) -> Value:
+def _any(build: Builder, answers: Value, aval: ShapedArray) -> Value:
     if not aval.shape:
         return answers
     scalar = ShapedArray((), np.dtype(np.bool_))
@@ -121,10 +150,15 @@ def _any(build: Builder, answers: Value, aval: Any) -> Value:
     return emit_reduce(build, [answers], [start], [scalar], range(aval.ndim), either)[0]
 
 
-def _of_those_going_on(
-    build: Builder, answers: Value, answer_aval: Any, new: Value, old: Value, aval: Any
+def _where_it_goes_on(
+    build: Builder,
+    answers: Value,
+    answer_aval: ShapedArray,
+    new: Value,
+    old: Value,
+    aval: ShapedArray,
 ) -> Value:
-    """The new value where the loop goes on; the old one in examples for which it has ended."""
+    """Return the new value where the loop goes on; the old one in examples that have ended."""
     if not answer_aval.shape:
         return new
     shape = aval.shape
@@ -133,4 +167,4 @@ def _of_those_going_on(
     if answer_aval.shape != shape:
         which = answer_aval.update(shape=shape)
         answers = build.broadcast(answers, which, range(answer_aval.ndim))
-    return build.op("stablehlo.select", (answers, new, old), aval)
+    return build.select(answers, new, old, aval)

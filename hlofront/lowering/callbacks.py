@@ -1,102 +1,86 @@
 """Callbacks as StableHLO: calls of the host's functions by number, or transfers there and back."""
 
+# Callbacks may have arguments of any type.
+# pyright: reportUnknownMemberType=false
+
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from hlofront.base.elements import ExtendedDType
-from hlofront.bridge import state
-from hlofront.core.aval import ShapedArray, token_aval
+from hlofront.bridge.mlir import Value, ir
+from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
 from hlofront.core.effects import Effect
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.extended import physical
+from hlofront.lowering.host_call import Channel, Channels, HostCall
+from hlofront.lowering.module_state import ModuleState
 from hlofront.lowering.sharding import on_first_device
 from hlofront.primitives import callbacks as c
 
-
-class HostCall:
-    """What a module calls on the host: a function of flat arrays, and of what types they are.
-
-    runtime/dispatch/host_calls.py makes of it what the device's runtime calls.
-    """
-
-    __slots__ = ("avals_in", "avals_out", "channels", "function", "name", "ordered", "x64")
-
-    def __init__(
-        self,
-        name: str,
-        function: Callable[..., Sequence[Any]],
-        avals_in: Sequence[Any],
-        avals_out: Sequence[Any],
-        ordered: bool,
-        channels: tuple["Channels", "Channels"] | None = None,
-    ):
-        # The primitive's.
-        self.name = name
-        self.function = function
-        self.avals_in = avals_in
-        self.avals_out = avals_out
-        # Whether it is handed a token before the arrays, and returns one before the results.
-        self.ordered = ordered
-        # What goes to the host and what comes back, where they are transfers.
-        self.channels = channels
-        # Whether 64-bit types were on where the program was made.
-        self.x64 = bool(state.enable_x64.value)
-
-
-# The numbers of channels, each with the aval of what goes through it.
-Channels = list[tuple[int, ShapedArray]]
+# A function of the user's, of arrays and their like; it returns flat results.
+HostFunction = Callable[..., Sequence[object]]
 
 _TARGETS = {
     "cpu": "xla_ffi_python_cpu_callback",
     "cuda": "xla_ffi_python_gpu_callback",
     "rocm": "xla_ffi_python_gpu_callback",
 }
-# Called by each device with its own part of the operands.
+# The targets of calls by each device with its own part of the operands.
 _PARTITIONED = {
     "cpu": "xla_ffi_partitioned_python_cpu_callback",
     "cuda": "xla_ffi_partitioned_python_gpu_callback",
     "rocm": "xla_ffi_partitioned_python_gpu_callback",
 }
-# What is sent where there are no operands, and received where there are no results.
+# The arrays that are sent where there are no operands, and received where there are no results.
 _NOTHING_SENT = ShapedArray((1,), np.dtype(np.float32))
 _NOTHING_RECEIVED = ShapedArray((), np.dtype(np.float32))
 
 
 @lower(c.pure_callback_p)
-def _(build, *operands, callback, **_):
+def _(build: Builder, *operands: Value, callback: HostFunction, **_: object) -> list[Value]:
     return _call(build, callback, operands, side_effect=False)
 
 
 @lower(c.io_callback_p)
-def _(build, *operands, callback, ordered, **_):
+def _(
+    build: Builder, *operands: Value, callback: HostFunction, ordered: bool, **_: object
+) -> list[Value]:
     return _call(build, callback, operands, c.ordered_io_effect if ordered else None)
 
 
 @lower(c.debug_callback_p)
-def _(build, *operands, callback, effect, partitioned):
+def _(
+    build: Builder,
+    *operands: Value,
+    callback: HostFunction,
+    effect: Effect,
+    partitioned: bool,
+) -> list[Value]:
     return _call(build, callback, operands, effect if effect.ordered else None, partitioned)
 
 
 @lower(c.debug_print_p)
-def _(build, *operands, ordered, partitioned, **params):
+def _(
+    build: Builder, *operands: Value, ordered: bool, partitioned: bool, **params: object
+) -> list[Value]:
     callback = partial(c.print_now, **params)
     effect = c.ordered_debug_effect if ordered else None
     return _call(build, callback, operands, effect, partitioned)
 
 
 def _call(
-    build: Any,
-    function: Callable[..., Any],
-    operands: Sequence[Any],
+    build: Builder,
+    function: HostFunction,
+    operands: Sequence[Value],
     effect: Effect | None = None,
     partitioned: bool = False,
     side_effect: bool = True,
-) -> list[Any]:
+) -> list[Value]:
     """Emit the call of a host function; `effect` is the one that it is ordered by, if any."""
-    name = build.equation.primitive.name
+    name = build.primitive.name
     if len(build.module.platforms) > 1:
         raise NotImplementedError(  # the class that JAX raises
             f"multi-platform lowering for {name}: a program that calls Python functions is lowered "
@@ -116,8 +100,8 @@ def _call(
             f"{', '.join((*sorted(_TARGETS), 'tpu'))} can"
         )
     ordered = () if effect is None else (effect,)
-    avals_in = [_physical(aval) for aval in build.avals_in]
-    avals_out = [_physical(aval) for aval in build.avals_out]
+    avals_in = [physical(aval).strip_weak_type() for aval in build.avals_in]
+    avals_out = [physical(aval).strip_weak_type() for aval in build.avals_out]
     module = build.module
     number = len(module.callbacks)
     module.callbacks.append(HostCall(name, function, avals_in, avals_out, bool(ordered)))
@@ -138,29 +122,27 @@ def _call(
 
 
 def _transfer(
-    build: Any, function: Callable[..., Any], operands: Sequence[Any], effect: Effect | None
-) -> list[Any]:
+    build: Builder, function: HostFunction, operands: Sequence[Value], effect: Effect | None
+) -> list[Value]:
     """Send the operands to the host, one by one, and then receive the results."""
-    avals_in = [_physical(aval) for aval in build.avals_in]
-    avals_out = [_physical(aval) for aval in build.avals_out]
+    avals_in = [physical(aval).strip_weak_type() for aval in build.avals_in]
+    avals_out = [physical(aval).strip_weak_type() for aval in build.avals_out]
     sent = list(zip(operands, avals_in, strict=True))
     if not sent:
         sent = [(build.full(0, _NOTHING_SENT), _NOTHING_SENT)]
     received = [aval for aval in avals_out if aval.size] if avals_out else [_NOTHING_RECEIVED]
     callbacks = build.module.callbacks
-    start = 1 + sum(len(ids) for call in callbacks for ids in call.channels)
-    outgoing = [(start + i, aval) for i, (_, aval) in enumerate(sent)]
-    incoming = [(start + len(sent) + i, aval) for i, aval in enumerate(received)]
-    name = build.equation.primitive.name
-    callbacks.append(
-        HostCall(name, function, avals_in, avals_out, effect is not None, (outgoing, incoming))
-    )
+    start = 1 + sum(len(ids) for call in callbacks for ids in call.channels or ())
+    outgoing = [Channel(start + i, aval) for i, (_, aval) in enumerate(sent)]
+    incoming = [Channel(start + len(sent) + i, aval) for i, aval in enumerate(received)]
+    name, channels = build.primitive.name, Channels(outgoing, incoming)
+    callbacks.append(HostCall(name, function, avals_in, avals_out, effect is not None, channels))
     # Each waits for the one before.
     token = build.tokens[effect] if effect else build.op("stablehlo.create_token", (), token_aval)
     for (number, _), (value, _) in zip(outgoing, sent, strict=True):
         attributes = {**_channel(number, 2), **_sharding(build.module, 1, effect)}
         token = build.op("stablehlo.send", (value, token), token_aval, **attributes)
-    values: list[Any] = []
+    values: list[Value] = []
     for number, aval in incoming:
         attributes = {**_channel(number, 3), **_sharding(build.module, 2, effect)}
         value, token = build.ops("stablehlo.recv", (token,), (aval, token_aval), **attributes)
@@ -172,11 +154,11 @@ def _transfer(
 
 
 def _sharding(
-    module: Any, results: int, effect: Effect | None, partitioned: bool = False
-) -> dict[str, Any]:
-    """Where a program for several devices calls: on the first one, or on each, with its part.
+    module: ModuleState, results: int, effect: Effect | None, partitioned: bool = False
+) -> dict[str, ir.Attribute]:
+    """Return the attribute that says which of several devices call: the first one, or all.
 
-    What is ordered is in programs for one device alone.
+    If all call, each does with its own part. Ordered calls are in programs for one device alone.
     """
     if module.several_devices and not partitioned:
         return on_first_device(module, results)
@@ -187,8 +169,8 @@ def _sharding(
     return {"mhlo.sharding": types.string(text)}
 
 
-def _channel(number: int, kind: int) -> dict[str, Any]:
-    """The attributes of a transfer: 2 is a send to the host, 3 a receive from it."""
+def _channel(number: int, kind: int) -> dict[str, ir.Attribute]:
+    """Return the attributes of a transfer: kind 2 is a send to the host, 3 a receive from it."""
     return {
         "channel_handle": types.attribute(
             f"#stablehlo.channel_handle<handle = {number}, type = {kind}>"
@@ -201,15 +183,8 @@ def _channel(number: int, kind: int) -> dict[str, Any]:
     }
 
 
-def _physical(aval: Any) -> Any:
-    """The array that stands for one of elements that NumPy does not know: keys as integers."""
-    if isinstance(aval.dtype, ExtendedDType):
-        return ShapedArray(*aval.dtype.physical(aval.shape))
-    return aval.strip_weak_type()
-
-
-def _layouts(avals: Sequence[Any]) -> Any:
-    """The host's functions are given, and give, arrays in row-major order."""
+def _layouts(avals: Sequence[AbstractValue]) -> ir.Attribute:
+    """Return the layouts of arrays, which the functions of the host take in row-major order."""
     return types.attribute(f"[{', '.join(_row_major(getattr(a, 'ndim', 0)) for a in avals)}]")
 
 

@@ -1,11 +1,21 @@
 """A check that nobody looks at: it cannot be compiled."""
 
+from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower
 from hlofront.higher_order.checking import check_p
+from hlofront.lowering.builder import Builder
 
 
 @lower(check_p)
-def _(build, failed, code, *payload, error_type, structures, debug):
+def _(
+    build: Builder,
+    failed: Value,
+    code: Value,
+    *payload: Value,
+    error_type: type[Exception],
+    structures: object,
+    debug: bool,
+) -> list[Value]:
     if debug:
         return []
     raise ValueError(

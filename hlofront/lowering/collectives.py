@@ -1,14 +1,22 @@
 """Operations along named axes, where only axes of the arrays are left of them."""
 
+from collections.abc import Callable, Hashable, Sequence
+
+from hlofront.base.typing import Array
+from hlofront.bridge.mlir import Value
+from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
+from hlofront.lowering.builder import Builder
 from hlofront.primitives import collectives as c
 from hlofront.primitives.reducing import reduce_max, reduce_min, reduce_sum
 
 _FOLDS = {c.psum_p: reduce_sum, c.pmax_p: reduce_max, c.pmin_p: reduce_min}
 
 
-def _reduction(primitive, fold):
-    def rule(build, *args, axes, axis_index_groups):
+def _reduction(primitive: Primitive, fold: Callable[..., Array]) -> None:
+    def rule(
+        build: Builder, *args: Value, axes: Sequence[int | Hashable], axis_index_groups: object
+    ) -> list[Value]:
         if c.positional(axes) != tuple(axes):
             raise _unbound(primitive, axes)
         return build.by_tracing(lambda *xs: [fold(x, tuple(axes)) for x in xs], args)
@@ -16,7 +24,7 @@ def _reduction(primitive, fold):
     lower(primitive)(rule)
 
 
-def _unbound(primitive, axes):
+def _unbound(primitive: Primitive, axes: object) -> NameError:
     return NameError(
         f"{primitive} works along the named axis {axes}, which nothing maps where the program is "
         "compiled: call the function inside of vmap(..., axis_name=...)."
@@ -27,9 +35,9 @@ for _primitive, _fold in _FOLDS.items():
     _reduction(_primitive, _fold)
 
 
-def _never(primitive):
+def _never(primitive: Primitive) -> None:
     @lower(primitive)
-    def rule(build, *args, axis_name, **_):
+    def rule(build: Builder, *args: Value, axis_name: object, **_: object) -> list[Value]:
         raise _unbound(primitive, axis_name)
 
 

@@ -1,17 +1,21 @@
 """Comparisons and selection as StableHLO."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from hlofront.base.dtypes import iinfo, issubdtype
 from hlofront.base.elements import ExtendedDType
+from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
+from hlofront.lowering.builder import Builder
 from hlofront.lowering.reducing import emit_reduce, one_op
 from hlofront.primitives import comparing as c
 
 
-def _comparison(direction, total_order=False):
-    def rule(build, x, y):
+def _comparison(direction: str, total_order: bool = False) -> Callable[..., Value]:
+    def rule(build: Builder, x: Value, y: Value) -> Value:
         aval_x, aval_y = build.avals_in
         dtype = aval_x.dtype
         aval = ShapedArray(build.avals_out[0].shape, dtype)
@@ -25,7 +29,9 @@ def _comparison(direction, total_order=False):
     return rule
 
 
-def _compare_extended(build, direction, x, y, aval):
+def _compare_extended(
+    build: Builder, direction: str, x: Value, y: Value, aval: ShapedArray
+) -> Value:
     """Elements that are arrays on a device are equal if all of their elements are."""
     physical = ShapedArray(*aval.dtype.physical(aval.shape))
     equal = build.compare(direction, x, y, physical)
@@ -48,7 +54,7 @@ lower(c.lt_to_p)(_comparison("LT", total_order=True))
 
 
 @lower(c.select_n_p)
-def _(build, which, *cases):
+def _(build: Builder, which: Value, *cases: Value) -> Value:
     which_aval, case_aval = build.avals_in[0], build.avals_out[0]
     if len(cases) == 1:
         return cases[0]
@@ -57,7 +63,9 @@ def _(build, which, *cases):
     return _select(build, which, which_aval, cases, 0)
 
 
-def _select(build, which, which_aval, cases, offset):
+def _select(
+    build: Builder, which: Value, which_aval: ShapedArray, cases: Sequence[Value], offset: int
+) -> Value:
     """Halve the cases until one is left; `offset` is the number of the first one."""
     if len(cases) == 1:
         return cases[0]
@@ -78,7 +86,9 @@ def _select(build, which, which_aval, cases, offset):
     )
 
 
-def _over_elements(build, which, aval, case_aval):
+def _over_elements(
+    build: Builder, which: Value, aval: ShapedArray, case_aval: ShapedArray
+) -> tuple[Value, ShapedArray]:
     """`which` in the shape that the cases, of an extended dtype, have on a device."""
     if not aval.shape:
         return which, aval

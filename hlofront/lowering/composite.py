@@ -1,22 +1,36 @@
 """composite as StableHLO: an operation with a name, attributes, and a function that means it."""
 
+# The stubs of jaxlib do not name the types of all arguments and results.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from hlofront.bridge.mlir import context, ir
+from hlofront.bridge.mlir import Value, context, ir
 from hlofront.core.aval import token_aval
 from hlofront.core.effects import ordered_effects
+from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rules import lower
 from hlofront.higher_order.platform import HashableArray, composite_p
 from hlofront.lowering import types
-from hlofront.lowering.builder import large_constants
+from hlofront.lowering.builder import Builder, large_constants
 from hlofront.lowering.module import symbol_name
+from hlofront.lowering.types import NumPyDType
 
 
 @lower(composite_p)
-def _(build, *args, name, attributes, version, jaxpr):
+def _(
+    build: Builder,
+    *args: Value,
+    name: str,
+    attributes: Sequence[tuple[str, Sequence[object], Any]],
+    version: int,
+    jaxpr: ClosedJaxpr,
+) -> list[Value]:
     if not _NAME.fullmatch(name):
         raise ValueError(
             f"the composite op {name!r} has no name that StableHLO takes: it wants a namespace, a "
@@ -29,7 +43,7 @@ def _(build, *args, name, attributes, version, jaxpr):
         symbol_name(name),
         jaxpr.in_avals,
         jaxpr.out_avals,
-        lambda inner, *xs: inner.inline(jaxpr.jaxpr, jaxpr.consts, xs),
+        lambda inner, *xs: inner.inline_closed(jaxpr, xs),
         constants,
         ordered,
     )
@@ -39,29 +53,33 @@ def _(build, *args, name, attributes, version, jaxpr):
     values = {
         key: _attribute(name, key, value) for key, value in unflattened.items() if value is not None
     }
-    given: dict[str, Any] = {"name": types.string(name), "decomposition": symbol}
+    fields: dict[str, ir.Attribute] = {"name": types.string(name), "decomposition": symbol}
     if values:
-        given["composite_attributes"] = ir.DictAttr.get(values, context=context)
+        fields["composite_attributes"] = ir.DictAttr.get(values, context=context)
     if version:
-        given["version"] = types.i32(version)
+        fields["version"] = types.i32(version)
     operands = [*extra, *build.tokens_of(ordered), *args]
     avals = [*[token_aval] * len(ordered), *build.avals_out]
-    operation = build.operation("stablehlo.composite", operands, avals, 0, given)
+    operation = build.operation("stablehlo.composite", operands, avals, 0, fields)
     return build.take_tokens(ordered, operation.results)
 
 
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+")
 
 
-def _attribute(name: str, key: str, value: Any) -> Any:
+def _attribute(name: str, key: str, value: object) -> ir.Attribute:
     try:
         return _value(value)
     except TypeError as error:
         raise TypeError(f"attribute {key!r} of the composite op {name!r}: {error}") from error
 
 
-def _value(value: Any) -> Any:
-    """A value of Python or NumPy as an attribute of MLIR."""
+def _value(value: Any) -> ir.Attribute:
+    """Return a value of Python or NumPy as an attribute of MLIR.
+
+    Raises:
+      TypeError: for values of other types than the error lists.
+    """
     if isinstance(value, bool | np.bool_):
         return types.boolean(bool(value))
     if isinstance(value, str | bytes):
@@ -87,7 +105,7 @@ def _value(value: Any) -> Any:
     )
 
 
-def _number(value: Any, dtype: np.dtype) -> Any:
+def _number(value: Any, dtype: NumPyDType) -> ir.Attribute:
     kind = types.element_type(dtype)
     if dtype.kind in "iu":
         return ir.IntegerAttr.get(kind, value)

@@ -1,16 +1,25 @@
 """Contractions as StableHLO."""
 
-from typing import Any
+from typing import NamedTuple, cast
 
 import ml_dtypes
 import numpy as np
 
 from hlofront.base.dtypes import dtype_of, issubdtype
+from hlofront.base.typing import DType, DTypeLike
+from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import contracting as c
-from hlofront.primitives.contracting import DotAlgorithm, DotAlgorithmPreset, Precision
+from hlofront.primitives.contracting import (
+    DotAlgorithm,
+    DotAlgorithmPreset,
+    DotDimensionNumbers,
+    Precision,
+)
 
 _bfloat16 = np.dtype(ml_dtypes.bfloat16)
 _float16, _float32, _float64 = map(np.dtype, ("float16", "float32", "float64"))
@@ -19,8 +28,8 @@ _float16, _float32, _float64 = map(np.dtype, ("float16", "float32", "float64"))
 BELOW_A_BYTE = ("int1", "int2", "int4", "uint1", "uint2", "uint4")
 
 
-def dimension_attribute(dimension_numbers: Any) -> Any:
-    """#stablehlo.dot of the axes of a contraction."""
+def dimension_attribute(dimension_numbers: DotDimensionNumbers) -> ir.Attribute:
+    """Return the attribute `#stablehlo.dot` of the axes of a contraction."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     fields = (
         ("lhs_batching_dimensions", lhs_batch),
@@ -32,16 +41,29 @@ def dimension_attribute(dimension_numbers: Any) -> Any:
     return types.attribute(f"#stablehlo.dot<{body}>")
 
 
-def precision_attribute(precision: Any) -> Any:
-    """The precision of each operand; the default where an algorithm says more."""
-    pair = precision if type(precision) is tuple else (Precision.DEFAULT, Precision.DEFAULT)
-    return types.attribute(
-        "[" + ", ".join(f"#stablehlo<precision {one.name}>" for one in pair) + "]"
-    )
+def precisions(precision: object) -> tuple[Precision, Precision]:
+    """Return the precision of each operand; the default where an algorithm says more."""
+    if isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm):
+        return cast(tuple[Precision, Precision], precision)
+    return Precision.DEFAULT, Precision.DEFAULT
+
+
+def precision_attribute(precision: object) -> ir.Attribute:
+    """Return the attribute with the precision of each operand."""
+    names = [f"#stablehlo<precision {one.name}>" for one in precisions(precision)]
+    return types.attribute(f"[{', '.join(names)}]")
 
 
 @lower(c.dot_general_p)
-def _(build, lhs, rhs, *, dimension_numbers, precision, **_):
+def _(
+    build: Builder,
+    lhs: Value,
+    rhs: Value,
+    *,
+    dimension_numbers: DotDimensionNumbers,
+    precision: object,
+    **_: object,
+) -> Value:
     (a, b), (out,) = build.avals_in, build.avals_out
     result = out
     attributes = {
@@ -51,12 +73,13 @@ def _(build, lhs, rhs, *, dimension_numbers, precision, **_):
     if isinstance(precision, DotAlgorithm | DotAlgorithmPreset) and (
         precision is not DotAlgorithmPreset.DEFAULT
     ):
-        lhs_dtype, rhs_dtype, dtype, algorithm = choose_algorithm(
+        algorithm = choose_algorithm(
             precision, a.dtype, b.dtype, out.dtype, "cpu" in build.module.platforms
         )
-        attributes["algorithm"] = algorithm
-        lhs, rhs = _converted(build, lhs, a, lhs_dtype), _converted(build, rhs, b, rhs_dtype)
-        result = out.update(dtype=dtype)
+        attributes["algorithm"] = algorithm.attribute
+        lhs = _converted(build, lhs, a, algorithm.lhs)
+        rhs = _converted(build, rhs, b, algorithm.rhs)
+        result = out.update(dtype=algorithm.out)
     elif a.dtype != b.dtype and not (_is_float8(a.dtype) and _is_float8(b.dtype)):
         # XLA wants equal dtypes, but for pairs of float8.
         lhs, rhs = _converted(build, lhs, a, out.dtype), _converted(build, rhs, b, out.dtype)
@@ -77,46 +100,66 @@ _GPUS = frozenset(("cuda", "rocm"))
 
 
 def _of_integers(aval: ShapedArray, out: ShapedArray) -> bool:
-    """Whether a product of integers is wanted in floats."""
+    """Return whether a product of integers is wanted in floats."""
     return issubdtype(aval.dtype, np.integer) and not issubdtype(out.dtype, np.integer)
 
 
-def _converted(build: Any, x: Any, aval: ShapedArray, dtype: Any) -> Any:
+def _converted(build: Builder, x: Value, aval: ShapedArray, dtype: DType) -> Value:
     return x if aval.dtype == dtype else build.convert(x, aval.update(dtype=dtype))
 
 
-def widened(build: Any, x: Any, aval: ShapedArray) -> Any:
-    """x, of a byte where it is of less: XLA fails to widen such within an operation."""
+def widened(build: Builder, x: Value, aval: ShapedArray) -> Value:
+    """Return x, of a byte where it is of less: XLA fails to widen such within an operation."""
     return _converted(build, x, aval, at_least_a_byte(aval.dtype))
 
 
-def at_least_a_byte(dtype: Any) -> Any:
-    """The dtype, or that of a byte for integers of less."""
+def at_least_a_byte(dtype: DType) -> DType:
+    """Return the dtype, or that of a byte for integers of less."""
     if dtype.name not in BELOW_A_BYTE:
         return dtype
     return np.dtype(np.int8 if issubdtype(dtype, np.signedinteger) else np.uint8)
 
 
-def _is_float8(dtype: Any) -> bool:
+def _is_float8(dtype: DType) -> bool:
     return dtype.name.startswith("float8")
 
 
 # ---- algorithms ----------------------------------------------------------------------------------
 
-# preset: (what it rounds operands to, sums in, times it multiplies, operand dtypes it takes).
-# Dtypes of operands that it does not take are converted to the first.
+
+class _Preset(NamedTuple):
+    """The arithmetic of a preset: its operands' type, the type of sums, the number of products.
+
+    Operands of dtypes that it does not accept are converted to the first that it does.
+    """
+
+    rounded: str
+    summed: str
+    times: int
+    accepted: tuple[NumPyDType, ...]
+
+
+class ChosenAlgorithm(NamedTuple):
+    """The dtypes that an algorithm takes for both operands and gives, and its attribute."""
+
+    lhs: DType
+    rhs: DType
+    out: DType
+    attribute: ir.Attribute
+
+
 _PRESETS = {
-    "F16_F16_F16": ("f16", "f16", 1, (_float16,)),
-    "F16_F16_F32": ("f16", "f32", 1, (_float16,)),
-    "BF16_BF16_BF16": ("bf16", "bf16", 1, (_bfloat16, _float32)),
-    "BF16_BF16_F32": ("bf16", "f32", 1, (_bfloat16, _float32)),
-    "BF16_BF16_F32_X3": ("bf16", "f32", 3, (_float32,)),
-    "BF16_BF16_F32_X6": ("bf16", "f32", 6, (_float32,)),
-    "BF16_BF16_F32_X9": ("bf16", "f32", 9, (_float32,)),
-    "TF32_TF32_F32": ("tf32", "f32", 1, (_float32,)),
-    "TF32_TF32_F32_X3": ("tf32", "f32", 3, (_float32,)),
-    "F32_F32_F32": ("f32", "f32", 1, (_float32,)),
-    "F64_F64_F64": ("f64", "f64", 1, (_float64,)),
+    "F16_F16_F16": _Preset("f16", "f16", 1, (_float16,)),
+    "F16_F16_F32": _Preset("f16", "f32", 1, (_float16,)),
+    "BF16_BF16_BF16": _Preset("bf16", "bf16", 1, (_bfloat16, _float32)),
+    "BF16_BF16_F32": _Preset("bf16", "f32", 1, (_bfloat16, _float32)),
+    "BF16_BF16_F32_X3": _Preset("bf16", "f32", 3, (_float32,)),
+    "BF16_BF16_F32_X6": _Preset("bf16", "f32", 6, (_float32,)),
+    "BF16_BF16_F32_X9": _Preset("bf16", "f32", 9, (_float32,)),
+    "TF32_TF32_F32": _Preset("tf32", "f32", 1, (_float32,)),
+    "TF32_TF32_F32_X3": _Preset("tf32", "f32", 3, (_float32,)),
+    "F32_F32_F32": _Preset("f32", "f32", 1, (_float32,)),
+    "F64_F64_F64": _Preset("f64", "f64", 1, (_float64,)),
 }
 _DTYPES = {"f16": _float16, "bf16": _bfloat16, "f32": _float32, "f64": _float64}
 _ON_CPU = (
@@ -130,11 +173,12 @@ _ON_CPU = (
 
 
 def choose_algorithm(
-    precision: Any, lhs: Any, rhs: Any, out: Any, on_cpu: bool
-) -> tuple[Any, Any, Any, Any]:
-    """The dtypes that an algorithm takes for both operands and gives, and its attribute.
+    precision: DotAlgorithm | DotAlgorithmPreset, lhs: DType, rhs: DType, out: DType, on_cpu: bool
+) -> ChosenAlgorithm:
+    """Return what the algorithm of a precision does with operands and a result of these dtypes.
 
-    Raises ValueError if CPUs, where it is for them, or the operands' dtypes do not allow it.
+    Raises:
+      ValueError: if CPUs, where it is for them, or the operands' dtypes do not allow it.
     """
     if on_cpu and not (isinstance(precision, DotAlgorithmPreset) and precision.name in _ON_CPU):
         raise ValueError(
@@ -143,52 +187,67 @@ def choose_algorithm(
         )
     if isinstance(precision, DotAlgorithm):
         attribute = _algorithm_attribute(
-            *(_element_text(dtype) for dtype in precision[:3]),
-            *precision[3:6],
-            precision.allow_imprecise_accumulation,
+            precision._replace(
+                lhs_precision_type=_element_text(precision.lhs_precision_type),
+                rhs_precision_type=_element_text(precision.rhs_precision_type),
+                accumulation_type=_element_text(precision.accumulation_type),
+            )
         )
-        return lhs, rhs, _element_dtype(precision.accumulation_type, out), attribute
+        summed_dtype = _element_dtype(precision.accumulation_type, out)
+        return ChosenAlgorithm(lhs, rhs, summed_dtype, attribute)
     name = precision.name
     if name.startswith("ANY_F8"):
         return _choose_float8(name, lhs, rhs, out)
-    rounded, summed, times, accepted = _PRESETS[name]
+    preset = _PRESETS[name]
+    accepted = preset.accepted
     lhs, rhs = (dtype if dtype in accepted else accepted[0] for dtype in (lhs, rhs))
     if lhs != rhs:
         lhs = rhs = _float32
-    sum_dtype = _DTYPES[summed]
-    # Sums may also be given in the operands' dtype.
-    dtype = out if out == sum_dtype or (out == lhs and times == 1) else sum_dtype
-    return lhs, rhs, dtype, _algorithm_attribute(rounded, rounded, summed, 1, 1, times, False)
+    sum_dtype = _DTYPES[preset.summed]
+    # Sums may also be returned in the operands' dtype.
+    dtype = out if out == sum_dtype or (out == lhs and preset.times == 1) else sum_dtype
+    algorithm = DotAlgorithm(
+        preset.rounded, preset.rounded, preset.summed, num_primitive_operations=preset.times
+    )
+    return ChosenAlgorithm(lhs, rhs, dtype, _algorithm_attribute(algorithm))
 
 
-def _choose_float8(name: str, lhs: Any, rhs: Any, out: Any) -> tuple[Any, Any, Any, Any]:
+def _choose_float8(name: str, lhs: DType, rhs: DType, out: DType) -> ChosenAlgorithm:
     if not (_is_float8(lhs) and _is_float8(rhs)):
         raise ValueError(
             f"The dot algorithm '{name}' requires both inputs to have float8 dtypes. Got {lhs} "
             f"and {rhs} instead."
         )
-    attribute = _algorithm_attribute(
-        _element_text(lhs), _element_text(rhs), "f32", 1, 1, 1, name.endswith("FAST_ACCUM")
+    algorithm = DotAlgorithm(
+        _element_text(lhs),
+        _element_text(rhs),
+        "f32",
+        allow_imprecise_accumulation=name.endswith("FAST_ACCUM"),
     )
     narrow = out in (_float32, _bfloat16, _float16) or _is_float8(out)
-    return lhs, rhs, out if narrow else _float32, attribute
+    return ChosenAlgorithm(lhs, rhs, out if narrow else _float32, _algorithm_attribute(algorithm))
 
 
-def _algorithm_attribute(lhs, rhs, summed, lhs_count, rhs_count, times, imprecise) -> Any:
+def _algorithm_attribute(algorithm: DotAlgorithm) -> ir.Attribute:
+    """Return the attribute of an algorithm whose types are the names of element types."""
     return types.attribute(
-        f"#stablehlo.dot_algorithm<lhs_precision_type = {lhs}, rhs_precision_type = {rhs}, "
-        f"accumulation_type = {summed}, lhs_component_count = {lhs_count}, "
-        f"rhs_component_count = {rhs_count}, num_primitive_operations = {times}, "
-        f"allow_imprecise_accumulation = {str(imprecise).lower()}>"
+        f"#stablehlo.dot_algorithm<lhs_precision_type = {algorithm.lhs_precision_type}, "
+        f"rhs_precision_type = {algorithm.rhs_precision_type}, "
+        f"accumulation_type = {algorithm.accumulation_type}, "
+        f"lhs_component_count = {algorithm.lhs_component_count}, "
+        f"rhs_component_count = {algorithm.rhs_component_count}, "
+        f"num_primitive_operations = {algorithm.num_primitive_operations}, "
+        "allow_imprecise_accumulation = "
+        f"{str(algorithm.allow_imprecise_accumulation).lower()}>"
     )
 
 
-def _element_text(dtype: Any) -> str:
+def _element_text(dtype: DTypeLike | DType) -> str:
     if isinstance(dtype, str) and dtype.lower() == "tf32":
         return "tf32"
     return str(types.element_type(dtype_of(dtype)))
 
 
-def _element_dtype(dtype: Any, out: Any) -> Any:
-    found = dtype_of(dtype)
-    return out if issubdtype(out, np.floating) and found == out else found
+def _element_dtype(dtype: DTypeLike, out: DType) -> DType:
+    summed = dtype_of(dtype)
+    return out if issubdtype(out, np.floating) and summed == out else summed

@@ -4,18 +4,22 @@ import numpy as np
 
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import ExtendedDType
+from hlofront.base.typing import DType
+from hlofront.bridge.mlir import Value
+from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.builder import Builder
 from hlofront.primitives import converting as c
 from hlofront.primitives.families import real_of
 
 
 @lower(c.convert_element_type_p)
-def _(build, x, *, new_dtype, weak_type, sharding):
+def _(build: Builder, x: Value, *, new_dtype: DType, weak_type: bool, sharding: object) -> Value:
     return convert(build, x, build.avals_in[0], build.avals_out[0])
 
 
-def convert(build, x, aval, result):
+def convert(build: Builder, x: Value, aval: ShapedArray, result: ShapedArray) -> Value:
     """x of `aval` in the dtype of `result`: a fraction or imaginary part is dropped."""
     if aval.dtype == result.dtype or isinstance(aval.dtype, ExtendedDType):
         return x
@@ -30,12 +34,12 @@ def convert(build, x, aval, result):
 
 
 @lower(c.bitcast_convert_type_p)
-def _(build, x, *, new_dtype):
+def _(build: Builder, x: Value, *, new_dtype: DType) -> Value:
     return build.op("stablehlo.bitcast_convert", (x,))
 
 
 @lower(c.reduce_precision_p)
-def _(build, x, *, exponent_bits, mantissa_bits):
+def _(build: Builder, x: Value, *, exponent_bits: int, mantissa_bits: int) -> Value:
     return build.op(
         "stablehlo.reduce_precision",
         (x,),
@@ -45,5 +49,5 @@ def _(build, x, *, exponent_bits, mantissa_bits):
 
 
 @lower(c.copy_p, c.stage_p, c.stop_gradient_p)
-def _(build, x):
+def _(build: Builder, x: Value) -> Value:
     return x

@@ -6,14 +6,19 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.builder import Builder
 from hlofront.lowering.contracting import precision_attribute, widened
 from hlofront.primitives import convolving as c
+from hlofront.primitives.families import real_of
 
 
-def _emit(build: Any, lhs: Any, rhs: Any, result: ShapedArray, params: dict[str, Any]) -> Any:
+def _emit(
+    build: Builder, lhs: Value, rhs: Value, result: ShapedArray, params: dict[str, Any]
+) -> Value:
     return build.op(
         "stablehlo.convolution",
         (lhs, rhs),
@@ -30,48 +35,47 @@ def _emit(build: Any, lhs: Any, rhs: Any, result: ShapedArray, params: dict[str,
     )
 
 
-def _dimension_attribute(lhs_spec: Any, rhs_spec: Any, out_spec: Any) -> Any:
+def _dimension_attribute(
+    lhs_spec: Sequence[int], rhs_spec: Sequence[int], out_spec: Sequence[int]
+) -> ir.Attribute:
     lhs, rhs, out = _letters(lhs_spec, "bf"), _letters(rhs_spec, "oi"), _letters(out_spec, "bf")
     return types.attribute(f"#stablehlo.conv<[{lhs}]x[{rhs}]->[{out}]>")
 
 
 def _letters(spec: Sequence[int], kinds: str) -> str:
-    """What each axis means, in order of the axes: two letters, and numbers of spatial axes."""
+    """Return the meaning of each axis, in order: two letters, and numbers of spatial axes."""
     meanings = [""] * len(spec)
     for axis, meaning in zip(spec, (*kinds, *map(str, range(len(spec) - 2))), strict=True):
         meanings[axis] = meaning
     return ", ".join(meanings)
 
 
-def _is_empty(build: Any) -> bool:
-    """Whether all are sums of nothing: XLA wants windows that have elements."""
+def _is_empty(build: Builder) -> bool:
+    """Return whether all results are sums of nothing: XLA wants windows that have elements."""
     return not all(aval.size for aval in (*build.avals_in, *build.avals_out))
 
 
 @lower(c.conv_general_dilated_p, platform="tpu")
-def _convolution_on_tpu(build, lhs, rhs, **params):
+def _convolution_on_tpu(build: Builder, lhs: Value, rhs: Value, **params: Any) -> Value:
     (result,) = build.avals_out
     return build.full(0, result) if _is_empty(build) else _emit(build, lhs, rhs, result, params)
 
 
 @lower(c.conv_general_dilated_p)
-def _(build, lhs, rhs, **params):
+def _(build: Builder, lhs: Value, rhs: Value, **params: Any) -> Value:
     (result,) = build.avals_out
     if _is_empty(build):
         return build.full(0, result)
     if not issubdtype(result.dtype, np.complexfloating):
         if result.dtype != build.avals_in[0].dtype:
-            lhs, rhs = map(widened, (build, build), (lhs, rhs), build.avals_in)
+            lhs, rhs = (widened(build, x, aval) for x, aval in zip((lhs, rhs), build.avals_in))
         return _emit(build, lhs, rhs, result, params)
     # XLA has complex convolutions on TPUs alone. Elsewhere three real ones make one (Gauss):
     # (a + bi)(c + di) = c(a + b) - b(c + d) + (c(a + b) + a(d - c))i.
-    a_aval, c_aval = (
-        ShapedArray(aval.shape, np.dtype(f"float{aval.dtype.itemsize * 4}"))
-        for aval in build.avals_in
-    )
-    out = ShapedArray(result.shape, np.dtype(f"float{result.dtype.itemsize * 4}"))
-    a, b = (build.op(f"stablehlo.{part}", (lhs,), a_aval) for part in ("real", "imag"))
-    c_, d = (build.op(f"stablehlo.{part}", (rhs,), c_aval) for part in ("real", "imag"))
+    a_aval, c_aval = (ShapedArray(aval.shape, real_of(aval.dtype)) for aval in build.avals_in)
+    out = ShapedArray(result.shape, real_of(result.dtype))
+    a, b = build.parts(lhs, a_aval)
+    c_, d = build.parts(rhs, c_aval)
     both_left = build.op("stablehlo.add", (a, b), a_aval)
     both_right = build.op("stablehlo.add", (c_, d), c_aval)
     difference = build.op("stablehlo.subtract", (d, c_), c_aval)

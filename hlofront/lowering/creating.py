@@ -1,15 +1,22 @@
 """Arrays from nothing as StableHLO."""
 
+from collections.abc import Sequence
+
+from hlofront.base.typing import DType
+from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.builder import Builder
 from hlofront.primitives import creating as c
 
 
 @lower(c.iota_p)
-def _(build, *, dtype, shape, dimension, sharding):
+def _(
+    build: Builder, *, dtype: DType, shape: Sequence[int], dimension: int, sharding: object
+) -> Value:
     return build.op("stablehlo.iota", (), iota_dimension=types.i64(dimension))
 
 
 @lower(c.empty_p)
-def _(build, *, shape, dtype, out_sharding):
+def _(build: Builder, *, shape: Sequence[int], dtype: DType, out_sharding: object) -> Value:
     return build.full(0, build.avals_out[0])

@@ -1,73 +1,85 @@
 """Cumulative operations as StableHLO."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import reducing as bodies
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.reducing import Monoid
 from hlofront.lowering.windowed import emit_reduce_window
 from hlofront.primitives import cumulative as c
 from hlofront.primitives.reducing import greatest_value, least_value
 from hlofront.primitives.windowed import Windows
 
 
-def _log_add_exp_body(aval):
-    """log(exp(x) + exp(y)), of the greater one and the difference so that nothing overflows."""
+class _Parts(NamedTuple):
+    """The greater of x and y, x - y, and the difference of the lesser and the greater one."""
+
+    greater: Value
+    difference: Value
+    exponent: Value
+
+
+def _log_add_exp_body(aval: ShapedArray) -> bodies.Body:
+    """Return the region that computes log(exp(x) + exp(y)).
+
+    It is computed of the greater one and the difference, so that nothing overflows.
+    """
     scalar = ShapedArray((), aval.dtype)
 
-    def real(inner, x, y):
+    def real(inner: Builder, x: Value, y: Value) -> _Parts:
         greater = inner.op("stablehlo.maximum", (x, y), scalar)
         difference = inner.op("stablehlo.subtract", (x, y), scalar)
         distance = inner.op("stablehlo.abs", (difference,), scalar)
-        return greater, difference, inner.op("stablehlo.negate", (distance,), scalar)
+        return _Parts(greater, difference, inner.op("stablehlo.negate", (distance,), scalar))
 
-    def lexicographic(inner, x, y):
+    def lexicographic(inner: Builder, x: Value, y: Value) -> _Parts:
         greater = bodies.extreme_complex(inner, "GT", x, y, aval.dtype)
         difference = inner.op("stablehlo.subtract", (x, y), scalar)
         is_x = inner.compare("EQ", greater, x, scalar)
         opposite = inner.op("stablehlo.negate", (difference,), scalar)
-        return (
-            greater,
-            difference,
-            inner.op("stablehlo.select", (is_x, opposite, difference), scalar),
-        )
+        exponent = inner.select(is_x, opposite, difference, scalar)
+        return _Parts(greater, difference, exponent)
 
     is_complex = issubdtype(aval.dtype, np.complexfloating)
     parts = lexicographic if is_complex else real
 
-    def body(inner, x, y):
+    def body(inner: Builder, x: Value, y: Value) -> list[Value]:
         greater, difference, exponent = parts(inner, x, y)
-        # Of equal infinities the difference is NaN, and their sum is right; so it is for NaN.
+        # The difference of equal infinities is NaN, and their sum is right; so it is for NaN.
         not_a_number = inner.compare("NE", difference, difference, scalar)
         total = inner.op("stablehlo.add", (x, y), scalar)
         power = inner.op("stablehlo.exponential", (exponent,), scalar)
         rest = inner.op("stablehlo.log_plus_one", (power,), scalar)
         result = inner.op("stablehlo.add", (greater, rest), scalar)
-        return [inner.op("stablehlo.select", (not_a_number, total, result), scalar)]
+        return [inner.select(not_a_number, total, result, scalar)]
 
     return body
 
 
-# primitive -> what combines two elements, and where to start.
 _MONOIDS = {
-    c.cumsum_p: (bodies.add_body, lambda dtype: np.zeros((), dtype)),
-    c.cumprod_p: (bodies.multiply_body, lambda dtype: np.ones((), dtype)),
-    c.cummax_p: (bodies.max_body, least_value),
-    c.cummin_p: (bodies.min_body, greatest_value),
-    c.cumlogsumexp_p: (_log_add_exp_body, least_value),
+    c.cumsum_p: Monoid(bodies.add_body, bodies.zero),
+    c.cumprod_p: Monoid(bodies.multiply_body, bodies.one),
+    c.cummax_p: Monoid(bodies.max_body, least_value),
+    c.cummin_p: Monoid(bodies.min_body, greatest_value),
+    c.cumlogsumexp_p: Monoid(_log_add_exp_body, least_value),
 }
 
 
 @lower(*_MONOIDS)
-def cumulative_lower(build, x, *, axis, reverse):
+def cumulative_lower(build: Builder, x: Value, *, axis: int, reverse: bool) -> Value:
     # A window as long as the axis, all but one element of it before the array: XLA knows this form
     # and turns it into scans of blocks, which are linear in the size of the axis.
     (aval,) = build.avals_in
     size = aval.shape[axis]
     if aval.size == 0:
         return x
-    body, start = _MONOIDS[build.equation.primitive]
+    monoid = _MONOIDS[build.primitive]
     ones = (1,) * aval.ndim
     pad = (0, size - 1) if reverse else (size - 1, 0)
     windows = Windows(
@@ -77,5 +89,5 @@ def cumulative_lower(build, x, *, axis, reverse):
         base_dilation=ones,
         window_dilation=ones,
     )
-    init = build.constant(start(aval.dtype), aval.dtype)
-    return emit_reduce_window(build, [x], [init], [aval], windows, body(aval))[0]
+    init = monoid.initial(build, aval.dtype)
+    return emit_reduce_window(build, [x], [init], [aval], windows, monoid.body(aval))[0]

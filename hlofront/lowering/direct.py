@@ -1,11 +1,12 @@
 """The primitives that are one StableHLO or CHLO operation of their operands."""
 
 from collections.abc import Callable
-from typing import Any
 
+from hlofront.bridge.mlir import Value, ir
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.emitter import Emitter
 from hlofront.primitives import elementwise as e
 from hlofront.primitives import special as s
 from hlofront.primitives.derivatives import add_any_p
@@ -64,25 +65,25 @@ DIRECT: dict[Primitive, str] = {
     s.zeta_p: "chlo.zeta",
 }
 
-# Those with parameters of their own, whose rules are in the file of their family.
+# Primitives with parameters of their own, whose rules are in the file of their family.
 _PARAMETERS = (e.mul_p,)
 
 
-def one_operation(name: str) -> Callable[..., Any]:
-    """The rule of a primitive that is one operation, with the accuracy that was asked for."""
+def one_operation(name: str) -> Callable[..., Value]:
+    """Return the rule of a primitive that is one operation, which takes an accuracy if wanted."""
 
-    def rule(build: Any, *operands: Any, accuracy: Any = None) -> Any:
-        out = build.avals_out[0]
-        operands = tuple(map(build.broadcast_to, operands, build.avals_in, (out,) * len(operands)))
-        return build.op(name, operands, **accuracy_attribute(accuracy))
+    def rule(build: Emitter, *operands: Value, accuracy: object = None) -> Value:
+        wide = build.broadcast_operands(*operands)
+        return build.op(name, wide, **accuracy_attribute(accuracy))
 
     return rule
 
 
-def accuracy_attribute(accuracy: Any) -> dict[str, Any]:
-    """The attribute that asks for an accuracy: an AccuracyMode, a Tolerance, or None for none.
+def accuracy_attribute(accuracy: object) -> dict[str, ir.Attribute]:
+    """Return the attribute that asks for an accuracy; none for None and the default.
 
-    Raises TypeError for anything else.
+    Raises:
+      TypeError: if it is no AccuracyMode, Tolerance or None.
     """
     if accuracy is None or accuracy is e.AccuracyMode.DEFAULT:
         return {}

@@ -1,39 +1,38 @@
 """Elementwise primitives that are more than one operation, or whose operation has attributes."""
 
 import math
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.dtypes import is_complex, issubdtype
+from hlofront.base.typing import DType
+from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
+from hlofront.lowering.builder import Builder
 from hlofront.lowering.converting import convert
 from hlofront.lowering.direct import accuracy_attribute
+from hlofront.lowering.reducing import first_complex
 from hlofront.primitives import elementwise as e
 from hlofront.primitives.families import real_of
-
-
-def _operands(build, *operands):
-    """The operands in the shape of the result."""
-    out = build.avals_out[0]
-    return tuple(map(build.broadcast_to, operands, build.avals_in, (out,) * len(operands)))
-
 
 # ---- arithmetic ------------------------------------------------------------------------------
 
 
 @lower(e.mul_p)
-def _(build, x, y, *, out_dtype):
+def _(build: Builder, x: Value, y: Value, *, out_dtype: DType | None) -> Value:
     out = build.avals_out[0]
     x, y = (
         convert(build, operand, aval.update(shape=out.shape), out)
-        for operand, aval in zip(_operands(build, x, y), build.avals_in, strict=True)
+        for operand, aval in zip(build.broadcast_operands(x, y), build.avals_in, strict=True)
     )
     return build.op("stablehlo.multiply", (x, y))
 
 
 @lower(e.sign_p)
-def _(build, x):
+def _(build: Builder, x: Value) -> Value:
     aval = build.avals_in[0]
     if not issubdtype(aval.dtype, np.unsignedinteger):
         return build.op("stablehlo.sign", (x,))
@@ -44,41 +43,29 @@ def _(build, x):
 
 
 @lower(e.square_p)
-def _(build, x):
+def _(build: Builder, x: Value) -> Value:
     if is_complex(build.avals_in[0].dtype):
         return build.op("chlo.square", (x,))
     return build.op("stablehlo.multiply", (x, x))
 
 
-def _extreme(name, direction):
-    def rule(build, x, y):
+def _extreme(name: str, direction: str) -> Callable[..., Value]:
+    def rule(build: Builder, x: Value, y: Value) -> Value:
         aval = build.avals_out[0]
-        x, y = _operands(build, x, y)
+        x, y = build.broadcast_operands(x, y)
         if not is_complex(aval.dtype):
             return build.op(name, (x, y))
-        return select_complex(build, direction, x, y, aval)
+        return _first_complex(build, direction, x, y, aval)
 
     return rule
 
 
-def select_complex(build, direction, x, y, aval):
-    """x where its real part, or if equal its imaginary part, compares so with y's; else y."""
+def _first_complex(build: Builder, direction: str, x: Value, y: Value, aval: ShapedArray) -> Value:
     part = ShapedArray(aval.shape, real_of(aval.dtype))
-    flag = part.update(dtype=np.dtype(np.bool_))
     real_x, real_y, imag_x, imag_y = (
         build.op(f"stablehlo.{which}", (z,), part) for which in ("real", "imag") for z in (x, y)
     )
-    by_imaginary = build.compare("EQ", real_x, real_y, part)
-    takes_x = build.op(
-        "stablehlo.select",
-        (
-            by_imaginary,
-            build.compare(direction, imag_x, imag_y, part),
-            build.compare(direction, real_x, real_y, part),
-        ),
-        flag,
-    )
-    return build.op("stablehlo.select", (takes_x, x, y), aval)
+    return first_complex(build, direction, (x, y), (real_x, imag_x), (real_y, imag_y), part)
 
 
 lower(e.max_p)(_extreme("stablehlo.maximum", "GT"))
@@ -86,31 +73,32 @@ lower(e.min_p)(_extreme("stablehlo.minimum", "LT"))
 
 
 @lower(e.clamp_p)
-def _(build, low, x, high):
+def _(build: Builder, low: Value, x: Value, high: Value) -> Value:
     return build.op("stablehlo.clamp", (low, x, high))
 
 
 @lower(e.clamp_p, platform="tpu")
-def _(build, low, x, high):
+def _(build: Builder, low: Value, x: Value, high: Value) -> Value:
     aval = build.avals_in[1]
     if aval.dtype != np.bool_ and not is_complex(aval.dtype):
         return build.op("stablehlo.clamp", (low, x, high))
     # XLA's compiler for TPUs knows it of real numbers alone.
-    low, x, high = _operands(build, low, x, high)
+    low, x, high = build.broadcast_operands(low, x, high)
     if aval.dtype == np.bool_:
         return build.op("stablehlo.and", (build.op("stablehlo.or", (low, x)), high))
     # Of complex numbers the real parts are compared; of equal ones the first is taken.
     part = aval.update(dtype=real_of(aval.dtype), weak_type=False)
 
-    def first_if(direction, one, other):
-        parts = [build.op("stablehlo.real", (value,), part) for value in (one, other)]
-        return build.op("stablehlo.select", (build.compare(direction, *parts, part), one, other))
+    def first_if(direction: str, one: Value, other: Value) -> Value:
+        real_one, real_other = (build.op("stablehlo.real", (x,), part) for x in (one, other))
+        is_first = build.compare(direction, real_one, real_other, part)
+        return build.op("stablehlo.select", (is_first, one, other))
 
     return first_if("LE", first_if("GE", low, x), high)
 
 
 @lower(e.round_p)
-def _(build, x, *, rounding_method):
+def _(build: Builder, x: Value, *, rounding_method: e.RoundingMethod) -> Value:
     if rounding_method == e.RoundingMethod.TO_NEAREST_EVEN:
         return build.op("stablehlo.round_nearest_even", (x,))
     return build.op("stablehlo.round_nearest_afz", (x,))
@@ -120,20 +108,20 @@ def _(build, x, *, rounding_method):
 
 
 @lower(e.exp2_p)
-def _(build, x, *, accuracy):
+def _(build: Builder, x: Value, *, accuracy: object) -> Value:
     aval = build.avals_in[0]
     attributes = accuracy_attribute(accuracy)
     if not attributes and not is_complex(aval.dtype):
-        # More accurate than exp(x log 2) where x is large.
+        # A power is more accurate than exp(x log 2) where x is large.
         return build.op("stablehlo.power", (build.full(2, aval), x))
     scaled = build.op("stablehlo.multiply", (x, build.full(math.log(2), aval)))
     return build.op("stablehlo.exponential", (scaled,), **attributes)
 
 
 @lower(e.pow_p)
-def _(build, x, y):
+def _(build: Builder, x: Value, y: Value) -> Value:
     out = build.avals_out[0]
-    x, y = _operands(build, x, y)
+    x, y = build.broadcast_operands(x, y)
     y_aval = build.avals_in[1]
     if y_aval.dtype != out.dtype:
         y = build.convert(y, ShapedArray(out.shape, out.dtype))
@@ -141,28 +129,26 @@ def _(build, x, y):
 
 
 @lower(e.integer_pow_p)
-def _(build, x, *, y):
+def _(build: Builder, x: Value, *, y: int) -> Value:
     aval = build.avals_in[0]
     if y == 0:
         return build.full(1, aval)
-    power, square, left = None, x, abs(y)
+    power: Value | None = None
+    square, left = x, abs(y)
     while True:
         if left % 2:
             power = square if power is None else build.op("stablehlo.multiply", (power, square))
         left //= 2
-        if not left:
-            break
+        if not left and power is not None:
+            return power if y > 0 else build.op("stablehlo.divide", (build.full(1, aval), power))
         square = build.op("stablehlo.multiply", (square, square))
-    if y > 0:
-        return power
-    return build.op("stablehlo.divide", (build.full(1, aval), power))
 
 
 # ---- complex numbers -------------------------------------------------------------------------
 
 
 @lower(e.conj_p)
-def _(build, x, *, input_dtype):
+def _(build: Builder, x: Value, *, input_dtype: DType) -> Value:
     aval = build.avals_in[0]
     if not is_complex(aval.dtype):
         return build.op("stablehlo.complex", (x, build.full(0, aval)))
@@ -173,7 +159,7 @@ def _(build, x, *, input_dtype):
 
 
 @lower(e.sin_p)
-def _(build, x, *, accuracy):
+def _(build: Builder, x: Value, *, accuracy: object) -> Value:
     if not is_complex(build.avals_in[0].dtype):
         return build.op("stablehlo.sine", (x,), **accuracy_attribute(accuracy))
     # sin(a + bi) = sin a cosh b + i cos a sinh b
@@ -182,12 +168,12 @@ def _(build, x, *, accuracy):
     imag = build.op("stablehlo.multiply", (cos, sinh), part)
     # 0 times an infinite cosh is 0 here.
     is_zero = build.compare("EQ", a, build.full(0, part), part)
-    real = build.op("stablehlo.select", (is_zero, a, real), part)
+    real = build.select(is_zero, a, real, part)
     return build.op("stablehlo.complex", (real, imag))
 
 
 @lower(e.cos_p)
-def _(build, x, *, accuracy):
+def _(build: Builder, x: Value, *, accuracy: object) -> Value:
     if not is_complex(build.avals_in[0].dtype):
         return build.op("stablehlo.cosine", (x,), **accuracy_attribute(accuracy))
     # cos(a + bi) = cos a cosh b - i sin a sinh b
@@ -198,14 +184,25 @@ def _(build, x, *, accuracy):
     # 0 times NaN is 0 here, as in C.
     direction = build.op("stablehlo.sign", (sinh,), part)
     known = build.compare("EQ", sinh, sinh, part)
-    direction = build.op("stablehlo.select", (known, direction, build.full(-1, part)), part)
+    direction = build.select(known, direction, build.full(-1, part), part)
     zero = build.op("stablehlo.multiply", (a, direction), part)
-    imag = build.op("stablehlo.select", (is_zero, zero, imag), part)
+    imag = build.select(is_zero, zero, imag, part)
     return build.op("stablehlo.complex", (real, build.op("stablehlo.negate", (imag,), part)))
 
 
-def _parts_of_sine(build, x):
-    """For x = a + bi: the aval of a, and a, sin a, cos a, sinh b, cosh b."""
+class _SineParts(NamedTuple):
+    """The parts of sine and cosine of a + bi, all of the aval `part`."""
+
+    part: ShapedArray
+    a: Value
+    sin: Value
+    cos: Value
+    sinh: Value
+    cosh: Value
+
+
+def _parts_of_sine(build: Builder, x: Value) -> _SineParts:
+    """Return a, sin a, cos a, sinh b and cosh b of a complex array x = a + bi, and their aval."""
     aval = build.avals_in[0]
     part = ShapedArray(aval.shape, real_of(aval.dtype))
     a = build.op("stablehlo.real", (x,), part)
@@ -219,21 +216,15 @@ def _parts_of_sine(build, x):
     sinh = build.op("stablehlo.multiply", (difference, half), part)
     cosh = build.op("stablehlo.multiply", (total, half), part)
     cosh = build.op("stablehlo.add", (cosh, build.full(1, part)), part)
-    return (
-        part,
-        a,
-        build.op("stablehlo.sine", (a,), part),
-        build.op("stablehlo.cosine", (a,), part),
-        sinh,
-        cosh,
-    )
+    sin, cos = build.op("stablehlo.sine", (a,), part), build.op("stablehlo.cosine", (a,), part)
+    return _SineParts(part, a, sin, cos, sinh, cosh)
 
 
 @lower(e.mulhi_p, platform="each")
-def _(build, x, y):
+def _(build: Builder, x: Value, y: Value) -> Value:
     out = build.avals_out[0]
     bits = 8 * out.dtype.itemsize
-    args = [build.broadcast_to(v, a, out) for v, a in zip((x, y), build.avals_in, strict=True)]
+    args = build.broadcast_operands(x, y)
     if build.module.platform != "cpu" or bits == 64:
         return build.op("chlo.mulhi", args)
     # XLA's backend for CPUs refuses the operation where it is fused with others.

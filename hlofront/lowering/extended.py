@@ -1,39 +1,45 @@
 """Extended dtypes, such as random keys, as the arrays of ordinary dtypes that they are stored as.
 
-An array of such elements has on a device the axes of an element after its own. What moves elements
-about does so with those axes too: here, for each of these primitives, its parameters are extended
-to them, and then its rule is asked as for any array.
+An array of such elements has on a device the axes of an element after its own. A primitive that
+moves elements does so with those axes too: here the parameters of each such primitive are extended
+to them, and then its rule is called as for any array.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from hlofront.base.elements import ExtendedDType
+from hlofront.base.typing import Shape
+from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
+from hlofront.lowering.emitter import Emitter
 from hlofront.primitives import dynamic_slicing, gathering, scattering, shaping, slicing
 
+Params = dict[str, Any]
 # (parameters, ranks of the operands, rank of the result, shape of an element) -> parameters
-Extend = Callable[[dict[str, Any], list[int], int, tuple[int, ...]], dict[str, Any]]
-# Those whose first operand has the dtype of the result.
+Extend = Callable[[Params, Sequence[int], int, Shape], Params]
+# The primitives whose first operand has the dtype of the result.
 EXTENDED: dict[Primitive, Extend] = {}
 
 
-def physical(aval: Any) -> Any:
-    """The aval on a device of an array of any dtype."""
-    if isinstance(getattr(aval, "dtype", None), ExtendedDType):
+def physical(aval: ShapedArray) -> ShapedArray:
+    """Return the aval on a device of an array of any dtype: random keys are arrays of integers."""
+    if isinstance(aval.dtype, ExtendedDType):
         return ShapedArray(*aval.dtype.physical(aval.shape))
     return aval
 
 
-def extend_to_elements(build: Any, operands: list[Any], params: dict[str, Any]) -> Any:
-    """The operands and parameters of an equation over the arrays that its elements are.
+def extend_to_elements(
+    build: Emitter, operands: list[Value], params: Params
+) -> tuple[list[Value], Params]:
+    """Return the operands and parameters of an equation over the arrays that its elements are.
 
     The avals of the builder become those of these arrays.
     """
-    primitive = build.equation.primitive
+    primitive = build.primitive
     avals, result = build.avals_in, build.avals_out[0]
     element, _ = avals[0].dtype.physical(())
     params = EXTENDED[primitive](params, [aval.ndim for aval in avals], result.ndim, element)
@@ -44,12 +50,12 @@ def extend_to_elements(build: Any, operands: list[Any], params: dict[str, Any]) 
         # Slices begin at the start of an element. All starts are of one dtype.
         start = avals[with_starts] if len(avals) > with_starts else _start
         operands = [*operands, *[build.constant(0, start.dtype) for _ in element]]
-        build.avals_in += [start.strip_weak_type()] * len(element)
+        build.avals_in = [*build.avals_in, *[start.strip_weak_type()] * len(element)]
     return operands, params
 
 
 _start = ShapedArray((), np.dtype(np.int32))
-# Where their operands begin to be starts.
+# The number of operands before the starts.
 _WITH_STARTS = {dynamic_slicing.dynamic_slice_p: 1, dynamic_slicing.dynamic_update_slice_p: 2}
 
 
@@ -62,8 +68,8 @@ def _extends(*primitives: Primitive) -> Callable[[Extend], Extend]:
     return register
 
 
-def _after(rank: int, element: tuple[int, ...]) -> range:
-    """The axes of the elements of an array of this rank."""
+def _after(rank: int, element: Shape) -> range:
+    """Return the axes of the elements of an array of this rank."""
     return range(rank, rank + len(element))
 
 
@@ -76,12 +82,14 @@ def _after(rank: int, element: tuple[int, ...]) -> range:
     slicing.split_p,
     dynamic_slicing.dynamic_update_slice_p,
 )
-def _same(params, ranks, result_rank, element):
+def _same(params: Params, ranks: Sequence[int], result_rank: int, element: Shape) -> Params:
     return params
 
 
 @_extends(shaping.broadcast_in_dim_p)
-def _broadcast_in_dim(params, ranks, result_rank, element):
+def _broadcast_in_dim(
+    params: Params, ranks: Sequence[int], result_rank: int, element: Shape
+) -> Params:
     dimensions = (*params["broadcast_dimensions"], *_after(result_rank, element))
     return params | {
         "shape": (*params["shape"], *element),
@@ -90,7 +98,7 @@ def _broadcast_in_dim(params, ranks, result_rank, element):
 
 
 @_extends(shaping.reshape_p)
-def _reshape(params, ranks, result_rank, element):
+def _reshape(params: Params, ranks: Sequence[int], result_rank: int, element: Shape) -> Params:
     dimensions = params["dimensions"]
     if dimensions is not None:
         dimensions = (*dimensions, *_after(ranks[0], element))
@@ -98,17 +106,17 @@ def _reshape(params, ranks, result_rank, element):
 
 
 @_extends(shaping.transpose_p)
-def _transpose(params, ranks, result_rank, element):
+def _transpose(params: Params, ranks: Sequence[int], result_rank: int, element: Shape) -> Params:
     return params | {"permutation": (*params["permutation"], *_after(ranks[0], element))}
 
 
 @_extends(shaping.tile_p)
-def _tile(params, ranks, result_rank, element):
+def _tile(params: Params, ranks: Sequence[int], result_rank: int, element: Shape) -> Params:
     return params | {"reps": (*params["reps"], *(1 for _ in element))}
 
 
 @_extends(slicing.slice_p)
-def _slice(params, ranks, result_rank, element):
+def _slice(params: Params, ranks: Sequence[int], result_rank: int, element: Shape) -> Params:
     strides = params["strides"]
     return params | {
         "start_indices": (*params["start_indices"], *(0 for _ in element)),
@@ -118,12 +126,14 @@ def _slice(params, ranks, result_rank, element):
 
 
 @_extends(dynamic_slicing.dynamic_slice_p)
-def _dynamic_slice(params, ranks, result_rank, element):
+def _dynamic_slice(
+    params: Params, ranks: Sequence[int], result_rank: int, element: Shape
+) -> Params:
     return params | {"slice_sizes": (*params["slice_sizes"], *element)}
 
 
 @_extends(gathering.gather_p)
-def _gather(params, ranks, result_rank, element):
+def _gather(params: Params, ranks: Sequence[int], result_rank: int, element: Shape) -> Params:
     numbers = params["dimension_numbers"]
     return params | {
         "dimension_numbers": numbers._replace(
@@ -134,7 +144,7 @@ def _gather(params, ranks, result_rank, element):
 
 
 @_extends(scattering.scatter_p)
-def _scatter(params, ranks, result_rank, element):
+def _scatter(params: Params, ranks: Sequence[int], result_rank: int, element: Shape) -> Params:
     numbers = params["dimension_numbers"]
     window = (*numbers.update_window_dims, *_after(ranks[2], element))
     return params | {"dimension_numbers": numbers._replace(update_window_dims=window)}

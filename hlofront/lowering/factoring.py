@@ -1,14 +1,16 @@
 """Factorizations as calls of LAPACK's routines, which cuSOLVER has as well, and XLA's of TPUs."""
 
-from typing import Any
-
 import numpy as np
 
+from hlofront.base.typing import Array
+from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.rules import lower
 from hlofront.core.trace import process
 from hlofront.lowering import kernels, types
-from hlofront.lowering.kernels import CUDA, GPUS, LAPACK, by_library, flag
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.kernels import CUDA, GPUS, LAPACK, Library, by_library, flag
+from hlofront.lowering.loops import count_up
 from hlofront.primitives import factoring as f
 from hlofront.primitives import matrices
 from hlofront.primitives.comparing import eq, gt, select_n
@@ -19,11 +21,11 @@ from hlofront.primitives.shaping import broadcast_in_dim, expand_dims
 from hlofront.primitives.slicing import pad, slice_in_dim
 
 _int32 = np.dtype(np.int32)
-# Of the kernels that CUDA has for real numbers alone.
+# The dtypes of the kernels that CUDA has for real numbers alone.
 _OF_CUDA = (np.dtype(np.float32), np.dtype(np.float64))
 
 
-def _zeros(build: Any, aval: ShapedArray) -> Any:
+def _zeros(build: Builder, aval: ShapedArray) -> Value:
     return build.full(0, aval)
 
 
@@ -31,7 +33,7 @@ def _zeros(build: Any, aval: ShapedArray) -> Any:
 
 
 @by_library(f.cholesky_p)
-def _(build, library, x):
+def _(build: Builder, library: Library, x: Value) -> Value:
     (aval,), (result,) = build.avals_in, build.avals_out
     if not aval.size:
         return x
@@ -41,13 +43,13 @@ def _(build, library, x):
 
 
 @lower(f.cholesky_p)
-def _(build, x):
+def _(build: Builder, x: Value) -> Value:
     return build.op("stablehlo.cholesky", (x,), lower=types.boolean(True))
 
 
 @lower(f.symmetric_product_p)
-def _symmetric_product(build, a, c, *, alpha, beta):
-    def total(a, c):
+def _symmetric_product(build: Builder, a: Value, c: Value, *, alpha: float, beta: float) -> Value:
+    def total(a: Array, c: Array) -> Array:
         dtype = typeof(c).dtype
         first = matrices.product(a, matrices.swap(a))
         return add(mul(first, dtype.type(alpha)), mul(c, dtype.type(beta)))
@@ -56,7 +58,7 @@ def _symmetric_product(build, a, c, *, alpha, beta):
 
 
 @lower(f.symmetric_product_p, platform="cuda")
-def _(build, a, c, *, alpha, beta):
+def _(build: Builder, a: Value, c: Value, *, alpha: float, beta: float) -> Value:
     avals = _, result = build.avals_in
     if result.dtype not in _OF_CUDA or not avals[0].size:
         return _symmetric_product(build, a, c, alpha=alpha, beta=beta)
@@ -76,23 +78,22 @@ def _(build, a, c, *, alpha, beta):
 
 
 @lower(f.cholesky_update_p)
-def _cholesky_update(build, r, w):
-    """A rotation per row turns the vector into zeros: Golub & Van Loan, section 6.5.4."""
+def _cholesky_update(build: Builder, r: Value, w: Value) -> Value:
+    """Turn the vector into zeros by a rotation per row: Golub & Van Loan, section 6.5.4."""
     matrix, vector = build.avals_in
     n = matrix.shape[-1]
-    row_index = ShapedArray((), _int32)
 
-    def step(index, r, w):
+    def step(index: Array, r: Array, w: Array) -> list[Array]:
         ndim = typeof(r).ndim
         is_row = eq(broadcasted_iota(_int32, typeof(r).shape, ndim - 2), index)
         row = reduce_sum(select_n(is_row, full_like(r, 0), r), (ndim - 2,))
-        is_place = eq(broadcasted_iota(_int32, typeof(w).shape, ndim - 2), index)
+        is_element = eq(broadcasted_iota(_int32, typeof(w).shape, ndim - 2), index)
 
-        def at_place(x):
-            x = reduce_sum(select_n(is_place, full_like(x, 0), x), (ndim - 2,))
+        def element(x: Array) -> Array:
+            x = reduce_sum(select_n(is_element, full_like(x, 0), x), (ndim - 2,))
             return broadcast_in_dim(x, typeof(w).shape, range(ndim - 2))
 
-        a, b = at_place(row), at_place(w)
+        a, b = element(row), element(w)
         length = mul(sqrt(add(mul(a, a), mul(b, b))), _sign_or_one(a))
         # Where both are zero there is nothing to turn.
         none = eq(length, full_like(length, 0))
@@ -105,20 +106,12 @@ def _cholesky_update(build, r, w):
         turned = matrices.spread(expand_dims(turned, (ndim - 2,)), typeof(r).shape)
         return [add(index, np.int32(1)), select_n(is_row, r, turned), rest]
 
-    def condition(inner, index, r, w):
-        return inner.compare("LT", index, inner.constant(n, _int32), row_index)
-
-    avals = [row_index, matrix, vector]
-    return build.while_loop(
-        condition,
-        lambda inner, *values: inner.by_tracing(step, values, avals),
-        [build.constant(0, _int32), r, w],
-        avals,
-    )[1]
+    result, _ = count_up(build, build.constant(0, _int32), n, step, (r, w), (matrix, vector))
+    return result
 
 
 @lower(f.cholesky_update_p, platform="cuda")
-def _(build, r, w):
+def _(build: Builder, r: Value, w: Value) -> Value:
     avals = matrix, _ = build.avals_in
     # The kernel takes one matrix.
     if matrix.dtype not in _OF_CUDA or matrix.ndim > 2 or not matrix.size:
@@ -137,7 +130,7 @@ def _(build, r, w):
     )[0]
 
 
-def _sign_or_one(x: Any) -> Any:
+def _sign_or_one(x: Array) -> Array:
     return select_n(eq(x, full_like(x, 0)), sign(x), full_like(x, 1))
 
 
@@ -145,7 +138,7 @@ def _sign_or_one(x: Any) -> Any:
 
 
 @by_library(f.lu_p)
-def _(build, library, x):
+def _(build: Builder, library: Library, x: Value) -> list[Value]:
     (aval,) = build.avals_in
     matrix, pivot, permutation = build.avals_out
     if not aval.size:
@@ -158,12 +151,12 @@ def _(build, library, x):
     (factors,) = kernels.nan_where_failed(build, info, (factors,), (matrix,), least=True)
     size = permutation.shape[-1]
     (order,) = build.by_tracing(
-        lambda pivots: f.lu_pivots_to_permutation(pivots, size), (pivots,), (pivot,)
+        f.lu_pivots_to_permutation, (pivots,), (pivot,), permutation_size=size
     )
     return [factors, pivots, order]
 
 
-def _lu_of_nothing(build: Any, x: Any) -> list[Any]:
+def _lu_of_nothing(build: Builder, x: Value) -> list[Value]:
     _, pivot, permutation = build.avals_out
     (order,) = build.by_tracing(
         lambda: broadcasted_iota(_int32, permutation.shape, permutation.ndim - 1), (), ()
@@ -172,14 +165,14 @@ def _lu_of_nothing(build: Any, x: Any) -> list[Any]:
 
 
 @lower(f.lu_p, platform="tpu")
-def _(build, x):
+def _(build: Builder, x: Value) -> list[Value]:
     if not build.avals_in[0].size:
         return _lu_of_nothing(build, x)
     return kernels.xla_call(build, "LuDecomposition", (x,), build.avals_out, api_version=2)
 
 
 @by_library(f.lu_pivots_to_permutation_p, of=GPUS)
-def _(build, library, pivots, *, permutation_size):
+def _(build: Builder, library: Library, pivots: Value, *, permutation_size: int) -> Value:
     (aval,), (result,) = build.avals_in, build.avals_out
     if not aval.size:
         return _permutation(build, pivots, aval, result)
@@ -190,54 +183,46 @@ def _(build, library, pivots, *, permutation_size):
 
 
 @lower(f.lu_pivots_to_permutation_p)
-def _(build, pivots, *, permutation_size):
+def _(build: Builder, pivots: Value, *, permutation_size: int) -> Value:
     return _permutation(build, pivots, build.avals_in[0], build.avals_out[0])
 
 
-def _permutation(build: Any, pivots: Any, pivot: ShapedArray, result: ShapedArray) -> Any:
-    """Exchange rows of the identity's numbers, one after the other."""
+def _permutation(build: Builder, pivots: Value, pivot: ShapedArray, result: ShapedArray) -> Value:
+    """Return the order of rows after the exchanges of pivots, one after the other."""
     axis = result.ndim - 1
-    index = ShapedArray((), _int32)
 
-    def start():
+    def start() -> Array:
         return broadcasted_iota(_int32, result.shape, axis)
 
     (order,) = build.by_tracing(start, (), ())
     if not pivot.size:
         return order
 
-    def step(i, pivots, order):
-        places = start()
+    def step(i: Array, pivots: Array, order: Array) -> list[Array]:
+        rows = start()
 
-        def element(x, where):
-            kept = select_n(where, full_like(x, 0), x)
-            total = reduce_sum(kept, (axis,))
+        def element(x: Array, where: Array) -> Array:
+            total = reduce_sum(select_n(where, full_like(x, 0), x), (axis,))
             return broadcast_in_dim(total, result.shape, range(axis))
 
         steps = broadcasted_iota(_int32, pivot.shape, axis)
-        here = eq(places, i)
-        there = eq(places, element(pivots, eq(steps, i)))
+        here = eq(rows, i)
+        there = eq(rows, element(pivots, eq(steps, i)))
         mine, other = element(order, here), element(order, there)
         order = select_n(there, select_n(here, order, other), mine)
         return [add(i, np.int32(1)), pivots, order]
 
-    def condition(inner, i, *_):
-        return inner.compare("LT", i, inner.constant(pivot.shape[-1], _int32), index)
-
-    avals = [index, pivot, result]
-    return build.while_loop(
-        condition,
-        lambda inner, *values: inner.by_tracing(step, values, avals),
-        [build.constant(0, _int32), pivots, order],
-        avals,
-    )[2]
+    _, order = count_up(
+        build, build.constant(0, _int32), pivot.shape[-1], step, (pivots, order), (pivot, result)
+    )
+    return order
 
 
 # ---- QR ------------------------------------------------------------------------------------------
 
 
 @by_library(f.geqrf_p)
-def _(build, library, a):
+def _(build: Builder, library: Library, a: Value) -> list[Value]:
     aval, scales = build.avals_out
     if not aval.size:
         return [a, _zeros(build, scales)]
@@ -245,7 +230,7 @@ def _(build, library, a):
 
 
 @lower(f.geqrf_p, platform="tpu")
-def _(build, a):
+def _(build: Builder, a: Value) -> list[Value]:
     aval, scales = build.avals_out
     if not aval.size:
         return [a, _zeros(build, scales)]
@@ -253,8 +238,10 @@ def _(build, a):
 
 
 @by_library(f.geqp3_p)
-def _(build, library, a, jpvt, *, use_magma):
-    """The factors, columns from 1 on, and scales."""
+def _(
+    build: Builder, library: Library, a: Value, jpvt: Value, *, use_magma: bool | None
+) -> list[Value]:
+    """Emit the factors, the numbers of columns from 1 on, and the scales."""
     avals, results = build.avals_in, build.avals_out
     aval, column, scales = results
     if not aval.size:
@@ -273,7 +260,7 @@ def _(build, library, a, jpvt, *, use_magma):
 
 
 @by_library(f.householder_product_p)
-def _(build, library, a, taus):
+def _(build: Builder, library: Library, a: Value, taus: Value) -> Value:
     avals = aval, _ = build.avals_in
     trivial = _trivial_product(build, a)
     if trivial is not None:
@@ -282,7 +269,7 @@ def _(build, library, a, taus):
 
 
 @lower(f.householder_product_p, platform="tpu")
-def _(build, a, taus):
+def _(build: Builder, a: Value, taus: Value) -> Value:
     trivial = _trivial_product(build, a)
     if trivial is not None:
         return trivial
@@ -290,8 +277,8 @@ def _(build, a, taus):
     return kernels.xla_call(build, target, (a, taus), build.avals_out)[0]
 
 
-def _trivial_product(build: Any, a: Any) -> Any:
-    """The product where there is no element or no reflection; else None."""
+def _trivial_product(build: Builder, a: Value) -> Value | None:
+    """Return the product where there is no element or no reflection; else None."""
     aval, scales = build.avals_in
     if not aval.size:
         return a
@@ -301,7 +288,16 @@ def _trivial_product(build: Any, a: Any) -> Any:
 
 
 @by_library(f.ormqr_p)
-def _(build, library, a, taus, c, *, left, transpose):
+def _(
+    build: Builder,
+    library: Library,
+    a: Value,
+    taus: Value,
+    c: Value,
+    *,
+    left: bool,
+    transpose: bool,
+) -> Value:
     avals = _, scales, result = build.avals_in
     if not result.size or not scales.size:
         return c
@@ -310,17 +306,16 @@ def _(build, library, a, taus, c, *, left, transpose):
 
 
 @lower(f.ormqr_p)
-def _(build, a, taus, c, *, left, transpose):
-    """One reflection after the other: from the last one to the first, or the other way around."""
+def _(build: Builder, a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) -> Value:
+    """Apply one reflection after the other, from the last one to the first or the other way."""
     aval, scales, result = build.avals_in
     count = scales.shape[-1]
     if not result.size or not count:
         return c
     # Q c begins with the last reflection, Q^H c with the first; from the right it is as for Q^H.
     ascends = bool(transpose) == bool(left)
-    index_aval = ShapedArray((), _int32)
 
-    def reflect(step, a, taus, c):
+    def reflect(step: Array, a: Array, taus: Array, c: Array) -> list[Array]:
         index = step if ascends else sub(np.int32(count - 1), step)
         vector, scale = _reflector(a, taus, index)
         if transpose:
@@ -334,43 +329,38 @@ def _(build, a, taus, c, *, left, transpose):
         scale = broadcast_in_dim(scale, typeof(c).shape, range(typeof(scale).ndim))
         return [add(step, np.int32(1)), a, taus, sub(c, mul(scale, change))]
 
-    def condition(inner, step, *_):
-        return inner.compare("LT", step, inner.constant(count, _int32), index_aval)
-
-    avals = [index_aval, aval, scales, result]
-    return build.while_loop(
-        condition,
-        lambda inner, *values: inner.by_tracing(reflect, values, avals),
-        [build.constant(0, _int32), a, taus, c],
-        avals,
-    )[3]
+    avals = aval, scales, result
+    *_, product = count_up(build, build.constant(0, _int32), count, reflect, (a, taus, c), avals)
+    return product
 
 
-def _reflector(a: Any, taus: Any, index: Any) -> tuple[Any, Any]:
-    """The vector of one reflection, with its leading one, and its scale."""
+def _reflector(a: Array, taus: Array, index: Array) -> tuple[Array, Array]:
+    """Return the vector of one reflection, with its leading one, and its scale."""
     shape = typeof(a).shape
     rows, columns = (broadcasted_iota(_int32, shape, len(shape) - 2 + i) for i in (0, 1))
     chosen = bitwise_and(eq(columns, index), gt(rows, index))
     vector = reduce_sum(select_n(chosen, full_like(a, 0), a), (len(shape) - 1,))
-    places = broadcasted_iota(_int32, typeof(vector).shape, len(shape) - 2)
-    vector = select_n(eq(places, index), vector, full_like(vector, 1))
+    positions = broadcasted_iota(_int32, typeof(vector).shape, len(shape) - 2)
+    vector = select_n(eq(positions, index), vector, full_like(vector, 1))
     numbers = broadcasted_iota(_int32, typeof(taus).shape, len(shape) - 2)
     scale = reduce_sum(select_n(eq(numbers, index), full_like(taus, 0), taus), (len(shape) - 2,))
     return vector, scale
 
 
 @lower(f.qr_p)
-def _(build, x, *, pivoting, full_matrices, use_magma):
+def _(
+    build: Builder, x: Value, *, pivoting: bool, full_matrices: bool, use_magma: bool | None
+) -> list[Value]:
     return build.by_tracing(
         _qr, (x,), pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma
     )
 
 
-def _qr(x: Any, *, pivoting: bool, full_matrices: bool, use_magma: bool | None) -> list[Any]:
+def _qr(x: Array, *, pivoting: bool, full_matrices: bool, use_magma: bool | None) -> list[Array]:
     aval = typeof(x)
     batch = aval.ndim - 2
     m, n = aval.shape[batch:]
-    last = []
+    last: list[Array] = []
     if pivoting:
         free = broadcast_in_dim(np.int32(0), (*aval.shape[:batch], n), ())
         reflected, columns, scales = process(f.geqp3_p, (x, free), {"use_magma": use_magma})

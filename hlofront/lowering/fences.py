@@ -10,16 +10,18 @@ once and read. Only lowering knows of fences: they are in no jaxpr.
 import weakref
 from collections.abc import Hashable
 from typing import Any, NamedTuple
+from typing import Literal as OneOf
 
 import numpy as np
 
 from hlofront.base.source import user_frame
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.aval import AbstractValue
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.primitive import Primitive
 from hlofront.core.subprograms import Subprogram, called_by, inputs_among
 from hlofront.higher_order.checkpoint import remat_p
 from hlofront.higher_order.jit_call import closed_call_p
-from hlofront.lowering.builder import live_equations
+from hlofront.lowering.pruning import live_equations
 from hlofront.primitives import comparing as c
 from hlofront.primitives import converting as v
 from hlofront.primitives import elementwise as e
@@ -38,8 +40,9 @@ LONGEST_RUN = 32
 DEEPEST = 256
 # Small values are no exception: they take as long to compile as large ones.
 
-# What XLA recomputes freely. It stores the results of all others that have several users: dots,
-# reductions, exp, division, gather, concatenate, loops. Found by compiling each of them.
+# The primitives that XLA recomputes freely. It stores the results of all others that have several
+# users: dots, reductions, exp, division, gather, concatenate, loops. That is known from compiling
+# each of them.
 _COPIED = frozenset(
     (
         e.abs_p,
@@ -99,13 +102,13 @@ _COPIED = frozenset(
         iota_p,
     )
 )
-# These too, but two slices of one stored array are two things to read.
+# XLA recomputes slices too, but two slices of one stored array are two arrays to read.
 _SLICES = frozenset((slice_p, dynamic_slice_p, split_p, unstack_p))
 
 
-# How each primitive is treated that calls no program. XLA inlines calls, and so sees through them;
-# it stores the results of all other operations.
-_KINDS: dict[Primitive, str] = {
+# The treatment of each primitive that calls no program. XLA inlines calls, and so sees through
+# them; it stores the results of all other operations.
+_KINDS: dict[Primitive, OneOf["copied", "slice"]] = {
     **dict.fromkeys(_COPIED, "copied"),
     **dict.fromkeys(_SLICES, "slice"),
 }
@@ -117,9 +120,9 @@ class Fence(NamedTuple):
     file: str | None
     line: int | None
     function: str | None
-    aval: Any
+    aval: AbstractValue
 
-    def __str__(self):
+    def __str__(self) -> str:
         where = f"{self.file}:{self.line} in {self.function}" if self.file else "unknown line"
         return f"{self.aval.str_short()} at {where}"
 
@@ -127,26 +130,32 @@ class Fence(NamedTuple):
 class Fences:
     """The fences of one module. Each program in it is looked at once, whoever calls it."""
 
-    __slots__ = ("__weakref__", "_placed", "_programs")
+    __slots__ = ("__weakref__", "_programs", "_recorded")
 
     def __init__(self):
         self._programs: dict[Jaxpr, _Program] = {}
-        self._placed: list[tuple[Any, Any]] = []
+        self._recorded: list[tuple[AbstractValue, object]] = []
 
     def of(self, jaxpr: Jaxpr) -> set[Var]:
-        """The values of a program that are to be fenced; not those of programs that it calls."""
+        """Return the values of a program to fence, without those of programs that it calls."""
         return self.program(jaxpr).fenced
 
     def program(self, jaxpr: Jaxpr) -> "_Program":
-        found = self._programs.get(jaxpr)
-        if found is None:
-            found = self._programs[jaxpr] = _Program(self, jaxpr)
-        return found
+        """Return what is known of a program, computed once."""
+        program = self._programs.get(jaxpr)
+        if program is None:
+            program = self._programs[jaxpr] = _Program(self, jaxpr)
+        return program
 
     def of_steps(
         self, body: ClosedJaxpr, num_consts: int, num_carry: int, count: int
     ) -> list[list[int]]:
-        """The positions of the carries to fence after each of so many steps of an unrolled loop."""
+        """Return the positions of the carries to fence after each step of an unrolled loop.
+
+        Args:
+          body: the program of one step: constants, carries and rows in, carries and rows out.
+          count: the number of steps.
+        """
         consts = [Var(aval) for aval in body.in_avals[:num_consts]]
         carry = [Var(aval) for aval in body.in_avals[num_consts:][:num_carry]]
         inputs = [*consts, *carry]
@@ -163,22 +172,24 @@ class Fences:
             collected += results[num_carry:]
         fenced = self.of(Jaxpr((), inputs, [*carry, *collected], steps))
         return [
-            [place for place, var in enumerate(step.outvars[:num_carry]) if var in fenced]
+            [position for position, var in enumerate(step.outvars[:num_carry]) if var in fenced]
             for step in steps
         ]
 
-    def place(self, aval: Any, traceback: Any) -> None:
-        """Note that lowering has placed one."""
-        self._placed.append((aval, traceback))
+    def record(self, aval: AbstractValue, traceback: object) -> None:
+        """Note that lowering has emitted a fence for an equation of this traceback."""
+        self._recorded.append((aval, traceback))
 
-    def placed(self) -> list[Fence]:
-        """Those that were placed, in order."""
-        found: list[Fence] = []
-        for aval, traceback in self._placed:
+    def recorded(self) -> list[Fence]:
+        """Return the fences that lowering has emitted, in order."""
+        fences: list[Fence] = []
+        for aval, traceback in self._recorded:
             frame = user_frame(traceback)
-            place = (frame.file, frame.line, frame.function) if frame else (None, None, None)
-            found.append(Fence(*place, aval))
-        return found
+            if frame is None:
+                fences.append(Fence(None, None, None, aval))
+            else:
+                fences.append(Fence(frame.file, frame.line, frame.function, aval))
+        return fences
 
 
 class _Cost(NamedTuple):
@@ -203,16 +214,19 @@ _CONSTANT = _Cost(frozenset(), depth=0, run=0, start=None, of_smaller=True)
 
 
 class _Program:
-    """One program: which of its values are stored, and what a call of it looks like."""
+    """The analysis of one program: which values are stored, and what a call of it looks like."""
 
     def __init__(self, fences: Fences, jaxpr: Jaxpr):
         # Weakly: they keep it.
         self._fences: Fences = weakref.proxy(fences)
         self._jaxpr = jaxpr
-        self._uses: dict[Var, int] | None = None
-        self.inputs = {var: position for position, var in enumerate(jaxpr.invars)}
-        # What is in neither is stored: inputs, constants, results of most operations.
-        self.unstored: dict[Any, _Cost] = {}
+        # Literals are not counted.
+        self._uses: dict[Hashable, int] | None = None
+        self.inputs: dict[Hashable, int] = {
+            var: position for position, var in enumerate(jaxpr.invars)
+        }
+        # Values in neither table are stored: inputs, constants, results of most operations.
+        self.unstored: dict[Hashable, _Cost] = {}
         self.fenced: set[Var] = set()
         kinds = _KINDS
         for equation in live_equations(jaxpr):
@@ -294,13 +308,13 @@ class _Program:
             reads: set[Hashable] = set()
             before = 0
             for value in inner:
-                position = called.inputs.get(value)  # pyright: ignore[reportArgumentType]
+                position = called.inputs.get(value)
                 if position is None:
                     reads.add((equation, value))
                 else:
                     reads |= operands[position].reads
                     before = max(before, operands[position].depth)
-            position = called.inputs.get(start)  # pyright: ignore[reportArgumentType]
+            position = called.inputs.get(start)
             if position is None:
                 start = (equation, start)
             else:
@@ -320,11 +334,11 @@ class _Program:
         else:
             self.unstored[var] = cost
 
-    def uses(self) -> dict[Var, int]:
-        """How often each value is used, the uses inside called programs counted."""
+    def uses(self) -> dict[Hashable, int]:
+        """Return how often each value is used, counting the uses inside called programs."""
         if self._uses is not None:
             return self._uses
-        uses: dict[Var, int] = {}
+        uses: dict[Hashable, int] = {}
         for equation in live_equations(self._jaxpr):
             call = called_by(equation)
             if call is not None:
@@ -359,15 +373,15 @@ class _Program:
         return costs
 
 
-def _stored(value: Hashable, var: Var) -> _Cost:
-    """Return the cost of a stored value of the type of a variable."""
-    size = getattr(var.aval, "size", 0)  # tokens have none
+def _stored(value: Hashable, atom: Atom) -> _Cost:
+    """Return the cost of a stored value of the type of an atom."""
+    size = getattr(atom.aval, "size", 0)  # tokens have none
     reads = frozenset(() if size == 1 else (value,))
     return _Cost(reads, depth=0, run=0, start=value, of_smaller=False)
 
 
 def _is_barred(equation: Equation, position: int) -> bool:
-    """Whether a barrier stands before an operand: checkpoint's, when it computes again."""
+    """Return whether checkpoint puts a barrier before an operand, when it computes again."""
     if equation.primitive is not remat_p or not equation.params["differentiated"]:
         return False
     barred = equation.params["prevent_cse"]

@@ -5,11 +5,12 @@ constants have the dtype of what they meet.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.elements import exact_dtype
+from hlofront.base.typing import Array, ArrayLike
+from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import comparing as c
 from hlofront.primitives import elementwise as e
 from hlofront.primitives import special as s
@@ -21,72 +22,76 @@ class Formula:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any):
+    def __init__(self, value: Array):
         self.value = value
 
     @property
-    def dtype(self):
+    def dtype(self) -> NumPyDType:
         return self.value.dtype
 
-    def _other(self, x: Any) -> Any:
-        """The other operand, as an array of this one's dtype."""
-        return x.value if type(x) is Formula else exact_dtype(np.asarray(x, self.dtype)[()])
+    def operand(self, x: "Formula | float") -> ArrayLike:
+        """Return the other operand of an operation, a constant as a scalar of this one's dtype."""
+        return x.value if isinstance(x, Formula) else exact_dtype(np.asarray(x, self.dtype)[()])
 
-    def __neg__(self):
+    def __neg__(self) -> "Formula":
         return Formula(e.neg(self.value))
 
-    def __abs__(self):
+    def __abs__(self) -> "Formula":
         return Formula(e.abs(self.value))
 
-    def __invert__(self):
+    def __invert__(self) -> "Formula":
         return Formula(e.bitwise_not(self.value))
 
-    def __add__(self, x: Any):
-        return Formula(e.add(self.value, self._other(x)))
+    def __add__(self, x: "Formula | float") -> "Formula":
+        return Formula(e.add(self.value, self.operand(x)))
 
-    def __sub__(self, x: Any):
-        return Formula(e.sub(self.value, self._other(x)))
+    def __sub__(self, x: "Formula | float") -> "Formula":
+        return Formula(e.sub(self.value, self.operand(x)))
 
-    def __rsub__(self, x: Any):
-        return Formula(e.sub(self._other(x), self.value))
+    def __rsub__(self, x: "Formula | float") -> "Formula":
+        return Formula(e.sub(self.operand(x), self.value))
 
-    def __mul__(self, x: Any):
-        return Formula(e.mul(self.value, self._other(x)))
+    def __mul__(self, x: "Formula | float") -> "Formula":
+        return Formula(e.mul(self.value, self.operand(x)))
 
-    def __truediv__(self, x: Any):
-        return Formula(e.div(self.value, self._other(x)))
+    def __truediv__(self, x: "Formula | float") -> "Formula":
+        return Formula(e.div(self.value, self.operand(x)))
 
-    def __rtruediv__(self, x: Any):
-        return Formula(e.div(self._other(x), self.value))
+    def __rtruediv__(self, x: "Formula | float") -> "Formula":
+        return Formula(e.div(self.operand(x), self.value))
 
     __radd__ = __add__
     __rmul__ = __mul__
 
-    def __and__(self, x: Any):
-        return Formula(e.bitwise_and(self.value, self._other(x)))
+    def __and__(self, x: "Formula | float") -> "Formula":
+        return Formula(e.bitwise_and(self.value, self.operand(x)))
 
-    def __or__(self, x: Any):
-        return Formula(e.bitwise_or(self.value, self._other(x)))
+    def __or__(self, x: "Formula | float") -> "Formula":
+        return Formula(e.bitwise_or(self.value, self.operand(x)))
 
-    def __lt__(self, x: Any):
-        return Formula(c.lt(self.value, self._other(x)))
+    def __lt__(self, x: "Formula | float") -> "Formula":
+        return Formula(c.lt(self.value, self.operand(x)))
 
-    def __le__(self, x: Any):
-        return Formula(c.le(self.value, self._other(x)))
+    def __le__(self, x: "Formula | float") -> "Formula":
+        return Formula(c.le(self.value, self.operand(x)))
 
-    def __gt__(self, x: Any):
-        return Formula(c.gt(self.value, self._other(x)))
+    def __gt__(self, x: "Formula | float") -> "Formula":
+        return Formula(c.gt(self.value, self.operand(x)))
 
-    def __ge__(self, x: Any):
-        return Formula(c.ge(self.value, self._other(x)))
+    def __ge__(self, x: "Formula | float") -> "Formula":
+        return Formula(c.ge(self.value, self.operand(x)))
 
-    def equals(self, x: Any) -> "Formula":
-        return Formula(c.eq(self.value, self._other(x)))
+    def equals(self, x: "Formula | float") -> "Formula":
+        return Formula(c.eq(self.value, self.operand(x)))
 
 
-def function(of_array: Callable[..., Any]) -> Callable[[Formula], Formula]:
-    """A function of arrays as one of formulas."""
-    return lambda x: Formula(of_array(x.value))
+def function(of_array: Callable[..., Array]) -> Callable[[Formula], Formula]:
+    """Return a function of arrays as one of formulas."""
+
+    def of_formula(x: Formula) -> Formula:
+        return Formula(of_array(x.value))
+
+    return of_formula
 
 
 exp, expm1, log, log1p = map(function, (e.exp, e.expm1, e.log, e.log1p))
@@ -95,23 +100,27 @@ lgamma, digamma, erfc = map(function, (s.lgamma, s.digamma, s.erfc))
 
 
 def power(x: Formula, exponent: Formula) -> Formula:
-    """x**exponent, of positive x."""
+    """Return x**exponent, of positive x."""
     return Formula(e.pow(x.value, exponent.value))
 
 
-def where(condition: Formula, yes: Any, no: Any) -> Formula:
-    """`yes` where the condition holds, else `no`; one of them may be a constant."""
-    array = yes.value if type(yes) is Formula else no.value
-    yes, no = (x.value if type(x) is Formula else full_like(array, x) for x in (yes, no))
-    return Formula(c.select(condition.value, yes, no))
+def where(condition: Formula, yes: Formula | float, no: Formula | float) -> Formula:
+    """Return `yes` where the condition holds, else `no`; one of them may be a constant."""
+    like = yes if isinstance(yes, Formula) else no
+    if not isinstance(like, Formula):
+        raise TypeError(f"one of the values must be a formula, got {yes} and {no}")
+    yes_array, no_array = (
+        x.value if isinstance(x, Formula) else full_like(like.value, x) for x in (yes, no)
+    )
+    return Formula(c.select(condition.value, yes_array, no_array))
 
 
 def clip(low: float, x: Formula, high: float) -> Formula:
-    return Formula(e.clamp(x._other(low), x.value, x._other(high)))
+    return Formula(e.clamp(x.operand(low), x.value, x.operand(high)))
 
 
 def polynomial(x: Formula, coefficients: Sequence[float]) -> Formula:
-    """The sum of coefficients[k] * x**k, by Horner's rule."""
+    """Return the sum of coefficients[k] * x**k, by Horner's rule."""
     result = Formula(full_like(x.value, coefficients[-1]))
     for coefficient in reversed(coefficients[:-1]):
         result = result * x + coefficient

@@ -1,13 +1,17 @@
 """Fourier transforms as StableHLO."""
 
+from collections.abc import Sequence
+
+from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.builder import Builder
 from hlofront.primitives import fourier
 from hlofront.primitives.fourier import FftType
 
 
 @lower(fourier.fft_p)
-def _(build, x, *, fft_type, fft_lengths):
+def _(build: Builder, x: Value, *, fft_type: FftType, fft_lengths: Sequence[int]) -> Value:
     (result,) = build.avals_out
     if not result.size or not build.avals_in[0].size:
         return build.full(0, result)

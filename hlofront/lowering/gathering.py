@@ -1,10 +1,16 @@
 """gather as StableHLO, with a mask where a mode asks for one."""
 
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
 import numpy as np
 
+from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.reducing import emit_reduce, one_op
 from hlofront.primitives import gathering as g
 from hlofront.primitives.creating import scalar_of
 
@@ -14,17 +20,17 @@ _INT32, _INT64 = np.dtype(np.int32), np.dtype(np.int64)
 
 @lower(g.gather_p)
 def _(
-    build,
-    operand,
-    indices,
+    build: Builder,
+    operand: Value,
+    indices: Value,
     *,
-    dimension_numbers,
-    slice_sizes,
-    indices_are_sorted,
-    unique_indices,
-    mode,
-    fill_value,
-):
+    dimension_numbers: g.GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: g.GatherScatterMode,
+    fill_value: bool | float | None,
+) -> Value:
     aval, index_aval = build.avals_in
     result = build.avals_out[0]
     if not result.size:
@@ -34,8 +40,9 @@ def _(
     mask = None
     if masked:
         bounds = [aval.shape[axis] - slice_sizes[axis] for axis in numbers.start_index_map]
-        indices, index_aval = wide_indices(build, indices, index_aval, bounds)
-        mask = _within(build, indices, index_aval, bounds)
+        wide = wide_indices(build, Indices(indices, index_aval), bounds)
+        indices, index_aval = wide
+        mask = _within(build, wide, bounds)
     # Where no mask is asked for, the operation clamps by itself.
     gathered = build.op(
         "stablehlo.gather",
@@ -49,53 +56,50 @@ def _(
     batch = [axis for axis in range(result.ndim) if axis not in numbers.offset_dims]
     mask = build.broadcast(mask, result.update(dtype=_BOOL, weak_type=False), batch)
     fill = scalar_of(0 if fill_value is None else fill_value, result.dtype)
-    return build.op("stablehlo.select", (mask, gathered, build.full(fill, result)))
+    return build.select(mask, gathered, build.full(fill, result), result)
 
 
-def wide_indices(build, indices, aval, bounds):
-    """The indices in a signed dtype that holds them and these bounds."""
-    dtype = aval.dtype
+class Indices(NamedTuple):
+    """Vectors of indices, along the last axis, and their aval."""
+
+    value: Value
+    aval: ShapedArray
+
+
+def wide_indices(build: Builder, indices: Indices, bounds: Sequence[int]) -> Indices:
+    """Return the indices in a signed dtype that holds them and these bounds."""
+    dtype = indices.aval.dtype
     if dtype.itemsize == 8 or any(bound > np.iinfo(_INT32).max for bound in bounds):
         wide = _INT64
     else:
         # Of uint32, what becomes negative was beyond these bounds.
         wide = _INT32
     if dtype == wide:
-        return indices, aval
-    result = aval.update(dtype=wide, weak_type=False)
-    return build.convert(indices, result), result
+        return indices
+    aval = indices.aval.update(dtype=wide, weak_type=False)
+    return Indices(build.convert(indices.value, aval), aval)
 
 
-def _within(build, indices, aval, bounds):
-    """For each vector of indices, whether all of them are from 0 to their bound."""
+def _within(build: Builder, indices: Indices, bounds: Sequence[int]) -> Value:
+    """Return for each vector of indices whether all of them are from 0 to their bound."""
+    value, aval = indices
     flags = aval.update(dtype=_BOOL, weak_type=False)
     zero = build.full(0, aval)
     upper = build.broadcast(build.constant(np.asarray(bounds, aval.dtype)), aval, (aval.ndim - 1,))
     within = build.op(
         "stablehlo.and",
-        (build.compare("GE", indices, zero, aval), build.compare("LE", indices, upper, aval)),
+        (build.compare("GE", value, zero, aval), build.compare("LE", value, upper, aval)),
         flags,
     )
+    result = flags.update(shape=aval.shape[:-1])
     if len(bounds) == 1:
-        return build.reshape(within, flags.update(shape=aval.shape[:-1]))
-    scalar = ShapedArray((), _BOOL)
-    reduced = build.operation(
-        "stablehlo.reduce",
-        (within, build.constant(True)),
-        (flags.update(shape=aval.shape[:-1]),),
-        1,
-        {"dimensions": types.i64_array((aval.ndim - 1,))},
-    )
-    build.region(
-        reduced,
-        0,
-        (scalar, scalar),
-        lambda inner, x, y: (inner.op("stablehlo.and", (x, y), scalar),),
-    )
-    return reduced.results[0]
+        return build.reshape(within, result)
+    fold = one_op("stablehlo.and")(result)
+    axes = (aval.ndim - 1,)
+    return emit_reduce(build, [within], [build.constant(True)], [result], axes, fold)[0]
 
 
-def _numbers(numbers, index_vector_dim):
+def _numbers(numbers: g.GatherDimensionNumbers, index_vector_dim: int) -> ir.Attribute:
     fields = (
         ("offset_dims", numbers.offset_dims),
         ("collapsed_slice_dims", numbers.collapsed_slice_dims),
@@ -106,7 +110,7 @@ def _numbers(numbers, index_vector_dim):
     return types.attribute(f"#stablehlo.gather<{dimension_fields(fields, index_vector_dim)}>")
 
 
-def dimension_fields(fields, index_vector_dim):
-    """`offset_dims = [1], start_index_map = [0], index_vector_dim = 1`, without empty ones."""
+def dimension_fields(fields: Iterable[tuple[str, Sequence[int]]], index_vector_dim: int) -> str:
+    """Return `offset_dims = [1], start_index_map = [0], index_vector_dim = 1`, no empty ones."""
     texts = [f"{name} = [{', '.join(map(str, axes))}]" for name, axes in fields if axes]
     return ", ".join((*texts, f"index_vector_dim = {index_vector_dim}"))

@@ -8,11 +8,14 @@ import numpy as np
 
 from hlofront.base.config import options
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import DType
 from hlofront.bridge import kernels
+from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.builder import Builder
 
 _use_magma = options["jax_use_magma"]
 _int32 = np.dtype(np.int32)
@@ -29,21 +32,21 @@ class Library:
     def __init__(self, platform: str, title: str, solver: str, sparse: str, own: str):
         self.platform = platform
         self.title = title
-        # What the names of kernels begin with: of the vendor's libraries, and of XLA's own.
+        # The first parts of the names of kernels: of the vendor's libraries, and of XLA's own.
         self.solver = solver
         self.sparse = sparse
         self.own = own
 
     def __call__(
         self,
-        build: Any,
+        build: Builder,
         routine: str,
-        operands: Sequence[Any],
+        operands: Sequence[Value],
         avals: Sequence[ShapedArray],
         results: Sequence[ShapedArray],
         attributes: Mapping[str, str] | None = None,
         aliases: Mapping[int, int] | None = None,
-    ) -> list[Any]:
+    ) -> list[Value]:
         """Call a routine by its name in LAPACK. See `kernel`."""
         self.check(build, avals[0].dtype)
         target = self.target(routine, avals[0].dtype)
@@ -51,14 +54,14 @@ class Library:
 
     def kernel(
         self,
-        build: Any,
+        build: Builder,
         target: str,
-        operands: Sequence[Any],
+        operands: Sequence[Value],
         avals: Sequence[ShapedArray],
         results: Sequence[ShapedArray],
         attributes: Mapping[str, str] | None = None,
         aliases: Mapping[int, int] | None = None,
-    ) -> list[Any]:
+    ) -> list[Value]:
         """Call a kernel on batches, of which at least one operand is of matrices. See `call`.
 
         Raises:
@@ -70,45 +73,45 @@ class Library:
 
     def on_host(
         self,
-        build: Any,
+        build: Builder,
         routine: str,
-        operands: Sequence[Any],
+        operands: Sequence[Value],
         avals: Sequence[ShapedArray],
         results: Sequence[ShapedArray],
         attributes: Mapping[str, str],
         aliases: Mapping[int, int] | None = None,
-    ) -> list[Any]:
+    ) -> list[Value]:
         """Call a kernel that hands matrices to the host's LAPACK, or to MAGMA. See `kernel`."""
         kernels.load_hybrid_kernels()
         target = f"{self.own}hybrid_{routine}"
         return self.kernel(build, target, operands, avals, results, attributes, aliases)
 
-    def target(self, routine: str, dtype: Any) -> str:
-        """The name of the kernel for a routine of LAPACK's."""
+    def target(self, routine: str, dtype: DType) -> str:
+        """Return the name of the kernel for a routine of LAPACK's."""
         return f"{self.solver}_{routine}_ffi"
 
-    def check(self, build: Any, dtype: Any) -> None:
-        """Raises NotImplementedError for a dtype of elements that the library does not know."""
+    def check(self, build: Builder, dtype: DType) -> None:
+        """Raise NotImplementedError for a dtype of elements that the library does not know."""
         if dtype.name not in _LETTERS:
             raise NotImplementedError(  # the class that JAX raises
-                f"{build.equation.primitive.name}: {self.title} has no routine for {dtype.name}, "
+                f"{build.primitive.name}: {self.title} has no routine for {dtype.name}, "
                 f"only for {', '.join(_LETTERS)}: convert with .astype('float32') first"
             )
 
     def triangle(self, lower: bool) -> dict[str, str]:
-        """The option that says which triangle of a symmetric matrix is read."""
+        """Return the option that says which triangle of a symmetric matrix is read."""
         return {"lower": str(lower).lower()}
 
 
 class _Lapack(Library):
     """LAPACK has a routine for each dtype, and options that are letters."""
 
-    def target(self, routine: str, dtype: Any) -> str:
+    def target(self, routine: str, dtype: DType) -> str:
         if issubdtype(dtype, np.complexfloating):
             routine = _OF_COMPLEX.get(routine, routine)
         return f"lapack_{_LETTERS[dtype.name]}{routine}_ffi"
 
-    def check(self, build: Any, dtype: Any) -> None:
+    def check(self, build: Builder, dtype: DType) -> None:
         super().check(build, dtype)
         kernels.load_lapack()
 
@@ -139,16 +142,16 @@ def by_library(
 
 def _with_library(rule: Rule, library: Library) -> Rule:
     @wraps(rule)
-    def bound(build, *values, **params):
+    def bound(build: Builder, *values: Value, **params: object) -> Value | list[Value]:
         return rule(build, library, *values, **params)
 
     return bound
 
 
 def call(
-    build: Any,
+    build: Builder,
     target: str,
-    operands: Sequence[Any],
+    operands: Sequence[Value],
     avals: Sequence[ShapedArray],
     results: Sequence[ShapedArray],
     batch: int,
@@ -156,20 +159,20 @@ def call(
     aliases: Mapping[int, int] | None = None,
     *,
     by_rows: bool = False,
-) -> list[Any]:
+) -> list[Value]:
     """Call a kernel on each element of a batch.
 
     Args:
-      target: its name, such as "cusolver_potrf_ffi".
+      target: the name of the kernel, such as "cusolver_potrf_ffi".
       operands: values, of these avals.
-      results: the avals of what it returns.
-      batch: how many leading axes are batch axes. What has two more is a matrix.
+      results: the avals of the results.
+      batch: the number of leading batch axes. A value with two more axes is a matrix.
       attributes: the kernel's options, each as the text of an MLIR attribute.
-      aliases: which result may lie where an operand lies: result -> operand.
+      aliases: the results that may share a buffer with an operand: result -> operand.
       by_rows: whether matrices are stored by rows, rather than by columns as LAPACK's are.
     """
     listed = ", ".join(f"{key} = {text}" for key, text in sorted((attributes or {}).items()))
-    places = [
+    listed_aliases = [
         "#stablehlo.output_operand_alias<output_tuple_indices = "
         f"[{result if len(results) > 1 else ''}], operand_index = {operand}, "
         "operand_tuple_indices = []>"
@@ -184,20 +187,20 @@ def call(
         backend_config=types.attribute(f"{{{listed}}}"),
         operand_layouts=_layouts(avals, batch, by_rows),
         result_layouts=_layouts(results, batch, by_rows),
-        output_operand_aliases=types.attribute(f"[{', '.join(places)}]"),
+        output_operand_aliases=types.attribute(f"[{', '.join(listed_aliases)}]"),
         **{"mhlo.frontend_attributes": types.attribute(f'{{num_batch_dims = "{batch}"}}')},
     )
 
 
 def xla_call(
-    build: Any,
+    build: Builder,
     target: str,
-    operands: Sequence[Any],
+    operands: Sequence[Value],
     results: Sequence[ShapedArray],
     settings: str = "",
     api_version: int = 1,
-) -> list[Any]:
-    """Call what XLA's compiler for a platform expands by itself, as that for TPUs does `Qr`."""
+) -> list[Value]:
+    """Call an operation that a compiler of XLA's expands by itself, as that for TPUs does `Qr`."""
     return build.ops(
         "stablehlo.custom_call",
         operands,
@@ -209,21 +212,21 @@ def xla_call(
 
 
 def character(text: str) -> str:
-    """An option that is a character, as the text of an attribute."""
+    """Return an option that is a character, as the text of an attribute."""
     return f"{ord(text)} : ui8"
 
 
 def flag(value: bool) -> str:
-    """An option that is a truth value, as the text of an attribute."""
+    """Return an option that is a truth value, as the text of an attribute."""
     return str(bool(value)).lower()
 
 
 def magma(use: bool | None) -> str:
-    """The option that says whether MAGMA is to be used; None as `jax_use_magma` says."""
+    """Return the option that says whether to use MAGMA; None is for what `jax_use_magma` says."""
     return f'"{_use_magma.value if use is None else "on" if use else "off"}"'
 
 
-def _layouts(avals: Sequence[ShapedArray], batch: int, by_rows: bool) -> Any:
+def _layouts(avals: Sequence[ShapedArray], batch: int, by_rows: bool) -> ir.Attribute:
     texts = [_layout(aval.ndim, batch, by_rows) for aval in avals]
     return types.attribute(f"[{', '.join(texts)}]")
 
@@ -237,21 +240,29 @@ def _layout(rank: int, batch: int, by_rows: bool) -> str:
 
 
 def batch_info(aval: ShapedArray) -> ShapedArray:
-    """The aval of a routine's reports, one for each of a batch of matrices."""
+    """Return the aval of a routine's reports, one for each of a batch of matrices."""
     return ShapedArray(aval.shape[:-2], _int32)
 
 
 def nan_where_failed(
-    build: Any, info: Any, values: Sequence[Any], avals: Sequence[ShapedArray], least: bool = False
-) -> list[Any]:
-    """The values, or NaN where a routine reported failure: anything but 0, with `least` below 0."""
-    batch = avals[0].shape[: len(info.type.shape)]
-    report = ShapedArray(tuple(batch), _int32)
+    build: Builder,
+    info: Value,
+    values: Sequence[Value],
+    avals: Sequence[ShapedArray],
+    least: bool = False,
+) -> list[Value]:
+    """Return the values, or NaN where a routine reported a failure.
+
+    Args:
+      info: the reports, one per matrix of a batch: 0 is success.
+      least: whether only reports below 0 are failures.
+    """
+    report = ShapedArray(avals[0].shape[: ir.ShapedType(info.type).rank], _int32)
     fine = build.compare("GE" if least else "EQ", info, build.full(0, report), report)
-    found = []
+    results: list[Value] = []
     for value, aval in zip(values, avals, strict=True):
-        which = build.broadcast(fine, aval.update(dtype=_bool), range(len(batch)))
+        which = build.broadcast(fine, aval.update(dtype=_bool), range(report.ndim))
         is_complex = issubdtype(aval.dtype, np.complexfloating)
         nan = build.full(complex(np.nan, np.nan) if is_complex else np.nan, aval)
-        found.append(build.op("stablehlo.select", (which, value, nan), aval))
-    return found
+        results.append(build.select(which, value, nan, aval))
+    return results

@@ -1,25 +1,34 @@
 """Operations on random keys, by what their generators do with one key."""
 
+from collections.abc import Callable
+
 from hlofront.base.config import threefry_partitionable
+from hlofront.base.typing import Array, Shape
+from hlofront.bridge.mlir import Value
+from hlofront.core.aval import ShapedArray
+from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.higher_order import random_gamma
+from hlofront.lowering.builder import Builder
 from hlofront.lowering.extended import physical
 from hlofront.primitives import keys as k
 from hlofront.transforms.vmap import vmap
 
 
-def _over(function, rank):
-    """A function of one key, over arrays of keys of this rank."""
+def _over(function: Callable[..., Array], rank: int) -> Callable[..., Array]:
+    """Return a function of one key as one of arrays of keys of this rank."""
     for _ in range(rank):
         function = vmap(function)
     return function
 
 
-def _lower_by_generator(primitive, function_of):
+def _lower_by_generator(
+    primitive: Primitive, function_of: Callable[..., Callable[..., Array]]
+) -> None:
     """Lower to what `function_of(generator, **params)` does with the integers of one key."""
 
     @lower(primitive)
-    def _(build, *operands, partitionable=True, **params):
+    def _(build: Builder, *operands: Value, partitionable: bool = True, **params: object) -> Value:
         aval = next(filter(k.is_key, (*build.avals_in, *build.avals_out)))
         function = _over(function_of(aval.dtype.generator, **params), build.avals_in[0].ndim)
         avals = list(map(physical, build.avals_in))
@@ -27,21 +36,34 @@ def _lower_by_generator(primitive, function_of):
             return build.by_tracing(function, operands, avals)[0]
 
 
-_lower_by_generator(k.random_seed_p, lambda generator, impl: generator.seed)
-_lower_by_generator(
-    k.random_split_p, lambda generator, shape: lambda key: generator.split(key, shape)
-)
-_lower_by_generator(
-    k.random_bits_p,
-    lambda generator, bit_width, shape: lambda key: generator.random_bits(key, bit_width, shape),
-)
+def _seed(generator: k.Generator, impl: object) -> Callable[[Array], Array]:
+    return generator.seed
+
+
+def _split(generator: k.Generator, shape: Shape) -> Callable[[Array], Array]:
+    def split(key: Array) -> Array:
+        return generator.split(key, shape)
+
+    return split
+
+
+def _random_bits(generator: k.Generator, bit_width: int, shape: Shape) -> Callable[[Array], Array]:
+    def random_bits(key: Array) -> Array:
+        return generator.random_bits(key, bit_width, shape)
+
+    return random_bits
+
+
+_lower_by_generator(k.random_seed_p, _seed)
+_lower_by_generator(k.random_split_p, _split)
+_lower_by_generator(k.random_bits_p, _random_bits)
 
 
 @lower(k.random_fold_in_p)
-def _(build, keys, data, *, partitionable=True):
+def _(build: Builder, keys: Value, data: Value, *, partitionable: bool = True) -> Value:
     keys_aval, data_aval = build.avals_in
     result = build.avals_out[0]
-    of_keys = result.update(dtype=keys_aval.dtype)
+    of_keys: ShapedArray = result.update(dtype=keys_aval.dtype)
     of_data = result.update(dtype=data_aval.dtype)
     operands = [
         build.broadcast_to(keys, keys_aval, of_keys),
@@ -53,11 +75,13 @@ def _(build, keys, data, *, partitionable=True):
 
 
 @lower(k.random_wrap_p, k.random_unwrap_p, k.random_clone_p)
-def _(build, x, **_):
+def _(build: Builder, x: Value, **_: object) -> Value:
     return x
 
 
 @lower(random_gamma.random_gamma_p)
-def _(build, keys, alpha, *, log_space, partitionable=True):
+def _(
+    build: Builder, keys: Value, alpha: Value, *, log_space: bool, partitionable: bool = True
+) -> Value:
     with threefry_partitionable(partitionable):
         return build.by_tracing(random_gamma.draw, (keys, alpha), log_space=log_space)[0]

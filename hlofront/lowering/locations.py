@@ -1,9 +1,11 @@
 """The user's source lines as MLIR locations, so that HLO names them."""
 
+# The stubs of jaxlib do not name the types of all arguments and results.
+# pyright: reportUnknownMemberType=false
+
 import re
 import types
 from collections.abc import Callable
-from typing import Any
 
 from hlofront.base.config import options
 from hlofront.base.source import is_user_file, user_frame
@@ -25,7 +27,7 @@ class Locations:
 
     __slots__ = ("_frames_of", "_named", "unknown")
 
-    _frames_of: Callable[[Any], Any]
+    _frames_of: Callable[[object], ir.Location]
 
     def __init__(self):
         if _full_tracebacks.value:
@@ -37,10 +39,10 @@ class Locations:
             ).get
         else:
             self._frames_of = _innermost_frame
-        self._named: dict[Any, Any] = {}
+        self._named: dict[tuple[str, ir.Location], ir.Location] = {}
         self.unknown = ir.Location.unknown(context)
 
-    def of(self, name: str, traceback: Any) -> Any:
+    def of(self, name: str, traceback: object) -> ir.Location:
         """Return the location of an operation: its name, and the lines that it came from."""
         if traceback is None:
             return ir.Location.name(name, context=context)
@@ -51,7 +53,7 @@ class Locations:
             location = self._named[key] = ir.Location.name(name, frames, context=context)
         return location
 
-    def named(self, name: str) -> Any:
+    def named(self, name: str) -> ir.Location:
         return ir.Location.name(name, context=context)
 
 
@@ -65,7 +67,7 @@ def _shown_file(file: str) -> str:
     return re.sub(pattern, "", file) if pattern else file
 
 
-def _innermost_frame(traceback: Any) -> Any:
+def _innermost_frame(traceback: object) -> ir.Location:
     """Return the line and column of the user's innermost frame as a location, without functions."""
     frame = user_frame(traceback)
     if frame is None:

@@ -1,18 +1,19 @@
 """scan: one loop whose index runs over the first axis of what is read and of what is collected."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from hlofront.base.elements import ExtendedDType
+from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.names import path_of
 from hlofront.core.rules import lower
 from hlofront.higher_order.scan import scan_p
 from hlofront.lowering import types
-from hlofront.lowering.builder import PRUNED, Builder, Value
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.extended import physical
+from hlofront.lowering.pruning import PRUNED
 
 PRUNED.add(scan_p)
 
@@ -20,7 +21,16 @@ _INDEX = ShapedArray((), np.dtype(np.int32))
 
 
 @lower(scan_p)
-def _(build, *args, jaxpr, length, reverse, num_consts, num_carry, unroll):
+def _(
+    build: Builder,
+    *args: Value,
+    jaxpr: ClosedJaxpr,
+    length: int,
+    reverse: bool,
+    num_consts: int,
+    num_carry: int,
+    unroll: int,
+) -> list[Value]:
     loop = _Loop(jaxpr, args, num_consts, num_carry, length, reverse)
     return loop.emit(build, max(1, min(unroll, length)))
 
@@ -44,9 +54,9 @@ class _Loop:
         self.xs = args[first:]
         in_avals = program.in_avals
         self.carry_avals = in_avals[num_consts:first]
-        # Of one step; keys of random numbers are arrays of integers here.
-        self.x_avals = list(map(_physical, in_avals[first:]))
-        self.y_avals = list(map(_physical, program.out_avals[num_carry:]))
+        # The avals of one step; keys of random numbers are arrays of integers here.
+        self.x_avals = list(map(physical, in_avals[first:]))
+        self.y_avals = list(map(physical, program.out_avals[num_carry:]))
         self.length = length
         self.reverse = reverse
 
@@ -54,7 +64,9 @@ class _Loop:
         self.unrolled = unroll > 1
         trips = self.length // unroll
         looped = trips * unroll if trips > 1 else 0
-        carry, ys = list(self.carry), [None] * len(self.y_avals)
+        carry = list(self.carry)
+        # Without a loop, the results of the steps are all of the collected rows.
+        ys: list[Value] = []
         if looped or not self.length:
             around = build.loc
             build.loc = self._located(build, "broadcast_in_dim")
@@ -71,7 +83,7 @@ class _Loop:
     def _loop(
         self, build: Builder, carry: list[Value], ys: list[Value], looped: int, unroll: int
     ) -> tuple[list[Value], list[Value]]:
-        """The loop over `looped` steps, `unroll` at a time."""
+        """Emit the loop over `looped` steps, `unroll` at a time; return carries and rows."""
         avals = [_longer(aval, self.length) for aval in self.y_avals]
 
         def goes_on(inner: Builder, index: Value, *_: Value) -> Value:
@@ -102,48 +114,47 @@ class _Loop:
         return results[1 : 1 + len(carry)], results[1 + len(carry) :]
 
     @staticmethod
-    def _located(build: Builder, name: str) -> Any:
+    def _located(build: Builder, name: str) -> ir.Location:
         """Return the location of a part of the scan itself: its path, and the user's lines."""
         traceback = build.equation and build.equation.traceback
         return build.module.locations.of(path_of(build.within(name)), traceback)
 
     @staticmethod
-    def _named(build: Builder, region: str, name: str) -> Any:
-        """The location of an operation that counts the steps."""
+    def _named(build: Builder, region: str, name: str) -> ir.Location:
+        """Return the location of an operation that counts the steps."""
         return build.module.locations.named(path_of(build.within("while", region, name)))
 
     def _steps(
-        self, build: Builder, carry: list[Value], ys: list[Value], row: Any, count: int
+        self, build: Builder, carry: list[Value], ys: list[Value], row: Value | int, count: int
     ) -> tuple[list[Value], list[Value]]:
-        """`count` steps, of the rows from `row` on, which is a value or a number."""
+        """Emit `count` steps, of the rows from `row` on; return carries and collected rows."""
         around = build.loc
         build.loc = self._named(build, "body", "jit(dynamic_index_in_dim)/dynamic_slice")
         blocks = [
             _rows(build, x, aval, self.length, row, count)
             for x, aval in zip(self.xs, self.x_avals, strict=True)
         ]
-        collected: list[list[Value]] = [[] for _ in ys]
-        places = range(count)
-        equation: Any = build.equation
-        order = reversed(places) if self.reverse else places
-        for place, fenced in zip(order, self._fenced(build, count), strict=True):
+        collected: list[list[Value]] = [[] for _ in self.y_avals]
+        indices = range(count)
+        order = reversed(indices) if self.reverse else indices
+        for index, fenced in zip(order, self._fenced(build, count), strict=True):
             build.loc = self._named(build, "body", "jit(dynamic_index_in_dim)/squeeze")
             step = [
-                _row(build, block, aval, place, count)
+                _row(build, block, aval, index, count)
                 for block, aval in zip(blocks, self.x_avals, strict=True)
             ]
             args = [*self.consts, *carry, *step]
-            # As in JAX, whose steps are calls.
+            # The scopes are those of JAX, whose steps are calls.
             scope = ("while", "body", "closed_call")
             program = self.program
             if self.unrolled and len(program.eqns) > _FEW:
                 results = build.call(program, "step", args)
             else:
-                results = build.inline(program.jaxpr, program.consts, args, *scope)
+                results = build.inline_closed(program, args, *scope)
             carry = results[: len(carry)]
             for position in fenced:
                 aval = self.carry_avals[position]
-                carry[position] = build.fence(carry[position], aval, equation)
+                carry[position] = build.fence(carry[position], aval, build.current)
             for rows, y in zip(collected, results[len(carry) :], strict=True):
                 rows.append(y)
         if self.reverse:
@@ -155,15 +166,16 @@ class _Loop:
             _block(build, rows, aval) for rows, aval in zip(collected, self.y_avals, strict=True)
         ]
         build.loc = self._named(build, "body", f"{update}/dynamic_update_slice")
-        updated = [
-            block if count == self.length else _updated(build, y, block, aval, self.length, row)
-            for y, block, aval in zip(ys, blocks, self.y_avals, strict=True)
-        ]
+        if count != self.length:
+            blocks = [
+                _updated(build, y, block, aval, self.length, row)
+                for y, block, aval in zip(ys, blocks, self.y_avals, strict=True)
+            ]
         build.loc = around
-        return carry, updated
+        return carry, blocks
 
     def _fenced(self, build: Builder, count: int) -> list[list[int]]:
-        """Which carries to fence after each of these steps in a row."""
+        """Return the positions of the carries to fence after each of `count` successive steps."""
         fences = build.module.fences
         if fences is None or count == 1:
             return [[]] * count
@@ -174,17 +186,11 @@ class _Loop:
 _FEW = 4
 
 
-def _physical(aval: Any) -> Any:
-    if isinstance(aval.dtype, ExtendedDType):
-        return ShapedArray(*aval.dtype.physical(aval.shape))
-    return aval
-
-
-def _longer(aval: Any, length: int) -> Any:
+def _longer(aval: ShapedArray, length: int) -> ShapedArray:
     return aval.update(shape=(length, *aval.shape))
 
 
-def _starts(build: Builder, row: Any, aval: Any) -> list[Value]:
+def _starts(build: Builder, row: Value | int, aval: ShapedArray) -> list[Value]:
     if isinstance(row, int):
         row = build.constant(row, np.int32)
     if not aval.shape:
@@ -192,8 +198,10 @@ def _starts(build: Builder, row: Any, aval: Any) -> list[Value]:
     return [row, *[build.constant(0, np.int32)] * len(aval.shape)]
 
 
-def _rows(build: Builder, x: Value, aval: Any, length: int, row: Any, count: int) -> Value:
-    """The rows of an array from `row` on."""
+def _rows(
+    build: Builder, x: Value, aval: ShapedArray, length: int, row: Value | int, count: int
+) -> Value:
+    """Return `count` rows of an array from `row` on."""
     if count == length:
         return x
     result = _longer(aval, count)
@@ -207,26 +215,20 @@ def _rows(build: Builder, x: Value, aval: Any, length: int, row: Any, count: int
     )
 
 
-def _static_rows(build: Builder, x: Value, aval: Any, row: int, count: int) -> Value:
+def _static_rows(build: Builder, x: Value, aval: ShapedArray, row: int, count: int) -> Value:
     rank = len(aval.shape)
-    return build.op(
-        "stablehlo.slice",
-        (x,),
-        _longer(aval, count),
-        start_indices=types.i64_array((row, *[0] * rank)),
-        limit_indices=types.i64_array((row + count, *aval.shape)),
-        strides=types.i64_array([1] * (rank + 1)),
-    )
+    starts, limits = (row, *[0] * rank), (row + count, *aval.shape)
+    return build.slice(x, starts, limits, result=_longer(aval, count))
 
 
-def _row(build: Builder, block: Value, aval: Any, place: int, count: int) -> Value:
-    """One row of a block, without its axis."""
+def _row(build: Builder, block: Value, aval: ShapedArray, index: int, count: int) -> Value:
+    """Return one row of a block, without its axis."""
     if count > 1:
-        block = _static_rows(build, block, aval, place, 1)
+        block = _static_rows(build, block, aval, index, 1)
     return build.reshape(block, aval)
 
 
-def _block(build: Builder, rows: Sequence[Value], aval: Any) -> Value:
+def _block(build: Builder, rows: Sequence[Value], aval: ShapedArray) -> Value:
     """Return the rows as one array, with an axis for them in front."""
     longer = [build.reshape(row, _longer(aval, 1)) for row in rows]
     if len(longer) == 1:
@@ -236,8 +238,10 @@ def _block(build: Builder, rows: Sequence[Value], aval: Any) -> Value:
     )
 
 
-def _updated(build: Builder, y: Value, block: Value, aval: Any, length: int, row: Any) -> Value:
-    """Return an array with this block in the place of its rows from `row` on."""
+def _updated(
+    build: Builder, y: Value, block: Value, aval: ShapedArray, length: int, row: Value | int
+) -> Value:
+    """Return an array with this block instead of its rows from `row` on."""
     return build.op(
         "stablehlo.dynamic_update_slice",
         (y, block, *_starts(build, row, aval)),

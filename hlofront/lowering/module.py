@@ -1,101 +1,86 @@
 """A program as a StableHLO module: its main function, names, kept arguments and donation."""
 
+# The stubs of jaxlib do not name the types of all arguments and results.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, cast
 
 from hlofront.base.errors import VerificationError
-from hlofront.bridge.mlir import Operation, context, hlo_text, ir, to_xla_computation
-from hlofront.core.aval import AbstractToken, token_aval
+from hlofront.bridge.mlir import Operation, Value, context, hlo_text, ir, to_xla_computation
+from hlofront.core.aval import AbstractToken, AbstractValue, token_aval
 from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.liveness import variables_read
 from hlofront.core.subprograms import subjaxprs
 from hlofront.higher_order.custom_vjp_call import custom_lin_p
 from hlofront.lowering import types
-from hlofront.lowering.builder import Builder, large_constants, live_equations
+from hlofront.lowering.builder import Builder, Constant, hoisted_arguments, large_constants
 from hlofront.lowering.fences import Fence, Fences
+from hlofront.lowering.host_call import HostCall
 from hlofront.lowering.module_state import ModuleState
 from hlofront.lowering.per_platform import INDEX, index_aval
+from hlofront.lowering.pruning import live_equations
 from hlofront.lowering.sharding import sharding_attribute
 from hlofront.transforms.simplify import dead_code_program
 
 
+@dataclass(slots=True, eq=False)
 class Module:
-    """A lowered program, and what running it needs to know."""
+    """A lowered program, and what running it needs to know.
 
-    __slots__ = (
-        "callbacks",
-        "const_args",
-        "donated",
-        "fences",
-        "has_barriers",
-        "ir_module",
-        "keepalives",
-        "kept",
-        "name",
-        "ordered",
-        "unusable",
-    )
+    Attributes:
+      const_args: the large constants, which come before the other arguments.
+      kept: the positions of the program's inputs that the module takes.
+      donated: the positions of those inputs whose buffers the module may reuse.
+      unusable: the types of donated inputs that no result can reuse.
+      callbacks: the calls of the host, in the order of their index. See lowering/callbacks.py.
+      ordered: the ordered effects whose tokens are the first arguments and the first results.
+      fences: the barriers that lowering placed; None where it was to place none.
+      has_barriers: whether there are barriers: these, the user's, or those of checkpoint.
+      keepalives: the objects that other packages' rules want to live as long as the executable.
+    """
 
-    ir_module: Any
+    ir_module: ir.Module
     name: str
-    # The large constants, which come before the other arguments, with their avals.
-    const_args: list[tuple[Any, Any]]
-    # The positions of the program's inputs that the module takes.
+    const_args: list[Constant]
     kept: tuple[int, ...]
-    # Those of them whose buffers it may reuse.
     donated: tuple[int, ...]
-    # The types of those that no result can reuse.
     unusable: list[str]
-    # What it calls on the host, in the order of their index. See lowering/callbacks.py.
-    callbacks: list[Any]
-    # The ordered effects whose tokens are its first arguments and its first results.
+    callbacks: list[HostCall]
     ordered: tuple[Effect, ...]
-    # The barriers that lowering placed; None where it was to place none.
     fences: list[Fence] | None
-    # Whether there are barriers in it: these, the user's, or those of checkpoint.
     has_barriers: bool
-    # The objects that other packages' lowering rules want to live as long as the executable.
     keepalives: list[object]
 
-    def __init__(
-        self,
-        ir_module,
-        name,
-        const_args,
-        kept,
-        donation,
-        callbacks,
-        ordered,
-        fences,
-        has_barriers,
-        keepalives,
-    ):
-        self.ir_module = ir_module
-        self.name = name
-        self.const_args = const_args
-        self.kept = kept
-        self.donated, self.unusable = donation
-        self.callbacks = callbacks
-        self.ordered = ordered
-        self.fences = fences
-        self.has_barriers = has_barriers
-        self.keepalives = keepalives
-
     def text(self, debug_info: bool = False) -> str:
-        """The module as StableHLO text."""
-        return self.ir_module.operation.get_asm(
+        """Return the module as StableHLO text."""
+        asm = self.ir_module.operation.get_asm(
             enable_debug_info=debug_info, large_elements_limit=None
         )
+        return cast(str, asm)
 
     def hlo(self) -> Any:
-        """The module as XLA first sees it: an XlaComputation."""
+        """Return the module as XLA first sees it: an XlaComputation."""
         return to_xla_computation(self.ir_module)
 
     def hlo_text(self, debug_info: bool = False) -> str:
-        """The HLO text of the module before optimization."""
+        """Return the HLO text of the module before optimization."""
         return hlo_text(self.hlo().get_hlo_module(), debug_info)
+
+
+class DeviceShardings(Protocol):
+    """The number of devices of a program, and its shardings; None where XLA decides."""
+
+    @property
+    def device_count(self) -> int: ...
+    @property
+    def inputs(self) -> Sequence[Any]: ...
+    @property
+    def outputs(self) -> Sequence[Any] | None: ...
 
 
 def lower_program(
@@ -109,15 +94,14 @@ def lower_program(
     result_paths: Sequence[str] | None = None,
     wrapper: str = "jit",
     fences: bool = False,
-    device_assignment: Any = None,
+    device_assignment: DeviceShardings | None = None,
 ) -> Module:
     """Lower a program to a verified module whose main function computes it.
 
     Args:
-      platform: the one that it is for. For several, the first argument of main is the number of
-        that which it runs on.
-      device_assignment: the devices, with `device_count`, and as `inputs` and `outputs` the
-        sharding of each input and output of the program, or None where XLA decides.
+      platform: the platform to lower for. For several, the first argument of main is the number of
+        the platform that the module runs on.
+      device_assignment: the number of devices, and the shardings of inputs and outputs.
       fences: whether to store values that XLA would compute at every use. See fences.py.
 
     Raises:
@@ -127,7 +111,7 @@ def lower_program(
         # Dead code may ask for it, such as an unused operand of a call.
         program, _ = dead_code_program(program, (True,) * len(program.out_avals), True)
     jaxpr = program.jaxpr
-    kept = tuple(range(len(jaxpr.invars))) if keep_unused else _used_inputs(program)
+    inputs = tuple(range(len(jaxpr.invars))) if keep_unused else _used_inputs(program)
     constants = large_constants(program)
     module_name = f"{wrapper}_{symbol_name(name)}"
     ir_module = ir.Module.create(loc=types.unknown)
@@ -136,82 +120,66 @@ def lower_program(
     count = device_assignment.device_count if device_assignment else 1
     operation.attributes["mhlo.num_partitions"] = types.i32(count)
     operation.attributes["mhlo.num_replicas"] = types.i32(1)
-    wanted = Fences() if fences else None
+    emitted_fences = Fences() if fences else None
     platforms = (platform,) if isinstance(platform, str) else platform
-    state = ModuleState(platforms, ir_module, wanted, count > 1)
+    state = ModuleState(platforms, ir_module, emitted_fences, count > 1)
     several = len(platforms) > 1
 
     ordered = ordered_effects(jaxpr.effects)
-    tokens: list[Any] = [token_aval] * len(ordered)
-    in_avals = [*([index_aval] if several else ()), *tokens]
-    in_avals += [*(aval for _, aval in constants), *(jaxpr.invars[i].aval for i in kept)]
+    tokens = [token_aval] * len(ordered)
+    in_avals: list[AbstractValue] = [*([index_aval] if several else ()), *tokens]
+    in_avals += [constant.aval for constant in constants]
+    in_avals += [jaxpr.invars[i].aval for i in inputs]
     in_types = [types.aval_type(aval) for aval in in_avals]
     out_types = [types.aval_type(aval) for aval in (*tokens, *jaxpr.out_avals)]
     names = ["platform index"] if several else []
     names += [f"token of {effect}" for effect in ordered]
     names += [f"constant{i}" for i in range(len(constants))]
-    names += [arg_names[i] if arg_names and i < len(arg_names) else f"args[{i}]" for i in kept]
+    names += [arg_names[i] if arg_names and i < len(arg_names) else f"args[{i}]" for i in inputs]
     locations = [state.locations.named(n) for n in names]
-    function = _create_main(in_types, out_types, state.ip)
+    function = state.create_function("main", "public", in_types, out_types, types.unknown)
     splits = Splits(state, jaxpr, device_assignment)
     block = function.regions[0].blocks.append(*in_types, arg_locs=locations)
-    given = list(block.arguments)
-    index = given.pop(0) if several else None
-    arguments = given[len(ordered) :]
-    hoisted = {
-        id(value): argument for (value, _), argument in zip(constants, arguments, strict=False)
-    }
-    if several:
+    parameters: list[Value] = list(block.arguments)
+    index = parameters.pop(0) if several else None
+    arguments = parameters[len(ordered) :]
+    hoisted = hoisted_arguments(constants, arguments)
+    if index is not None:
         hoisted[id(INDEX)] = index
     builder = Builder(state, ir.InsertionPoint(block), (f"{wrapper}({name})",), hoisted)
-    builder.take_tokens(ordered, given)
+    builder.take_tokens(ordered, parameters)
+    # Unused inputs have no value: nothing reads them.
     values: list[Any] = [None] * len(jaxpr.invars)
-    for position, argument in zip(kept, arguments[len(constants) :], strict=True):
+    for position, argument in zip(inputs, arguments[len(constants) :], strict=True):
         values[position] = argument
     outputs = builder.inline(jaxpr, program.consts, values)
     outputs = [*builder.tokens_of(ordered), *outputs]
     Operation.create("func.return", (), outputs, loc=types.unknown, ip=builder.ip)
 
-    donation = _set_argument_attributes(
-        function, jaxpr, kept, several, len(ordered), len(constants), donated, splits
-    )
+    layout = _ArgumentLayout(several, len(ordered), len(constants), inputs)
+    donation = _set_argument_attributes(function, jaxpr, layout, donated, splits)
     if result_paths or ordered or splits.outputs:
         paths = result_paths or [""] * len(jaxpr.outvars)
         function.attributes["res_attrs"] = _result_attributes(len(ordered), paths, splits)
     _verify(ir_module, module_name)
-    placed = wanted.placed() if wanted else None
     return Module(
         ir_module=ir_module,
         name=module_name,
         const_args=constants,
-        kept=kept,
-        donation=donation,
+        kept=inputs,
+        donated=donation.donated,
+        unusable=donation.unusable,
         callbacks=state.callbacks,
         ordered=ordered,
-        fences=placed,
+        fences=emitted_fences.recorded() if emitted_fences else None,
         has_barriers=state.has_barriers,
         keepalives=state.keepalives,
     )
 
 
 def symbol_name(name: str) -> str:
-    """A function's name as part of a symbol: `<lambda>` becomes `_lambda`."""
+    """Return a function's name as part of a symbol: `<lambda>` becomes `_lambda`."""
     return re.sub(r"[^\w.-]", "", name.replace("<", "_")) or "unnamed"
-
-
-def _create_main(in_types: list[Any], out_types: list[Any], ip: Any) -> Any:
-    function_type = ir.FunctionType.get(in_types, out_types, context=context)
-    return Operation.create(
-        "func.func",
-        attributes={
-            "sym_name": types.string("main"),
-            "sym_visibility": types.string("public"),
-            "function_type": ir.TypeAttr.get(function_type, context=context),
-        },
-        regions=1,
-        loc=types.unknown,
-        ip=ip,
-    )
 
 
 def _holds_backward_only(jaxpr: Jaxpr) -> bool:
@@ -228,127 +196,144 @@ def _used_inputs(program: ClosedJaxpr) -> tuple[int, ...]:
 
 
 class Splits:
-    """How the inputs and outputs of a program are split; empty where nothing is said."""
+    """The sharding attributes of the inputs and outputs of a program, by position, where known."""
 
-    __slots__ = ("_state", "_declared", "inputs", "outputs")
+    __slots__ = ("_declared", "_state", "inputs", "outputs")
 
-    def __init__(self, state: ModuleState, jaxpr: Any, device_assignment: Any):
+    def __init__(self, state: ModuleState, jaxpr: Jaxpr, device_assignment: DeviceShardings | None):
         self._state = state
-        self._declared: Any = None
-        self.inputs = self.outputs = {}
+        self._declared: tuple[Sequence[Any], Sequence[Any]] | None = None
+        self.inputs: dict[int, ir.Attribute] = {}
+        self.outputs: dict[int, ir.Attribute] = {}
         if device_assignment is not None:
-            declared = (
-                device_assignment.inputs,
-                device_assignment.outputs or (None,) * len(jaxpr.outvars),
-            )
-            self._declared = declared
-            self.inputs = self._attributes(declared[0], jaxpr.invars)
-            self.outputs = self._attributes(declared[1], jaxpr.outvars)
+            outputs = device_assignment.outputs or (None,) * len(jaxpr.outvars)
+            self._declared = device_assignment.inputs, outputs
+            self.inputs = self._attributes(device_assignment.inputs, jaxpr.in_avals)
+            self.outputs = self._attributes(outputs, jaxpr.out_avals)
 
-    def _attributes(self, shardings: Sequence[Any], atoms: Sequence[Any]) -> dict[int, Any]:
-        pairs = zip(shardings, atoms, strict=True)
+    def _attributes(
+        self, shardings: Sequence[Any], avals: Sequence[Any]
+    ) -> dict[int, ir.Attribute]:
+        pairs = zip(shardings, avals, strict=True)
         return {
-            i: sharding_attribute(self._state, sharding, atom.aval)
-            for i, (sharding, atom) in enumerate(pairs)
+            i: sharding_attribute(self._state, sharding, aval)
+            for i, (sharding, aval) in enumerate(pairs)
             if sharding is not None
         }
 
-    def alike(self, place: int, output: int) -> bool:
-        """Whether an input is sure to be split as an output, so that they may share a buffer."""
+    def alike(self, index: int, output: int) -> bool:
+        """Return whether an input is sure to be split as an output, to share a buffer with it."""
         if self._declared is None:
             return True
         inputs, outputs = self._declared
-        return inputs[place] is not None and inputs[place] == outputs[output]
+        return inputs[index] is not None and inputs[index] == outputs[output]
+
+
+class _ArgumentLayout(NamedTuple):
+    """The arguments of main, in their order.
+
+    Attributes:
+      several: whether the first is the number of the platform.
+      tokens: the number of tokens after it.
+      constants: the number of large constants after those.
+      inputs: the positions of the program's inputs that the other arguments are.
+    """
+
+    several: bool
+    tokens: int
+    constants: int
+    inputs: tuple[int, ...]
+
+
+class _Donation(NamedTuple):
+    """The positions of the donated inputs, and the types of those that fit no output."""
+
+    donated: tuple[int, ...]
+    unusable: list[str]
 
 
 def _set_argument_attributes(
-    function: Any,
-    jaxpr: Any,
-    kept: tuple[int, ...],
-    several: bool,
-    tokens: int,
-    constants: int,
+    function: ir.Operation,
+    jaxpr: Jaxpr,
+    layout: _ArgumentLayout,
     donated: Sequence[bool] | None,
     splits: Splits,
-) -> tuple[tuple[int, ...], list[str]]:
-    """Mark the arguments of main that say the platform, are tokens, are split, and are donated.
+) -> _Donation:
+    """Set the attributes of the arguments that are tokens, are split, or are donated.
 
-    Each donated input is given an output of its shape and dtype to share a buffer with. One that
-    fits no output is marked as a donor: XLA may use it for temporaries.
-
-    Returns:
-      The positions of the donated inputs, and the types of those that fit no output.
+    The argument that says the platform has one too. Each donated input is given an output of its
+    shape and dtype to share a buffer with. One that fits no output is marked as a donor: XLA may
+    use it for temporaries.
     """
-    donates = bool(donated) and any(donated)
-    donation: tuple[tuple[int, ...], list[str]] = (), []
-    if not donates and not tokens and not several and not splits.inputs:
+    donation = _Donation((), [])
+    donates = donated is not None and any(donated)
+    if not donates and not layout.tokens and not layout.several and not splits.inputs:
         return donation
-    attributes: list[dict[str, Any]] = [_is_token() for _ in range(tokens)]
-    if several:
+    attributes = [_is_token() for _ in range(layout.tokens)]
+    if layout.several:
         attributes.insert(0, {"jax.global_constant": types.string("_platform_index")})
-    attributes += [{} for _ in range(constants)]
-    inputs: list[dict[str, Any]] = [{} for _ in kept]
-    if donates:
-        donation = _alias_donated(inputs, jaxpr, kept, tokens, donated, splits)
-    for attribute, index in zip(inputs, kept, strict=True):
+    attributes += [{} for _ in range(layout.constants)]
+    inputs: list[dict[str, ir.Attribute]] = [{} for _ in layout.inputs]
+    if donated is not None and any(donated):
+        donation = _alias_donated(inputs, jaxpr, layout, donated, splits)
+    for attribute, index in zip(inputs, layout.inputs, strict=True):
         if index in splits.inputs:
             attribute["sdy.sharding"] = splits.inputs[index]
     function.attributes["arg_attrs"] = _dictionaries([*attributes, *inputs])
     return donation
 
 
-def _is_token() -> dict[str, Any]:
+def _is_token() -> dict[str, ir.Attribute]:
     return {"jax.token": types.boolean(True)}
 
 
-def _dictionaries(given: Sequence[dict[str, Any]]) -> Any:
-    attributes = [ir.DictAttr.get(each, context=context) for each in given]
+def _dictionaries(entries: Sequence[dict[str, ir.Attribute]]) -> ir.Attribute:
+    attributes = [ir.DictAttr.get(each, context=context) for each in entries]
     return ir.ArrayAttr.get(attributes, context=context)
 
 
 def _alias_donated(
-    attributes: list[dict[str, Any]],
-    jaxpr: Any,
-    kept: tuple[int, ...],
-    tokens: int,
-    donated: Any,
+    attributes: list[dict[str, ir.Attribute]],
+    jaxpr: Jaxpr,
+    layout: _ArgumentLayout,
+    donated: Sequence[bool],
     splits: Splits,
-) -> tuple[tuple[int, ...], list[str]]:
-    free: dict[Any, list[int]] = {}
+) -> _Donation:
+    free: dict[Hashable, list[int]] = {}
     for i, aval in enumerate(jaxpr.out_avals):
         if not isinstance(aval, AbstractToken):
             free.setdefault((aval.shape, aval.dtype), []).append(i)
     unusable: list[str] = []
-    for position, index in enumerate(kept):
+    for position, index in enumerate(layout.inputs):
         if not donated[index]:
             continue
-        aval = jaxpr.invars[index].aval
+        aval: Any = jaxpr.invars[index].aval
         if isinstance(aval, AbstractToken):
             continue
         outputs = free.get((aval.shape, aval.dtype))
         alike = next((i for i in outputs or () if splits.alike(index, i)), None)
         if outputs and alike is not None:
             outputs.remove(alike)
-            attributes[position]["tf.aliasing_output"] = types.i32(tokens + alike)
+            attributes[position]["tf.aliasing_output"] = types.i32(layout.tokens + alike)
             continue
         attributes[position]["jax.buffer_donor"] = types.boolean(True)
-        if outputs:  # XLA finds out whether they are split alike.
+        if outputs:  # XLA decides whether they are split alike.
             outputs.pop(0)
         else:
             unusable.append(aval.str_short())
-    return tuple(i for i in kept if donated[i]), unusable
+    return _Donation(tuple(i for i in layout.inputs if donated[i]), unusable)
 
 
-def _result_attributes(tokens: int, paths: Sequence[str], splits: Splits) -> Any:
-    infos: list[dict[str, Any]] = [
+def _result_attributes(tokens: int, paths: Sequence[str], splits: Splits) -> ir.Attribute:
+    infos: list[dict[str, ir.Attribute]] = [
         {"jax.result_info": types.string(path)} if path else {} for path in paths
     ]
-    for place, attribute in splits.outputs.items():
-        infos[place]["sdy.sharding"] = attribute
+    for position, attribute in splits.outputs.items():
+        infos[position]["sdy.sharding"] = attribute
     return _dictionaries([_is_token() for _ in range(tokens)] + infos)
 
 
-def _verify(ir_module: Any, name: str) -> None:
+def _verify(ir_module: ir.Module, name: str) -> None:
     # XLA ends the process on some invalid modules, so none may reach it.
     try:
         valid = ir_module.operation.verify()

@@ -1,13 +1,23 @@
 """What the functions of one module share: its platforms, symbols, private functions, callbacks."""
 
-from typing import Any
+# The stubs of jaxlib do not name the types of all arguments and results.
+# pyright: reportUnknownMemberType=false
 
-from hlofront.bridge.mlir import ir
+from collections.abc import Hashable, Sequence
+
+from hlofront.bridge.mlir import Operation, context, ir
+from hlofront.core.names import NameStack
+from hlofront.lowering import types
+from hlofront.lowering.fences import Fences
+from hlofront.lowering.host_call import HostCall
 from hlofront.lowering.locations import Locations
+
+# The axes of a mesh, each with its size, and the ids of its devices; None in the usual order.
+MeshKey = tuple[tuple[tuple[object, int], ...], tuple[int, ...] | None]
 
 
 class ModuleState:
-    """What the functions of one module share."""
+    """The state that the functions of one module share while it is lowered."""
 
     __slots__ = (
         "all_platforms",
@@ -32,38 +42,39 @@ class ModuleState:
         self,
         platforms: tuple[str, ...],
         ir_module: ir.Module,
-        fences: Any = None,
+        fences: Fences | None = None,
         several_devices: bool = False,
     ):
-        # What is being lowered is for these. See per_platform.py.
+        # The platforms that are lowered for: a branch may be for some of the module's alone.
         self.platforms = self.all_platforms = platforms
         self.has_barriers = False
-        # Which values to store, of any program; None where XLA is to decide. See fences.py.
+        # The values to store, of any program; None where XLA is to decide. See fences.py.
         self.fences = fences
-        # Where functions go: the end of the module.
         self.ir_module = ir_module
+        # The end of the module, where functions go.
         self.ip = ir.InsertionPoint(ir_module.body)
-        # The meshes at its beginning, by what they are, and the last of them. See sharding.py.
-        self.meshes: dict[Any, str] = {}
-        self.last_mesh: Any = None
+        # The symbols of the meshes at the module's beginning, by their axes and devices, and the
+        # last of their operations. See sharding.py.
+        self.meshes: dict[MeshKey, str] = {}
+        self.last_mesh: ir.Operation | None = None
         self.several_devices = several_devices
-        # How many functions were given each name.
+        # The number of functions of each name.
         self.symbols: dict[str, int] = {"main": 1}
         self.locations = Locations()
-        # The paths of stacks of names, each made once.
-        self.paths: dict[Any, str] = {}
-        # What was lowered to a private function -> its symbol.
-        self.functions: dict[Any, Any] = {}
-        # Host functions that the module calls back, in the order of their index.
+        # The paths of operations, by the scopes of their function and of their equation.
+        self.paths: dict[tuple[NameStack, NameStack], str] = {}
+        # The symbols of private functions, by what was lowered to them.
+        self.functions: dict[Hashable, ir.FlatSymbolRefAttr] = {}
+        # The host functions that the module calls back, in the order of their index.
+        self.callbacks: list[HostCall] = []
         # The objects that other packages' rules want to live as long as the executable.
         self.keepalives: list[object] = []
         # The names that JAX gives to the members of this class. See extension.py, which sets it.
         self.extension_context: object = None
-        self.callbacks: list[Any] = []
 
     @property
     def platform(self) -> str:
-        """The platform that is lowered for.
+        """Return the platform that is lowered for.
 
         Raises:
           RuntimeError: if they are several, and the rule that asks does not say so.
@@ -75,8 +86,30 @@ class ModuleState:
             )
         return self.platforms[0]
 
+    def create_function(
+        self,
+        name: str,
+        visibility: str,
+        in_types: Sequence[ir.Type],
+        out_types: Sequence[ir.Type],
+        loc: ir.Location,
+    ) -> ir.Operation:
+        """Append a function without a body to the module, "public" or "private", and return it."""
+        function_type = ir.FunctionType.get(in_types, out_types, context=context)
+        return Operation.create(
+            "func.func",
+            attributes={
+                "sym_name": types.string(name),
+                "sym_visibility": types.string(visibility),
+                "function_type": ir.TypeAttr.get(function_type, context=context),
+            },
+            regions=1,
+            loc=loc,
+            ip=self.ip,
+        )
+
     def unique_symbol(self, name: str) -> str:
-        """`g` for the first function called g, then `g_0`, `g_1`, ..."""
+        """Return `g` for the first function called g, then `g_0`, `g_1`, ..."""
         symbol = name
         while symbol in self.symbols:
             count = self.symbols[name]

@@ -1,57 +1,64 @@
 """Programs for several platforms: the module is told which one it runs on, and branches on it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from hlofront.core.aval import ShapedArray
-from hlofront.core.rules import lower
+from hlofront.bridge.mlir import Value
+from hlofront.core.aval import AbstractValue, ShapedArray
+from hlofront.core.effects import Effect
+from hlofront.core.rules import LoweringRule, lower
+from hlofront.lowering.emitter import Emitter
 
-# Stands for the number of the platform among the large constants, which travel down the calls as
-# it does: the argument of main that JAX names `_platform_index`.
+# A key that stands for the number of the platform among the large constants, which travel down the
+# calls as it does: the argument of main that JAX names `_platform_index`.
 INDEX = object()
 index_aval = ShapedArray((), np.dtype(np.int32))
 
+# A branch emits into the builder that it is called with, and returns its results.
+Branch = Callable[[Any], Sequence[Value]]
 
-def lower_per_platform(build: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+
+def lower_per_platform(
+    build: Emitter, operands: Sequence[Value], params: dict[str, object]
+) -> Value | list[Value]:
     """Lower the equation of the builder by the rule of each platform, in a branch for each."""
-    equation = build.equation
-    primitive = equation.primitive
+    primitive = build.primitive
     multiple = primitive.multiple_results
     avals_in, avals_out = build.avals_in, build.avals_out
     groups = lower.for_platforms(primitive, build.module.platforms)
 
-    def of(rule: Callable[..., Any], inner: Any) -> Sequence[Any]:
+    def by_rule(rule: LoweringRule, inner: Emitter) -> Sequence[Value]:
         inner.avals_in, inner.avals_out = avals_in, avals_out
         results = rule(inner, *operands, **params)
         return results if multiple else [results]
 
-    branches = [(platforms, partial(of, rule)) for rule, platforms in groups]
-    results = choose(build, branches, avals_out, equation.effects)
+    branches = [(platforms, partial(by_rule, rule)) for rule, platforms in groups]
+    results = choose(build, branches, avals_out, build.current.effects)
     return results if multiple else results[0]
 
 
 def choose(
-    build: Any,
-    branches: Sequence[tuple[tuple[str, ...], Callable[[Any], Sequence[Any]]]],
-    avals: Sequence[Any],
-    effects: Any = (),
-) -> list[Any]:
+    build: Emitter,
+    branches: Sequence[tuple[tuple[str, ...], Branch]],
+    avals: Sequence[AbstractValue],
+    effects: Iterable[Effect] = (),
+) -> list[Value]:
     """Run the branch of the platform that the module runs on.
 
     Args:
-      branches: each with its platforms; together they are all of the module's. A branch is handed
-        a builder, for its platforms alone, and returns values of `avals`.
-      effects: those of all branches together.
+      branches: each with its platforms; together they are all of the module's. A branch emits into
+        the builder that it is called with, for its platforms alone, and returns values of `avals`.
+      effects: the effects of all branches together.
     """
     module = build.module
     around = module.platforms
     numbers = {name: i for i, (names, _) in enumerate(branches) for name in names}
     index = number_of(build, [numbers[name] for name in around])
 
-    def narrowed(names: tuple[str, ...], branch: Any, inner: Any) -> Sequence[Any]:
+    def narrowed(names: tuple[str, ...], branch: Branch, inner: Emitter) -> Sequence[Value]:
         module.platforms = names
         try:
             return branch(inner)
@@ -62,8 +69,8 @@ def choose(
     return build.case(index, regions, avals, effects)
 
 
-def number_of(build: Any, numbers: Sequence[int]) -> Any:
-    """The one of these numbers, of which each platform has one, for that which the module runs on.
+def number_of(build: Emitter, numbers: Sequence[int]) -> Value:
+    """Return one of these numbers, one per platform: that of the platform the module runs on.
 
     Raises:
       NotImplementedError: in the body of an operation, which sees nothing from outside.
@@ -74,22 +81,22 @@ def number_of(build: Any, numbers: Sequence[int]) -> Any:
     index = build.hoisted.get(id(INDEX))
     if index is None:
         raise NotImplementedError(  # the class that JAX raises
-            f"{build.equation.primitive.name} is not the same on {', '.join(platforms)}, and is in "
+            f"{build.primitive.name} is not the same on {', '.join(platforms)}, and is in "
             "the body of an operation that cannot be told where it runs: lower for one of them"
         )
     whole = build.module.all_platforms
-    given = dict(zip(platforms, numbers, strict=True))
-    if [given.get(name) for name in whole] == list(range(len(whole))):
+    number_by_platform = dict(zip(platforms, numbers, strict=True))
+    if [number_by_platform.get(name) for name in whole] == list(range(len(whole))):
         return index
     # In branches for some platforms any number does for the others.
-    wanted = tuple([given.get(name, 0) for name in whole])
-    found = build.constants.get((INDEX, wanted))
-    if found is None:
+    wanted = tuple([number_by_platform.get(name, 0) for name in whole])
+    chosen = build.constants.get((INDEX, wanted))
+    if chosen is None:
         constants = [partial(_constant, number) for number in wanted]
-        (found,) = build.case(index, constants, [index_aval])
-        build.constants[INDEX, wanted] = found
-    return found
+        (chosen,) = build.case(index, constants, [index_aval])
+        build.constants[INDEX, wanted] = chosen
+    return chosen
 
 
-def _constant(number: int, inner: Any) -> list[Any]:
+def _constant(number: int, inner: Emitter) -> list[Value]:
     return [inner.constant(number, np.int32)]

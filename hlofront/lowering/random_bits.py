@@ -1,12 +1,17 @@
 """Random bits as StableHLO."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from hlofront.base.config import options
+from hlofront.base.typing import Shape
+from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import kernels, types
-from hlofront.lowering.kernels import GPUS, by_library
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.kernels import GPUS, Library, by_library
 from hlofront.primitives import random_bits as r
 
 _uint32, _uint64 = np.dtype(np.uint32), np.dtype(np.uint64)
@@ -16,7 +21,7 @@ _has_kernel = options["jax_threefry_gpu_kernel_lowering"]
 
 
 @lower(r.rng_bit_generator_p)
-def _(build, key, *, algorithm, **_):
+def _(build: Builder, key: Value, *, algorithm: r.RandomAlgorithm, **_: Value) -> list[Value]:
     (key_aval,), (new_key_aval, bits_aval) = build.avals_in, build.avals_out
     # The operation's state is of 64-bit words.
     in_halves = key_aval.dtype == _uint32
@@ -36,11 +41,11 @@ def _(build, key, *, algorithm, **_):
 
 
 @lower(r.rng_uniform_p)
-def _(build, a, b, *, shape):
+def _(build: Builder, a: Value, b: Value, *, shape: Sequence[int]) -> Value:
     return _uniform(build, a, b, build.avals_out[0])
 
 
-def _uniform(build, a, b, result):
+def _uniform(build: Builder, a: Value, b: Value, result: ShapedArray) -> Value:
     sizes = build.constant(np.array(result.shape, np.int64))
     return build.op(
         "stablehlo.rng",
@@ -51,18 +56,18 @@ def _uniform(build, a, b, result):
 
 
 @lower(r.rng_uniform_p, platform="tpu")
-def _(build, a, b, *, shape):
+def _(build: Builder, a: Value, b: Value, *, shape: Sequence[int]) -> Value:
     (aval, _), (result,) = build.avals_in, build.avals_out
     if result.dtype.itemsize > 2:
         return _uniform(build, a, b, result)
     # XLA's compiler for TPUs ends the process on narrower floats: they are rounded from wider ones.
     wide = result.update(dtype=np.dtype(np.float32))
-    ends = [build.convert(end, aval.update(dtype=wide.dtype)) for end in (a, b)]
-    drawn = build.convert(_uniform(build, *ends, wide), result)
+    start, end = (build.convert(x, aval.update(dtype=wide.dtype)) for x in (a, b))
+    numbers = build.convert(_uniform(build, start, end, wide), result)
     lowest, end = (build.broadcast(x, result, ()) for x in (a, b))
     # What is rounded up to the end, which is not among the numbers, becomes the start.
-    inside = build.compare("LT", drawn, end, result)
-    return build.op("stablehlo.select", (inside, drawn, lowest), result)
+    inside = build.compare("LT", numbers, end, result)
+    return build.select(inside, numbers, lowest, result)
 
 
 # ---- threefry ------------------------------------------------------------------------------------
@@ -76,28 +81,28 @@ _counter = ShapedArray((), np.dtype(np.int32))
 class _Words:
     """Arithmetic on words of 32 bits of one shape; scalars are broadcast."""
 
-    def __init__(self, build, shape):
+    def __init__(self, build: Builder, shape: Shape):
         self.build = build
         self.aval = ShapedArray(shape, _uint32)
 
-    def do(self, name, x, y):
+    def do(self, name: str, x: Value, y: Value) -> Value:
         return self.build.op("stablehlo." + name, (x, y), self.aval)
 
-    def spread(self, x):
-        """A scalar in the shape of the others."""
-        scalar = self.aval.shape and not x.type.shape
-        return self.build.broadcast(x, self.aval, ()) if scalar else x
+    def broadcast(self, x: Value) -> Value:
+        """Return a scalar in the shape of the words, or an array of that shape."""
+        is_scalar = self.aval.shape and not ir.ShapedType(x.type).shape
+        return self.build.broadcast(x, self.aval, ()) if is_scalar else x
 
-    def rounds(self, x, y, rotations):
-        """Four rounds; `rotations` are scalars of uint32."""
+    def rounds(self, x: Value, y: Value, rotations: Sequence[Value]) -> tuple[Value, Value]:
+        """Return the words after four rounds; `rotations` are scalars of uint32."""
         one = _Words(self.build, ())
         for left in rotations:
             x = self.do("add", x, y)
             right = one.do("subtract", self.build.constant(32, _uint32), left)
             rotated = self.do(
                 "or",
-                self.do("shift_left", y, self.spread(left)),
-                self.do("shift_right_logical", y, self.spread(right)),
+                self.do("shift_left", y, self.broadcast(left)),
+                self.do("shift_right_logical", y, self.broadcast(right)),
             )
             y = self.do("xor", x, rotated)
         return x, y
@@ -106,64 +111,85 @@ class _Words:
 _scalar = ShapedArray((), _uint32)
 
 
-def _threefry(encrypt):
-    def rule(build, *words):
+# (builder, words of the keys, words of the counts, both keys, both counts) -> the bits.
+Encrypt = Callable[[Builder, _Words, _Words, Value, Value, Value, Value], list[Value]]
+
+
+def _threefry(encrypt: Encrypt) -> Callable[..., list[Value]]:
+    def rule(build: Builder, *words: Value) -> list[Value]:
         result = build.avals_out[0]
         # Keys stay scalars: most often one is used for all counts.
         shared = all(not aval.shape for aval in build.avals_in[:2])
-        key_shape = () if shared else result.shape
+        key_shape: Shape = () if shared else result.shape
         shapes = [key_shape, key_shape, result.shape, result.shape]
         avals = [ShapedArray(shape, _uint32) for shape in shapes]
+
+        def body(inner: Builder, first: Value, second: Value, x: Value, y: Value) -> list[Value]:
+            keys, counts = _Words(inner, key_shape), _Words(inner, result.shape)
+            return encrypt(inner, keys, counts, first, second, x, y)
+
         return build.call_function(
             ("threefry2x32", shared, result.shape),
             "threefry2x32",
             list(map(build.broadcast_to, words, build.avals_in, avals)),
             avals,
             build.avals_out,
-            lambda inner, *xs: encrypt(
-                inner, _Words(inner, key_shape), _Words(inner, result.shape), *xs
-            ),
+            body,
         )
 
     return rule
 
 
-def _schedule(words, first, second):
-    """The three words that are added between rounds, in turn."""
-    parity = words.spread(words.build.constant(_PARITY, _uint32))
+def _schedule(words: _Words, first: Value, second: Value) -> list[Value]:
+    """Return the three words that are added between rounds, in turn."""
+    parity = words.broadcast(words.build.constant(_PARITY, _uint32))
     return [first, second, words.do("xor", words.do("xor", first, second), parity)]
 
 
-def _unrolled(build, keys, words, first, second, x, y):
-    schedule = list(map(words.spread, _schedule(keys, first, second)))
+def _unrolled(
+    build: Builder, keys: _Words, words: _Words, first: Value, second: Value, x: Value, y: Value
+) -> list[Value]:
+    schedule = list(map(words.broadcast, _schedule(keys, first, second)))
     x, y = words.do("add", x, schedule[0]), words.do("add", y, schedule[1])
     for step in range(5):
         rotations = [build.constant(left, _uint32) for left in _ROTATIONS[step % 2]]
         x, y = words.rounds(x, y, rotations)
-        number = words.spread(build.constant(step + 1, _uint32))
+        number = words.broadcast(build.constant(step + 1, _uint32))
         x = words.do("add", x, schedule[(step + 1) % 3])
         y = words.do("add", words.do("add", y, schedule[(step + 2) % 3]), number)
     return [x, y]
 
 
-def _rolled(build, keys, words, first, second, x, y):
-    """As a loop of five steps: XLA's compiler for CPUs takes long for the rounds in a row."""
+def _rolled(
+    build: Builder, keys: _Words, words: _Words, first: Value, second: Value, x: Value, y: Value
+) -> list[Value]:
+    """Encrypt in a loop of five steps: XLA's compiler for CPUs takes long for rounds in a row."""
     schedule = _schedule(keys, first, second)
-    x = words.do("add", x, words.spread(first))
-    y = words.do("add", y, words.spread(second))
+    x = words.do("add", x, words.broadcast(first))
+    y = words.do("add", y, words.broadcast(second))
     tables = [build.constant(np.array(row, np.uint32)) for row in _ROTATIONS]
     rows = ShapedArray((4,), _uint32)
 
-    def go_on(inner, step, *_):
+    def go_on(inner: Builder, step: Value, *_: Value) -> Value:
         return inner.compare("LT", step, inner.constant(5, np.int32), _counter)
 
-    def body(inner, step, x, y, now, after, last, these, those):
+    def body(
+        inner: Builder,
+        step: Value,
+        x: Value,
+        y: Value,
+        now: Value,
+        after: Value,
+        last: Value,
+        these: Value,
+        those: Value,
+    ) -> Sequence[Value]:
         own = _Words(inner, words.aval.shape)
         x, y = own.rounds(x, y, [_entry(inner, these, i) for i in range(4)])
         step = inner.op("stablehlo.add", (step, inner.constant(1, np.int32)), _counter)
-        number = own.spread(inner.convert(step, _scalar))
-        x = own.do("add", x, own.spread(after))
-        y = own.do("add", own.do("add", y, own.spread(last)), number)
+        number = own.broadcast(inner.convert(step, _scalar))
+        x = own.do("add", x, own.broadcast(after))
+        y = own.do("add", own.do("add", y, own.broadcast(last)), number)
         return step, x, y, after, last, now, those, these
 
     results = build.while_loop(
@@ -180,27 +206,22 @@ lower(r.threefry2x32_p, platform="cpu")(_threefry(_rolled))
 
 
 @by_library(r.threefry2x32_p, of=GPUS)
-def _(build, library, *words):
+def _(build: Builder, library: Library, *words: Value) -> list[Value]:
     aval = build.avals_out[0]
     if not _has_kernel.value or not aval.size:
         return lower[r.threefry2x32_p](build, *words)
-    words = [
-        build.broadcast_to(word, its, aval) for word, its in zip(words, build.avals_in, strict=True)
-    ]
     target = f"{library.own}_threefry2x32_ffi"
-    # Numbers of one after the other, in any shape.
+    # The kernel takes numbers one after the other, in any shape.
     return kernels.call(
-        build, target, operands=words, avals=[aval] * 4, results=build.avals_out, batch=aval.ndim
+        build,
+        target,
+        operands=build.broadcast_operands(*words),
+        avals=[aval] * 4,
+        results=build.avals_out,
+        batch=aval.ndim,
     )
 
 
-def _entry(build, table, i):
-    part = build.op(
-        "stablehlo.slice",
-        (table,),
-        ShapedArray((1,), _uint32),
-        start_indices=types.i64_array((i,)),
-        limit_indices=types.i64_array((i + 1,)),
-        strides=types.i64_array((1,)),
-    )
+def _entry(build: Builder, table: Value, i: int) -> Value:
+    part = build.slice(table, (i,), (i + 1,), result=ShapedArray((1,), _uint32))
     return build.reshape(part, _scalar)

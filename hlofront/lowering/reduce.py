@@ -5,23 +5,28 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.bridge.mlir import Value
+from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.rules import lower
 from hlofront.higher_order import reduce as r
-from hlofront.lowering.builder import large_constants
+from hlofront.lowering.builder import Builder, large_constants
 from hlofront.lowering.reducing import Body, emit_reduce
-from hlofront.lowering.windowed import emit_reduce_window, emit_select_and_scatter
+from hlofront.lowering.windowed import (
+    SelectionWindows,
+    emit_reduce_window,
+    emit_select_and_scatter,
+)
 from hlofront.primitives.windowed import Windows
 
 
-def body_of(jaxpr: Any, consts: Sequence[Any]) -> Body:
-    """A program as a region. Its constants are made inside: a region sees no values around it."""
+def body_of(jaxpr: Jaxpr, consts: Sequence[object]) -> Body:
+    """Return a program as a region, inside of which its constants are: it sees none around it."""
     program = ClosedJaxpr(jaxpr, consts)
 
-    def body(inner, *scalars):
+    def body(inner: Builder, *scalars: Value) -> list[Value]:
         inner.hoisted = {
-            id(value): inner.constant(np.asarray(value), aval.dtype)
-            for value, aval in large_constants(program)
+            id(constant.value): inner.constant(np.asarray(constant.value), constant.aval.dtype)
+            for constant in large_constants(program)
         }
         return inner.inline(jaxpr, consts, scalars)
 
@@ -29,7 +34,9 @@ def body_of(jaxpr: Any, consts: Sequence[Any]) -> Body:
 
 
 @lower(r.reduce_p)
-def _(build, *args, computation, jaxpr, dimensions):
+def _(
+    build: Builder, *args: Value, computation: object, jaxpr: ClosedJaxpr, dimensions: Sequence[int]
+) -> list[Value]:
     half = len(args) // 2
     ndim = build.avals_in[0].ndim
     axes = [axis + ndim if axis < 0 else axis for axis in dimensions]
@@ -38,7 +45,9 @@ def _(build, *args, computation, jaxpr, dimensions):
 
 
 @lower(r.reduce_window_p)
-def _(build, *args, jaxpr, consts, **windows):
+def _(
+    build: Builder, *args: Value, jaxpr: Jaxpr, consts: Sequence[object], **windows: Any
+) -> list[Value]:
     half = len(args) // 2
     operands, inits = args[:half], args[half:]
     body = body_of(jaxpr, consts)
@@ -47,21 +56,21 @@ def _(build, *args, jaxpr, consts, **windows):
 
 @lower(r.select_and_scatter_p)
 def _(
-    build,
-    *operands,
-    select_jaxpr,
-    select_consts,
-    scatter_jaxpr,
-    scatter_consts,
-    window_dimensions,
-    window_strides,
-    padding,
-):
+    build: Builder,
+    *operands: Value,
+    select_jaxpr: Jaxpr,
+    select_consts: Sequence[object],
+    scatter_jaxpr: Jaxpr,
+    scatter_consts: Sequence[object],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Sequence[Sequence[int]],
+) -> Value:
     return emit_select_and_scatter(
         build,
         operands,
         build.avals_out[0],
-        (window_dimensions, window_strides, padding),
+        SelectionWindows(window_dimensions, window_strides, padding),
         body_of(select_jaxpr, select_consts),
         body_of(scatter_jaxpr, scatter_consts),
     )

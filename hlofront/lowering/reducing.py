@@ -1,85 +1,123 @@
 """Reductions as StableHLO."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Concatenate, NamedTuple
 
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import NumPyArray
+from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.builder import Builder
 from hlofront.lowering.contracting import at_least_a_byte, widened
+from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import reducing as r
+from hlofront.primitives.families import complex_of, real_of
 
 # body(builder, *accumulated, *elements) -> the new values that are accumulated.
-Body = Callable[..., Sequence[Any]]
+Body = Callable[Concatenate[Builder, ...], Sequence[Value]]
+# (dtype) -> the result for no elements.
+StartValue = Callable[[NumPyDType], NumPyArray]
+
+
+class Monoid(NamedTuple):
+    """A reduction: what combines two elements of an aval, and the result for no elements."""
+
+    body: Callable[[ShapedArray], Body]
+    start: StartValue
+
+    def initial(self, build: Builder, dtype: NumPyDType) -> Value:
+        """Return the result for no elements, as a constant."""
+        return build.constant(self.start(dtype), dtype)
 
 
 def emit_reduce(
-    build: Any,
-    operands: Sequence[Any],
-    inits: Sequence[Any],
+    build: Builder,
+    operands: Sequence[Value],
+    inits: Sequence[Value],
     results: Sequence[ShapedArray],
     axes: Sequence[int],
     body: Body,
-) -> list[Any]:
+) -> list[Value]:
     """Fold the axes of all operands at once. `results` are the avals of the results."""
-    operation = build.operation(
-        "stablehlo.reduce",
-        [*operands, *inits],
-        results,
-        1,
-        {"dimensions": types.i64_array(axes)},
+    attributes = {"dimensions": types.i64_array(axes)}
+    avals = scalars_of(results) * 2
+    return build.with_region(
+        "stablehlo.reduce", [*operands, *inits], results, attributes, avals, body
     )
-    build.region(operation, 0, scalars_of(results) * 2, body)
-    return list(operation.results)
 
 
 def scalars_of(avals: Sequence[ShapedArray]) -> list[ShapedArray]:
-    """The avals of single elements."""
+    """Return the avals of single elements."""
     return [ShapedArray((), aval.dtype) for aval in avals]
 
 
 def one_op(name: str) -> Callable[[ShapedArray], Body]:
-    """The region that combines two elements with one operation."""
+    """Return the region, by aval, that combines two elements with one operation."""
 
     def of_aval(aval: ShapedArray) -> Body:
         scalar = ShapedArray((), aval.dtype)
-        return lambda inner, x, y: [inner.op(name, (x, y), scalar)]
+
+        def body(inner: Builder, x: Value, y: Value) -> list[Value]:
+            return [inner.op(name, (x, y), scalar)]
+
+        return body
 
     return of_aval
 
 
 def _ordered(name: str, direction: str) -> Callable[[ShapedArray], Body]:
-    """As one_op, but for complex numbers a comparison of real parts, then of imaginary ones."""
+    """Return the region, by aval, that combines two elements with one operation.
+
+    Of complex numbers it compares the real parts, then the imaginary ones.
+    """
 
     def of_aval(aval: ShapedArray) -> Body:
         if not issubdtype(aval.dtype, np.complexfloating):
             return one_op(name)(aval)
-        return lambda inner, x, y: [extreme_complex(inner, direction, x, y, aval.dtype)]
+
+        def body(inner: Builder, x: Value, y: Value) -> list[Value]:
+            return [extreme_complex(inner, direction, x, y, aval.dtype)]
+
+        return body
 
     return of_aval
 
 
-def extreme_complex(build: Any, direction: str, x: Any, y: Any, dtype: Any) -> Any:
-    """The complex scalar, x or y, that comes first in lexicographic order: GT or LT."""
-    scalar = ShapedArray((), dtype)
-    part = ShapedArray((), np.dtype(np.float32 if dtype == np.complex64 else np.float64))
-    truth = ShapedArray((), np.dtype(np.bool_))
-    (real_x, imag_x), (real_y, imag_y) = (
-        [build.op(f"stablehlo.{which}", (z,), part) for which in ("real", "imag")] for z in (x, y)
+def extreme_complex(build: Builder, direction: str, x: Value, y: Value, dtype: NumPyDType) -> Value:
+    """Return the complex scalar, x or y, that comes first in lexicographic order: GT or LT."""
+    part = ShapedArray((), real_of(dtype))
+    parts_x, parts_y = build.parts(x, part), build.parts(y, part)
+    return first_complex(build, direction, (x, y), parts_x, parts_y, part)
+
+
+def first_complex(
+    build: Builder,
+    direction: str,
+    pair: tuple[Value, Value],
+    parts_x: tuple[Value, Value],
+    parts_y: tuple[Value, Value],
+    part: ShapedArray,
+) -> Value:
+    """Return x where its real part, or if equal its imaginary part, compares so with y's; else y.
+
+    Args:
+      pair: the complex arrays x and y.
+      parts_x: the real and the imaginary part of x, of the aval `part`; `parts_y` are those of y.
+    """
+    (real_x, imag_x), (real_y, imag_y) = parts_x, parts_y
+    takes_x = build.select(
+        build.compare("EQ", real_x, real_y, part),
+        build.compare(direction, imag_x, imag_y, part),
+        build.compare(direction, real_x, real_y, part),
+        part.update(dtype=np.dtype(np.bool_), weak_type=False),
     )
-    chosen = build.op(
-        "stablehlo.select",
-        (
-            build.compare("EQ", real_x, real_y, part),
-            build.compare(direction, imag_x, imag_y, part),
-            build.compare(direction, real_x, real_y, part),
-        ),
-        truth,
-    )
-    return build.op("stablehlo.select", (chosen, x, y), scalar)
+    x, y = pair
+    whole = part.update(dtype=complex_of(part.dtype))
+    return build.select(takes_x, x, y, whole)
 
 
 add_body = one_op("stablehlo.add")
@@ -88,49 +126,55 @@ max_body = _ordered("stablehlo.maximum", "GT")
 min_body = _ordered("stablehlo.minimum", "LT")
 
 
-def _all_bits(dtype: Any) -> np.ndarray:
+def _all_bits(dtype: NumPyDType) -> NumPyArray:
     return np.array(True) if dtype == np.bool_ else np.invert(np.zeros((), dtype))
 
 
-def _zero(dtype: Any) -> np.ndarray:
+def zero(dtype: NumPyDType) -> NumPyArray:
     return np.zeros((), dtype)
 
 
-def _one(dtype: Any) -> np.ndarray:
+def one(dtype: NumPyDType) -> NumPyArray:
     return np.ones((), dtype)
 
 
-# primitive -> what combines two elements, and what no elements give.
 _MONOIDS = {
-    r.reduce_sum_p: (add_body, _zero),
-    r.reduce_prod_p: (multiply_body, _one),
-    r.reduce_max_p: (max_body, r.least_value),
-    r.reduce_min_p: (min_body, r.greatest_value),
-    r.reduce_and_p: (one_op("stablehlo.and"), _all_bits),
-    r.reduce_or_p: (one_op("stablehlo.or"), _zero),
-    r.reduce_xor_p: (one_op("stablehlo.xor"), _zero),
+    r.reduce_sum_p: Monoid(add_body, zero),
+    r.reduce_prod_p: Monoid(multiply_body, one),
+    r.reduce_max_p: Monoid(max_body, r.least_value),
+    r.reduce_min_p: Monoid(min_body, r.greatest_value),
+    r.reduce_and_p: Monoid(one_op("stablehlo.and"), _all_bits),
+    r.reduce_or_p: Monoid(one_op("stablehlo.or"), zero),
+    r.reduce_xor_p: Monoid(one_op("stablehlo.xor"), zero),
 }
 
 
 @lower(*_MONOIDS)
-def reduce_lower(build, x, *, axes, **_):
-    body, start = _MONOIDS[build.equation.primitive]
+def reduce_lower(build: Builder, x: Value, *, axes: Sequence[int], **_: object) -> Value:
+    monoid = _MONOIDS[build.primitive]
     (result,) = build.avals_out
-    init = build.constant(start(result.dtype), result.dtype)
-    return emit_reduce(build, [x], [init], [result], axes, body(result))[0]
+    init = monoid.initial(build, result.dtype)
+    return emit_reduce(build, [x], [init], [result], axes, monoid.body(result))[0]
 
 
 @lower(r.argmin_p)
-def _(build, x, *, axes, index_dtype):
+def _(build: Builder, x: Value, *, axes: Sequence[int], index_dtype: NumPyDType) -> Value:
     return _emit_index(build, x, axes, index_dtype, "LT", r.greatest_value)
 
 
 @lower(r.argmax_p)
-def _(build, x, *, axes, index_dtype):
+def _(build: Builder, x: Value, *, axes: Sequence[int], index_dtype: NumPyDType) -> Value:
     return _emit_index(build, x, axes, index_dtype, "GT", r.least_value)
 
 
-def _emit_index(build, x, axes, index_dtype, direction, start):
+def _emit_index(
+    build: Builder,
+    x: Value,
+    axes: Sequence[int],
+    index_dtype: NumPyDType,
+    direction: str,
+    start: StartValue,
+) -> Value:
     (operand,), (result,) = build.avals_in, build.avals_out
     # XLA's compiler for GPUs fails where one of two is of less than a byte.
     x = widened(build, x, operand)
@@ -149,7 +193,7 @@ def _emit_index(build, x, axes, index_dtype, direction, start):
     value, index = scalars_of(results)
     truth = ShapedArray((), np.dtype(np.bool_))
 
-    def body(inner, x, i, y, j):
+    def body(inner: Builder, x: Value, i: Value, y: Value, j: Value) -> list[Value]:
         # x stands before y if it is more extreme, or NaN where y is not. Among equal ones and
         # among NaNs the index decides, in whatever order a device combines them.
         first = inner.compare(direction, x, y, value)
@@ -164,9 +208,6 @@ def _emit_index(build, x, axes, index_dtype, direction, start):
             same = inner.op("stablehlo.or", (same, both), truth)
         tie = inner.op("stablehlo.and", (same, inner.compare("LT", i, j, index)), truth)
         first_index = inner.op("stablehlo.or", (first, tie), truth)
-        return [
-            inner.op("stablehlo.select", (first, x, y), value),
-            inner.op("stablehlo.select", (first_index, i, j), index),
-        ]
+        return [inner.select(first, x, y, value), inner.select(first_index, i, j, index)]
 
     return emit_reduce(build, [x, indices], inits, results, axes, body)[1]

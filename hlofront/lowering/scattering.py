@@ -1,11 +1,16 @@
 """scatter as StableHLO, its indices clamped where a mode asks for it."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from hlofront.base.dtypes import iinfo
+from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
+from hlofront.core.jaxpr import Jaxpr
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.builder import Builder
 from hlofront.lowering.gathering import dimension_fields
 from hlofront.primitives import scattering as s
 from hlofront.primitives.gathering import GatherScatterMode
@@ -20,18 +25,18 @@ from hlofront.primitives.gathering import GatherScatterMode
     s.scatter_max_p,
 )
 def _(
-    build,
-    operand,
-    indices,
-    updates,
+    build: Builder,
+    operand: Value,
+    indices: Value,
+    updates: Value,
     *,
-    update_jaxpr,
-    update_consts,
-    dimension_numbers,
-    indices_are_sorted,
-    unique_indices,
-    mode,
-):
+    update_jaxpr: Jaxpr | None,
+    update_consts: Sequence[object],
+    dimension_numbers: s.ScatterDimensionNumbers,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: GatherScatterMode,
+) -> Value:
     aval, index_aval, update_aval = build.avals_in
     if mode is GatherScatterMode.CLIP:
         windows = s.window_sizes(dimension_numbers, aval.shape, update_aval.shape)
@@ -39,30 +44,26 @@ def _(
     # Other modes need nothing: the operation leaves out what is not within the array.
     if "tpu" in build.module.platforms and _may_be_one(index_aval, update_aval):
         (indices,) = build.barrier([indices], [index_aval])
-    scattered = build.operation(
-        "stablehlo.scatter",
-        (operand, indices, updates),
-        build.avals_out,
-        1,
-        {
-            "scatter_dimension_numbers": _numbers(dimension_numbers, index_aval.ndim - 1),
-            "indices_are_sorted": types.boolean(indices_are_sorted),
-            "unique_indices": types.boolean(unique_indices),
-        },
-    )
 
-    def update(inner, old, new):
+    def update(inner: Builder, old: Value, new: Value) -> Sequence[Value]:
         if update_jaxpr is None:
             return (new,)
         return inner.inline(update_jaxpr, update_consts, (old, new))
 
+    attributes = {
+        "scatter_dimension_numbers": _numbers(dimension_numbers, index_aval.ndim - 1),
+        "indices_are_sorted": types.boolean(indices_are_sorted),
+        "unique_indices": types.boolean(unique_indices),
+    }
     scalar = ShapedArray((), aval.dtype)
-    build.region(scattered, 0, (scalar, scalar), update)
-    return scattered.results[0]
+    operands = operand, indices, updates
+    return build.with_region(
+        "stablehlo.scatter", operands, build.avals_out, attributes, (scalar, scalar), update
+    )[0]
 
 
-def _may_be_one(indices, updates):
-    """Whether XLA may find that indices and updates are one value, say both a row of ones.
+def _may_be_one(indices: ShapedArray, updates: ShapedArray) -> bool:
+    """Return whether XLA may find that indices and updates are one value, say both a row of ones.
 
     The compiler of TPUs ends the process where they are, and can be fused into the scatter. (A
     barrier makes two of them. With libtpu 0.0.52.)
@@ -70,8 +71,15 @@ def _may_be_one(indices, updates):
     return indices.dtype == updates.dtype and indices.size == updates.size > 0
 
 
-def _clamped(build, indices, aval, operand, numbers, windows):
-    """Indices moved until the updates lie within the operand."""
+def _clamped(
+    build: Builder,
+    indices: Value,
+    aval: ShapedArray,
+    operand: ShapedArray,
+    numbers: s.ScatterDimensionNumbers,
+    windows: Mapping[int, int],
+) -> Value:
+    """Return the indices, moved until the updates lie within the operand."""
     greatest = int(iinfo(aval.dtype).max)
     bounds = [
         min(operand.shape[axis] - windows.get(axis, 1), greatest)
@@ -82,7 +90,7 @@ def _clamped(build, indices, aval, operand, numbers, windows):
     return build.op("stablehlo.clamp", (build.full(0, aval), indices, upper), aval)
 
 
-def _numbers(numbers, index_vector_dim):
+def _numbers(numbers: s.ScatterDimensionNumbers, index_vector_dim: int) -> ir.Attribute:
     fields = (
         ("update_window_dims", numbers.update_window_dims),
         ("inserted_window_dims", numbers.inserted_window_dims),

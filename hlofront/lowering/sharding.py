@@ -1,25 +1,50 @@
 """Shardings -> Shardy: the meshes of a module, and attributes that say how values are split."""
 
+# The stubs of jaxlib do not name the types of all arguments and results.
+# pyright: reportUnknownMemberType=false
+
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol, TypeGuard
 
 from hlofront.base.elements import ExtendedDType
-from hlofront.bridge.mlir import Operation, ir
+from hlofront.bridge.mlir import Operation, Value, ir
+from hlofront.core.aval import ShapedArray
 from hlofront.core.partition import UNCONSTRAINED, axes_of
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.builder import Builder
 from hlofront.lowering.module_state import ModuleState
 from hlofront.primitives.placing import sharding_constraint_p
 
 _SYMBOL_OF_FIRST = "maximal_mesh_0"
 
 
-def sharding_attribute(state: ModuleState, sharding: Any, aval: Any) -> Any:
+# The names of a mesh's axes, each with its size.
+MeshAxes = Sequence[tuple[object, int]]
+
+
+class DescribedSharding(Protocol):
+    """A sharding over the axes of a mesh."""
+
+    def described(self, ndim: int) -> tuple[MeshAxes, tuple[int, ...] | None, Sequence[object]]:
+        """Return the mesh's axes, the ids of its devices, and per axis of an array its mesh axes.
+
+        The ids are None where the devices are in their usual order.
+        """
+        ...
+
+
+def is_described(sharding: object) -> TypeGuard[DescribedSharding]:
+    """Return whether a sharding is over a mesh, rather than a device, a memory or None."""
+    return hasattr(sharding, "described")
+
+
+def sharding_attribute(state: ModuleState, sharding: Any, aval: ShapedArray) -> Any:
     """`#sdy.sharding<@mesh, [{"x"}, {}]>`: how a value of this aval is split."""
     return types.attribute(f"#sdy.sharding{_text(state, sharding, aval)}")
 
 
-def _text(state: ModuleState, sharding: Any, aval: Any) -> str:
+def _text(state: ModuleState, sharding: Any, aval: ShapedArray) -> str:
     """`<@mesh, [{"x"}, {}]>`; axes of the elements of an extended dtype are not split."""
     ndim = aval.ndim
     axes, ids, entries = sharding.described(ndim)
@@ -32,12 +57,12 @@ def _text(state: ModuleState, sharding: Any, aval: Any) -> str:
     return f"<@{_mesh(state, axes, ids)}, [{', '.join(parts)}]>"
 
 
-def _quoted(name: Any) -> str:
+def _quoted(name: object) -> str:
     return '"' + str(name).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _mesh(state: ModuleState, axes: Sequence[tuple[Any, int]], ids: tuple[int, ...] | None) -> str:
-    """The symbol of the mesh with these axes, and these devices where they are in another order."""
+def _mesh(state: ModuleState, axes: MeshAxes, ids: tuple[int, ...] | None) -> str:
+    """Return the symbol of the mesh with these axes and devices; None is their usual order."""
     key = tuple(axes), ids
     symbol = state.meshes.get(key)
     if symbol is None:
@@ -46,9 +71,7 @@ def _mesh(state: ModuleState, axes: Sequence[tuple[Any, int]], ids: tuple[int, .
     return symbol
 
 
-def _declare(
-    state: ModuleState, symbol: str, axes: Sequence[tuple[Any, int]], ids: Sequence[int] | None
-) -> None:
+def _declare(state: ModuleState, symbol: str, axes: MeshAxes, ids: Sequence[int] | None) -> None:
     listed = ", ".join(f"{_quoted(name)}={size}" for name, size in axes)
     numbers = "" if ids is None else f", device_ids=[{', '.join(map(str, ids))}]"
     described = ", ".join(f"{{name = {_quoted(name)}, size = {size} : i64}}" for name, size in axes)
@@ -73,8 +96,8 @@ def _declare(
     )
 
 
-def on_first_device(state: ModuleState, results: int) -> dict[str, Any]:
-    """The attribute of an operation that the first of several devices does, for all of them."""
+def on_first_device(state: ModuleState, results: int) -> dict[str, ir.Attribute]:
+    """Return the attribute of an operation that the first of several devices does for all."""
     if not state.several_devices:
         return {}
     key = (), (0,)
@@ -85,15 +108,23 @@ def on_first_device(state: ModuleState, results: int) -> dict[str, Any]:
     return {"sdy.sharding": types.attribute(f"#sdy.sharding_per_value<[{each}]>")}
 
 
-def constrained(build: Any, x: Any, sharding: Any, aval: Any) -> Any:
-    """The value of this aval, split as a sharding says."""
+def constrained(build: Builder, x: Value, sharding: DescribedSharding, aval: ShapedArray) -> Value:
+    """Return the value of this aval, split as a sharding says."""
     attribute = sharding_attribute(build.module, sharding, aval)
     return build.op("sdy.sharding_constraint", (x,), aval, sharding=attribute)
 
 
 @lower(sharding_constraint_p)
-def _(build, x, *, sharding, layout, context_mesh, unconstrained_dims):
+def _(
+    build: Builder,
+    x: Value,
+    *,
+    sharding: object,
+    layout: object,
+    context_mesh: object,
+    unconstrained_dims: object,
+) -> Value:
     # A program for one device is on it, wholly.
-    if not hasattr(sharding, "described"):
+    if not is_described(sharding):
         return x
     return constrained(build, x, sharding, build.avals_in[0])

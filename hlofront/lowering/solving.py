@@ -1,13 +1,14 @@
 """Direct solutions as calls of LAPACK's and cuSPARSE's; as StableHLO on other devices."""
 
-from typing import Any
-
 import numpy as np
 
-from hlofront.core.aval import ShapedArray
+from hlofront.base.typing import Array
+from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower
 from hlofront.lowering import kernels, types
-from hlofront.lowering.kernels import GPUS, LAPACK, by_library, character
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.kernels import GPUS, LAPACK, Library, by_library, character
+from hlofront.lowering.loops import count_down, count_up
 from hlofront.primitives import matrices
 from hlofront.primitives import solving as s
 from hlofront.primitives.dynamic_slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
@@ -20,8 +21,17 @@ _FEWEST_EQUATIONS = 3
 
 @by_library(s.triangular_solve_p, of=(LAPACK,))
 def _triangular_solve_on_cpu(
-    build, library, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal
-):
+    build: Builder,
+    library: Library,
+    a: Value,
+    b: Value,
+    *,
+    left_side: bool,
+    lower: bool,
+    transpose_a: bool,
+    conjugate_a: bool,
+    unit_diagonal: bool,
+) -> Value:
     a_aval, b_aval = build.avals_in
     (result,) = build.avals_out
     if not b_aval.size:
@@ -41,7 +51,17 @@ def _triangular_solve_on_cpu(
 
 
 @lower(s.triangular_solve_p)
-def _(build, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal):
+def _(
+    build: Builder,
+    a: Value,
+    b: Value,
+    *,
+    left_side: bool,
+    lower: bool,
+    transpose_a: bool,
+    conjugate_a: bool,
+    unit_diagonal: bool,
+) -> Value:
     a_aval, b_aval = build.avals_in
     if not b_aval.size:
         return b
@@ -64,7 +84,16 @@ def _(build, a, b, *, left_side, lower, transpose_a, conjugate_a, unit_diagonal)
 
 
 @by_library(s.tridiagonal_solve_p, of=(LAPACK,))
-def _(build, library, dl, d, du, b, *, perturb_singular):
+def _(
+    build: Builder,
+    library: Library,
+    dl: Value,
+    d: Value,
+    du: Value,
+    b: Value,
+    *,
+    perturb_singular: bool,
+) -> Value:
     avals = *_, right = build.avals_in
     if not right.size:
         return b
@@ -79,7 +108,16 @@ def _(build, library, dl, d, du, b, *, perturb_singular):
 
 
 @by_library(s.tridiagonal_solve_p, of=GPUS)
-def _(build, library, dl, d, du, b, *, perturb_singular):
+def _(
+    build: Builder,
+    library: Library,
+    dl: Value,
+    d: Value,
+    du: Value,
+    b: Value,
+    *,
+    perturb_singular: bool,
+) -> Value:
     avals = *_, right = build.avals_in
     if not right.size:
         return b
@@ -94,7 +132,9 @@ def _(build, library, dl, d, du, b, *, perturb_singular):
 
 
 @lower(s.tridiagonal_solve_p)
-def _(build, dl, d, du, b, *, perturb_singular):
+def _(
+    build: Builder, dl: Value, d: Value, du: Value, b: Value, *, perturb_singular: bool
+) -> Value | None:
     if perturb_singular:
         raise NotImplementedError(  # the class that JAX raises
             "tridiagonal_solve: perturb_singular=True is there for CPUs and GPUs only: leave it "
@@ -103,31 +143,32 @@ def _(build, dl, d, du, b, *, perturb_singular):
     return _eliminate(build, dl, d, du, b) if build.avals_in[3].size else b
 
 
-def _eliminate(build: Any, dl: Any, d: Any, du: Any, b: Any) -> Any:
-    """Gauss's elimination without exchanges of rows: Golub & Van Loan (2013), section 4.3.6."""
+def _eliminate(build: Builder, dl: Value, d: Value, du: Value, b: Value) -> Value:
+    """Solve by elimination without exchanges of rows: Golub & Van Loan (2013), section 4.3.6."""
     avals = *_, diagonal, right = build.avals_in
     axis = diagonal.ndim - 1
     count = diagonal.shape[axis]
-    index_aval = ShapedArray((), _int32)
     above = diagonal.update(shape=(*diagonal.shape[:axis], 1))
     solution = right.update(shape=(*right.shape[:axis], 1, right.shape[-1]))
 
-    def row(x, index):
+    def row(x: Array, index: Array) -> Array:
         return dynamic_slice_in_dim(x, index, 1, axis)
 
-    def wide(x):
+    def wide(x: Array) -> Array:
         return matrices.along_columns(x, solution.shape)
 
-    def put(x, update, index):
+    def put(x: Array, update: Array, index: Array) -> Array:
         return dynamic_update_slice_in_dim(x, update, index, axis)
 
-    def forward(index, dl, d, du, b, last_above, last):
-        """A row, after that before it was subtracted, divided by what is on the diagonal."""
+    def forward(
+        index: Array, dl: Array, d: Array, du: Array, b: Array, last_above: Array, last: Array
+    ) -> list[Array]:
+        """Subtract the row before from a row, and divide it by its element on the diagonal."""
         below = row(dl, index)
         pivot = sub(row(d, index), mul(below, last_above))
         last_above = div(row(du, index), pivot)
         last = div(sub(row(b, index), mul(wide(below), last)), wide(pivot))
-        # They take the places of rows that are read no more.
+        # They replace rows that are read no more.
         return [
             add(index, np.int32(1)),
             dl,
@@ -138,25 +179,16 @@ def _eliminate(build: Any, dl: Any, d: Any, du: Any, b: Any) -> Any:
             last,
         ]
 
-    def backward(index, dl, d, du, b, last_above, last):
+    def backward(
+        index: Array, dl: Array, d: Array, du: Array, b: Array, last_above: Array, last: Array
+    ) -> list[Array]:
         last = sub(row(b, index), mul(wide(row(du, index)), last))
         return [sub(index, np.int32(1)), dl, d, du, put(b, last, index), last_above, last]
 
-    def up_to_the_end(inner, index, *_):
-        return inner.compare("LT", index, inner.constant(count, _int32), index_aval)
-
-    def down_to_the_start(inner, index, *_):
-        return inner.compare("GE", index, inner.constant(0, _int32), index_aval)
-
-    avals = [index_aval, *avals, above, solution]
-
-    def loop(condition, step, values):
-        return build.while_loop(
-            condition, lambda inner, *xs: inner.by_tracing(step, xs, avals), values, avals
-        )
-
+    avals = [*avals, above, solution]
     first = build.constant(0, _int32)
     none = build.full(0, above), build.full(0, solution)
-    values = loop(up_to_the_end, forward, [first, dl, d, du, b, *none])
+    values = count_up(build, first, count, forward, [dl, d, du, b, *none], avals)
     start = build.constant(count - 2, _int32)
-    return loop(down_to_the_start, backward, [start, *values[1:]])[4]
+    _, _, _, x, _, _ = count_down(build, start, backward, values, avals)
+    return x

@@ -1,19 +1,23 @@
 """Sorting as StableHLO."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import NumPyArray
+from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.rules import lower
 from hlofront.lowering import types
+from hlofront.lowering.builder import Builder
 from hlofront.lowering.contracting import BELOW_A_BYTE, at_least_a_byte, widened
-from hlofront.lowering.reducing import scalars_of
+from hlofront.lowering.reducing import StartValue, scalars_of
 from hlofront.primitives import reducing
 from hlofront.primitives import sorting as s
+from hlofront.primitives.families import real_of
 
 _truth = ShapedArray((), np.dtype(np.bool_))
 _int32 = np.dtype(np.int32)
@@ -23,82 +27,90 @@ _int32 = np.dtype(np.int32)
 
 
 @lower(s.sort_p)
-def _(build, *operands, dimension, is_stable, num_keys):
+def _(
+    build: Builder, *operands: Value, dimension: int, is_stable: bool, num_keys: int
+) -> list[Value]:
     # XLA's compiler for GPUs has no sort of integers below a byte.
     avals = [aval.update(dtype=at_least_a_byte(aval.dtype)) for aval in build.avals_in]
-    operands = list(map(widened, (build,) * len(avals), operands, build.avals_in))
+    wide = [widened(build, x, aval) for x, aval in zip(operands, build.avals_in)]
     scalars = scalars_of(avals)
 
-    def less(inner, *pairs):
+    def less(inner: Builder, *pairs: Value) -> Value:
         # The arguments are x0, y0, x1, y1, ... of the operands.
-        keys = []
+        keys: list[_Key] = []
         for i in range(num_keys):
             keys += _ordered_parts(inner, pairs[2 * i], pairs[2 * i + 1], scalars[i])
         return _lexicographic(inner, keys)
 
-    found = emit_sort(build, operands, avals, dimension, is_stable, less)
+    values = emit_sort(build, wide, avals, dimension, is_stable, less)
     return [
         value if aval.dtype == result.dtype else build.convert(value, result)
-        for value, aval, result in zip(found, avals, build.avals_out, strict=True)
+        for value, aval, result in zip(values, avals, build.avals_out, strict=True)
     ]
 
 
 def emit_sort(
-    build: Any,
-    operands: Sequence[Any],
+    build: Builder,
+    operands: Sequence[Value],
     results: Sequence[ShapedArray],
     axis: int,
     is_stable: bool,
-    less: Callable[..., Any],
-) -> list[Any]:
-    """Sort along an axis. `less(builder, x0, y0, x1, y1, ...)` says whether x goes before y."""
-    operation = build.operation(
-        "stablehlo.sort",
-        operands,
-        results,
-        1,
-        {"dimension": types.i64(axis), "is_stable": types.boolean(is_stable)},
-    )
+    less: Callable[..., Value],
+) -> list[Value]:
+    """Sort along an axis: `less(builder, x0, y0, x1, y1, ...)` returns whether x goes before y."""
+    attributes = {"dimension": types.i64(axis), "is_stable": types.boolean(is_stable)}
     arguments = [scalar for scalar in scalars_of(results) for _ in range(2)]
-    build.region(operation, 0, arguments, lambda inner, *pairs: [less(inner, *pairs)])
-    return list(operation.results)
+
+    def body(inner: Builder, *pairs: Value) -> list[Value]:
+        return [less(inner, *pairs)]
+
+    return build.with_region("stablehlo.sort", operands, results, attributes, arguments, body)
 
 
-def _ordered_parts(
-    build: Any, x: Any, y: Any, scalar: ShapedArray
-) -> list[tuple[Any, Any, ShapedArray, str]]:
-    """(x, y, aval, kind of comparison) of what decides, first one first."""
+class _Key(NamedTuple):
+    """A pair of scalars that decides an order: x, y, their aval, and the kind of comparison."""
+
+    x: Value
+    y: Value
+    aval: ShapedArray
+    kind: str | None
+
+    def compare(self, build: Builder, direction: str) -> Value:
+        return build.compare(direction, self.x, self.y, self.aval, self.kind)
+
+
+def _ordered_parts(build: Builder, x: Value, y: Value, scalar: ShapedArray) -> list[_Key]:
+    """Return the pairs whose comparisons decide which of two scalars is less, the first first."""
     dtype = scalar.dtype
     if issubdtype(dtype, np.complexfloating):
-        part = ShapedArray((), np.dtype(np.float32 if dtype == np.complex64 else np.float64))
-        parts = []
+        part = ShapedArray((), real_of(dtype))
+        keys: list[_Key] = []
         for which in ("stablehlo.real", "stablehlo.imag"):
             x_part, y_part = (build.op(which, (z,), part) for z in (x, y))
-            parts += _ordered_parts(build, x_part, y_part, part)
-        return parts
+            keys += _ordered_parts(build, x_part, y_part, part)
+        return keys
     if issubdtype(dtype, np.floating):
-        pair = (_canonical_float(build, z, scalar) for z in (x, y))
-        return [(*pair, scalar, "TOTALORDER")]
-    return [(x, y, scalar, None)]
+        x, y = (_canonical_float(build, z, scalar) for z in (x, y))
+        return [_Key(x, y, scalar, "TOTALORDER")]
+    return [_Key(x, y, scalar, None)]
 
 
-def _canonical_float(build: Any, x: Any, scalar: ShapedArray) -> Any:
-    """One zero and one NaN instead of many, for the total order tells them apart."""
+def _canonical_float(build: Builder, x: Value, scalar: ShapedArray) -> Value:
+    """Return one zero and one NaN instead of many, between which the total order distinguishes."""
     zero = build.constant(0, scalar.dtype)
     nan = build.constant(np.nan, scalar.dtype)
     is_zero = build.compare("EQ", x, zero, scalar)
     is_nan = build.compare("NE", x, x, scalar)
-    x = build.op("stablehlo.select", (is_zero, zero, x), scalar)
-    return build.op("stablehlo.select", (is_nan, nan, x), scalar)
+    return build.select(is_nan, nan, build.select(is_zero, zero, x, scalar), scalar)
 
 
-def _lexicographic(build: Any, keys: Sequence[tuple[Any, Any, ShapedArray, Any]]) -> Any:
-    """Whether the first keys that differ are in ascending order."""
-    *former, (x, y, aval, kind) = keys
-    result = build.compare("LT", x, y, aval, kind)
-    for x, y, aval, kind in reversed(former):
-        less = build.compare("LT", x, y, aval, kind)
-        equal = build.compare("EQ", x, y, aval, kind)
+def _lexicographic(build: Builder, keys: Sequence[_Key]) -> Value:
+    """Return whether the first keys that differ are in ascending order."""
+    *former, last = keys
+    result = last.compare(build, "LT")
+    for key in reversed(former):
+        less = key.compare(build, "LT")
+        equal = key.compare(build, "EQ")
         rest = build.op("stablehlo.and", (equal, result), _truth)
         result = build.op("stablehlo.or", (less, rest), _truth)
     return result
@@ -108,87 +120,87 @@ def _lexicographic(build: Any, keys: Sequence[tuple[Any, Any, ShapedArray, Any]]
 
 
 @lower(s.top_k_p)
-def _(build, x, *, k, axis):
+def _(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
     (aval,), results = build.avals_in, build.avals_out
     last = aval.ndim - 1
     swapped = list(range(aval.ndim))
     swapped[axis], swapped[last] = last, axis
 
-    def swap(x, aval):
+    def swap(x: Value, aval: ShapedArray) -> Value:
         # The operation works along the last axis only.
         if axis == last:
-            return x, aval
-        moved = aval.update(shape=tuple(aval.shape[i] for i in swapped))
-        return (
-            build.op("stablehlo.transpose", (x,), moved, permutation=types.i64_array(swapped)),
-            moved,
-        )
+            return x
+        permutation = types.i64_array(swapped)
+        return build.op("stablehlo.transpose", (x,), moved(aval), permutation=permutation)
 
-    x, aval = swap(x, aval)
+    def moved(aval: ShapedArray) -> ShapedArray:
+        return aval.update(shape=tuple(aval.shape[i] for i in swapped))
+
+    x, aval = swap(x, aval), moved(aval)
     narrow = aval.dtype.name in BELOW_A_BYTE
     if narrow:  # XLA has no top_k of integers below a byte
         aval = aval.update(dtype=at_least_a_byte(aval.dtype))
         x = build.convert(x, aval)
     shape = (*aval.shape[:-1], k)
-    found = [aval.update(shape=shape), ShapedArray(shape, _int32)]
-    values, indices = build.ops("chlo.top_k", (x,), found, k=types.i64(k))
+    value_aval, index_aval = aval.update(shape=shape), ShapedArray(shape, _int32)
+    values, indices = build.ops("chlo.top_k", (x,), [value_aval, index_aval], k=types.i64(k))
     if narrow:
-        found[0] = found[0].update(dtype=results[0].dtype)
-        values = build.convert(values, found[0])
-    return [swap(value, aval)[0] for value, aval in zip((values, indices), found, strict=True)]
+        value_aval = value_aval.update(dtype=results[0].dtype)
+        values = build.convert(values, value_aval)
+    return [swap(values, value_aval), swap(indices, index_aval)]
 
 
 @lower(s.approx_top_k_p)
-def _(build, x, *, reduction_dimension, is_max_k, **_):
+def _(
+    build: Builder, x: Value, *, reduction_dimension: int, is_max_k: bool, **_: object
+) -> list[Value]:
     # Without the TPU's operation: sort everything, keep the first.
     (aval,), results = build.avals_in, build.avals_out
     axis = canonical_axis(reduction_dimension, aval.ndim)
     indices = _indices(build, aval, axis)
-    direction, last = _END[is_max_k]
+    end = _END[is_max_k]
 
-    def before(inner, x, y, i, j):
-        (x, y, scalar, kind) = _ordered_parts(inner, x, y, ShapedArray((), aval.dtype))[0]
-        return inner.compare(direction, x, y, scalar, kind)
+    def before(inner: Builder, x: Value, y: Value, i: Value, j: Value) -> Value:
+        key = _ordered_parts(inner, x, y, ShapedArray((), aval.dtype))[0]
+        return key.compare(inner, end.direction)
 
     avals = [aval, ShapedArray(aval.shape, _int32)]
-    found = emit_sort(build, [x, indices], avals, axis, True, before)
-    fillings = (last(aval.dtype), np.array(-1))
+    sorted_values = emit_sort(build, [x, indices], avals, axis, True, before)
+    fillings = (end.last(aval.dtype), np.array(-1))
     return [
         _resized(build, value, aval.shape[axis], axis, result, filling)
-        for value, result, filling in zip(found, results, fillings, strict=True)
+        for value, result, filling in zip(sorted_values, results, fillings, strict=True)
     ]
 
 
-# is_max_k -> how elements are compared, and what comes after all of them.
-_END = {True: ("GT", reducing.least_value), False: ("LT", reducing.greatest_value)}
+class _Order(NamedTuple):
+    """How elements are compared, and the value that comes after all of them."""
+
+    direction: str
+    last: StartValue
 
 
-def _resized(build: Any, x: Any, size: int, axis: int, result: ShapedArray, filling: Any) -> Any:
-    """The first elements along an axis; where there are too few, the rest is filled."""
-    wanted, zeros = result.shape[axis], types.i64_array([0] * result.ndim)
+# is_max_k -> the order of the results.
+_END = {
+    True: _Order("GT", reducing.least_value),
+    False: _Order("LT", reducing.greatest_value),
+}
+
+
+def _resized(
+    build: Builder, x: Value, size: int, axis: int, result: ShapedArray, filling: NumPyArray
+) -> Value:
+    """Return the first elements along an axis of this size; too few are filled up."""
+    wanted, zeros = result.shape[axis], [0] * result.ndim
     if wanted < size:
-        return build.op(
-            "stablehlo.slice",
-            (x,),
-            result,
-            start_indices=zeros,
-            limit_indices=types.i64_array(result.shape),
-            strides=types.i64_array([1] * result.ndim),
-        )
+        return build.slice(x, zeros, result.shape, result=result)
     if wanted == size:
         return x
     high = [wanted - size if i == axis else 0 for i in range(result.ndim)]
-    return build.op(
-        "stablehlo.pad",
-        (x, build.constant(filling, result.dtype)),
-        result,
-        edge_padding_low=zeros,
-        edge_padding_high=types.i64_array(high),
-        interior_padding=zeros,
-    )
+    return build.pad(x, build.constant(filling, result.dtype), zeros, high, result=result)
 
 
-def _indices(build: Any, aval: ShapedArray, axis: int) -> Any:
+def _indices(build: Builder, aval: ShapedArray, axis: int) -> Value:
     return build.op(
         "stablehlo.iota", (), ShapedArray(aval.shape, _int32), iota_dimension=types.i64(axis)
     )
@@ -196,20 +208,20 @@ def _indices(build: Any, aval: ShapedArray, axis: int) -> Any:
 
 @lower(s.approx_top_k_p, platform="tpu")
 def _approx_top_k_on_tpu(
-    build,
-    x,
+    build: Builder,
+    x: Value,
     *,
-    k,
-    reduction_dimension,
-    recall_target,
-    is_max_k,
-    reduction_input_size_override,
-    aggregate_to_topk,
-):
+    k: int,
+    reduction_dimension: int,
+    recall_target: float,
+    is_max_k: bool,
+    reduction_input_size_override: int,
+    aggregate_to_topk: bool,
+) -> list[Value]:
     (aval,) = build.avals_in
     axis = canonical_axis(reduction_dimension, aval.ndim)
-    direction, start = _END[is_max_k]
-    comparator = _comparator(build, direction, ShapedArray((), aval.dtype))
+    end = _END[is_max_k]
+    comparator = _comparator(build, end.direction, ShapedArray((), aval.dtype))
     settings = (
         f"{{aggregate_to_topk = {str(aggregate_to_topk).lower()}, "
         f"recall_target = {recall_target:e} : f32, reduction_dim = {axis} : i64, "
@@ -219,7 +231,7 @@ def _approx_top_k_on_tpu(
     operands = (
         x,
         _indices(build, aval, axis),
-        build.constant(start(aval.dtype), aval.dtype),
+        build.constant(end.last(aval.dtype), aval.dtype),
         build.constant(-1, _int32),
     )
     attributes = {
@@ -230,13 +242,17 @@ def _approx_top_k_on_tpu(
     return build.ops("stablehlo.custom_call", operands, build.avals_out, **attributes)
 
 
-def _comparator(build: Any, direction: str, scalar: ShapedArray) -> Any:
-    """The symbol of a function that compares two elements and ignores two indices."""
+def _comparator(build: Builder, direction: str, scalar: ShapedArray) -> ir.Attribute:
+    """Return the symbol of a function that compares two elements and ignores two indices."""
     index = ShapedArray((), _int32)
+
+    def compare(inner: Builder, x: Value, y: Value, *_: Value) -> list[Value]:
+        return [inner.compare(direction, x, y, scalar)]
+
     return build.define_function(
         (_comparator, direction, scalar.dtype),
         f"top_k_{direction.lower()}_{types.element_type(scalar.dtype)}_comparator",
         [scalar, scalar, index, index],
         [_truth],
-        lambda inner, x, y, i, j: [inner.compare(direction, x, y, scalar)],
+        compare,
     )

@@ -1,30 +1,37 @@
 """Special functions that are no CHLO operation, or none for every dtype."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Concatenate
 
 import numpy as np
 
+from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
-from hlofront.lowering import incomplete
+from hlofront.lowering import incomplete_beta, incomplete_gamma
+from hlofront.lowering.builder import Builder
 from hlofront.primitives import special as s
 
 _FLOAT32 = np.dtype(np.float32)
 
 
-def at_least(itemsize: int, rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A lowering rule that computes in float32 where elements have less than this many bytes.
+# (builder, aval of the operands, operands) -> the result, of that aval.
+Rule = Callable[Concatenate[Builder, ShapedArray, ...], Value]
 
-    `rule(build, aval, *operands)` is given operands of this aval and returns one.
+
+def at_least(itemsize: int, rule: Rule) -> Callable[..., Value]:
+    """Return a lowering rule that computes in float32 where elements have fewer bytes than this.
+
+    Args:
+      rule: `rule(build, aval, *operands)` takes operands of this aval and returns one.
     """
 
-    def widened(build: Any, *operands: Any) -> Any:
+    def widened(build: Builder, *operands: Value) -> Value:
         out = build.avals_out[0]
         aval = ShapedArray(out.shape, out.dtype if out.dtype.itemsize >= itemsize else _FLOAT32)
-        wide = []
-        for operand, given in zip(operands, build.avals_in, strict=True):
-            operand = build.broadcast_to(operand, given, out)
+        wide: list[Value] = []
+        for operand, operand_aval in zip(operands, build.avals_in, strict=True):
+            operand = build.broadcast_to(operand, operand_aval, out)
             wide.append(operand if out.dtype == aval.dtype else build.convert(operand, aval))
         result = rule(build, aval, *wide)
         return result if out.dtype == aval.dtype else build.convert(result, out)
@@ -32,11 +39,20 @@ def at_least(itemsize: int, rule: Callable[..., Any]) -> Callable[..., Any]:
     return widened
 
 
+def one_operation(name: str) -> Rule:
+    """Return the rule of a function that is one operation."""
+
+    def rule(build: Builder, aval: ShapedArray, x: Value) -> Value:
+        return build.op(name, (x,), aval)
+
+    return rule
+
+
 # CHLO has these, but not for the dtypes of 8 bits and less.
-lower(s.bessel_i1e_p)(at_least(2, lambda build, aval, x: build.op("chlo.bessel_i1e", (x,), aval)))
-lower(s.erfc_p)(at_least(2, lambda build, aval, x: build.op("chlo.erfc", (x,), aval)))
-lower(s.igamma_p)(at_least(4, incomplete.igamma))
-lower(s.igammac_p)(at_least(4, incomplete.igammac))
-lower(s.igamma_grad_a_p)(at_least(4, incomplete.igamma_grad_a))
-lower(s.random_gamma_grad_p)(at_least(4, incomplete.random_gamma_grad))
-lower(s.regularized_incomplete_beta_p)(at_least(4, incomplete.betainc))
+lower(s.bessel_i1e_p)(at_least(2, one_operation("chlo.bessel_i1e")))
+lower(s.erfc_p)(at_least(2, one_operation("chlo.erfc")))
+lower(s.igamma_p)(at_least(4, incomplete_gamma.igamma))
+lower(s.igammac_p)(at_least(4, incomplete_gamma.igammac))
+lower(s.igamma_grad_a_p)(at_least(4, incomplete_gamma.igamma_grad_a))
+lower(s.random_gamma_grad_p)(at_least(4, incomplete_gamma.random_gamma_grad))
+lower(s.regularized_incomplete_beta_p)(at_least(4, incomplete_beta.betainc))

@@ -1,31 +1,48 @@
 """Eigenvalues, singular values and the forms on the way to them, by LAPACK's routines."""
 
-from typing import Any
-
 from hlofront.base.dtypes import is_complex
+from hlofront.base.typing import Array
+from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.lowering import kernels
-from hlofront.lowering.kernels import LAPACK, by_library, character
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.kernels import LAPACK, Library, by_library, character
 from hlofront.primitives import matrices
 from hlofront.primitives import spectral as s
 
+# The first index and the end of the wanted eigenvalues or singular values; None for all.
+Subset = tuple[int, int] | None
 
-def zeros(build: Any) -> list[Any]:
-    """The equation's results, as zeros."""
+
+def zeros(build: Builder) -> list[Value]:
+    """Return the equation's results, as zeros."""
     return [build.full(0, aval) for aval in build.avals_out]
 
 
-def refuse_part(build: Any, subset: Any, whole: int) -> None:
-    """Raises NotImplementedError where only some of the results of the whole are wanted."""
+def refuse_part(build: Builder, subset: Subset, whole: int) -> None:
+    """Refuse a part of the results, for kernels that compute all of them.
+
+    Raises:
+      NotImplementedError: if the subset is not that of all results, of which there are `whole`.
+    """
     if subset is not None and subset != (0, whole):
         raise NotImplementedError(  # the class that JAX raises
-            f"{build.equation.primitive.name}: subset_by_index={subset} is not there for CPUs and "
+            f"{build.primitive.name}: subset_by_index={subset} is not there for CPUs and "
             "GPUs, which find all: slice the results instead"
         )
 
 
 @by_library(s.eigh_p, of=(LAPACK,))
-def _(build, library, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+def _(
+    build: Builder,
+    library: Library,
+    x: Value,
+    *,
+    lower: bool,
+    sort_eigenvalues: bool,
+    subset_by_index: Subset,
+    algorithm: s.EighImplementation | None,
+) -> list[Value]:
     (aval,), results = build.avals_in, build.avals_out
     refuse_part(build, subset_by_index, aval.shape[-1])
     if algorithm not in (None, s.EighImplementation.QR):
@@ -36,21 +53,21 @@ def _(build, library, x, *, lower, sort_eigenvalues, subset_by_index, algorithm)
         return zeros(build)
     attributes = {"mode": character("V"), **library.triangle(lower)}
     declared = (*results, kernels.batch_info(aval))
-    *found, info = library(build, "syevd", (x,), (aval,), declared, attributes, {0: 0})
-    return kernels.nan_where_failed(build, info, found, results)
+    *values, info = library(build, "syevd", (x,), (aval,), declared, attributes, {0: 0})
+    return kernels.nan_where_failed(build, info, values, results)
 
 
 @by_library(s.eig_p, of=(LAPACK,))
 def _(
-    build,
-    library,
-    x,
+    build: Builder,
+    library: Library,
+    x: Value,
     *,
-    compute_left_eigenvectors,
-    compute_right_eigenvectors,
-    enable_eigvec_derivs,
-    implementation,
-):
+    compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool,
+    enable_eigvec_derivs: bool,
+    implementation: s.EigImplementation | None,
+) -> list[Value]:
     (aval,), results = build.avals_in, build.avals_out
     if implementation not in (None, s.EigImplementation.LAPACK):
         raise ValueError(
@@ -87,7 +104,16 @@ _SVD_ROUTINES = {
 
 
 @by_library(s.svd_p, of=(LAPACK,))
-def _(build, library, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+def _(
+    build: Builder,
+    library: Library,
+    x: Value,
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    subset_by_index: Subset,
+    algorithm: s.SvdAlgorithm | None,
+) -> list[Value]:
     (aval,), results = build.avals_in, build.avals_out
     batch = aval.ndim - 2
     m, n = aval.shape[batch:]
@@ -109,21 +135,29 @@ def _(build, library, x, *, full_matrices, compute_uv, subset_by_index, algorith
     vectors = [aval.update(shape=(*outer, *shape)) for shape in (left, right)]
     declared = (aval, results[0], *vectors, kernels.batch_info(aval))
     attributes = {"mode": character(mode)}
-    _, *found, info = library(build, routine, (x,), (aval,), declared, attributes, {0: 0})
-    return kernels.nan_where_failed(build, info, found[: len(results)], results)
+    _, *values, info = library(build, routine, (x,), (aval,), declared, attributes, {0: 0})
+    return kernels.nan_where_failed(build, info, values[: len(results)], results)
 
 
-def svd_of_nothing(build: Any) -> list[Any]:
-    """What the factors of matrices without elements are: identities."""
+def svd_of_nothing(build: Builder) -> list[Value]:
+    """Return the singular values of matrices without elements, and their factors: identities."""
 
-    def factors():
+    def factors() -> list[Array]:
         return [matrices.identity(aval.dtype, aval.shape) for aval in build.avals_out[1:]]
 
     return [zeros(build)[0], *build.by_tracing(factors, (), ())]
 
 
 @by_library(s.schur_p, of=(LAPACK,))
-def _(build, library, x, *, compute_schur_vectors, sort_eig_vals, select_callable):
+def _(
+    build: Builder,
+    library: Library,
+    x: Value,
+    *,
+    compute_schur_vectors: bool,
+    sort_eig_vals: bool,
+    select_callable: None,
+) -> list[Value]:
     (aval,), results = build.avals_in, build.avals_out
     if sort_eig_vals or select_callable is not None:
         raise NotImplementedError(  # the class that JAX raises
@@ -144,22 +178,22 @@ def _(build, library, x, *, compute_schur_vectors, sort_eig_vals, select_callabl
 
 
 @by_library(s.hessenberg_p, of=(LAPACK,))
-def _(build, library, a):
+def _(build: Builder, library: Library, a: Value) -> list[Value]:
     (aval,), results = build.avals_in, build.avals_out
     if not aval.size:
         return zeros(build)
     attributes = {"low": "1 : i32", "high": f"{aval.shape[-1]} : i32"}
     declared = (*results, kernels.batch_info(aval))
-    *found, info = library(build, "gehrd", (a,), (aval,), declared, attributes, {0: 0})
-    return kernels.nan_where_failed(build, info, found, results)
+    *values, info = library(build, "gehrd", (a,), (aval,), declared, attributes, {0: 0})
+    return kernels.nan_where_failed(build, info, values, results)
 
 
 @by_library(s.tridiagonal_p)
-def _(build, library, a, *, lower):
+def _(build: Builder, library: Library, a: Value, *, lower: bool) -> list[Value]:
     (aval,), results = build.avals_in, build.avals_out
     if not aval.size:
         return zeros(build)
     declared = (*results, kernels.batch_info(aval))
     attributes = library.triangle(lower)
-    *found, info = library(build, "sytrd", (a,), (aval,), declared, attributes, {0: 0})
-    return kernels.nan_where_failed(build, info, found, results)
+    *values, info = library(build, "sytrd", (a,), (aval,), declared, attributes, {0: 0})
+    return kernels.nan_where_failed(build, info, values, results)

@@ -5,12 +5,16 @@ factor of H - s I is 1 on the eigenvectors of values above s, -1 on the others. 
 make H two blocks, and so on with each.
 """
 
+# Operations that hold programs take and return trees of any type.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from hlofront.base.dtypes import finfo, is_complex
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import process
 from hlofront.higher_order.cond import switch
@@ -41,18 +45,34 @@ _zero, _one = np.int32(0), np.int32(1)
 
 
 class _State(NamedTuple):
-    # The blocks on the diagonal that the matrix has become, each moved to the first columns.
-    blocks: Any
-    # What it was multiplied with from the right: its columns become the eigenvectors.
-    vectors: Any
-    values: Any
-    # The first row and the size of each block that is yet to be divided, and how many there are.
-    agenda: Any
-    pending: Any
+    """The state of the division.
+
+    Attributes:
+      blocks: the blocks on the diagonal that the matrix is by now, each moved to the first columns.
+      vectors: what the matrix was multiplied with from the right: its columns become the
+        eigenvectors.
+      values: the eigenvalues so far.
+      agenda: the first row and the size of each block that is yet to be divided.
+      pending: the number of those blocks.
+    """
+
+    blocks: Array
+    vectors: Array
+    values: Array
+    agenda: ArrayLike
+    pending: ArrayLike
 
 
-def eigh_by_division(x: Any, smallest: int) -> tuple[Any, Any]:
-    """Eigenvectors as columns, and eigenvalues in no order, of a Hermitian matrix.
+class _Projection(NamedTuple):
+    """How often a projector was computed, the projector, and its rank."""
+
+    tries: ArrayLike
+    projector: Array
+    rank: ArrayLike
+
+
+def eigh_by_division(x: Array, smallest: int) -> tuple[Array, Array]:
+    """Return eigenvectors as columns, and eigenvalues in no order, of a Hermitian matrix.
 
     Args:
       x: of shape (n, n).
@@ -74,20 +94,24 @@ def eigh_by_division(x: Any, smallest: int) -> tuple[Any, Any]:
         which = _zero
         for width in sizes[:-1]:
             which = add(which, convert(gt(size, np.int32(width)), _int32, False))
-        return switch(which, steps, state._replace(pending=pending), offset, size)
+        return cast(_State, switch(which, steps, state._replace(pending=pending), offset, size))
 
     nothing = m.real_part(full_like(x, 0, shape=(n,)))
     agenda = np.zeros((n, 2), np.int32)
     agenda[0, 1] = n
     start = _State(x, m.identity_like(x), nothing, agenda, _one)
-    end = while_loop(lambda state: gt(state.pending, _zero), step, start)
+
+    def goes_on(state: _State) -> Array:
+        return gt(state.pending, _zero)
+
+    end: _State = while_loop(goes_on, step, start)
     # Where something is no number, there is nothing to divide by.
     total = reduce_sum(abs(x), (0, 1))
     wrong = bitwise_not(eq(sub(total, total), full_like(total, 0)))
     return _nan_where(wrong, end.vectors), _nan_where(wrong, end.values)
 
 
-def _nan_where(wrong: Any, x: Any) -> Any:
+def _nan_where(wrong: Array, x: Array) -> Array:
     nan = complex(np.nan, np.nan) if is_complex(typeof(x).dtype) else np.nan
     return select_n(broadcast_in_dim(wrong, typeof(x).shape, ()), x, full_like(x, nan))
 
@@ -95,13 +119,13 @@ def _nan_where(wrong: Any, x: Any) -> Any:
 # ---- small blocks --------------------------------------------------------------------------------
 
 
-def _finish(state: _State, offset: Any, size: Any, *, width: int) -> _State:
+def _finish(state: _State, offset: Array, size: Array, *, width: int) -> _State:
     block = _block_of(state, offset, size, width)
-    # What it is filled up with are greater values: they come last.
+    # It is filled up with greater values, which come last.
     bound = _bound(block)
     beyond = mul(add(bound, _scalar(bound, 1)), _scalar(bound, 2))
     rest = _on_diagonal(bitwise_not(_before(size, (width,), 0)), block)
-    block = add(block, mul(rest, _as(_spread(beyond, block), block)))
+    block = add(block, mul(rest, _as(_filled(beyond, block), block)))
     options = {"lower": True, "sort_eigenvalues": True, "subset_by_index": None, "algorithm": None}
     vectors, values = process(spectral.eigh_p, (block,), options)
     return state._replace(
@@ -110,8 +134,8 @@ def _finish(state: _State, offset: Any, size: Any, *, width: int) -> _State:
     )
 
 
-def _turned(state: _State, offset: Any, size: Any, turn: Any) -> Any:
-    """The vectors, with those of a block multiplied with a matrix from the right."""
+def _turned(state: _State, offset: Array, size: Array, turn: Array) -> Array:
+    """Return the vectors, with those of a block multiplied with a matrix from the right."""
     width = typeof(turn).shape[0]
     turn = _masked(turn, _before(size, (width, width), 0))
     columns = m.product(_take(state.vectors, offset, width, 1), turn)
@@ -121,12 +145,12 @@ def _turned(state: _State, offset: Any, size: Any, turn: Any) -> Any:
 # ---- large ones ----------------------------------------------------------------------------------
 
 
-def _divide(state: _State, offset: Any, size: Any, *, width: int) -> _State:
+def _divide(state: _State, offset: Array, size: Array, *, width: int) -> _State:
     block = _block_of(state, offset, size, width)
-    projector, rank = _projector(block, size)
+    _, projector, rank = _projector(block, size)
     divided = _is_between(rank, size)
     turn = _bases(projector, rank, size)
-    turn = select_n(_spread(divided, turn), m.identity_like(turn), turn)
+    turn = select_n(_filled(divided, turn), m.identity_like(turn), turn)
     two = m.product(m.product(m.adjoint(turn), block), turn)
     two = mul(add(two, m.adjoint(two)), _scalar(two, 0.5))
     shape = (width, width)
@@ -139,10 +163,10 @@ def _divide(state: _State, offset: Any, size: Any, *, width: int) -> _State:
     agenda = state.agenda
     parts = ((offset, rank), (add(offset, rank), sub(size, rank)))
     for i, part in enumerate(parts):
-        row = concatenate([broadcast_in_dim(number, (1, 1), ()) for number in part], 1)
-        place = add(state.pending, np.int32(i))
-        agenda = dynamic_update_slice(agenda, row, (place, _zero))
-    # One that could not be divided has equal values.
+        row = concatenate([broadcast_in_dim(bound, (1, 1), ()) for bound in part], 1)
+        number = add(state.pending, np.int32(i))
+        agenda = dynamic_update_slice(agenda, row, (number, _zero))
+    # A block that could not be divided has equal values.
     done = select_n(divided, size, _zero)
     own = m.real_part(m.diagonal(block))
     return state._replace(
@@ -154,10 +178,10 @@ def _divide(state: _State, offset: Any, size: Any, *, width: int) -> _State:
     )
 
 
-def _projector(block: Any, size: Any) -> tuple[Any, Any]:
-    """The projector onto eigenvectors of the greater values, and how many these are.
+def _projector(block: Array, size: Array) -> _Projection:
+    """Return the projector onto eigenvectors of the greater values, and how many these are.
 
-    None or all of them only where all values are equal, but for rounding.
+    They are none or all of them only where all values are equal, but for rounding.
     """
     width = typeof(block).shape[0]
     inside = _before(size, (width,), 0)
@@ -168,31 +192,33 @@ def _projector(block: Any, size: Any) -> tuple[Any, Any]:
     half = div(sub(size, _one), np.int32(2))
     median = squeeze(dynamic_slice_in_dim(ascending, half, 1, 0), (0,))
     mean = div(reduce_sum(own, (0,)), convert(size, real, False))
-    # So far above, a value that is the median or the mean is not left on the border.
+    # The border is so far above the median or the mean that no value equal to it is on the border.
     margin = mul(_bound(block), real.type(10 * float(finfo(real).eps)))
 
-    def attempt(carry: Any) -> Any:
-        tries, _, _ = carry
+    def attempt(carry: _Projection) -> _Projection:
+        tries = carry.tries
         border = add(select_n(eq(tries, _zero), mean, median), margin)
-        shifted = sub(block, mul(ones, _as(_spread(border, block), block)))
-        sign = qdwh(shifted, is_hermitian=True, dynamic_shape=(size, size))[0]
+        shifted = sub(block, mul(ones, _as(_filled(border, block), block)))
+        # The sizes are traced: only the rows and columns before them count.
+        sizes: Any = size, size
+        sign, *_ = qdwh(shifted, is_hermitian=True, dynamic_shape=sizes)
         projector = mul(add(sign, ones), _scalar(sign, 0.5))
         trace = reduce_sum(m.real_part(m.diagonal(projector)), (0,))
-        return add(tries, _one), projector, convert(rounded(trace), _int32, False)
+        return _Projection(add(tries, _one), projector, convert(rounded(trace), _int32, False))
 
-    def goes_on(carry: Any) -> Any:
-        tries, _, rank = carry
-        return bitwise_and(lt(tries, np.int32(2)), bitwise_not(_is_between(rank, size)))
+    def goes_on(carry: _Projection) -> Array:
+        is_early = lt(carry.tries, np.int32(2))
+        return bitwise_and(is_early, bitwise_not(_is_between(carry.rank, size)))
 
-    return while_loop(goes_on, attempt, (_zero, full_like(block, 0), _zero))[1:]
+    return while_loop(goes_on, attempt, _Projection(_zero, full_like(block, 0), _zero))
 
 
-def _is_between(rank: Any, size: Any) -> Any:
+def _is_between(rank: ArrayLike, size: Array) -> Array:
     return bitwise_and(gt(rank, _zero), lt(rank, size))
 
 
-def _bases(projector: Any, rank: Any, size: Any) -> Any:
-    """Columns that are a basis of what is projected to, and then one of what is not.
+def _bases(projector: Array, rank: ArrayLike, size: Array) -> Array:
+    """Return columns that are a basis of what is projected to, and then one of what is not.
 
     Random columns are projected and made orthonormal; once more, as the first ones may have been
     nearly dependent.
@@ -202,7 +228,7 @@ def _bases(projector: Any, rank: Any, size: Any) -> Any:
     rows = _before(size, shape, 0)
     counts = [broadcasted_iota(_uint32, shape, axis) for axis in (0, 1)]
     bits, _ = threefry2x32((np.uint32(0), np.uint32(1)), counts)
-    real = m.real_dtype(typeof(projector).dtype)
+    real: Any = m.real_dtype(typeof(projector).dtype)
     numbers = sub(mul(convert(bits, real, False), real.type(2.0**-31)), real.type(1))
     turn = convert(numbers, typeof(projector).dtype, False)
     for _ in range(2):
@@ -216,63 +242,63 @@ def _bases(projector: Any, rank: Any, size: Any) -> Any:
 # ---- parts of matrices ---------------------------------------------------------------------------
 
 
-def _scalar(x: Any, number: float) -> Any:
+def _scalar(x: Array, number: float) -> ArrayLike:
     return typeof(x).dtype.type(number)
 
 
-def _as(x: Any, like: Any) -> Any:
+def _as(x: Array, like: Array) -> Array:
     return convert(x, typeof(like).dtype, False)
 
 
-def _spread(x: Any, like: Any) -> Any:
+def _filled(x: Array, like: Array) -> Array:
     return broadcast_in_dim(x, typeof(like).shape, ())
 
 
-def _bound(block: Any) -> Any:
-    """A bound of the absolute values of eigenvalues: the greatest sum of a row."""
+def _bound(block: Array) -> Array:
+    """Return a bound of the absolute values of eigenvalues: the greatest sum of a row."""
     return reduce_max(reduce_sum(abs(block), (1,)), (0,))
 
 
-def _before(count: Any, shape: tuple[int, ...], axis: int) -> Any:
-    """Whether the place along an axis is before this one."""
+def _before(count: ArrayLike, shape: tuple[int, ...], axis: int) -> Array:
+    """Return whether the index along an axis is less than a count, for each element of a shape."""
     return lt(broadcasted_iota(_int32, shape, axis), broadcast_in_dim(count, shape, ()))
 
 
-def _masked(x: Any, mask: Any) -> Any:
+def _masked(x: Array, mask: Array) -> Array:
     return select_n(mask, full_like(x, 0), x)
 
 
-def _on_diagonal(which: Any, like: Any) -> Any:
-    """A matrix with ones at these places of its diagonal."""
+def _on_diagonal(which: Array, like: Array) -> Array:
+    """Return a matrix like another, with ones where a mask of its diagonal is true, else zeros."""
     shape = typeof(like).shape
     return _masked(m.identity(typeof(like).dtype, shape), m.along_rows(which, shape))
 
 
-def _block_of(state: _State, offset: Any, size: Any, width: int) -> Any:
+def _block_of(state: _State, offset: Array, size: Array, width: int) -> Array:
     shape = (width, width)
     block = _take(slice_in_dim(state.blocks, 0, width, axis=1), offset, width, 0)
     return _masked(block, bitwise_and(_before(size, shape, 0), _before(size, shape, 1)))
 
 
-def _start_of(x: Any, offset: Any, width: int, axis: int) -> tuple[Any, Any]:
-    """Where to slice so that it does not end behind the last place, and how far that is before."""
+def _start_of(x: Array, offset: Array, width: int, axis: int) -> tuple[Array, Array]:
+    """Return where a slice that does not go over the end starts, and how far before the offset."""
     start = minimum(offset, np.int32(typeof(x).shape[axis] - width))
     return start, sub(offset, start)
 
 
-def _rolled(x: Any, by: Any, axis: int) -> Any:
-    """What is `by` places further along an axis, with what comes after the end from the start."""
+def _rolled(x: Array, by: ArrayLike, axis: int) -> Array:
+    """Return x rolled towards the start of an axis: its first `by` elements come to its end."""
     return dynamic_slice_in_dim(concatenate([x, x], axis), by, typeof(x).shape[axis], axis)
 
 
-def _take(x: Any, offset: Any, width: int, axis: int) -> Any:
-    """So many places from this one on; those after the end are of no meaning."""
+def _take(x: Array, offset: Array, width: int, axis: int) -> Array:
+    """Return a slice of this width from an offset on; elements after the end have no meaning."""
     start, moved = _start_of(x, offset, width, axis)
     return _rolled(dynamic_slice_in_dim(x, start, width, axis), moved, axis)
 
 
-def _put(x: Any, update: Any, offset: Any, size: Any, axis: int) -> Any:
-    """x with the first places of the update, so many, from this place on."""
+def _put(x: Array, update: Array, offset: Array, size: Array, axis: int) -> Array:
+    """Return x with the first `size` elements of the update along an axis, from an offset on."""
     width = typeof(update).shape[axis]
     start, moved = _start_of(x, offset, width, axis)
     old = dynamic_slice_in_dim(x, start, width, axis)

@@ -1,15 +1,16 @@
 """Eigenvalues and singular values by the kernels of GPUs: cuSOLVER's and hipSOLVER's."""
 
-from typing import Any
-
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array
 from hlofront.bridge.kernels import cusolver_version
+from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.lowering import kernels
-from hlofront.lowering.kernels import CUDA, GPUS, by_library, flag
-from hlofront.lowering.spectral import refuse_part, svd_of_nothing, zeros
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.kernels import CUDA, GPUS, Library, by_library, flag
+from hlofront.lowering.spectral import Subset, refuse_part, svd_of_nothing, zeros
 from hlofront.primitives import matrices
 from hlofront.primitives import spectral as s
 from hlofront.primitives.comparing import eq, select_n
@@ -30,31 +31,40 @@ _int32 = np.dtype(np.int32)
 
 # ---- Hermitian matrices --------------------------------------------------------------------------
 
-# How the kernel numbers the ways that it has; the first leaves the choice to it.
-_EIGH_WAYS = {None: 0, s.EighImplementation.QR: 1, s.EighImplementation.JACOBI: 2}
+# The numbers of the algorithms in the kernel; the first leaves the choice to it.
+_EIGH_ALGORITHMS = {None: 0, s.EighImplementation.QR: 1, s.EighImplementation.JACOBI: 2}
 
 
 @by_library(s.eigh_p, of=GPUS)
-def _(build, library, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+def _(
+    build: Builder,
+    library: Library,
+    x: Value,
+    *,
+    lower: bool,
+    sort_eigenvalues: bool,
+    subset_by_index: Subset,
+    algorithm: s.EighImplementation | None,
+) -> list[Value]:
     (aval,), results = build.avals_in, build.avals_out
     refuse_part(build, subset_by_index, aval.shape[-1])
-    if algorithm not in _EIGH_WAYS:
+    if algorithm not in _EIGH_ALGORITHMS:
         raise NotImplementedError(  # the class that JAX raises
             f"eigh: {algorithm} is there for TPUs only: GPUs have EighImplementation.QR and JACOBI"
         )
     if not aval.size:
         return zeros(build)
-    attributes = {"algorithm": f"{_EIGH_WAYS[algorithm]} : ui8", "lower": flag(lower)}
+    attributes = {"algorithm": f"{_EIGH_ALGORITHMS[algorithm]} : ui8", "lower": flag(lower)}
     declared = (*results, kernels.batch_info(aval))
-    *found, info = library(build, "syevd", (x,), (aval,), declared, attributes, {0: 0})
-    return kernels.nan_where_failed(build, info, found, results)
+    *values, info = library(build, "syevd", (x,), (aval,), declared, attributes, {0: 0})
+    return kernels.nan_where_failed(build, info, values, results)
 
 
 # ---- general matrices ----------------------------------------------------------------------------
 
-# Since when cuSOLVER finds eigenvalues of general matrices.
+# The first version of cuSOLVER that computes eigenvalues of general matrices.
 _CUSOLVER_OF_EIG = 11701
-# What the kernel that hands matrices to the host is told: whether MAGMA stands in for LAPACK.
+# Whether the kernel that hands matrices to the host is to use MAGMA in the place of LAPACK.
 _MAGMA = {
     None: None,
     s.EigImplementation.LAPACK: False,
@@ -64,15 +74,15 @@ _MAGMA = {
 
 @by_library(s.eig_p, of=GPUS)
 def _(
-    build,
-    library,
-    x,
+    build: Builder,
+    library: Library,
+    x: Value,
     *,
-    compute_left_eigenvectors,
-    compute_right_eigenvectors,
-    enable_eigvec_derivs,
-    implementation,
-):
+    compute_left_eigenvectors: bool,
+    compute_right_eigenvectors: bool,
+    enable_eigvec_derivs: bool,
+    implementation: s.EigImplementation | None,
+) -> list[Value]:
     (aval,) = build.avals_in
     has_it = library is CUDA and cusolver_version() >= _CUSOLVER_OF_EIG
     if implementation is s.EigImplementation.CUSOLVER:
@@ -103,7 +113,7 @@ def _(
     )
 
 
-def _eig_by_solver(build: Any, library: Any, x: Any, right: bool) -> list[Any]:
+def _eig_by_solver(build: Builder, library: Library, x: Value, right: bool) -> list[Value]:
     (aval,), results = build.avals_in, build.avals_out
     attributes = {"left": flag(False), "right": flag(right)}
     declared = (aval, results[0], aval, aval, kernels.batch_info(aval))
@@ -116,8 +126,8 @@ def _eig_by_solver(build: Any, library: Any, x: Any, right: bool) -> list[Any]:
     return kernels.nan_where_failed(build, info, wanted, results)
 
 
-def _from_pairs(values: Any, vectors: Any) -> Any:
-    """Eigenvectors of real matrices, which LAPACK packs: two conjugate ones are u + iv, u - iv.
+def _from_pairs(values: Array, vectors: Array) -> Array:
+    """Return eigenvectors of real matrices, which LAPACK packs: conjugates are u + iv, u - iv.
 
     Their real and imaginary parts are two columns in a row.
     """
@@ -139,8 +149,8 @@ def _from_pairs(values: Any, vectors: Any) -> Any:
 
 
 def _eig_on_host(
-    build: Any, library: Any, x: Any, left: bool, right: bool, magma: str
-) -> list[Any]:
+    build: Builder, library: Library, x: Value, left: bool, right: bool, magma: str
+) -> list[Value]:
     (aval,), results = build.avals_in, build.avals_out
     value = results[0]
     is_complex = issubdtype(aval.dtype, np.complexfloating)
@@ -171,11 +181,20 @@ _SQUARE_UP_TO = 32
 
 
 @by_library(s.svd_p, of=GPUS)
-def _(build, library, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+def _(
+    build: Builder,
+    library: Library,
+    x: Value,
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    subset_by_index: Subset,
+    algorithm: s.SvdAlgorithm | None,
+) -> list[Value]:
     (aval,) = build.avals_in
     m, n = aval.shape[-2:]
     refuse_part(build, subset_by_index, min(m, n))
-    way = algorithm
+    way: s.SvdAlgorithm | None = algorithm
     if way in (None, s.SvdAlgorithm.DEFAULT):
         is_small = max(m, n) <= _JACOBI_UP_TO
         way = s.SvdAlgorithm.JACOBI if is_small else s.SvdAlgorithm.QR
@@ -195,9 +214,9 @@ def _(build, library, x, *, full_matrices, compute_uv, subset_by_index, algorith
 
 
 def _svd_by_rotations(
-    build: Any, library: Any, routine: str, x: Any, square: bool, compute_uv: bool
-) -> list[Any]:
-    """By a kernel that returns v rather than its adjoint."""
+    build: Builder, library: Library, routine: str, x: Value, square: bool, compute_uv: bool
+) -> list[Value]:
+    """Emit a kernel that returns v rather than its adjoint."""
     (aval,), results = build.avals_in, build.avals_out
     *outer, m, n = aval.shape
     k = min(m, n)
@@ -206,11 +225,11 @@ def _svd_by_rotations(
     declared = (aval, results[0], left, right, kernels.batch_info(aval))
     attributes = {"compute_uv": flag(compute_uv), "full_matrices": flag(square)}
     _, values, u, v, info = library(build, routine, (x,), (aval,), declared, attributes, {0: 0})
-    found = [values]
+    wanted = [values]
     if compute_uv:
         columns, rows = results[1].shape[-1], results[2].shape[-2]
 
-        def wanted(u, v):
+        def factors(u: Array, v: Array) -> list[Array]:
             vh, axis = matrices.adjoint(v), len(outer)
             if left.shape[-1] != columns:
                 u = slice_in_dim(u, 0, columns, axis=axis + 1)
@@ -218,14 +237,14 @@ def _svd_by_rotations(
                 vh = slice_in_dim(vh, 0, rows, axis=axis)
             return [u, vh]
 
-        found += build.by_tracing(wanted, (u, v), (left, right))
-    return kernels.nan_where_failed(build, info, found, results)
+        wanted += build.by_tracing(factors, (u, v), (left, right))
+    return kernels.nan_where_failed(build, info, wanted, results)
 
 
 def _svd_as_lapack(
-    build: Any, library: Any, routine: str, x: Any, full_matrices: bool, compute_uv: bool
-) -> list[Any]:
-    """By a kernel with the results of LAPACK's routine."""
+    build: Builder, library: Library, routine: str, x: Value, full_matrices: bool, compute_uv: bool
+) -> list[Value]:
+    """Emit a kernel with the results of LAPACK's routine."""
     (aval,), results = build.avals_in, build.avals_out
     m, n = aval.shape[-2:]
     # cuSOLVER's takes no matrices with more columns than rows, but their transposes: which is
@@ -255,5 +274,5 @@ def _svd_as_lapack(
     )
     if transposed:
         vectors.reverse()
-    found = [values, *vectors][: len(results)]
-    return kernels.nan_where_failed(build, info, found, results)
+    wanted = [values, *vectors][: len(results)]
+    return kernels.nan_where_failed(build, info, wanted, results)

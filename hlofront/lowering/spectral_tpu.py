@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.typing import Array
+from hlofront.bridge.mlir import Value
 from hlofront.core.aval import typeof
 from hlofront.core.rules import lower
 from hlofront.core.trace import process
 from hlofront.higher_order.mapping import map as one_by_one
 from hlofront.higher_order.polar import qdwh
 from hlofront.lowering import kernels
-from hlofront.lowering.spectral import svd_of_nothing, zeros
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.spectral import Subset, svd_of_nothing, zeros
 from hlofront.lowering.spectral_division import eigh_by_division
 from hlofront.primitives import matrices
 from hlofront.primitives import spectral as s
@@ -26,7 +29,7 @@ from hlofront.primitives.slicing import concatenate, slice_in_dim
 from hlofront.primitives.sorting import sort
 from hlofront.transforms.vmap import vmap
 
-# The greatest matrices that XLA's own way, by Jacobi's rotations, is fast for.
+# The greatest matrices that XLA's own algorithm, Jacobi's rotations, is fast for.
 _ROTATED_UP_TO = 256
 _int32, _float32 = np.dtype(np.int32), np.dtype(np.float32)
 
@@ -35,7 +38,15 @@ _int32, _float32 = np.dtype(np.int32), np.dtype(np.float32)
 
 
 @lower(s.eigh_p, platform="tpu")
-def _(build, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
+def _(
+    build: Builder,
+    x: Value,
+    *,
+    lower: bool,
+    sort_eigenvalues: bool,
+    subset_by_index: Subset,
+    algorithm: s.EighImplementation | None,
+) -> list[Value]:
     (aval,), (_, values) = build.avals_in, build.avals_out
     if algorithm is s.EighImplementation.QR:
         raise NotImplementedError(  # the class that JAX raises
@@ -43,33 +54,33 @@ def _(build, x, *, lower, sort_eigenvalues, subset_by_index, algorithm):
         )
     if not aval.size:
         return zeros(build)
-    # Those that are wanted are counted in their order.
+    # The indices of a subset are those of eigenvalues in ascending order.
     ordered = sort_eigenvalues or subset_by_index is not None
     if aval.shape[-1] > _ROTATED_UP_TO and algorithm is not s.EighImplementation.JACOBI:
         return build.by_tracing(_eigh, (x,), lower=lower, ordered=ordered, part=subset_by_index)
     whole = [aval, values.update(shape=aval.shape[:-1])]
     # Which triangle is read, whether to sort, the greatest number of sweeps, and the tolerance.
     options = f"{int(lower)},{int(ordered)},100,1e-6"
-    found = kernels.xla_call(build, "Eigh", (x,), whole, options)
+    results = kernels.xla_call(build, "Eigh", (x,), whole, options)
     if subset_by_index is None:
-        return found
-    return build.by_tracing(_part, found, whole, part=subset_by_index)
+        return results
+    return build.by_tracing(_part, results, whole, part=subset_by_index)
 
 
-def _part(vectors: Any, values: Any, *, part: tuple[int, int]) -> list[Any]:
+def _part(vectors: Array, values: Array, *, part: tuple[int, int]) -> list[Array]:
     axis = typeof(values).ndim - 1
     return [slice_in_dim(vectors, *part, axis=axis + 1), slice_in_dim(values, *part, axis=axis)]
 
 
-def _eigh(x: Any, *, lower: bool, ordered: bool, part: tuple[int, int] | None) -> list[Any]:
-    """Of larger matrices: one after the other, as each is divided at other places."""
+def _eigh(x: Array, *, lower: bool, ordered: bool, part: Subset) -> list[Array]:
+    """Decompose larger matrices, one after the other, as each is divided at other indices."""
     *outer, n, _ = typeof(x).shape
     dtype = typeof(x).dtype
     triangle = matrices.lower_triangle if lower else matrices.upper_triangle
     other = triangle(x, -1 if lower else 1)
     x = _widened(add(triangle(x), matrices.adjoint(other)))
 
-    def of_one(x: Any) -> tuple[Any, Any]:
+    def of_one(x: Array) -> tuple[Array, Array]:
         return eigh_by_division(x, _ROTATED_UP_TO)
 
     if outer:
@@ -79,16 +90,16 @@ def _eigh(x: Any, *, lower: bool, ordered: bool, part: tuple[int, int] | None) -
         vectors, values = of_one(x)
     if ordered:
         axis = len(outer)
-        places = broadcasted_iota(_int32, typeof(values).shape, axis)
-        values, order = sort((values, places), dimension=axis)
+        positions = broadcasted_iota(_int32, typeof(values).shape, axis)
+        values, order = sort((values, positions), dimension=axis)
         vectors = matrices.swap(matrices.take_rows(matrices.swap(vectors), order))
     vectors = convert(vectors, dtype, False)
     values = convert(values, matrices.real_dtype(dtype), False)
     return [vectors, values] if part is None else _part(vectors, values, part=part)
 
 
-def _widened(x: Any) -> Any:
-    """Numbers of 16 bits as such of 32: what is divided again and again needs the digits."""
+def _widened(x: Array) -> Array:
+    """Return numbers of 16 bits as such of 32: repeated division needs the digits."""
     return convert(x, _float32, False) if typeof(x).dtype.itemsize < 4 else x
 
 
@@ -96,7 +107,15 @@ def _widened(x: Any) -> Any:
 
 
 @lower(s.svd_p, platform="tpu")
-def _(build, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+def _(
+    build: Builder,
+    x: Value,
+    *,
+    full_matrices: bool,
+    compute_uv: bool,
+    subset_by_index: Subset,
+    algorithm: s.SvdAlgorithm | None,
+) -> list[Value]:
     if algorithm not in (None, s.SvdAlgorithm.DEFAULT, s.SvdAlgorithm.POLAR):
         raise NotImplementedError(  # the class that JAX raises
             f"svd: {algorithm} is there for other devices: TPUs have SvdAlgorithm.POLAR"
@@ -108,15 +127,14 @@ def _(build, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
     )
 
 
-def _svd(x: Any, *, full: bool, compute_uv: bool, part: tuple[int, int] | None) -> list[Any]:
-    """By the polar decomposition and the eigenvalues of its Hermitian factor.
+def _svd(x: Array, *, full: bool, compute_uv: bool, part: Subset) -> list[Array]:
+    """Decompose by the polar decomposition and the eigenvalues of its Hermitian factor.
 
     Nakatsukasa & Higham, SIAM Journal on Scientific Computing 35(3), A1325-A1349 (2013), section 4.
     """
     m, n = typeof(x).shape[-2:]
     if m < n:
-        options = {"full": full, "compute_uv": compute_uv, "part": part}
-        values, *vectors = _svd(matrices.adjoint(x), **options)
+        values, *vectors = _svd(matrices.adjoint(x), full=full, compute_uv=compute_uv, part=part)
         return [values, *(matrices.adjoint(y) for y in reversed(vectors))]
     dtype, axis = typeof(x).dtype, typeof(x).ndim - 2
     x = _widened(x)
@@ -124,7 +142,7 @@ def _svd(x: Any, *, full: bool, compute_uv: bool, part: tuple[int, int] | None) 
     if m > n:
         q, x = qr(x, full_matrices=full and compute_uv)
         x = slice_in_dim(x, 0, n, axis=axis)
-    unitary, hermitian = _each(axis, lambda x: qdwh(x)[:2])(x)
+    unitary, hermitian = _each(axis, _polar)(x)
     whole = {"lower": True, "sort_eigenvalues": True, "subset_by_index": None, "algorithm": None}
     vectors, values = process(s.eigh_p, (hermitian,), whole)
     values = rev(max(values, full_like(values, 0)), (axis,))
@@ -147,15 +165,21 @@ def _svd(x: Any, *, full: bool, compute_uv: bool, part: tuple[int, int] | None) 
     return [convert(values, real, False), left, vectors]
 
 
-def _each(count: int, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function mapped over so many axes."""
+def _polar(x: Array) -> tuple[Array, Array]:
+    """Return the unitary and the Hermitian factor of a matrix."""
+    unitary, hermitian, *_ = qdwh(x)
+    return unitary, hermitian
+
+
+def _each(count: int, function: Callable[[Array], Any]) -> Callable[[Array], Any]:
+    """Return the function mapped over this many leading axes."""
     for _ in range(count):
         function = vmap(function)
     return function
 
 
-def _orthonormal(x: Any) -> Any:
-    """Columns that are orthonormal but for those of singular values near zero, made so."""
+def _orthonormal(x: Array) -> Array:
+    """Return the columns made orthonormal, which only those of tiny singular values are not."""
     q, r = qr(x, full_matrices=False)
     turn = matrices.diagonal(r)
     length = abs(turn)

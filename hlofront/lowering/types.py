@@ -1,12 +1,20 @@
 """Avals and Python values as MLIR types, attributes and constants, each made once."""
 
+# The stubs of jaxlib do not name the types of all arguments.
+# pyright: reportUnknownMemberType=false
+
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType, float0
+from hlofront.base.typing import DType, NumPyArray
 from hlofront.bridge.mlir import context, ir
-from hlofront.core.aval import AbstractToken, ShapedArray
+from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray
+
+# A dtype of NumPy, which all are but the extended ones.
+NumPyDType = np.dtype[Any]
 
 _element_texts = {
     "bool": "i1",
@@ -38,107 +46,119 @@ _element_texts = {
     "float8_e5m2fnuz": "f8E5M2FNUZ",
     "float8_e8m0fnu": "f8E8M0FNU",
 }
-_element_types: dict[Any, Any] = {}
-_types: dict[Any, Any] = {}
-_attributes: dict[str, Any] = {}
-_integers: dict[Any, Any] = {}
+_element_types: dict[DType, ir.Type] = {}
+_types: dict[AbstractValue, ir.Type] = {}
+_attributes: dict[str, ir.Attribute] = {}
+_integers: dict[tuple[int, ...], ir.Attribute] = {}
 
 
 def clear() -> None:
     """Forget the types and attributes made so far."""
-    for table in (_element_types, _types, _attributes, _integers):
-        table.clear()
+    _element_types.clear()
+    _types.clear()
+    _attributes.clear()
+    _integers.clear()
 
 
-def element_type(dtype: Any) -> Any:
-    """The MLIR element type of a dtype; TypeError where no device has it."""
-    found = _element_types.get(dtype)
-    if found is None:
-        # Nothing is known of what float0 holds: booleans take its place.
+def element_type(dtype: DType) -> ir.Type:
+    """Return the MLIR element type of a dtype.
+
+    Raises:
+      TypeError: if no device has elements of the dtype.
+    """
+    type_ = _element_types.get(dtype)
+    if type_ is None:
+        # An element of float0 holds nothing: booleans take its place.
         text = "i1" if dtype == float0 else _element_texts.get(dtype.name)
         if text is None:
             raise TypeError(f"dtype {dtype.name} has no StableHLO element type")
-        found = _element_types[dtype] = ir.Type.parse(text, context)
-    return found
+        type_ = _element_types[dtype] = ir.Type.parse(text, context)
+    return type_
 
 
-def tensor_type(shape: tuple[int, ...], dtype: Any) -> Any:
+def tensor_type(shape: tuple[int, ...], dtype: DType) -> ir.Type:
+    """Return the MLIR type of an array."""
     return aval_type(ShapedArray(shape, dtype))
 
 
-def aval_type(aval: Any) -> Any:
-    """The MLIR type of a value of this aval."""
-    found = _types.get(aval)
-    if found is None:
-        if isinstance(aval, AbstractToken):
-            found = ir.Type.parse("!stablehlo.token", context)
-        elif isinstance(aval.dtype, ExtendedDType):
-            shape, dtype = aval.dtype.physical(aval.shape)
-            found = tensor_type(shape, dtype)
-        else:
-            # XLA ends the process where the number of bytes overflows.
-            if aval.size * max(aval.dtype.itemsize, 1) > _MOST_BYTES:
-                raise ValueError(
-                    f"an array {aval.str_short()} has {aval.size * aval.dtype.itemsize:,} bytes: "
-                    "more than any device can address"
-                )
-            found = ir.RankedTensorType.get(aval.shape, element_type(aval.dtype), loc=unknown)
-        _types[aval] = found
-    return found
+def aval_type(aval: AbstractValue) -> ir.Type:
+    """Return the MLIR type of a value of this aval: an array or a token.
+
+    Raises:
+      ValueError: if an array has more bytes than any device can address.
+    """
+    type_ = _types.get(aval)
+    if type_ is None:
+        type_ = _types[aval] = _aval_type(aval)
+    return type_
+
+
+def _aval_type(aval: Any) -> ir.Type:
+    if isinstance(aval, AbstractToken):
+        return ir.Type.parse("!stablehlo.token", context)
+    if isinstance(aval.dtype, ExtendedDType):
+        return tensor_type(*aval.dtype.physical(aval.shape))
+    # XLA ends the process where the number of bytes overflows.
+    if aval.size * max(aval.dtype.itemsize, 1) > _MOST_BYTES:
+        raise ValueError(
+            f"an array {aval.str_short()} has {aval.size * aval.dtype.itemsize:,} bytes: "
+            "more than any device can address"
+        )
+    return ir.RankedTensorType.get(aval.shape, element_type(aval.dtype), loc=unknown)
 
 
 unknown = ir.Location.unknown(context)
 _MOST_BYTES = 2**63 - 1
 
 
-def attribute(text: str) -> Any:
-    """An attribute from its text, parsed once."""
-    found = _attributes.get(text)
-    if found is None:
-        found = _attributes[text] = ir.Attribute.parse(text, context)
-    return found
+def attribute(text: str) -> ir.Attribute:
+    """Return an attribute from its text, parsed once."""
+    parsed = _attributes.get(text)
+    if parsed is None:
+        parsed = _attributes[text] = ir.Attribute.parse(text, context)
+    return parsed
 
 
-def i64_array(values: Any) -> Any:
-    """`array<i64: 1, 2>`: what dimension lists are in StableHLO."""
+def i64_array(values: Iterable[int]) -> ir.Attribute:
+    """Return `array<i64: 1, 2>`, the form of lists of dimensions in StableHLO."""
     key = tuple(map(int, values))
-    found = _integers.get(key)
-    if found is None:
-        found = _integers[key] = ir.DenseI64ArrayAttr.get(key, context)
-    return found
+    array = _integers.get(key)
+    if array is None:
+        array = _integers[key] = ir.DenseI64ArrayAttr.get(key, context)
+    return array
 
 
-def i64(value: int) -> Any:
+def i64(value: int) -> ir.Attribute:
     return attribute(f"{int(value)} : i64")
 
 
-def i32(value: int) -> Any:
+def i32(value: int) -> ir.Attribute:
     return attribute(f"{int(value)} : i32")
 
 
-def boolean(value: bool) -> Any:
+def boolean(value: bool) -> ir.Attribute:
     return attribute("true" if value else "false")
 
 
-def bool_array(values: Any) -> Any:
+def bool_array(values: Iterable[bool]) -> ir.Attribute:
     texts = ", ".join("true" if v else "false" for v in values)
     return attribute(f"array<i1: {texts}>" if texts else "array<i1>")
 
 
-def i64_matrix(rows: Any, columns: int = 2) -> Any:
-    """`dense<[[0, 1], ...]> : tensor<nx2xi64>`: what padding is in StableHLO."""
+def i64_matrix(rows: Iterable[Sequence[int]], columns: int = 2) -> ir.Attribute:
+    """Return `dense<[[0, 1], ...]> : tensor<nx2xi64>`, the form of padding in StableHLO."""
     rows = [tuple(map(int, row)) for row in rows]
     body = ", ".join("[" + ", ".join(map(str, row)) + "]" for row in rows)
     inner = f"[{body}]" if rows else ""
     return attribute(f"dense<{inner}> : tensor<{len(rows)}x{columns}xi64>")
 
 
-def string(value: str) -> Any:
+def string(value: str) -> ir.Attribute:
     return ir.StringAttr.get(value, context)
 
 
-def dense(array: np.ndarray) -> Any:
-    """The elements attribute that holds an array: bit for bit, and short for equal elements."""
+def dense(array: NumPyArray) -> ir.Attribute:
+    """Return the elements attribute of an array: bit for bit, and short for equal elements."""
     array = np.asarray(array)
     if array.dtype == float0:
         array = np.zeros(array.shape, bool)
@@ -152,13 +172,14 @@ def dense(array: np.ndarray) -> Any:
     return _from_bytes(array, array.shape, array.dtype)
 
 
-def _from_bytes(array: np.ndarray, shape: tuple[int, ...], dtype: Any) -> Any:
-    """MLIR reads booleans and integers below a byte from one byte each."""
+def _from_bytes(array: NumPyArray, shape: tuple[int, ...], dtype: NumPyDType) -> ir.Attribute:
+    """Return elements from their bytes; MLIR reads booleans and narrow integers from one each."""
     bits = np.ascontiguousarray(array)
     if dtype.kind not in "iufc" or dtype.name not in _BUFFER_FORMATS:
         bits = bits.view(f"u{dtype.itemsize}")
     with context:
-        return ir.DenseElementsAttr.get(bits, type=element_type(dtype), shape=shape)
+        elements: Any = bits
+        return ir.DenseElementsAttr.get(elements, type=element_type(dtype), shape=shape)
 
 
 _BUFFER_FORMATS = frozenset(
@@ -166,8 +187,8 @@ _BUFFER_FORMATS = frozenset(
 )
 
 
-def compare_type(dtype: Any) -> str:
-    """How StableHLO is to compare elements of a dtype."""
+def compare_type(dtype: NumPyDType) -> str:
+    """Return how StableHLO is to compare elements of a dtype: UNSIGNED, SIGNED or FLOAT."""
     if dtype == np.bool_ or np.issubdtype(dtype, np.unsignedinteger) or dtype.name in _UNSIGNED:
         return "UNSIGNED"
     if np.issubdtype(dtype, np.signedinteger) or dtype.name in _SIGNED:
@@ -182,6 +203,6 @@ _SIGNED = ("int2", "int4")
 _WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 
 
-def is_wide(aval: Any) -> bool:
-    """Whether elements are of a dtype that there is only where the option jax_enable_x64 is on."""
+def is_wide(aval: AbstractValue) -> bool:
+    """Return whether elements are of a dtype that only the option jax_enable_x64 turns on."""
     return getattr(aval, "dtype", None) in _WIDE

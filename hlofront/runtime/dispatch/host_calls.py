@@ -24,7 +24,7 @@ from hlofront.runtime.array.key_array import array_of
 from hlofront.runtime.sharding.placement import host_put, on_device, placement_on
 
 if TYPE_CHECKING:
-    from hlofront.lowering.callbacks import HostCall
+    from hlofront.lowering.host_call import HostCall
 
 _logger = logging.getLogger(__name__)
 _default_device = options["jax_default_device"]

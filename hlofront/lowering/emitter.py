@@ -1,0 +1,391 @@
+"""Emitting StableHLO at one position of one function: operations, regions, constants, tokens."""
+
+# The stubs of jaxlib do not say of which type the results of operations and of lists are.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import partial
+from typing import Any, Concatenate, Self
+
+import numpy as np
+
+from hlofront.base.dtypes import float0
+from hlofront.base.elements import ExtendedDType
+from hlofront.base.typing import ArrayLike, DTypeLike, NumPyArray
+from hlofront.bridge.mlir import Operation, Value, ir
+from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
+from hlofront.core.effects import Effect, ordered_effects
+from hlofront.core.jaxpr import Equation
+from hlofront.core.names import NameStack, path_of
+from hlofront.core.primitive import Primitive
+from hlofront.lowering import types
+from hlofront.lowering.module_state import ModuleState
+
+_create = Operation.create
+
+
+class Emitter:
+    """The part of the builder that emits operations and knows nothing of programs."""
+
+    __slots__ = (
+        "avals_in",
+        "avals_out",
+        "constants",
+        "equation",
+        "hoisted",
+        "ip",
+        "loc",
+        "module",
+        "prefix",
+        "tokens",
+    )
+
+    # The equation that is being lowered, and the avals of its operands and results: ShapedArrays,
+    # but for the few operations on tokens.
+    equation: Equation | None
+    avals_in: Sequence[Any]
+    avals_out: Sequence[Any]
+
+    def __init__(
+        self,
+        module: ModuleState,
+        ip: ir.InsertionPoint,
+        prefix: NameStack,
+        hoisted: dict[int, Value],
+    ):
+        self.module = module
+        self.ip = ip
+        # The names of the functions and scopes around: ("jit(f)", "attention").
+        self.prefix: NameStack = prefix
+        # id of a large constant -> the function argument that carries it.
+        self.hoisted = hoisted
+        self.loc: ir.Location = (
+            module.locations.named(path_of(prefix)) if prefix else module.locations.unknown
+        )
+        # Constants and what is made of them alone, once per block.
+        self.constants: dict[Hashable, Value] = {}
+        # Per ordered effect the token of the latest operation that has it.
+        self.tokens: dict[Effect, Value] = {}
+        self.avals_in = self.avals_out = ()
+        self.equation = None
+
+    @property
+    def current(self) -> Equation:
+        """Return the equation that is being lowered.
+
+        Raises:
+          RuntimeError: if no equation is.
+        """
+        if self.equation is None:
+            raise RuntimeError("no equation is being lowered here")
+        return self.equation
+
+    @property
+    def primitive(self) -> Primitive:
+        """Return the primitive of the equation that is being lowered."""
+        return self.current.primitive
+
+    # ---- operations and regions
+
+    def op(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        result: AbstractValue | None = None,
+        /,
+        **attributes: ir.Attribute,
+    ) -> Value:
+        """Emit an operation with one result.
+
+        Args:
+          name: the name of the operation, such as "stablehlo.add".
+          result: the aval of the result; None for that of the equation's first result.
+          attributes: the MLIR attributes of the operation, which lowering/types.py makes.
+        """
+        type_ = types.aval_type(self.avals_out[0] if result is None else result)
+        return _create(
+            name, (type_,), operands, attributes or None, loc=self.loc, ip=self.ip
+        ).results[0]
+
+    def ops(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        results: Sequence[AbstractValue],
+        /,
+        **attributes: ir.Attribute,
+    ) -> list[Value]:
+        """Emit an operation with any number of results, of these avals."""
+        return list(self.operation(name, operands, results, 0, attributes).results)
+
+    def operation(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        results: Sequence[AbstractValue],
+        regions: int = 0,
+        attributes: dict[str, ir.Attribute] | None = None,
+    ) -> ir.Operation:
+        """Emit an operation with results of these avals, and return it, to fill in its regions."""
+        return _create(
+            name,
+            [types.aval_type(aval) for aval in results],
+            operands,
+            attributes or None,
+            regions=regions,
+            loc=self.loc,
+            ip=self.ip,
+        )
+
+    def region(
+        self,
+        operation: ir.Operation,
+        index: int,
+        avals: Sequence[AbstractValue],
+        body: Callable[Concatenate[Self, ...], Sequence[Value]],
+        terminator: str = "stablehlo.return",
+    ) -> None:
+        """Fill in one region: `body(builder, *arguments)` returns the values that it yields."""
+        arg_types = [types.aval_type(aval) for aval in avals]
+        block = operation.regions[index].blocks.append(
+            *arg_types, arg_locs=[self.loc] * len(arg_types)
+        )
+        inner = type(self)(self.module, ir.InsertionPoint(block), self.prefix, self.hoisted)
+        inner.loc = self.loc
+        inner.equation = self.equation
+        outputs = body(inner, *block.arguments)
+        _create(terminator, (), list(outputs), loc=self.loc, ip=inner.ip)
+
+    def with_region(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        results: Sequence[AbstractValue],
+        attributes: dict[str, ir.Attribute],
+        avals: Sequence[AbstractValue],
+        *bodies: Callable[Concatenate[Self, ...], Sequence[Value]],
+    ) -> list[Value]:
+        """Emit an operation with one region per body, and return its results.
+
+        Args:
+          results: the avals of the results.
+          avals: the avals of the arguments of each region.
+          bodies: `body(builder, *arguments)` returns the values that its region yields.
+        """
+        operation = self.operation(name, operands, results, len(bodies), attributes)
+        for index, body in enumerate(bodies):
+            self.region(operation, index, avals, body)
+        return list(operation.results)
+
+    def while_loop(
+        self,
+        condition: Callable[Concatenate[Self, ...], Value],
+        body: Callable[Concatenate[Self, ...], Sequence[Value]],
+        values: Sequence[Value],
+        avals: Sequence[AbstractValue],
+        effects: Iterable[Effect] = (),
+    ) -> list[Value]:
+        """Repeat `body(builder, *values)` while `condition(builder, *values)` holds.
+
+        The condition has no ordered effects: that of StableHLO cannot return a token. For one that
+        has some the caller evaluates it before the loop and at the end of the body, and carries the
+        result among the values.
+
+        Args:
+          values: the values before the first iteration, of `avals`.
+          effects: the effects of the body.
+        """
+        ordered = ordered_effects(effects)
+        count = len(ordered)
+        avals = [*[token_aval] * count, *avals]
+        operation = self.operation("stablehlo.while", [*self.tokens_of(ordered), *values], avals, 2)
+
+        def tested(inner: Self, *xs: Value) -> tuple[Value]:
+            return (condition(inner, *xs[count:]),)
+
+        def threaded(inner: Self, *xs: Value) -> list[Value]:
+            inner.tokens = dict(zip(ordered, xs))
+            outputs = body(inner, *xs[count:])
+            return [*inner.tokens_of(ordered), *outputs]
+
+        self.region(operation, 0, avals, tested)
+        self.region(operation, 1, avals, threaded)
+        return self.take_tokens(ordered, operation.results)
+
+    def case(
+        self,
+        index: Value,
+        branches: Sequence[Callable[[Self], Sequence[Value]]],
+        avals: Sequence[AbstractValue],
+        effects: Iterable[Effect] = (),
+    ) -> list[Value]:
+        """Run the `index`-th of the branches, the last one where there is none of that index.
+
+        Args:
+          branches: each emits into the builder that it is called with, of which it may read values
+            from outside, and returns values of `avals`.
+          effects: the effects of all branches together.
+        """
+        ordered = ordered_effects(effects)
+        results = [*[token_aval] * len(ordered), *avals]
+        operation = self.operation("stablehlo.case", (index,), results, len(branches))
+        tokens = dict(zip(ordered, self.tokens_of(ordered), strict=True))
+
+        def threaded(branch: Callable[[Self], Sequence[Value]], inner: Self) -> list[Value]:
+            inner.tokens = dict(tokens)
+            outputs = branch(inner)
+            return [*inner.tokens_of(ordered), *outputs]
+
+        for i, branch in enumerate(branches):
+            self.region(operation, i, (), partial(threaded, branch))
+        return self.take_tokens(ordered, operation.results)
+
+    # ---- tokens of ordered effects
+
+    def tokens_of(self, effects: Sequence[Effect]) -> list[Value]:
+        """Return the tokens that wait for all operations so far that have these ordered effects."""
+        return [self.tokens[effect] for effect in effects]
+
+    def take_tokens(self, effects: Sequence[Effect], results: Iterable[Value]) -> list[Value]:
+        """Store the first results of an operation as tokens of these effects; return the others."""
+        results = list(results)
+        self.tokens.update(zip(effects, results))
+        return results[len(effects) :]
+
+    # ---- constants and small conveniences
+
+    def constant(self, value: ArrayLike, dtype: DTypeLike | None = None) -> Value:
+        """Return a constant of this NumPy value; equal scalars of one block are one operation."""
+        array = np.asarray(value) if dtype is None else np.asarray(value, dtype)
+        if array.ndim == 0:
+            key = (array.dtype, array.tobytes())
+            constant = self.constants.get(key)
+            if constant is None:
+                constant = self.constants[key] = self._constant(array)
+            return constant
+        return self._constant(array)
+
+    def _constant(self, array: NumPyArray) -> Value:
+        return _create(
+            "stablehlo.constant",
+            (types.tensor_type(array.shape, array.dtype),),
+            (),
+            {"value": types.dense(array)},
+            loc=self.loc,
+            ip=self.ip,
+        ).results[0]
+
+    def full(self, value: ArrayLike, aval: ShapedArray) -> Value:
+        """Return an array of this aval whose elements are all equal, made once per block."""
+        if aval.dtype == float0:
+            value, aval = False, ShapedArray(aval.shape, np.dtype(bool))
+        scalar = np.asarray(value, aval.dtype)
+        if not aval.shape:
+            return self.constant(scalar)
+        key = (scalar.dtype, scalar.tobytes(), aval.shape)
+        array = self.constants.get(key)
+        if array is None:
+            array = self.constants[key] = self.broadcast(
+                self.constant(scalar), aval.strip_weak_type(), ()
+            )
+        return array
+
+    def broadcast(self, x: Value, result: ShapedArray, dimensions: Sequence[int]) -> Value:
+        """Emit broadcast_in_dim: axis i of x becomes axis dimensions[i] of the result."""
+        if isinstance(result.dtype, ExtendedDType):
+            physical_rank = len(result.dtype.physical(result.shape)[0])
+            dimensions = (*dimensions, *range(result.ndim, physical_rank))
+        return self.op(
+            "stablehlo.broadcast_in_dim",
+            (x,),
+            result,
+            broadcast_dimensions=types.i64_array(dimensions),
+        )
+
+    def broadcast_to(self, x: Value, aval: ShapedArray, result: ShapedArray) -> Value:
+        """Return x of `aval` in the shape of `result`: a scalar, or sizes of one, fit any shape."""
+        if aval.shape == result.shape:
+            return x
+        target = result if aval.dtype == result.dtype else result.update(dtype=aval.dtype)
+        return self.broadcast(x, target, range(len(aval.shape)) if aval.shape else ())
+
+    def broadcast_operands(self, *operands: Value) -> list[Value]:
+        """Return the operands of the equation in the shape of its first result."""
+        out = self.avals_out[0]
+        return [self.broadcast_to(x, aval, out) for x, aval in zip(operands, self.avals_in)]
+
+    def reshape(self, x: Value, result: ShapedArray) -> Value:
+        return self.op("stablehlo.reshape", (x,), result)
+
+    def convert(self, x: Value, result: ShapedArray) -> Value:
+        return self.op("stablehlo.convert", (x,), result)
+
+    def compare(
+        self, direction: str, x: Value, y: Value, aval: ShapedArray, kind: str | None = None
+    ) -> Value:
+        """Compare two arrays of one aval, element by element.
+
+        Args:
+          direction: EQ, NE, LT, LE, GT or GE.
+          kind: FLOAT, TOTALORDER, SIGNED or UNSIGNED; None for what fits the dtype.
+        """
+        if kind is None:
+            kind = types.compare_type(aval.dtype)
+        return self.op(
+            "stablehlo.compare",
+            (x, y),
+            aval.update(dtype=np.dtype(np.bool_), weak_type=False),
+            comparison_direction=types.attribute(f"#stablehlo<comparison_direction {direction}>"),
+            compare_type=types.attribute(f"#stablehlo<comparison_type {kind}>"),
+        )
+
+    def select(self, condition: Value, yes: Value, no: Value, aval: ShapedArray) -> Value:
+        """Return an array of this aval: `yes` where the condition holds, else `no`."""
+        return self.op("stablehlo.select", (condition, yes, no), aval)
+
+    def slice(
+        self,
+        x: Value,
+        starts: Sequence[int],
+        limits: Sequence[int],
+        strides: Sequence[int] | None = None,
+        result: ShapedArray | None = None,
+    ) -> Value:
+        """Return x from the start to before the limit along each axis; strides None are ones."""
+        return self.op(
+            "stablehlo.slice",
+            (x,),
+            result,
+            start_indices=types.i64_array(starts),
+            limit_indices=types.i64_array(limits),
+            strides=types.i64_array((1,) * len(starts) if strides is None else strides),
+        )
+
+    def pad(
+        self,
+        x: Value,
+        filling: Value,
+        low: Sequence[int],
+        high: Sequence[int],
+        interior: Sequence[int] | None = None,
+        result: ShapedArray | None = None,
+    ) -> Value:
+        """Return x with so many elements before, after and between its own along each axis."""
+        return self.op(
+            "stablehlo.pad",
+            (x, filling),
+            result,
+            edge_padding_low=types.i64_array(low),
+            edge_padding_high=types.i64_array(high),
+            interior_padding=types.i64_array((0,) * len(low) if interior is None else interior),
+        )
+
+    def parts(self, x: Value, part: ShapedArray) -> tuple[Value, Value]:
+        """Return the real and the imaginary part of a complex array, both of the aval `part`."""
+        return self.op("stablehlo.real", (x,), part), self.op("stablehlo.imag", (x,), part)
+
+    def barrier(self, values: Sequence[Value], avals: Sequence[AbstractValue]) -> list[Value]:
+        """Return the values, which XLA may neither recompute after this nor see through it."""
+        self.module.has_barriers = True
+        return self.ops("stablehlo.optimization_barrier", values, avals)

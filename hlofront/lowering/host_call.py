@@ -1,0 +1,51 @@
+"""The record of a call from a module to the host, of which the runtime makes a host function."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from hlofront.bridge import state
+from hlofront.core.aval import ShapedArray
+
+
+class Channel(NamedTuple):
+    """The number of a channel between a device and the host, and the aval of what it carries."""
+
+    number: int
+    aval: ShapedArray
+
+
+class Channels(NamedTuple):
+    """The channels of a call by transfers: those to the host, and those back."""
+
+    sent: list[Channel]
+    received: list[Channel]
+
+
+class HostCall:
+    """A call from a module to the host, of a function of flat arrays.
+
+    runtime/dispatch/host_calls.py makes of it what the device's runtime calls.
+    """
+
+    __slots__ = ("avals_in", "avals_out", "channels", "function", "name", "ordered", "x64")
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Sequence[object]],
+        avals_in: Sequence[ShapedArray],
+        avals_out: Sequence[ShapedArray],
+        ordered: bool,
+        channels: Channels | None = None,
+    ):
+        # The name of the primitive.
+        self.name = name
+        self.function = function
+        self.avals_in = avals_in
+        self.avals_out = avals_out
+        # Whether it is handed a token before the arrays, and returns one before the results.
+        self.ordered = ordered
+        # The channels, where operands and results are transferred one by one.
+        self.channels = channels
+        # Whether 64-bit types were on where the program was lowered.
+        self.x64 = bool(state.enable_x64.value)
