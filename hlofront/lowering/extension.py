@@ -5,6 +5,10 @@ with MLIR's bindings at the ambient insertion point. `register_lowering` puts a 
 kind into the same table, wrapped in a rule of the first kind.
 """
 
+# Rules of other packages take and return values of any type, and jaxlib's stubs leave types out.
+# pyright: basic, reportArgumentType=false, reportAttributeAccessIssue=false
+# pyright: reportReturnType=false
+
 import functools
 import io
 from collections.abc import Callable, Iterable, Sequence
