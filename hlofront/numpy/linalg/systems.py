@@ -89,8 +89,8 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """
     a, b = inexact("jnp.linalg.solve", a, b)
     lhs, rhs = typeof(a).shape, typeof(b).shape
-    is_square = len(lhs) >= 2 and lhs[-1] == lhs[-2]
-    if not (is_square and rhs and rhs[-2 if len(rhs) > 1 else 0] == lhs[-1]):
+    fits = len(lhs) >= 2 and lhs[-2:] == (lhs[-1], lhs[-1]) and rhs[-2:][:1] == lhs[-1:]
+    if not fits:
         raise ValueError(
             f"The arguments to solve must have shapes a=[..., m, m] and b=[..., m, k] or b=[m]; "
             f"got a={lhs} and b={rhs}"
