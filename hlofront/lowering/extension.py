@@ -207,6 +207,8 @@ def register_lowering(
         lower[prim] = adapter
     else:
         lower(prim, platform=platform)(adapter)
+    # Also where the rule is one that `lower_fun` made here, of a function that is not ours.
+    lower.foreign.add(prim)
     prim.eager.clear()
 
 
@@ -221,8 +223,6 @@ def _as_builder_rule(rule: LoweringRule, inline: bool) -> BuilderRule:
         return values if equation.primitive.multiple_results else values[0]
 
     functools.update_wrapper(adapter, rule)
-    # A partial function has no module: the table then knows that the rule is another package's.
-    adapter.__module__ = getattr(rule, "__module__", "") or ""
     return adapter
 
 

@@ -160,6 +160,14 @@ def test_a_later_rule_replaces_an_earlier_one():
         assert p.bind(jnp.float32(0)) == number
 
 
+def test_a_later_lower_fun_is_asked_by_functions_that_are_jitted_anew():
+    p = new_primitive("replaced_by_tracing")
+    p.def_abstract_eval(lambda x: x)
+    for factor in (2.0, 3.0):
+        mlir.register_lowering(p, mlir.lower_fun(lambda x, f=factor: f * x, multiple_results=False))
+        assert jax.jit(lambda x: p.bind(x))(jnp.float32(1)) == factor
+
+
 def test_a_rule_that_is_not_inlined_is_a_shared_function():
     p = new_primitive("shared_function")
     p.def_abstract_eval(lambda x, *, power: x)
