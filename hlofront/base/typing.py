@@ -32,3 +32,5 @@ ShapeLike = int | Sequence[int]
 Axis = int | None
 # One axis or several; None usually means all of them.
 Axes = int | Sequence[int] | None
+# The parameters of an equation, by name: static attributes of any type.
+Params = dict[str, Any]

@@ -41,7 +41,7 @@ class AbstractValue:
 
     __slots__ = ()
 
-    def str_short(self, short_dtypes: bool = False, **_: Any) -> str:
+    def str_short(self, short_dtypes: bool = False, **_: object) -> str:
         return str(self)
 
     def to_tangent_aval(self) -> "AbstractValue":
@@ -103,7 +103,7 @@ class ShapedArray(AbstractValue):
         except (KeyError, TypeError):
             return _intern(cls, shape, dtype, weak_type, memory_space)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         if self is other:
             return True
         return (
@@ -136,7 +136,7 @@ class ShapedArray(AbstractValue):
         sharding: Any = None,
         memory_space: MemorySpace | None = None,
     ) -> "ShapedArray":
-        """The same, but for what is given."""
+        """Return an aval with other values for some of its fields."""
         return ShapedArray(
             self.shape if shape is None else shape,
             self.dtype if dtype is None else dtype,
@@ -150,14 +150,14 @@ class ShapedArray(AbstractValue):
 
     def to_tangent_aval(self) -> "ShapedArray":
         """Floats and complex numbers have tangents like themselves, all else has float0's."""
-        found = self._tangent
-        if found is None:
+        tangent = self._tangent
+        if tangent is None:
             inexact = issubdtype(self.dtype, np.inexact)
-            found = self if inexact else self.update(dtype=float0, weak_type=False)
-            self._tangent = found
-        return found
+            tangent = self if inexact else self.update(dtype=float0, weak_type=False)
+            self._tangent = tangent
+        return tangent
 
-    def str_short(self, short_dtypes: bool = False, **_: Any) -> str:
+    def str_short(self, short_dtypes: bool = False, **_: object) -> str:
         name = short_name(self.dtype) if short_dtypes else _dtype_name(self.dtype)
         if self.memory_space is not MemorySpace.Device:
             name += f"<{self.memory_space.name.lower()}>"
@@ -181,7 +181,7 @@ class AbstractToken(AbstractValue):
 
     __slots__ = ()
 
-    def str_short(self, short_dtypes: bool = False, **_: Any) -> str:
+    def str_short(self, short_dtypes: bool = False, **_: object) -> str:
         return "Tok"
 
     def __str__(self):
@@ -190,7 +190,7 @@ class AbstractToken(AbstractValue):
     def __repr__(self):
         return "AbstractToken()"
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is AbstractToken
 
     def __hash__(self):
@@ -239,9 +239,9 @@ def _intern(cls: Any, shape: Any, dtype: Any, weak_type: Any, memory_space: Any)
     key: tuple[Any, ...] = (shape, dtype, weak_type)
     if memory_space is not MemorySpace.Device:
         key = (*key, memory_space)
-    found = _interned.get(key)
-    if found is not None:
-        return found
+    interned = _interned.get(key)
+    if interned is not None:
+        return interned
     self = object.__new__(cls)
     self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
     self.memory_space = memory_space
@@ -341,7 +341,7 @@ def _of_numpy(x: Any) -> ShapedArray:
     return ShapedArray(x.shape, array_dtype(x.dtype))
 
 
-def _of_kept(x: Any) -> ShapedArray:
+def _of_exact_dtype(x: Any) -> ShapedArray:
     return ShapedArray(x.shape, x.dtype)
 
 
@@ -352,4 +352,4 @@ for _type in (int, float, complex):
 register_value_type(np.ndarray, _of_numpy)
 register_value_type(np.generic, _of_numpy)
 for _type in exact_dtype_types:
-    register_value_type(_type, _of_kept)
+    register_value_type(_type, _of_exact_dtype)

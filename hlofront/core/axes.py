@@ -24,7 +24,7 @@ class AxisData:
     def _key(self):
         return self.name, self.size, self.spmd_name
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is AxisData and self._key() == other._key()
 
     def __hash__(self):
@@ -45,7 +45,7 @@ class axes_in_scope:
     def __enter__(self) -> None:
         self.before: Any = _swap(current_axes() + self.axes)
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         _set(self.before)
 
 

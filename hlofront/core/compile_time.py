@@ -4,6 +4,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
+from hlofront.base.typing import Params
 from hlofront.core.trace import Trace, Tracer, current_trace, engine, interpreting_with, is_eager
 
 
@@ -24,7 +25,7 @@ class CompileTimeTrace(Trace):
     def lift(self, x: Any) -> Any:
         return engine().lift(x)
 
-    def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Any, args: tuple[Any, ...], params: Params) -> Any:
         traced = any(isinstance(x, Tracer) for x in args)
         with interpreting_with(self.parent if traced else engine()) as trace:
             return trace.process(primitive, args, params)

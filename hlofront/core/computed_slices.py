@@ -18,7 +18,7 @@ def _is_known(number: Any) -> bool:
 @register_pytree_node_class
 @dataclasses.dataclass(slots=True)
 class Slice:
-    """So many elements from a start on, every `stride`-th; the start may be computed.
+    """A number of elements from a start on, every `stride`-th; the start may be computed.
 
     As a pytree it has those numbers as leaves that are traced.
 
@@ -52,7 +52,7 @@ class Slice:
 
     @classmethod
     def from_slice(cls, slc: slice, size: int) -> "Slice":
-        """What a slice of an axis of this size reads; ValueError if it goes backwards."""
+        """Return what a slice of an axis of this size reads; a ValueError if it goes backwards."""
         start, stop, step = slc.indices(size)
         if step < 1:
             raise ValueError(f"a slice with a step of at least 1 is wanted: got {slc}")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.config import enable_x64
+from hlofront.base.typing import Params
 from hlofront.bridge import state
 from hlofront.core import print as printing
 from hlofront.core.aval import AbstractValue, typeof
@@ -82,7 +83,7 @@ class Literal:
 Atom = Var | Literal
 # What a program runs on, and what the parameters of an equation are.
 Value = Any
-ParamDict = dict[str, Any]
+ParamDict = Params
 Names = tuple[str, ...] | Callable[[], tuple[str, ...]] | None
 
 
@@ -160,7 +161,7 @@ class Equation:
     primitive: Primitive
     invars: Sequence[Atom]
     outvars: Sequence[Var]
-    params: dict[str, Any]
+    params: Params
     effects: Effects
     # The C++ traceback of the call that made it; base/source.py reads the user's lines from it.
     traceback: Any
@@ -172,7 +173,7 @@ class Equation:
         primitive: Primitive,
         invars: Sequence[Atom],
         outvars: Sequence[Var],
-        params: dict[str, Any],
+        params: Params,
         effects: Effects = no_effects,
         traceback: Any = None,
         name_stack: NameStack = (),

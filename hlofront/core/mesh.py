@@ -76,12 +76,12 @@ class NamedAxes:
 
     @property
     def shape_tuple(self) -> tuple[tuple[Hashable, int], ...]:
-        """The same as pairs of a name and a size."""
+        """The axes, as pairs of a name and a size."""
         return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
 
     @property
     def shape(self) -> OrderedDict[Hashable, int]:
-        """The same by names."""
+        """The sizes of the axes, by their names."""
         return OrderedDict(self.shape_tuple)
 
     def _axes_of_type(self, kind: AxisType) -> tuple[Any, ...]:
@@ -279,17 +279,17 @@ class Mesh(NamedAxes):
             array, names, types = np.array(None, dtype=object), (), ()
         key = (tuple(array.flat), array.shape, names, types)
         with _lock:
-            found = _meshes.get(key)
-            if found is None:
-                found = object.__new__(cls)
+            mesh = _meshes.get(key)
+            if mesh is None:
+                mesh = object.__new__(cls)
                 array.flags.writeable = False
-                _fill(found, "_key", key)
-                _fill(found, "device_list", None)
-                _fill(found, "devices", array)
-                _fill(found, "axis_names", names)
-                _fill(found, "axis_types", types)
-                _meshes[key] = found
-        return found
+                _fill(mesh, "_key", key)
+                _fill(mesh, "device_list", None)
+                _fill(mesh, "devices", array)
+                _fill(mesh, "axis_names", names)
+                _fill(mesh, "axis_types", types)
+                _meshes[key] = mesh
+        return mesh
 
     def __reduce__(self) -> Any:
         return Mesh, (self.devices, self.axis_names, self.axis_types)
@@ -378,8 +378,8 @@ class Mesh(NamedAxes):
         if len(local) == self.size:
             return self
         here = [device in local for device in self.devices.flat]
-        places = np.argwhere(np.reshape(here, self.devices.shape))
-        block = tuple(slice(low, high + 1) for low, high in zip(places.min(0), places.max(0)))
+        positions = np.argwhere(np.reshape(here, self.devices.shape))
+        block = tuple(slice(low, high + 1) for low, high in zip(positions.min(0), positions.max(0)))
         part = self.devices[block]
         if part.size != len(local):
             raise ValueError(f"the devices of this process are no block of {self!r}")

@@ -56,16 +56,16 @@ def named_scope(name: str) -> Generator[None, None, None]:
 
 def path_of(stack: NameStack) -> str:
     """A stack as a path, as profilers show it: "jit(f)/transpose(jvp(attention))/scores"."""
-    found: list[str] = []
+    path: list[str] = []
     for part in reversed(stack):
         if type(part) is not Transformation:
-            found.append(str(part))
-        elif found:
-            found[-1] = f"{part.name}({found[-1]})"
+            path.append(str(part))
+        elif path:
+            path[-1] = f"{part.name}({path[-1]})"
         else:
-            found.append(f"{part.name}()")
-    found.reverse()
-    return "/".join(found)
+            path.append(f"{part.name}()")
+    path.reverse()
+    return "/".join(path)
 
 
 class PrintedNameStack(tuple[str | Transformation, ...]):
@@ -123,12 +123,12 @@ class SourceInfo:
         return hash((self.traceback, self.name_stack))
 
     def __repr__(self):
-        place = source.summarize(self.traceback)
-        return f"SourceInfo({place}, name_stack={str(self.name_stack)!r})"
+        line = source.summarize(self.traceback)
+        return f"SourceInfo({line}, name_stack={str(self.name_stack)!r})"
 
 
 class transformed:
-    """What is traced inside is what this transformation makes of the function that runs there."""
+    """A block whose operations this transformation makes of the function that runs inside."""
 
     __slots__ = ("token", "transformation")
 
@@ -138,12 +138,12 @@ class transformed:
     def __enter__(self) -> None:
         self.token = _stack.set((*_stack.get(), self.transformation))
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         _stack.reset(self.token)
 
 
 class coming_from:
-    """What is traced inside comes from these scopes, inside the open ones, and this traceback."""
+    """A block whose operations come from this traceback, and these scopes within the open ones."""
 
     __slots__ = ("name_stack", "tokens", "traceback")
 
@@ -155,7 +155,7 @@ class coming_from:
         stack = _stack.get()
         self.tokens = (_stack.set((*stack, *self.name_stack)), _replayed.set(self.traceback))
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         _stack.reset(self.tokens[0])
         _replayed.reset(self.tokens[1])
 
@@ -176,14 +176,14 @@ class scopes_replaced:
 
 
 class in_own_program:
-    """What is traced inside is a program of its own: scopes around its call are not its own."""
+    """A block that traces a program of its own, to which the scopes around it do not belong."""
 
     __slots__ = ("tokens",)
 
     def __enter__(self) -> None:
         self.tokens = (_stack.set(()), _replayed.set(None))
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         _stack.reset(self.tokens[0])
         _replayed.reset(self.tokens[1])
 

@@ -81,9 +81,9 @@ class PartitionSpec:
         sums, derivatives = _axes("unreduced", unreduced), _axes("reduced", reduced)
         # 1 and True are equal, and not the same name.
         key = entries, sums, derivatives, tuple(map(type, entries))
-        found = _specs.get(key)
-        if found is not None:
-            return found
+        spec = _specs.get(key)
+        if spec is not None:
+            return spec
         self = object.__new__(cls)
         for name, value in zip(_FIELDS, (entries, sums, derivatives), strict=True):
             object.__setattr__(self, name, value)
@@ -116,13 +116,13 @@ class PartitionSpec:
 
     def names(self) -> list[Any]:
         """All names of mesh axes that it splits along, in order."""
-        found: list[Any] = []
+        names: list[Any] = []
         for entry in self.partitions:
-            found += axes_of(entry)
-        return found
+            names += axes_of(entry)
+        return names
 
     def update(self, **changes: Any) -> "PartitionSpec":
-        """The same but for what is given: `partitions`, `unreduced`, `reduced`."""
+        """Return a spec with other `partitions`, `unreduced` or `reduced`."""
         fields = {name: getattr(self, name) for name in _FIELDS} | changes
         return PartitionSpec(*fields.pop("partitions"), **fields)
 
@@ -148,7 +148,7 @@ class PartitionSpec:
         """Return the number of axes that are split along `entry`."""
         return self.partitions.count(_entry(entry))
 
-    def __add__(self, other: Any) -> "PartitionSpec":
+    def __add__(self, other: object) -> "PartitionSpec":
         if isinstance(other, PartitionSpec):
             return PartitionSpec(
                 *self.partitions,
@@ -162,14 +162,14 @@ class PartitionSpec:
             return PartitionSpec(*self.partitions, *entries)
         return NotImplemented
 
-    def __radd__(self, other: Any) -> "PartitionSpec":
+    def __radd__(self, other: object) -> "PartitionSpec":
         if isinstance(other, tuple):
             entries = cast("tuple[Any, ...]", other)
             self._need_partitions_alone(entries)
             return PartitionSpec(*entries, *self.partitions)
         return NotImplemented
 
-    def _need_partitions_alone(self, other: Any) -> None:
+    def _need_partitions_alone(self, other: object) -> None:
         if self.unreduced or self.reduced:
             raise TypeError(
                 f"a tuple has neither unreduced nor reduced axes, so that {other} cannot be joined "

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from hlofront.base.typing import Params
 from hlofront.core import rules, trace
 from hlofront.core.effects import Effects, no_effects
 
@@ -59,7 +60,7 @@ class Primitive:
         """
         return trace.process(self, args, params)
 
-    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def get_bind_params(self, params: Params) -> dict[str, Any]:
         """The parameters that `bind` takes, for those that an equation has: the same."""
         return params
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from hlofront.base import config, show, source
 from hlofront.base.show import Document
+from hlofront.base.typing import Params
 from hlofront.core import rules
 from hlofront.core.names import path_of
 
@@ -133,11 +134,11 @@ class Printing:
 
     def name(self, variable: Any) -> str:
         """The name of a variable: the next free one, if it has none yet."""
-        found = self._names.get(variable)
-        if found is None:
+        name = self._names.get(variable)
+        if name is None:
             dropped = type(variable).__name__ == "DropVar"
-            found = self._names[variable] = "_" if dropped else next(self._spellings)
-        return found
+            name = self._names[variable] = "_" if dropped else next(self._spellings)
+        return name
 
     def bound(self, variable: Any) -> Document:
         """A variable where it is bound: with its type."""
@@ -418,7 +419,7 @@ def says_nothing(value: Any) -> bool:
 def hiding(*silent: str, implied: Sequence[str] = ()) -> _Selection:
     """Show all but the `silent` parameters where they say nothing, and but the `implied` ones."""
 
-    def select(params: dict[str, Any]) -> Parameters:
+    def select(params: Params) -> Parameters:
         return [
             (name, value)
             for name, value in sorted(params.items())
@@ -428,7 +429,7 @@ def hiding(*silent: str, implied: Sequence[str] = ()) -> _Selection:
     return select
 
 
-def _of_jit(params: dict[str, Any]) -> Parameters:
+def _of_jit(params: Params) -> Parameters:
     rest = [
         (name, value)
         for name, value in sorted(params.items())
@@ -437,7 +438,7 @@ def _of_jit(params: dict[str, Any]) -> Parameters:
     return [("name", params["name"]), *sorted([*rest, ("jaxpr", params["jaxpr"])])]
 
 
-def _of_dot_general(params: dict[str, Any]) -> Parameters:
+def _of_dot_general(params: Params) -> Parameters:
     contracting, batch = params["dimension_numbers"]
     lists = (tuple(map(list, contracting)), tuple(map(list, batch)))
     return _hide_precision({**params, "dimension_numbers": lists})
@@ -449,7 +450,7 @@ _hide_precision = hiding("precision", "preferred_element_type", implied=("out_sh
 def _of_custom_rule(functions: dict[str, str], hidden: Sequence[str]) -> _Selection:
     """Show functions by their names alone; `functions`: the parameter -> what it is shown as."""
 
-    def select(params: dict[str, Any]) -> Parameters:
+    def select(params: Params) -> Parameters:
         shown = {
             functions.get(name, name): _function_name(value) if name in functions else value
             for name, value in params.items()

@@ -7,6 +7,7 @@ import numpy as np
 
 from hlofront.base import errors
 from hlofront.base.elements import float0
+from hlofront.base.typing import Params
 from hlofront.bridge import fast_parts, state
 from hlofront.core.aval import register_value_type
 from hlofront.core.operators import ArrayOperators
@@ -20,7 +21,7 @@ class Trace:
     # False once its function has returned: a tracer of it that is still used has leaked.
     alive: bool
 
-    def process(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Any, args: tuple[Any, ...], params: Params) -> Any:
         raise TypeError(f"{type(self).__name__} does not say how to process {primitive}")
 
     def lift(self, x: Any) -> Any:
@@ -87,7 +88,7 @@ class Tracer(ArrayOperators):
         return self
 
     def get_referent(self) -> Any:
-        """What this tracer stands for: itself, where nothing is known of its value."""
+        """Return the value that this tracer stands for: itself, as its value is not known."""
         return self
 
     def _known_scalar(self) -> Any:
@@ -103,7 +104,7 @@ class Tracer(ArrayOperators):
         return []
 
     def _traced_function(self) -> str:
-        """What was being traced, as "f at model.py:12 for jit"; subclasses know."""
+        """Return what was being traced, as "f at model.py:12 for jit"; subclasses know."""
         return ""
 
     def __len__(self):
@@ -205,8 +206,8 @@ def _needs_value(name: str, *, called: bool) -> Any:
         if value is None:
             what = f"the {name}() method was called" if called else f"{name!r} was asked for"
             raise errors.ConcretizationTypeError(self, f"The problem: {what} on a traced array.")
-        found = getattr(value, name)
-        return found(*args) if called else found
+        attribute = getattr(value, name)
+        return attribute(*args) if called else attribute
 
     member.__name__ = member.__qualname__ = name
     return member if called else property(member)
@@ -295,7 +296,7 @@ def as_result(x: Any) -> Any:
     return as_array(x)
 
 
-def process(primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+def process(primitive: Any, args: tuple[Any, ...], params: Params) -> Any:
     return (_get() or _engine).process(primitive, args, params)
 
 
@@ -316,6 +317,6 @@ class interpreting_with:
         self.before = _swap_flag(_unset if eager else True)
         return trace
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         _set_flag(self.before)
         _current.reset(self.token)

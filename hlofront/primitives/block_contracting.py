@@ -29,8 +29,8 @@ from hlofront.primitives.contracting import (
     cotangent_of_factor,
     dot_general_p,
     flipped_precision,
-    kept_axes,
     product_dtype,
+    remaining_axes,
 )
 from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import full
@@ -312,8 +312,8 @@ def _transpose_by_group(cotangent, lhs, rhs, group_sizes, numbers, params):
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     (ragged,), group_axes = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
     lhs_aval, rhs_aval = aval_of_operand(lhs), aval_of_operand(rhs)
-    lhs_kept = kept_axes(lhs_aval.ndim, lhs_batch, lhs_contracting)
-    rhs_kept = kept_axes(rhs_aval.ndim, rhs_batch, rhs_contracting, group_axes)
+    lhs_kept = remaining_axes(lhs_aval.ndim, lhs_batch, lhs_contracting)
+    rhs_kept = remaining_axes(rhs_aval.ndim, rhs_batch, rhs_contracting, group_axes)
     batch, of_lhs, of_rhs = _ranges(lhs_batch, lhs_kept, rhs_kept)
     pairs = list(zip(lhs_contracting, rhs_contracting, strict=True))
     if is_linear(lhs):
@@ -343,8 +343,8 @@ def _transpose_summed(cotangent, lhs, rhs, group_sizes, numbers, params):
     """Of a dot whose groups have sums of their own, which come first in the cotangent."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     lhs_aval, rhs_aval = aval_of_operand(lhs), aval_of_operand(rhs)
-    lhs_kept = kept_axes(lhs_aval.ndim, lhs_batch, lhs_contracting)
-    rhs_kept = kept_axes(rhs_aval.ndim, rhs_batch, rhs_contracting)
+    lhs_kept = remaining_axes(lhs_aval.ndim, lhs_batch, lhs_contracting)
+    rhs_kept = remaining_axes(rhs_aval.ndim, rhs_batch, rhs_contracting)
     _, batch, of_lhs, of_rhs = _ranges((0,), lhs_batch, lhs_kept, rhs_kept)
     if is_linear(lhs):
         aval, other, rest, arrived = lhs_aval, rhs, rhs_kept, (of_rhs, of_lhs)

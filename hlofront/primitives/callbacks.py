@@ -8,7 +8,7 @@ import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.tree import PyTreeDef
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, Params
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.effects import Effect, Effects
 from hlofront.core.primitive import Primitive
@@ -374,7 +374,7 @@ def _each_example(
     primitive: Primitive,
     values: Sequence[ArrayLike],
     axes: Sequence[int | None],
-    params: dict[str, Any],
+    params: Params,
 ) -> tuple[list[Any], list[Any]]:
     """One after another, so that those that are ordered come in the order of the examples."""
     for i in range(batch_size(values, axes)):

@@ -178,28 +178,28 @@ def _(
     tiled: bool,
     **params: Any,
 ) -> tuple[ArrayLike, BatchAxis]:
-    (x,), (place,) = values, places
+    (x,), (batch_axis,) = values, places
     names, groups = params["axis_name"], params["axis_index_groups"]
     if data.name not in names:
         # The place of the batch axis shifts the axis, or is shifted by it.
-        shift = place is not None and (
-            place <= all_gather_dimension if tiled else place < all_gather_dimension
+        shift = batch_axis is not None and (
+            batch_axis <= all_gather_dimension if tiled else batch_axis < all_gather_dimension
         )
         at = all_gather_dimension + shift
         result = process(
             c.all_gather_p, (x,), {**params, "all_gather_dimension": at, "tiled": tiled}
         )
-        if place is None:
+        if batch_axis is None:
             return result, None
-        return result, place + (not tiled and at <= place)
+        return result, batch_axis + (not tiled and at <= batch_axis)
     if len(names) > 1:
-        return _gather_over_all(data, x, place, all_gather_dimension, tiled, names, groups)
-    if place is None:
+        return _gather_over_all(data, x, batch_axis, all_gather_dimension, tiled, names, groups)
+    if batch_axis is None:
         size = params["axis_size"]
         return _joined(with_new_axis(x, size, all_gather_dimension), all_gather_dimension, tiled), (
             None
         )
-    x = move_axis(x, place, 0)
+    x = move_axis(x, batch_axis, 0)
     if groups is None:
         return _joined(move_axis(x, 0, all_gather_dimension), all_gather_dimension, tiled), None
     of_group = rows(x, np.array(groups)[_group_of(groups)])

@@ -10,7 +10,7 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.config import default_matmul_precision
 from hlofront.base.dtypes import bit_width, check_user_dtype_supported, finfo, issubdtype
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -473,7 +473,7 @@ def cotangent_of_factor(
     aval: ShapedArray,
     other: ArrayLike,
     numbers: Any,
-    params: dict[str, Any],
+    params: Params,
     last: bool = False,
 ) -> Array:
     """The cotangent of one operand of a dot_general.
@@ -486,8 +486,8 @@ def cotangent_of_factor(
       last: whether this operand is the second one.
     """
     (own_contracting, other_contracting), (own_batch, other_batch) = numbers
-    own_kept = kept_axes(aval.ndim, own_batch, own_contracting)
-    other_kept = kept_axes(typeof(other).ndim, other_batch, other_contracting)
+    own_kept = remaining_axes(aval.ndim, own_batch, own_contracting)
+    other_kept = remaining_axes(typeof(other).ndim, other_batch, other_contracting)
     batch = tuple(range(len(own_batch)))
     first = len(batch) + (0 if last else len(own_kept))
     arrived = tuple(range(first, first + len(other_kept)))
@@ -508,7 +508,7 @@ def cotangent_of_factor(
     return as_cotangent(process(dot_general_p, factors, params), axes, aval)
 
 
-def kept_axes(ndim: int, *left_out: Sequence[int]) -> tuple[int, ...]:
+def remaining_axes(ndim: int, *left_out: Sequence[int]) -> tuple[int, ...]:
     """The axes that are in none of these."""
     return tuple([axis for axis in range(ndim) if not any(axis in axes for axes in left_out)])
 
@@ -580,8 +580,8 @@ def batched_contraction(
     if lhs_axis is not None and rhs_axis is not None:
         lhs_batch, rhs_batch, axis = (lhs_axis, *lhs_batch), (rhs_axis, *rhs_batch), 0
     elif lhs_axis is not None:
-        axis = len(lhs_batch) + kept_axes(lhs_ndim, lhs_batch, lhs_contracting).index(lhs_axis)
+        axis = len(lhs_batch) + remaining_axes(lhs_ndim, lhs_batch, lhs_contracting).index(lhs_axis)
     else:
         axis = lhs_ndim - len(lhs_contracting)
-        axis += kept_axes(rhs_ndim, rhs_batch, rhs_contracting).index(rhs_axis)
+        axis += remaining_axes(rhs_ndim, rhs_batch, rhs_contracting).index(rhs_axis)
     return ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)), axis

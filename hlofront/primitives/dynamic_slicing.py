@@ -64,7 +64,7 @@ def dynamic_slice(
     )
 
 
-def _dynamic_indices(operand: ArrayLike, indices: Any, allow_negative: Any) -> list[Any]:
+def _dynamic_indices(operand: ArrayLike, indices: Any, allow_negative: bool) -> list[Any]:
     """One scalar per axis of the operand; what may be negative is counted from the start."""
     shape = typeof(operand).shape
     ndim = getattr(indices, "ndim", None)

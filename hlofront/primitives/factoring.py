@@ -24,13 +24,13 @@ from hlofront.primitives.families import FLOAT, check_dtype
 from hlofront.primitives.matrices import (
     INEXACT,
     adjoint,
+    broadcast_matrices,
     check_square,
     identity_like,
     lower_triangle,
     on_matrices,
     product,
     real_part,
-    spread,
     swap,
     take_rows,
     upper_triangle,
@@ -98,7 +98,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
     inner = triangular_solve(factor, inner, left_side=True, lower=True)
     # Its lower triangle, with half of the diagonal.
     ones = identity_like(inner)
-    halves = spread(add(ones, scalar_like(ones, 1)), typeof(inner).shape)
+    halves = broadcast_matrices(add(ones, scalar_like(ones, 1)), typeof(inner).shape)
     return factor, product(factor, div(lower_triangle(inner), halves))
 
 
@@ -242,12 +242,12 @@ def _square_factor(factors: Any, short: int, size: int, other: int) -> Array:
     padded = pad(factors, scalar_of(0, aval.dtype), rows)
     diagonal = exact_dtype(np.zeros(size, aval.dtype))
     diagonal[other:] = 1
-    return add(padded, spread(np.diag(diagonal), typeof(padded).shape))
+    return add(padded, broadcast_matrices(np.diag(diagonal), typeof(padded).shape))
 
 
 def _with_unit_diagonal(x: ArrayLike) -> Array:
     below = lower_triangle(x, -1)
-    return add(below, spread(identity_like(below), typeof(below).shape))
+    return add(below, broadcast_matrices(identity_like(below), typeof(below).shape))
 
 
 @boundary
@@ -398,7 +398,7 @@ def _skew(inner: Any) -> Array:
         # The diagonal of R stays real: what is imaginary in the change turns columns of Q.
         ones = identity_like(inner)
         imaginary = sub(inner, _as_dtype_of(real_part(inner), inner))
-        rotation = add(rotation, mul(spread(ones, typeof(inner).shape), imaginary))
+        rotation = add(rotation, mul(broadcast_matrices(ones, typeof(inner).shape), imaginary))
     return rotation
 
 

@@ -150,7 +150,7 @@ def along_columns(x: ArrayLike, shape: tuple[int, ...]) -> Array:
     return broadcast_in_dim(x, shape, range(len(shape) - 1))
 
 
-def spread(x: ArrayLike, shape: tuple[int, ...]) -> Array:
+def broadcast_matrices(x: ArrayLike, shape: tuple[int, ...]) -> Array:
     """Matrices broadcast to a shape: axes of size one, and those that are missing in front."""
     own = typeof(x).shape
     if own == shape:

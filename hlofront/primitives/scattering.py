@@ -9,7 +9,7 @@ import numpy as np
 from hlofront.base.caches import memoize
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import host_number
-from hlofront.base.typing import Array, ArrayLike, DType, Shape
+from hlofront.base.typing import Array, ArrayLike, DType, Params, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import Axes
@@ -262,9 +262,7 @@ def window_sizes(
 # ---- what derivatives need -----------------------------------------------------------------------
 
 
-def _add_at(
-    operand: ArrayLike, indices: ArrayLike, updates: ArrayLike, params: dict[str, Any]
-) -> Array:
+def _add_at(operand: ArrayLike, indices: ArrayLike, updates: ArrayLike, params: Params) -> Array:
     """scatter_add where another scatter with these parameters has its updates."""
     program = update_program(add_p, typeof(operand).dtype)
     params = {**params, "update_jaxpr": program, "update_consts": ()}
@@ -272,7 +270,7 @@ def _add_at(
 
 
 def _read_at(
-    x: Any, indices: Any, update_shape: tuple[int, ...], params: dict[str, Any], *, zeros: bool
+    x: Any, indices: Any, update_shape: tuple[int, ...], params: Params, *, zeros: bool
 ) -> Any:
     """The elements of x that updates of this shape would go to.
 
@@ -349,7 +347,7 @@ _sum_jvp(scatter_sub_p)
 
 
 def _cotangent_of_updates(
-    cotangent: ArrayLike, indices: ArrayLike, aval: ShapedArray, params: dict[str, Any]
+    cotangent: ArrayLike, indices: ArrayLike, aval: ShapedArray, params: Params
 ) -> Array:
     gathered = _read_at(cotangent, indices, aval.shape, params, zeros=True)
     # Results are as weak as the operand, whatever the updates are.

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.typing import Array, ArrayLike, DType, Shape
+from hlofront.base.typing import Array, ArrayLike, DType, Params, Shape
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
@@ -118,7 +118,7 @@ def _(
     return x, process(triangular_solve_p, (a, right), params)
 
 
-def _read(a: ArrayLike, params: dict[str, Any]) -> Array:
+def _read(a: ArrayLike, params: Params) -> Array:
     """Return the triangle of `a` that is read, transposed and conjugated as the parameters say."""
     offset = int(params["unit_diagonal"])
     a = lower_triangle(a, -offset) if params["lower"] else upper_triangle(a, offset)

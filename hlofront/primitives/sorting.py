@@ -330,9 +330,9 @@ def _(
     results = process(approx_top_k_p, tuple(primals), params)
     ndim = typeof(results[1]).ndim
     axis = canonical_axis(params["reduction_dimension"], ndim)
-    places = expand_dims(results[1], (ndim,))
+    indices = expand_dims(results[1], (ndim,))
     # Candidates that were not found may repeat an index.
-    tangent = _take_along(tangents[0], places, axis, unique=params["aggregate_to_topk"])
+    tangent = _take_along(tangents[0], indices, axis, unique=params["aggregate_to_topk"])
     return results, [tangent, Zero.of(results[1])]
 
 

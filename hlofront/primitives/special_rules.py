@@ -48,12 +48,12 @@ def _by_differences(t: ArrayLike, function: Callable[[Any], Any], x: ArrayLike) 
     return mul(t, convert(div(change, divisor), aval.dtype, aval.weak_type))
 
 
-def _of_places(places: Any, x: ArrayLike) -> Array:
-    """random_gamma_grad at all places: x in their dtype, and repeated."""
-    aval = typeof(places)
+def _gamma_grad_at(points: ArrayLike, x: ArrayLike) -> Array:
+    """Return random_gamma_grad at all points, for x in their dtype and repeated."""
+    aval = typeof(points)
     x = convert(x, aval.dtype, typeof(x).weak_type)
     dimensions = range(len(aval.shape) - len(typeof(x).shape), len(aval.shape))
-    return random_gamma_grad(places, broadcast_in_dim(x, aval.shape, dimensions))
+    return random_gamma_grad(points, broadcast_in_dim(x, aval.shape, dimensions))
 
 
 def _sample_grad_by_sample(t: ArrayLike, a: ArrayLike, x: ArrayLike) -> Array:
@@ -70,6 +70,6 @@ def _sample_grad_by_sample(t: ArrayLike, a: ArrayLike, x: ArrayLike) -> Array:
 
 derivative(
     random_gamma_grad_p,
-    lambda t, a, x: _by_differences(t, lambda places: _of_places(places, x), a),
+    lambda t, a, x: _by_differences(t, lambda points: _gamma_grad_at(points, x), a),
     _sample_grad_by_sample,
 )

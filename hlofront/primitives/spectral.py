@@ -38,6 +38,7 @@ from hlofront.primitives.matrices import (
     adjoint,
     along_columns,
     along_rows,
+    broadcast_matrices,
     check_square,
     diagonal,
     identity_like,
@@ -45,7 +46,6 @@ from hlofront.primitives.matrices import (
     product,
     real_dtype,
     real_part,
-    spread,
     take_rows,
 )
 from hlofront.primitives.reducing import argmax, reduce_sum
@@ -137,7 +137,7 @@ def _(
     # the rest turns vectors into each other, the more the closer their values are.
     seen = product(product(adjoint(vectors), tangent), vectors)
     own = convert(values, aval.dtype, False)
-    ones = spread(identity_like(vectors), aval.shape)
+    ones = broadcast_matrices(identity_like(vectors), aval.shape)
     differences = sub(along_rows(own, aval.shape), along_columns(own, aval.shape))
     turn = sub(integer_pow(add(ones, differences), -1), ones)
     changes = [product(vectors, mul(turn, seen)), real_part(diagonal(seen))]
@@ -245,7 +245,7 @@ def _(
     seen = _solve(vectors, change)
     changes = [diagonal(seen)]
     if left or right:
-        ones = spread(identity_like(vectors), aval.shape)
+        ones = broadcast_matrices(identity_like(vectors), aval.shape)
         differences = sub(along_rows(values, aval.shape), along_columns(values, aval.shape))
         turn = mul(sub(integer_pow(add(ones, differences), -1), ones), seen)
     if left:
@@ -411,7 +411,7 @@ def _(
     own = convert(values, aval.dtype, False)
     rows, columns = along_rows(own, aval.shape), along_columns(own, aval.shape)
     # Between vectors of equal values this is not finite: there is no derivative.
-    ones = spread(identity_like(seen), aval.shape)
+    ones = broadcast_matrices(identity_like(seen), aval.shape)
     turn = integer_pow(add(mul(add(rows, columns), sub(rows, columns)), ones), -1)
     turn = sub(turn, ones)
     by_left, by_right = mul(seen, rows), mul(columns, seen)

@@ -6,6 +6,7 @@ from typing import Any
 
 from hlofront.base.boundary import user_context
 from hlofront.base.config import check_tracer_leaks
+from hlofront.base.typing import Params
 from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
 from hlofront.core.axes import AxisData, axes_in_scope
@@ -84,7 +85,7 @@ class BatchTrace(Trace):
     def lift(self, x: Any) -> Any:
         return self.parent.lift(x)
 
-    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
         values: list[Any] = []
         axes: list[int | None] = []
         mapped = False
@@ -121,7 +122,7 @@ def asks_for_axis(primitive: Primitive, axis: AxisData) -> bool:
 
 
 def run_batched(
-    primitive: Primitive, axis: AxisData, values: Any, axes: Any, params: dict[str, Any]
+    primitive: Primitive, axis: AxisData, values: Any, axes: Any, params: Params
 ) -> tuple[Any, Any]:
     """Apply the batch rule of a primitive: (result, axis), or lists of them."""
     values, axes = tuple(values), tuple(axes)
@@ -257,12 +258,12 @@ def _batch_program(program: ClosedJaxpr, axis: AxisData, axes: Any, front: Any) 
 
     def over_axis(*values: Any) -> list[Any]:
         nonlocal axes_out
-        outputs, found = batch_jaxpr(program.jaxpr, program.consts, axis, values, axes)
+        outputs, own_axes = batch_jaxpr(program.jaxpr, program.consts, axis, values, axes)
         if front is not None:
-            for i, (x, a, force) in enumerate(zip(outputs, found, front, strict=True)):
+            for i, (x, a, force) in enumerate(zip(outputs, own_axes, front, strict=True)):
                 if a is not None or force:
-                    outputs[i], found[i] = to_front(x, a, axis.size), 0
-        axes_out = tuple(found)
+                    outputs[i], own_axes[i] = to_front(x, a, axis.size), 0
+        axes_out = tuple(own_axes)
         return outputs
 
     named = () if axis.name is None else ((axis.name, axis.size),)

@@ -113,11 +113,11 @@ def check_jvp(
     def alone(place: int) -> float:
         """How far off the tangents are where one argument varies."""
         direction = point.direction(place)
-        found = outputs.tangents(f_jvp(point.args, point.tangents(direction))[1])
+        derivative = outputs.tangents(f_jvp(point.args, point.tangents(direction))[1])
         wanted, noise = point.differences(f, direction)
         return max(
             _excess(
-                found[i],
+                derivative[i],
                 wanted[i],
                 *_allowed(outputs.dtypes[i], point.dtypes, noise[i], atol, rtol),
             )
@@ -164,13 +164,13 @@ def check_vjp(
     results, pull_back = f_vjp(*point.args)
     outputs = _Outputs(f(*point.args), what)
     outputs.check_values(results, (atol, rtol))
-    cotangents, given = outputs.cotangents()
-    pulled = point.cotangents(pull_back(given), what)
+    cotangents, cotangent_tree = outputs.cotangents()
+    pulled = point.cotangents(pull_back(cotangent_tree), what)
 
     def compare(direction: list[Any]) -> tuple[float, float, float, float]:
         """The sum over the cotangents, that over the differences, and what they may differ by."""
         differences, noise = point.differences(f, direction)
-        found = sum(_dot(pulled[i], direction[i]) for i in point.moving)
+        derivative = sum(_dot(pulled[i], direction[i]) for i in point.moving)
         wanted = sum(_dot(cotangents[i], differences[i]) for i in outputs.moving)
         # Of many terms of either sign, roundings add up as their squares do.
         absolute, relative = 0.0, 0.0
@@ -182,16 +182,16 @@ def check_vjp(
             absolute = math.hypot(absolute, np.linalg.norm(own_absolute * weights))
             size = weights * np.abs(differences[i])
             relative = math.hypot(relative, own_relative * np.linalg.norm(size))
-        return found, wanted, absolute, relative
+        return derivative, wanted, absolute, relative
 
-    found, wanted, absolute, relative = compare(point.direction())
-    line = _compare(np.asarray(found), np.asarray(wanted), absolute + relative, 0.0)
+    derivative, wanted, absolute, relative = compare(point.direction())
+    line = _compare(np.asarray(derivative), np.asarray(wanted), absolute + relative, 0.0)
     if not line:
         return
 
-    def alone(place: int) -> float:
-        found, wanted, absolute, relative = compare(point.direction(place))
-        return _excess(np.asarray(found), np.asarray(wanted), absolute + relative, 0.0)
+    def alone(index: int) -> float:
+        derivative, wanted, absolute, relative = compare(point.direction(index))
+        return _excess(np.asarray(derivative), np.asarray(wanted), absolute + relative, 0.0)
 
     raise AssertionError(
         f"{what}: cotangents, summed up along a direction, differ from numerical differences\n"
@@ -253,7 +253,7 @@ class _Point:
         that its rounding is not taken for a derivative.
         """
         generator = np.random.default_rng(seed)
-        found: list[Any] = [None] * len(self.leaves)
+        directions: list[Any] = [None] * len(self.leaves)
         for i, value in self.values.items():
             direction = _random(generator, value)
             if value.dtype.kind == "c":
@@ -262,8 +262,8 @@ class _Point:
                 )
             else:
                 rounded = self._rounded(i, value, direction)
-            found[i] = rounded if only in (None, i) else np.zeros_like(value)
-        return found
+            directions[i] = rounded if only in (None, i) else np.zeros_like(value)
+        return directions
 
     def _rounded(self, place, value, direction):
         reached = np.abs(value) + 2 * self.step
@@ -294,20 +294,20 @@ class _Point:
 
     def differences(self, f: Callable[..., Any], direction: list[Any]) -> tuple[list, list]:
         """How fast each result changes along a direction, and what rounding may do to that."""
-        found: list[Any] = []
+        slopes: list[Any] = []
         sizes: list[Any] = []
         for steps, weight in _STENCIL:
             outputs, _ = tree_flatten(f(*self._moved(direction, steps)))
             outputs = [_wide(x) if _moves(typeof(x).dtype) else None for x in outputs]
-            if not found:
-                found = [None if x is None else np.zeros_like(x) for x in outputs]
+            if not slopes:
+                slopes = [None if x is None else np.zeros_like(x) for x in outputs]
                 sizes = [None if x is None else np.zeros(x.shape) for x in outputs]
             with np.errstate(all="ignore"):
                 for i, x in enumerate(outputs):
                     if x is not None:
-                        found[i] = found[i] + x * (weight / self.step)
+                        slopes[i] = slopes[i] + x * (weight / self.step)
                         sizes[i] = np.maximum(sizes[i], np.nan_to_num(np.abs(x)))
-        return found, [None if x is None else 2 * x / self.step for x in sizes]
+        return slopes, [None if x is None else 2 * x / self.step for x in sizes]
 
     def cotangents(self, tree: Any, what: str) -> list[Any]:
         """The leaves of the cotangents of the arguments, wide; None of those that cannot move."""
@@ -318,12 +318,12 @@ class _Point:
                 f"of the arguments, {self.structure}; they have {structure}"
             )
         leaves, _ = tree_flatten(tree)
-        found: list[Any] = []
+        checked_leaves: list[Any] = []
         for path, aval, leaf in zip(self.paths, self.avals, leaves, strict=True):
             wanted = aval.dtype if _moves(aval.dtype) else float0
             _check_type(f"{what}: the cotangent of {path}", leaf, aval.shape, wanted)
-            found.append(None if wanted == float0 else _wide(leaf))
-        return found
+            checked_leaves.append(None if wanted == float0 else _wide(leaf))
+        return checked_leaves
 
     def blame(self, alone: Callable[[int], float]) -> list[str]:
         """Lines that say which arguments are off where each varies alone."""
@@ -353,8 +353,8 @@ class _Outputs:
 
     def check_values(self, results: Any, tolerances: tuple[Tolerance, Tolerance]) -> None:
         """The results that came with the derivative must be those of the function."""
-        found = self._leaves(results, "results")
-        for i, leaf in enumerate(found):
+        result_leaves = self._leaves(results, "results")
+        for i, leaf in enumerate(result_leaves):
             path = f"{self.what}: result{self.paths[i]}"
             _check_type(path, leaf, self.avals[i].shape, self.dtypes[i])
             if i in self.moving:
@@ -365,13 +365,13 @@ class _Outputs:
 
     def tangents(self, tangents: Any) -> list[Any]:
         """The leaves of the tangents, wide; None of those that cannot move."""
-        found: list[Any] = []
+        wide_tangents: list[Any] = []
         for i, leaf in enumerate(self._leaves(tangents, "tangents")):
             wanted = self.dtypes[i] if i in self.moving else float0
             where = f"{self.what}: the tangent of result{self.paths[i]}"
             _check_type(where, leaf, self.avals[i].shape, wanted)
-            found.append(_wide(leaf) if i in self.moving else None)
-        return found
+            wide_tangents.append(_wide(leaf) if i in self.moving else None)
+        return wide_tangents
 
     def cotangents(self, seed: int = 0) -> tuple[list[Any], Any]:
         """Random ones: their leaves, wide, and in the structure of the results."""
@@ -451,42 +451,42 @@ def _of_dtype(tolerance: Tolerance, dtype: Any, default: float) -> Any:
     return default if tolerance is None else tolerance
 
 
-def _off(found, wanted, absolute, relative) -> tuple[np.ndarray, np.ndarray]:
+def _off(derivative, wanted, absolute, relative) -> tuple[np.ndarray, np.ndarray]:
     """How far apart numbers are, and where that is too far."""
     with np.errstate(all="ignore"):
-        same = (found == wanted) | (np.isnan(found) & np.isnan(wanted))
-        apart = np.where(same, 0.0, np.abs(found - wanted))
-        return apart, ~(same | (apart <= absolute + relative * np.abs(wanted)))
+        same = (derivative == wanted) | (np.isnan(derivative) & np.isnan(wanted))
+        distance = np.where(same, 0.0, np.abs(derivative - wanted))
+        return distance, ~(same | (distance <= absolute + relative * np.abs(wanted)))
 
 
-def _excess(found, wanted, absolute, relative) -> float:
+def _excess(derivative, wanted, absolute, relative) -> float:
     """The largest difference that is too large, or zero."""
-    apart, wrong = _off(found, wanted, absolute, relative)
-    return float(np.max(np.where(np.isnan(apart), np.inf, apart)[wrong], initial=0.0))
+    distance, wrong = _off(derivative, wanted, absolute, relative)
+    return float(np.max(np.where(np.isnan(distance), np.inf, distance)[wrong], initial=0.0))
 
 
-def _compare(found, wanted, absolute, relative) -> str:
+def _compare(derivative, wanted, absolute, relative) -> str:
     """Describe what is too far off; the text is empty where nothing is."""
-    apart, wrong = _off(found, wanted, absolute, relative)
+    distance, wrong = _off(derivative, wanted, absolute, relative)
     if not wrong.any():
         return ""
-    weights = np.where(wrong, np.where(np.isnan(apart), np.inf, apart), -1.0)
-    place = np.unravel_index(np.argmax(weights), wrong.shape)
-    allowed = float(np.broadcast_to(absolute, wrong.shape)[place])
-    where = f" at {[int(i) for i in place]}" if place else ""
+    weights = np.where(wrong, np.where(np.isnan(distance), np.inf, distance), -1.0)
+    worst = np.unravel_index(np.argmax(weights), wrong.shape)
+    allowed = float(np.broadcast_to(absolute, wrong.shape)[worst])
+    where = f" at {[int(i) for i in worst]}" if worst else ""
     return (
         f"{int(wrong.sum())} of {wrong.size} elements are off, most{where} by "
-        f"{float(apart[place]):.3g}: {found[place]:.6g}, and should be {wanted[place]:.6g} "
+        f"{float(distance[worst]):.3g}: {derivative[worst]:.6g}, and should be {wanted[worst]:.6g} "
         f"(allowed: {allowed:.3g} and {relative:.3g} of the size)"
     )
 
 
 def _check_type(where: str, x: Any, shape: tuple[int, ...], dtype: Any) -> None:
-    found = (np.shape(x), x.dtype if hasattr(x, "dtype") else typeof(x).dtype)
-    if found != (shape, dtype):
+    own_shape, own_dtype = np.shape(x), x.dtype if hasattr(x, "dtype") else typeof(x).dtype
+    if (own_shape, own_dtype) != (shape, dtype):
         raise AssertionError(
-            f"{where} must have shape {shape} and dtype {_named(dtype)}; it has shape {found[0]} "
-            f"and dtype {_named(found[1])}"
+            f"{where} must have shape {shape} and dtype {_named(dtype)}; it has shape {own_shape} "
+            f"and dtype {_named(own_dtype)}"
         )
 
 

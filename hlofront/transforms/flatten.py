@@ -10,6 +10,7 @@ import numpy as np
 
 from hlofront.base import source, tree
 from hlofront.base.dtypes import array_dtype, dtype_of
+from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import AbstractValue, ShapedArray, is_value, register_value_type, typeof
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.partition import PartitionSpec
@@ -190,18 +191,20 @@ class Signature:
             ),
             "args",
         )
-        found: list[str] = []
+        argument_names: list[str] = []
         for position, arg in zip(positions, args, strict=True):
             base = names[position] if position < len(names) else f"{rest}[{position - len(names)}]"
-            found += [base + tree.keystr(path) for path, _ in tree.tree_leaves_with_path(arg)]
+            argument_names += [
+                base + tree.keystr(path) for path, _ in tree.tree_leaves_with_path(arg)
+            ]
         for name in sorted(kwargs):
-            found += [
+            argument_names += [
                 name + tree.keystr(path) for path, _ in tree.tree_leaves_with_path(kwargs[name])
             ]
-        return tuple(found)
+        return tuple(argument_names)
 
     def names_in(self, in_tree: Any) -> tuple[str, ...]:
-        """The same for positional arguments of which only the structure is kept."""
+        """Return the names of positional arguments of which only the structure is known."""
         return self.argument_names((in_tree.unflatten(range(in_tree.num_leaves)), {}))
 
 
@@ -237,7 +240,7 @@ def refuse_generators(fun: Any, what: str) -> None:
         )
 
 
-def result_paths(out_tree: Any, prefix: str = "result") -> tuple[str, ...]:
+def result_paths(out_tree: PyTreeDef, prefix: str = "result") -> tuple[str, ...]:
     """A name per output: `result`, `result[0]`, `result['loss']`."""
     numbered = tree.tree_unflatten(out_tree, range(out_tree.num_leaves))
     # What a node makes of itself, as arrays of float0, is no output.
@@ -248,7 +251,7 @@ def result_paths(out_tree: Any, prefix: str = "result") -> tuple[str, ...]:
     )
 
 
-def check_outputs(leaves: Sequence[Any], where: str, traced_for: str, out_tree: Any) -> None:
+def check_outputs(leaves: Sequence[Any], where: str, traced_for: str, out_tree: PyTreeDef) -> None:
     """Every output of a traced function must be a value."""
     for i, leaf in enumerate(leaves):
         if not is_value(leaf):
@@ -262,7 +265,7 @@ def check_outputs(leaves: Sequence[Any], where: str, traced_for: str, out_tree: 
 
 def stage_tree(
     fun: Callable[..., Any],
-    in_tree: Any,
+    in_tree: PyTreeDef,
     in_avals: Sequence[AbstractValue],
     debug_info: DebugInfo,
     operands: Sequence[object] = (),

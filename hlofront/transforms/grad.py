@@ -33,7 +33,11 @@ class FlatCall:
     __slots__ = ("aux", "fun", "has_aux", "in_tree", "out_tree", "signature")
 
     def __init__(
-        self, fun: Callable[..., Any], signature: Signature, in_tree: Any, has_aux: bool = False
+        self,
+        fun: Callable[..., Any],
+        signature: Signature,
+        in_tree: PyTreeDef,
+        has_aux: bool = False,
     ):
         self.fun = fun
         self.signature = signature
@@ -79,9 +83,9 @@ class FlatCall:
 
 
 def _check_values(signature: Signature, args: Any, leaves: Sequence[Any]) -> None:
-    for place, leaf in enumerate(leaves):
+    for position, leaf in enumerate(leaves):
         if not is_value(leaf):
-            name = signature.argument_names((args, {}))[place]
+            name = signature.argument_names((args, {}))[position]
             raise TypeError(
                 f"Argument {source.shortened(repr(leaf))} of type {type(leaf)} is not a valid JAX "
                 f"type: it was passed as {name} to {signature.where}, which is to be "
@@ -171,22 +175,22 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
       TypeError: if an argument or a result is no array.
     """
     check_callable(fun)
-    found, call = _linearize(fun, primals, has_aux, "linearize")
-    result, aux = call.split(found.outputs)
+    linearized, call = _linearize(fun, primals, has_aux, "linearize")
+    result, aux = call.split(linearized.outputs)
     count = call.out_tree.num_leaves
     # It may be called often, and keeps its residuals: what no result depends on is left out.
-    smaller, _ = dead_code(found.program.jaxpr, True, True)
-    program = without_unused_constants(smaller, found.program)
+    smaller, _ = dead_code(linearized.program.jaxpr, True, True)
+    program = without_unused_constants(smaller, linearized.program)
     f_jvp = LinearFunction(
         program.consts,
         LinearFunctionSpec(
             jaxpr=program.jaxpr,
             in_tree=call.in_tree,
             out_tree=call.out_tree,
-            in_avals=tuple(found.in_avals),
-            moving=tuple(found.moving),
-            present=tuple(found.present[:count]),
-            out_avals=tuple([typeof(x) for x in found.outputs[:count]]),
+            in_avals=tuple(linearized.in_avals),
+            moving=tuple(linearized.moving),
+            present=tuple(linearized.present[:count]),
+            out_avals=tuple([typeof(x) for x in linearized.outputs[:count]]),
         ),
     )
     return (result, f_jvp, aux) if has_aux else (result, f_jvp)
@@ -238,12 +242,12 @@ class LinearFunction:
                 f"primals: expected {spec.in_tree}, got {given_tree}"
             )
         for leaf, aval in zip(leaves, spec.in_avals, strict=True):
-            given, wanted = typeof(leaf), aval.to_tangent_aval()
-            if given.shape != wanted.shape or given.dtype != wanted.dtype:
+            tangent_aval, wanted = typeof(leaf), aval.to_tangent_aval()
+            if tangent_aval.shape != wanted.shape or tangent_aval.dtype != wanted.dtype:
                 raise ValueError(
                     "linearized function called on tangent values inconsistent with the original "
-                    f"primal values: got tangent aval {given} for primal aval {aval} but expected "
-                    f"{wanted}."
+                    f"primal values: got tangent aval {tangent_aval} for primal aval {aval} but "
+                    f"expected {wanted}."
                 )
         moving = [x for x, moves in zip(leaves, spec.moving, strict=True) if moves]
         moved = iter(eval_jaxpr(spec.jaxpr, self.residuals, *moving))
@@ -298,23 +302,23 @@ def pull_back(
     fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, traced_for: str
 ) -> tuple[Any, "Pullback", Any]:
     """(result, pullback, auxiliary data or None)."""
-    found, call = _linearize(fun, primals, has_aux, traced_for)
-    result, aux = call.split(found.outputs)
+    linearized, call = _linearize(fun, primals, has_aux, traced_for)
+    result, aux = call.split(linearized.outputs)
     count = call.out_tree.num_leaves
     args_res, opaque_residuals, sources = residuals_by_source(
-        found.program.consts, call.in_tree, tree.tree_leaves(primals)
+        linearized.program.consts, call.in_tree, tree.tree_leaves(primals)
     )
     pullback = Pullback(
         args_res,
         opaque_residuals,
         PullbackSpec(
-            jaxpr=found.program.jaxpr,
+            jaxpr=linearized.program.jaxpr,
             in_tree=call.in_tree,
             out_tree=call.out_tree,
-            in_avals=tuple(found.in_avals),
-            moving=tuple(found.moving),
-            present=tuple(found.present),
-            out_avals=tuple([typeof(x) for x in found.outputs[:count]]),
+            in_avals=tuple(linearized.in_avals),
+            moving=tuple(linearized.moving),
+            present=tuple(linearized.present),
+            out_avals=tuple([typeof(x) for x in linearized.outputs[:count]]),
             signature=call.signature,
             sources=sources,
         ),

@@ -77,13 +77,13 @@ def jacfwd(
             if holomorphic:
                 gradients.check_output("jacfwd", typeof(leaf), True)
         columns = [to_front(x, a, size) for x, a in zip(columns, axes, strict=True)]
-        found = call.out_tree.unflatten(
+        jacobian = call.out_tree.unflatten(
             [
                 _in_structure([_last(x) for x in _parts(column, avals, 0)], in_tree, avals, argnums)
                 for column in columns
             ]
         )
-        return (found, aux) if has_aux else found
+        return (jacobian, aux) if has_aux else jacobian
 
     return documented(jacobian_fun, fun, _summary(fun, argnums))
 
@@ -132,13 +132,13 @@ def jacrev(
             ]
             for x in rows
         ]
-        found = out_tree.unflatten(
+        jacobian = out_tree.unflatten(
             [
                 _chosen(in_tree.unflatten([parts[i] for parts in by_input]), argnums)
                 for i in range(len(avals))
             ]
         )
-        return (found, aux) if has_aux else found
+        return (jacobian, aux) if has_aux else jacobian
 
     return documented(jacobian_fun, fun, _summary(fun, argnums))
 

@@ -7,6 +7,7 @@ from typing import Any
 from hlofront.base.boundary import user_context
 from hlofront.base.config import check_tracer_leaks, enable_x64
 from hlofront.base.dtypes import float0
+from hlofront.base.typing import Params
 from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
@@ -26,7 +27,7 @@ _SCALARS = frozenset({float, int, complex, bool})
 
 
 def describe(debug_info: DebugInfo | None) -> str:
-    """What is traced and for what, as in "loss at model.py:12 for grad"."""
+    """Return what is traced and for what, as in "loss at model.py:12 for grad"."""
     return f"{debug_info.func_src_info} for {debug_info.traced_for}" if debug_info else ""
 
 
@@ -105,7 +106,7 @@ class JVPTrace(Trace):
     def lift(self, x: Any) -> Any:
         return self.parent.lift(x)
 
-    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
         for x in args:
             if type(x) is JVPTracer and x._trace is self:
                 break
@@ -270,16 +271,18 @@ def _jvp_program(program: ClosedJaxpr, nonzero: Any, instantiate: Any) -> Any:
     def with_tangents(*args: Any) -> list[Any]:
         nonlocal present
         primals = args[: len(avals)]
-        given = iter(args[len(avals) :])
+        present_tangents = iter(args[len(avals) :])
         tangents = [
-            next(given) if n else Zero(aval.to_tangent_aval())
+            next(present_tangents) if n else Zero(aval.to_tangent_aval())
             for aval, n in zip(avals, nonzero, strict=True)
         ]
         primals_out, tangents_out = jvp_jaxpr(jaxpr, program.consts, primals, tangents)
         present = tuple(
             type(t) is not Zero or force for t, force in zip(tangents_out, instantiate, strict=True)
         )
-        kept = [instantiated(t) for t, there in zip(tangents_out, present, strict=True) if there]
-        return [*primals_out, *kept]
+        nonzero_tangents = [
+            instantiated(t) for t, there in zip(tangents_out, present, strict=True) if there
+        ]
+        return [*primals_out, *nonzero_tangents]
 
     return stage(with_tangents, [*avals, *moving], jaxpr.origin), present

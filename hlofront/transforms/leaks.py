@@ -45,7 +45,7 @@ def _line(tracer: Tracer, survivors: list[Any]) -> str:
 
 def _holders(held: Any, ours: list[Any], depth: int = 2) -> list[str]:
     """Describe what refers to a value: globals, closures, and containers with their holders."""
-    found: list[str] = []
+    descriptions: list[str] = []
     for holder in gc.get_referrers(held):
         if holder is ours or isinstance(holder, types.FrameType):
             continue
@@ -53,25 +53,27 @@ def _holders(held: Any, ours: list[Any], depth: int = 2) -> list[str]:
             module = holder.get("__name__") if "__builtins__" in holder else None
             keys = [str(key) for key, value in holder.items() if value is held]
             if isinstance(module, str):
-                found += [f"{key!r} of module {module}" for key in keys]
+                descriptions += [f"{key!r} of module {module}" for key in keys]
             else:
-                found += [f"{key!r} of {_kept('a dict', holder, ours, depth)}" for key in keys]
+                descriptions += [
+                    f"{key!r} of {_described_holder('a dict', holder, ours, depth)}" for key in keys
+                ]
         elif isinstance(holder, list | tuple | set) and len(holder) < 1000:
             what = f"a {type(holder).__name__} of {len(holder)}"
-            found.append(_kept(what, holder, ours, depth))
+            descriptions.append(_described_holder(what, holder, ours, depth))
         elif type(holder).__name__ == "cell":
-            found.append("a closure")
+            descriptions.append("a closure")
         elif isinstance(holder, Tracer):
-            found.append(f"another traced value, {holder}")
-    return sorted(found, key=_says_little)[:3]
+            descriptions.append(f"another traced value, {holder}")
+    return sorted(descriptions, key=_says_little)[:3]
 
 
 def _says_little(holder: str) -> bool:
     return "'" not in holder
 
 
-def _kept(what: str, container: Any, ours: list[Any], depth: int) -> str:
-    """A container, and the first thing that refers to it."""
+def _described_holder(what: str, container: Any, ours: list[Any], depth: int) -> str:
+    """Return the text of a container and of the first object that refers to it."""
     if depth <= 1:
         return what
     # In whatever order the garbage collector knows them: the one with a name says most.

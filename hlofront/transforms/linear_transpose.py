@@ -8,6 +8,7 @@ import numpy as np
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
+from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import DebugInfo, Jaxpr
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
@@ -62,7 +63,9 @@ class _Transposed:
 
     __slots__ = ("avals", "in_tree", "jaxpr", "out_tree")
 
-    def __init__(self, jaxpr: Jaxpr, in_tree: Any, out_tree: Any, avals: tuple[Any, ...]):
+    def __init__(
+        self, jaxpr: Jaxpr, in_tree: PyTreeDef, out_tree: PyTreeDef, avals: tuple[Any, ...]
+    ):
         self.jaxpr = jaxpr
         self.in_tree = in_tree
         self.out_tree = out_tree
@@ -70,23 +73,23 @@ class _Transposed:
 
     @boundary
     def __call__(self, consts: Any, cotangent: Any) -> tuple[Any, ...]:
-        given, given_tree = tree.tree_flatten(cotangent)
-        if given_tree != self.out_tree:
+        leaves, tree_of_leaves = tree.tree_flatten(cotangent)
+        if tree_of_leaves != self.out_tree:
             raise TypeError(
                 "cotangent tree does not match function output, expected "
-                f"{self.out_tree} but got {given_tree}"
+                f"{self.out_tree} but got {tree_of_leaves}"
             )
-        for x, atom in zip(given, self.jaxpr.outvars, strict=True):
-            found, aval = typeof(x), atom.aval
-            if found.shape != aval.shape or found.dtype != aval.dtype:
+        for x, atom in zip(leaves, self.jaxpr.outvars, strict=True):
+            cotangents, aval = typeof(x), atom.aval
+            if cotangents.shape != aval.shape or cotangents.dtype != aval.dtype:
                 raise TypeError(
                     f"cotangent type does not match function output, expected {aval.str_short()} "
-                    f"but got {found.str_short()}"
+                    f"but got {cotangents.str_short()}"
                 )
         linear = [UndefinedPrimal(aval) for aval in self.avals]
-        found = transpose_jaxpr(self.jaxpr, consts, linear, given)
+        cotangents = transpose_jaxpr(self.jaxpr, consts, linear, leaves)
         results = [
             as_array(zeros_of(aval) if type(c) is Zero else c)
-            for c, aval in zip(found, self.avals, strict=True)
+            for c, aval in zip(cotangents, self.avals, strict=True)
         ]
         return self.in_tree.unflatten(results)[0]

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 from hlofront.base import source
 from hlofront.base.caches import weak_keyed
 from hlofront.base.config import explain_cache_misses
+from hlofront.base.typing import Params
 from hlofront.core.jaxpr import DebugInfo
 
 Value = TypeVar("Value")
@@ -201,7 +202,7 @@ class WrappedFun:
 
 def wrap_init(
     f: Function,
-    params: dict[str, Any] | None = None,
+    params: Params | None = None,
     *,
     debug_info: DebugInfo | None = None,
 ) -> WrappedFun:

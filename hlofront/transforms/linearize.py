@@ -6,6 +6,7 @@ from typing import Any
 
 from hlofront.base.config import check_tracer_leaks
 from hlofront.base.dtypes import float0
+from hlofront.base.typing import Params
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, Literal, Var
@@ -38,7 +39,7 @@ class SplitTrace(Trace):
     def lift(self, x: Any) -> Any:
         return self.parent.lift(x)
 
-    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
         tangents = self.tangents
         for x in args:
             if type(x) is JitTracer and x._trace is tangents:
@@ -50,7 +51,7 @@ class SplitTrace(Trace):
             return self._split(primitive, args, params)
         return tangents.process(primitive, args, params)
 
-    def _split(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def _split(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
         """Run what can be known of an operation that holds programs, and write down the rest."""
         tangents = self.tangents
         unknown = [type(x) is JitTracer and x._trace is tangents for x in args]

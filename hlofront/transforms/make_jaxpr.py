@@ -143,14 +143,16 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Any, l
 
     def converted(*args_and_values: Any) -> Any:
         count = len(args_and_values) - len(values)
-        args, given = args_and_values[:count], iter(args_and_values[count:])
+        args, added_values = args_and_values[:count], iter(args_and_values[count:])
         leaves, given_tree = tree.tree_flatten(args)
         if given_tree != in_tree:
             raise TypeError(
                 "the closure-converted function was called with arguments of another structure: "
                 f"wanted {in_tree}, got {given_tree}"
             )
-        consts = [next(given) if m else c for c, m in zip(program.consts, moved, strict=True)]
+        consts = [
+            next(added_values) if m else c for c, m in zip(program.consts, moved, strict=True)
+        ]
         return out_tree.unflatten(eval_jaxpr(program.jaxpr, consts, *leaves))
 
     return named_as(converted, fun), values

@@ -113,17 +113,17 @@ def _partial_eval(program: ClosedJaxpr, unknown: Any, instantiate: Any) -> Parti
         if type(atom) is not Literal and atom not in own and atom not in constants:
             residuals[atom] = None
     known_inputs = [var for var, u in zip(jaxpr.invars, unknown, strict=True) if not u]
-    places: dict[Any, int] = {}
-    for place, atom in enumerate(known_outputs):
+    numbers: dict[Any, int] = {}
+    for number, atom in enumerate(known_outputs):
         if type(atom) is not Literal:
-            places.setdefault(atom, place)
-    places.update((var, ~place) for place, var in enumerate(known_inputs))
+            numbers.setdefault(atom, number)
+    numbers.update((var, ~number) for number, var in enumerate(known_inputs))
     sources: list[int] = []
     for var in residuals:
-        if var not in places:
-            places[var] = len(known_outputs)
+        if var not in numbers:
+            numbers[var] = len(known_outputs)
             known_outputs.append(var)
-        sources.append(places[var])
+        sources.append(numbers[var])
     known_equations = live_equations(known_equations, known_outputs)
     known = closed(constants, known_inputs, known_outputs, known_equations, jaxpr)
     return PartialEval(

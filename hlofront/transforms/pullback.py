@@ -62,22 +62,22 @@ for _mark in (DidntWant, NotNeeded):
 
 
 def residuals_by_source(
-    residuals: Sequence[Any], in_tree: Any, leaves: Sequence[Any]
+    residuals: Sequence[Any], in_tree: PyTreeDef, leaves: Sequence[Any]
 ) -> tuple[list[Any], list[Any], tuple[int, ...]]:
     """Residuals as (those that are arguments, in their places; the others; where each one is)."""
-    places = {id(leaf): place for place, leaf in enumerate(leaves)}
+    positions = {id(leaf): position for position, leaf in enumerate(leaves)}
     sources: list[int] = []
     others: list[Any] = []
     for x in residuals:
-        place = places.get(id(x))
-        if place is None:
-            place = ~len(others)
+        position = positions.get(id(x))
+        if position is None:
+            position = ~len(others)
             others.append(x)
-        sources.append(place)
+        sources.append(position)
     # The same array may be several arguments.
-    used = {id(leaves[place]) for place in sources if place >= 0}
-    kept = [x if id(x) in used else NotNeeded() for x in leaves]
-    by_argument = in_tree.walk(lambda parts, _: tuple(parts), lambda x: x, kept)
+    used = {id(leaves[position]) for position in sources if position >= 0}
+    residual_leaves = [x if id(x) in used else NotNeeded() for x in leaves]
+    by_argument = in_tree.walk(lambda parts, _: tuple(parts), lambda x: x, residual_leaves)
     return list(by_argument), others, tuple(sources)
 
 
@@ -175,15 +175,15 @@ class Pullback:
                 f"function {self.spec.signature.where}: wanted {out_tree}, got {given_tree}."
             )
         for leaf, aval in zip(leaves, self.spec.out_avals, strict=True):
-            given, wanted = abstract(leaf), aval.to_tangent_aval()
+            cotangent_aval, wanted = abstract(leaf), aval.to_tangent_aval()
             # Of an integer's cotangent it does not matter what it is.
-            fits = given.dtype == wanted.dtype or (
-                wanted.dtype == float0 and given.dtype == aval.dtype
+            fits = cotangent_aval.dtype == wanted.dtype or (
+                wanted.dtype == float0 and cotangent_aval.dtype == aval.dtype
             )
-            if given.shape != wanted.shape or not fits:
+            if cotangent_aval.shape != wanted.shape or not fits:
                 raise ValueError(
                     "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
-                    f"{given.str_short()}, but expected {wanted.str_short()} because the "
+                    f"{cotangent_aval.str_short()}, but expected {wanted.str_short()} because the "
                     "corresponding output of the differentiated function had JAX type "
                     f"{aval.str_short()}"
                 )
@@ -196,7 +196,7 @@ class Pullback:
         # Auxiliary outputs come after the result's, and have no cotangents.
         missing = len(present) - len(cotangents)
         arriving = [*cotangents, *[None] * missing]
-        given = [
+        arriving_cotangents = [
             Zero(atom.aval) if c is None or getattr(c, "dtype", None) == float0 else c
             for atom, c in zip(
                 jaxpr.outvars, (c for c, p in zip(arriving, present, strict=True) if p), strict=True
@@ -204,9 +204,11 @@ class Pullback:
         ]
         linear = [UndefinedPrimal(var.aval) for var in jaxpr.invars]
         with transformed(TRANSPOSE):
-            found = iter(transpose_jaxpr(jaxpr, self.residuals, linear, given))
+            linear_cotangents = iter(
+                transpose_jaxpr(jaxpr, self.residuals, linear, arriving_cotangents)
+            )
         cotangents = [
-            next(found) if moves else Zero(aval.to_tangent_aval())
+            next(linear_cotangents) if moves else Zero(aval.to_tangent_aval())
             for aval, moves in zip(spec.in_avals, spec.moving, strict=True)
         ]
         return [

@@ -9,10 +9,11 @@ import numpy as np
 from hlofront.base import caches, errors
 from hlofront.base.config import check_tracer_leaks, options
 from hlofront.base.elements import always_exact_dtype, exact_dtype
+from hlofront.base.typing import Params
 from hlofront.bridge import state
 from hlofront.bridge.fast_parts import Array, get_traceback
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, register_value_type, typeof
+from hlofront.core.aval import AbstractValue, ShapedArray, register_value_type, typeof
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Var
 from hlofront.core.names import current_name_stack, in_own_program, replayed_traceback
@@ -52,11 +53,11 @@ class JitTracer(Tracer):
 
     @property
     def aval_mutable_qdd(self) -> AbstractValue:
-        """Its type, with what may change while the program runs."""
+        """The type of the variable, with what may change while the program runs: nothing."""
         return self.aval
 
     def cur_qdd(self) -> None:
-        """What has changed of it so far."""
+        """Return what has changed of the array so far: nothing, as None."""
         return None
 
     def get_const(self) -> Any:
@@ -161,22 +162,22 @@ class StagingTrace(Trace):
                 return literal
         if _inside_jaxprs.value and isinstance(x, np.ndarray | Array):
             return Literal(x, typeof(x))
-        found = self.constants.get(id(x))
-        if found is None:
-            found = self.constants[id(x)] = (Var(typeof(x)), x)
-        return found[0]
+        constant = self.constants.get(id(x))
+        if constant is None:
+            constant = self.constants[id(x)] = (Var(typeof(x)), x)
+        return constant[0]
 
     def lift(self, x: Any) -> JitTracer:
         """A value that is known as a tracer of this program: a constant, or a literal of one."""
         atom = self.atom(x)
         return JitTracer(self, atom.aval, atom)
 
-    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
         if primitive.carries_programs and primitive in _staged:
             return _staged[primitive](self, *args, **params)
         return self.write(primitive, args, params)
 
-    def write(self, primitive: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    def write(self, primitive: Primitive, args: Sequence[Any], params: Params) -> Any:
         """Append the equation, and return tracers for its results."""
         invars: list[Atom] = []
         avals: list[Any] = []
@@ -241,7 +242,7 @@ class StagingTrace(Trace):
         return checked(ClosedJaxpr(jaxpr, [_typed(value, var.aval) for var, value in constants]))
 
 
-def _typed(value: Any, aval: Any) -> Any:
+def _typed(value: Any, aval: ShapedArray) -> Any:
     """A constant, as a value that has this aval also after the block that set enable_x64."""
     if type(value) is not np.ndarray or value.dtype.itemsize < 8:
         return value
@@ -254,7 +255,7 @@ def _typed(value: Any, aval: Any) -> Any:
 _MOST_INFERRED = 4096
 
 
-def _infer(primitive: Primitive, key: Any, avals: Sequence[Any], params: dict[str, Any]) -> Any:
+def _infer(primitive: Primitive, key: Any, avals: Sequence[Any], params: Params) -> Any:
     out = rules.infer[primitive](*avals, **params)
     if not primitive.carries_programs:
         try:

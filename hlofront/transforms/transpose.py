@@ -35,8 +35,8 @@ def transpose_jaxpr(
             linear.add(var)
         else:
             values[var] = x
-    given = [type(cotangent) is not Zero for cotangent in cotangents]
-    backwards = _run_forward(jaxpr, values, linear, given)
+    is_nonzero = [type(cotangent) is not Zero for cotangent in cotangents]
+    backwards = _run_forward(jaxpr, values, linear, is_nonzero)
     arrived: dict[Any, Any] = {}
     for atom, cotangent in zip(jaxpr.outvars, cotangents, strict=True):
         if type(cotangent) is not Zero and atom in linear:
@@ -158,7 +158,7 @@ def _transpose_program(program: ClosedJaxpr, linear: Any, nonzero: Any, instanti
     known = [
         aval for aval, is_linear in zip(program.in_avals, linear, strict=True) if not is_linear
     ]
-    given = [
+    cotangent_avals = [
         aval.to_tangent_aval() for aval, n in zip(program.out_avals, nonzero, strict=True) if n
     ]
     present: tuple[bool, ...] = ()
@@ -181,4 +181,4 @@ def _transpose_program(program: ClosedJaxpr, linear: Any, nonzero: Any, instanti
         )
         return [instantiated(c) for c, there in zip(wanted, present, strict=True) if there]
 
-    return stage(backwards, [*known, *given], jaxpr.origin), present
+    return stage(backwards, [*known, *cotangent_avals], jaxpr.origin), present

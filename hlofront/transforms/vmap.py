@@ -7,6 +7,7 @@ from typing import Any
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary, named_as
 from hlofront.base.tree_prefixes import flatten_axes
+from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import DebugInfo
@@ -77,13 +78,13 @@ def vmap(
         # What is mapped by rules of its type, and the results that are.
         own: dict[int, Any] = {}
         own_results: dict[int, Any] = {}
-        for place, (leaf, axis) in enumerate(zip(leaves, axes, strict=True)):
+        for position, (leaf, axis) in enumerate(zip(leaves, axes, strict=True)):
             # What is not mapped may be anything.
             if axis is not None and not is_value(leaf):
                 if is_leaf is not None and is_leaf(leaf):
-                    own[place], axes[place] = axis, None
+                    own[position], axes[position] = axis, None
                     continue
-                raise _not_an_array(signature, args, kwargs, place, leaf)
+                raise _not_an_array(signature, args, kwargs, position, leaf)
         axes = [_in_range(a, x) for a, x in zip(axes, leaves, strict=True)]
         size = _common_size(signature, args, kwargs, leaves, axes, axis_size)
         out_tree: Any = None
@@ -98,12 +99,12 @@ def vmap(
                 )
             own_args, own_kwargs = in_tree.unflatten(flat_args)
             results, out_tree = tree.tree_flatten(fun(*own_args, **own_kwargs), is_leaf)
-            for place, result in enumerate(results):
+            for position, result in enumerate(results):
                 if not is_value(result):
                     if is_leaf is not None and is_leaf(result):
-                        spec = flatten_axes("vmap out_axes", out_tree, out_axes)[place]
-                        own_results[place] = from_element(trace, size, result, spec)
-                        results[place] = 0
+                        spec = flatten_axes("vmap out_axes", out_tree, out_axes)[position]
+                        own_results[position] = from_element(trace, size, result, spec)
+                        results[position] = 0
                         continue
                     raise TypeError(
                         f"Output from batched function {result!r} with type {type(result)} is "
@@ -113,7 +114,7 @@ def vmap(
 
         axis = AxisData(axis_name, size, spmd)
         with transformed(VMAP):
-            results, found = batch_flat(
+            results, result_axes = batch_flat(
                 flat, axis, leaves, axes, DebugInfo("vmap", signature.find_where)
             )
             wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
@@ -122,7 +123,7 @@ def vmap(
                     own_results[i]
                     if i in own_results
                     else as_result(_placed(x, a, w, size, i, out_tree, sum_match))
-                    for i, (x, a, w) in enumerate(zip(results, found, wanted, strict=True))
+                    for i, (x, a, w) in enumerate(zip(results, result_axes, wanted, strict=True))
                 ]
             )
 
@@ -221,11 +222,11 @@ def _inconsistent(
             groups.setdefault(size, []).append(where)
     lines = [] if given is None else [f"the `axis_size` argument was {given}"]
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
-    for place, (size, members) in enumerate(ordered):
+    for rank, (size, members) in enumerate(ordered):
         if len(members) == 1:
             lines.append(f"one axis had size {size}: {members[0]}")
         else:
-            share = "most" if place == 0 and len(ordered) > 1 else "some"
+            share = "most" if rank == 0 and len(ordered) > 1 else "some"
             lines.append(
                 f"{share} axes ({len(members)} of them) had size {size}, e.g. {members[0]}"
             )
@@ -236,7 +237,13 @@ def _inconsistent(
 
 
 def _placed(
-    x: Any, axis: int | None, wanted: Any, size: Any, place: int, out_tree: Any, sum_match: bool
+    x: Any,
+    axis: int | None,
+    wanted: Any,
+    size: Any,
+    place: int,
+    out_tree: PyTreeDef,
+    sum_match: bool,
 ) -> Any:
     """A result with the axis where it is wanted."""
     if wanted is None:

@@ -19,10 +19,10 @@ from hlofront.primitives.converting import convert
 from hlofront.primitives.factoring import geqrf, lu
 from hlofront.primitives.matrices import (
     along_rows,
+    broadcast_matrices,
     diagonal,
     identity_like,
     real_part,
-    spread,
     take_rows,
     upper_triangle,
 )
@@ -108,7 +108,7 @@ def _by_factors_jvp(primals: tuple[Array, ...], tangents: tuple[Array, ...]) -> 
 
     def at(value: int) -> Array:
         raised = elementwise.mul(convert(zero, dtype, False), creating.full_like(ends, value))
-        ones = spread(identity_like(upper), typeof(upper).shape)
+        ones = broadcast_matrices(identity_like(upper), typeof(upper).shape)
         filled = elementwise.add(
             upper, elementwise.mul(ones, along_rows(raised, typeof(upper).shape))
         )

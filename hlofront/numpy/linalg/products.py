@@ -18,7 +18,7 @@ from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.linalg.systems import inv
 from hlofront.numpy.promotion import check_arraylike, operand, operands
 from hlofront.primitives.contracting import Precision
-from hlofront.primitives.matrices import identity, spread, swap
+from hlofront.primitives.matrices import broadcast_matrices, identity, swap
 
 if TYPE_CHECKING:
     from hlofront.primitives.contracting import PrecisionLike
@@ -154,7 +154,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     except TypeError:
         raise TypeError(f"exponent must be an integer, got {n}") from None
     if n == 0:
-        return spread(identity(aval.dtype, aval.shape[-2:]), aval.shape)
+        return broadcast_matrices(identity(aval.dtype, aval.shape[-2:]), aval.shape)
     if n < 0:
         a, n = inv(a), -n
     result: ArrayLike | None = None

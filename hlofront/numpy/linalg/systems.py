@@ -27,13 +27,13 @@ from hlofront.primitives.matrices import (
     adjoint,
     along_columns,
     along_rows,
+    broadcast_matrices,
     conjugate,
     identity,
     in_columns,
     product,
     real_dtype,
     real_part,
-    spread,
 )
 from hlofront.primitives.reducing import reduce_max, reduce_sum
 from hlofront.primitives.shaping import broadcast_in_dim, reshape, squeeze, transpose
@@ -56,7 +56,7 @@ def in_one_batch(name: str, a: Array, b: Array) -> tuple[Array, Array]:
         raise ValueError(
             f"{name}: the batch axes of shapes {lhs} and {rhs} do not broadcast"
         ) from None
-    return spread(a, (*batch, *lhs[-2:])), spread(b, (*batch, *rhs[-2:]))
+    return broadcast_matrices(a, (*batch, *lhs[-2:])), broadcast_matrices(b, (*batch, *rhs[-2:]))
 
 
 def solve_matrices(a: Array, b: Array) -> Array:
@@ -98,7 +98,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     if len(rhs) > 1:
         return solve_matrices(a, b)
     column = in_columns(b)
-    x = solve_matrices(a, spread(column, (*lhs[:-2], *typeof(column).shape)))
+    x = solve_matrices(a, broadcast_matrices(column, (*lhs[:-2], *typeof(column).shape)))
     return squeeze(x, (len(lhs) - 1,))
 
 

@@ -21,13 +21,13 @@ from hlofront.primitives.matrices import (
     adjoint,
     along_columns,
     along_rows,
+    broadcast_matrices,
     conjugate,
     identity,
     identity_like,
     lower_triangle,
     product,
     real_dtype,
-    spread,
     upper_triangle,
 )
 from hlofront.primitives.shaping import reshape
@@ -179,7 +179,7 @@ def _lu(a: ArrayLike, *, permute_l: bool) -> tuple[Array, Array] | tuple[Array, 
     )
     lower = slice_in_dim(lower_triangle(factors, -1), 0, k, axis=batch + 1)
     ones = identity(aval.dtype, typeof(lower).shape[-2:])
-    lower = elementwise.add(lower, spread(ones, typeof(lower).shape))
+    lower = elementwise.add(lower, broadcast_matrices(ones, typeof(lower).shape))
     upper = upper_triangle(slice_in_dim(factors, 0, k, axis=batch))
     if permute_l:
         return product(convert(permutation, aval.dtype, False), lower), upper
@@ -376,7 +376,7 @@ def _hessenberg(a: ArrayLike, *, calc_q: bool) -> Array | tuple[Array, Array]:
     corner = np.zeros((n, n), aval.dtype)
     corner[0, 0] = 1
     rotation = pad(rotation, host_number(0, aval.dtype), rows)
-    return form, elementwise.add(rotation, spread(corner, typeof(rotation).shape))
+    return form, elementwise.add(rotation, broadcast_matrices(corner, typeof(rotation).shape))
 
 
 def hessenberg(

@@ -27,11 +27,11 @@ from hlofront.primitives.matrices import (
     adjoint,
     along_columns,
     along_rows,
+    broadcast_matrices,
     diagonal,
     identity_like,
     product,
     real_dtype,
-    spread,
     upper_triangle,
 )
 from hlofront.primitives.shaping import broadcast_in_dim, reshape
@@ -61,7 +61,7 @@ def _pade(a: Array, degree: int) -> tuple[Array, Array]:
         factorial(2 * degree - k) // (factorial(degree - k) * factorial(k)) / scale
         for k in range(degree + 1)
     ]
-    ones = spread(identity_like(a), typeof(a).shape)
+    ones = broadcast_matrices(identity_like(a), typeof(a).shape)
     square = product(a, a)
     scalar = partial(host_number, dtype=typeof(a).dtype)
 
