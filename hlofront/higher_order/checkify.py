@@ -11,13 +11,13 @@ from hlofront.higher_order import checkify_programs
 from hlofront.higher_order.checkify_errors import ErrorCategory, user_checks
 from hlofront.higher_order.checkify_rules import State, evaluate
 from hlofront.higher_order.checking import Error
-from hlofront.transforms.flatten import stage_tree
+from hlofront.transforms.flatten import NO_KEYWORDS, stage_tree
 from hlofront.transforms.vmap import documented
 
 # Importing it registers the rules of operations that hold programs.
 __all__ = ["checkify", "checkify_programs"]
 
-_NO_ARGUMENTS = tree.tree_structure(((), {}))
+_NO_ARGUMENTS = tree.tree_structure(((), NO_KEYWORDS))
 
 
 def checkify(

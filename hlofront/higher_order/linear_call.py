@@ -25,7 +25,7 @@ from hlofront.higher_order.selecting import nonzero_flags
 from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.derivatives import instantiate
 from hlofront.transforms.batch import batch_program
-from hlofront.transforms.flatten import stage_tree
+from hlofront.transforms.flatten import NO_KEYWORDS, stage_tree
 
 linear_call_p = Primitive("linear_call", multiple_results=True, carries_programs=True)
 not_lowered(linear_call_p, "transpose")
@@ -64,14 +64,14 @@ def linear_call(
     linear_avals: list[Any] = [typeof(x) for x in operands]
     call, out_tree = stage_tree(
         fun,
-        tree.tree_structure(((residual_args, linear_args), {})),
+        tree.tree_structure(((residual_args, linear_args), NO_KEYWORDS)),
         [*residual_avals, *linear_avals],
         DebugInfo("linear_call", source.describe_callable(fun)),
     )
     cotangents = out_tree.unflatten([0] * out_tree.num_leaves)
     back, back_tree = stage_tree(
         fun_transpose,
-        tree.tree_structure(((residual_args, cotangents), {})),
+        tree.tree_structure(((residual_args, cotangents), NO_KEYWORDS)),
         [*residual_avals, *call.out_avals],
         DebugInfo("linear_call transpose", source.describe_callable(fun_transpose)),
     )

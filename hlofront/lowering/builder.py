@@ -11,7 +11,7 @@ import numpy as np
 
 from hlofront.base.config import enable_x64
 from hlofront.base.elements import ExtendedDType
-from hlofront.base.typing import Array, DType
+from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.bridge.mlir import Operation, Value, context, ir
 from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
 from hlofront.core.derived import once_per_program
@@ -191,7 +191,7 @@ class Builder(Emitter):
 
     def by_tracing(
         self,
-        function: Callable[..., Array | Sequence[Array]],
+        function: Callable[..., ArrayLike | Sequence[ArrayLike]],
         operands: Sequence[Value],
         avals: Sequence[AbstractValue] | None = None,
         **params: object,
@@ -345,5 +345,5 @@ def large_constants(program: ClosedJaxpr) -> list[Constant]:
     return list(unique.values())
 
 
-def _as_list(x: Array | Sequence[Array]) -> list[Array]:
+def _as_list(x: ArrayLike | Sequence[ArrayLike]) -> list[ArrayLike]:
     return list(x) if isinstance(x, tuple | list) else [cast(Array, x)]

@@ -103,7 +103,7 @@ def _cholesky_update(build: Builder, r: Value, w: Value) -> Value:
         sine = div(b, safe)
         turned = add(mul(cosine, row), mul(sine, w))
         rest = sub(mul(cosine, w), mul(sine, row))
-        turned = matrices.spread(expand_dims(turned, (ndim - 2,)), typeof(r).shape)
+        turned = matrices.broadcast_matrices(expand_dims(turned, (ndim - 2,)), typeof(r).shape)
         return [add(index, np.int32(1)), select_n(is_row, r, turned), rest]
 
     result, _ = count_up(build, build.constant(0, _int32), n, step, (r, w), (matrix, vector))

@@ -15,6 +15,7 @@ from typing import Literal as OneOf
 import numpy as np
 
 from hlofront.base.source import user_frame
+from hlofront.bridge.fast_parts import Traceback
 from hlofront.core.aval import AbstractValue
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.primitive import Primitive
@@ -134,7 +135,7 @@ class Fences:
 
     def __init__(self):
         self._programs: dict[Jaxpr, _Program] = {}
-        self._recorded: list[tuple[AbstractValue, object]] = []
+        self._recorded: list[tuple[AbstractValue, Traceback | None]] = []
 
     def of(self, jaxpr: Jaxpr) -> set[Var]:
         """Return the values of a program to fence, without those of programs that it calls."""
@@ -176,7 +177,7 @@ class Fences:
             for step in steps
         ]
 
-    def record(self, aval: AbstractValue, traceback: object) -> None:
+    def record(self, aval: AbstractValue, traceback: Traceback | None) -> None:
         """Note that lowering has emitted a fence for an equation of this traceback."""
         self._recorded.append((aval, traceback))
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from hlofront.base.config import options
 from hlofront.base.source import is_user_file, user_frame
+from hlofront.bridge.fast_parts import Traceback
 from hlofront.bridge.mlir import TracebackToLocationCache, context, ir
 
 _full_tracebacks = options["jax_include_full_tracebacks_in_locations"]
@@ -27,7 +28,7 @@ class Locations:
 
     __slots__ = ("_frames_of", "_named", "unknown")
 
-    _frames_of: Callable[[object], ir.Location]
+    _frames_of: Callable[[Traceback | None], ir.Location]
 
     def __init__(self):
         if _full_tracebacks.value:
@@ -42,7 +43,7 @@ class Locations:
         self._named: dict[tuple[str, ir.Location], ir.Location] = {}
         self.unknown = ir.Location.unknown(context)
 
-    def of(self, name: str, traceback: object) -> ir.Location:
+    def of(self, name: str, traceback: Traceback | None) -> ir.Location:
         """Return the location of an operation: its name, and the lines that it came from."""
         if traceback is None:
             return ir.Location.name(name, context=context)
@@ -67,7 +68,7 @@ def _shown_file(file: str) -> str:
     return re.sub(pattern, "", file) if pattern else file
 
 
-def _innermost_frame(traceback: object) -> ir.Location:
+def _innermost_frame(traceback: Traceback | None) -> ir.Location:
     """Return the line and column of the user's innermost frame as a location, without functions."""
     frame = user_frame(traceback)
     if frame is None:

@@ -242,7 +242,7 @@ def _bases(projector: Array, rank: ArrayLike, size: Array) -> Array:
 # ---- parts of matrices ---------------------------------------------------------------------------
 
 
-def _scalar(x: Array, number: float) -> ArrayLike:
+def _scalar(x: ArrayLike, number: float) -> ArrayLike:
     return typeof(x).dtype.type(number)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.typing import Array
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import typeof
 from hlofront.core.rules import lower
@@ -165,7 +165,7 @@ def _svd(x: Array, *, full: bool, compute_uv: bool, part: Subset) -> list[Array]
     return [convert(values, real, False), left, vectors]
 
 
-def _polar(x: Array) -> tuple[Array, Array]:
+def _polar(x: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
     """Return the unitary and the Hermitian factor of a matrix."""
     unitary, hermitian, *_ = qdwh(x)
     return unitary, hermitian

@@ -3,7 +3,7 @@
 import functools
 import inspect
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -261,6 +261,10 @@ def check_outputs(leaves: Sequence[Any], where: str, traced_for: str, out_tree: 
                 f"function {where} traced for {traced_for} returned a value of type "
                 f"{type(leaf)}{at}, which is not a valid JAX type"
             )
+
+
+# The keyword arguments of a call that has none.
+NO_KEYWORDS: Mapping[str, object] = {}
 
 
 def stage_tree(
