@@ -267,7 +267,7 @@ class Stub:
         if "_Unary" in body or "_Binary" in body:
             body = _UFUNCS + body
             self.needed |= {"ArrayLike", "Array"}
-        for variable in ("_Carry", "_T"):
+        for variable in ("_Carry", "_T", "_Tree"):
             if re.search(rf"\b{variable}\b", body):
                 body = f'{variable} = TypeVar("{variable}")\n{body}'
         words = re.sub(r'"""[^"]*"""|#.*', "", body)

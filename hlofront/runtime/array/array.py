@@ -1,15 +1,15 @@
 """Array: jaxlib's arrays with our methods."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import Array, DTypeLike, NumPyArray
 from hlofront.bridge import jax_shims
 from hlofront.bridge.arrays import JaxRuntimeError, prime
-from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding
-from hlofront.bridge.fast_parts import Array
+from hlofront.bridge.client import ArrayImpl, Device, Sharding, SingleDeviceSharding
 from hlofront.bridge.members import (
     device_of,
     get_committed,
@@ -35,7 +35,11 @@ clients.on_made(lambda client: prime(client, _scalar_aval, on_device))
 register_value_type(ArrayImpl, lambda array: array.aval)
 
 
-def _member(function: Callable[..., Any]) -> Callable[..., Any]:
+Method = TypeVar("Method", bound=Callable[..., object])
+
+
+def _member(function: Method) -> Method:
+    """Make a function a method of arrays, under its name."""
     function.__qualname__ = f"ArrayImpl.{function.__name__}"
     setattr(ArrayImpl, function.__name__, function)
     if not function.__name__.startswith("__"):
@@ -43,7 +47,8 @@ def _member(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _property(name: str, get: Callable[[Any], Any], doc: str) -> None:
+def _property(name: str, get: Callable[[Any], object], doc: str) -> None:
+    """Make a getter a property of arrays."""
     # Libraries read the members of the public class, at import too: `jax.Array.at`.
     for type_ in (Array, ArrayImpl):
         setattr(type_, name, property(get, doc=doc))
@@ -60,7 +65,7 @@ _property("size", lambda self: self.aval.size, "The number of elements.")
 _property("weak_type", lambda self: self.aval.weak_type, "Whether its dtype gives way to others.")
 _property("itemsize", lambda self: self.aval.dtype.itemsize, "The bytes of one element.")
 _property("nbytes", lambda self: self.aval.nbytes, "The bytes of all elements.")
-# These two are C++ alone.
+# The getters of the sharding and of the commitment are C++ alone.
 _property("sharding", get_sharding, "How the array is spread over devices.")
 _property(
     "committed",
@@ -70,7 +75,7 @@ _property(
 _property("_value", host_value, "The array as a NumPy array.")
 
 
-def _device(self: Any) -> Any:
+def _device(self: Array) -> Device | Sharding:
     check_not_deleted(self)
     sharding = sharding_of(self)
     return device_of(sharding) if type(sharding) is SingleDeviceSharding else sharding
@@ -90,13 +95,13 @@ _property(
 
 
 @_member
-def devices(self):
-    """The set of devices that the array is on."""
+def devices(self: Array) -> set[Device]:
+    """Return the set of devices that the array is on."""
     check_not_deleted(self)
     return sharding_of(self).device_set
 
 
-def _format(self: Any) -> Format:
+def _format(self: Array) -> Format:
     check_not_deleted(self)
     return Format(Layout.of_buffer(pjrt_layout_of(self)), sharding_of(self))
 
@@ -107,8 +112,8 @@ _property("global_shards", shards.global_shards, "Its parts on all of its device
 
 
 @_member
-def addressable_data(self, index):
-    """The part of the array on the `index`-th of this process's devices, as an array.
+def addressable_data(self: Array, index: int) -> Array:
+    """Return the part of the array on the `index`-th of this process's devices, as an array.
 
     Raises IndexError if there are fewer.
     """
@@ -116,7 +121,7 @@ def addressable_data(self, index):
 
 
 def _gone(name: str, instead: str) -> property:
-    def get(self: Any) -> Any:
+    def get(self: Array) -> NoReturn:
         raise AttributeError(f"arrays have no {name}: use {instead}")
 
     return property(get)
@@ -130,7 +135,7 @@ ArrayImpl.device_buffers = _gone("device_buffers", "[s.data for s in arr.address
 
 
 @_member
-def block_until_ready(self):
+def block_until_ready(self: Array) -> Array:
     """Wait until the array is computed, and return it.
 
     Raises RuntimeError if it was deleted, or its computation failed.
@@ -147,7 +152,7 @@ _block = _of_cpp["block_until_ready"]
 
 
 @_member
-def copy_to_host_async(self):
+def copy_to_host_async(self: Array) -> None:
     """Start to copy the array to the host, so that reading it later waits less."""
     check_not_deleted(self)
     prefetch(self)
@@ -157,7 +162,7 @@ def _unless_deleted(name: str, doc: str) -> None:
     # Before 0.11 C++ crashes, or says less, when asked this of a deleted array.
     ask = _of_cpp[name]
 
-    def method(self):
+    def method(self: Array) -> object:
         if self.is_deleted():
             raise deleted(self)
         return ask(self)
@@ -174,12 +179,12 @@ _unless_deleted("clone", "Another array that shares this one's memory.")
 
 
 @_member
-def __copy__(self):
+def __copy__(self: Array) -> Array:
     return copied(self)
 
 
 @_member
-def __deepcopy__(self, memo):
+def __deepcopy__(self: Array, memo: object) -> Array:
     return copied(self)
 
 
@@ -187,7 +192,9 @@ def __deepcopy__(self, memo):
 
 
 @_member
-def __array__(self, dtype=None, context=None, copy=None):
+def __array__(
+    self: Array, dtype: DTypeLike | None = None, context: object = None, copy: bool | None = None
+) -> NumPyArray:
     value = fetched(self)
     if dtype is None and not copy:
         return value
@@ -195,8 +202,8 @@ def __array__(self, dtype=None, context=None, copy=None):
 
 
 @_member
-def item(self, *args):
-    """The only element as a Python scalar, or the element at this flat index or these indices.
+def item(self: Array, *args: int | tuple[int, ...]) -> bool | int | float | complex:
+    """Return the only element as a Python scalar, or the element at a flat index or at indices.
 
     Raises:
       ValueError: if there is not one element and no index is given, or too many are.
@@ -206,21 +213,22 @@ def item(self, *args):
 
 
 @_member
-def tolist(self):
-    """The elements as Python scalars in nested lists; of a scalar, the Python scalar."""
+def tolist(self: Array) -> Any:
+    """Return the elements as Python scalars in nested lists; of a scalar, the Python scalar."""
     return host_value(self).tolist()
 
 
 @_member
-def tobytes(self, order="C"):
-    """The elements' bytes, in the order of C or F.
+def tobytes(self: Array, order: str = "C") -> bytes:
+    """Return the elements' bytes, in the order of C or F.
 
     Raises ValueError for any other order.
     """
     return host_value(self).tobytes(order)
 
 
-def _scalar(array: Any) -> Any:
+def _scalar(array: Array) -> Any:
+    """Return the only element of an array without axes as a Python scalar."""
     if array.aval.ndim:
         raise TypeError(
             "Only scalar arrays can be converted to Python scalars; got arr.ndim="
@@ -230,29 +238,29 @@ def _scalar(array: Any) -> Any:
 
 
 @_member
-def __bool__(self):
+def __bool__(self: Array) -> bool:
     if self.aval.size != 1:
         raise ambiguous_truth(self.aval)
     return bool(host_value(self))
 
 
 @_member
-def __int__(self):
+def __int__(self: Array) -> int:
     return int(_scalar(self))
 
 
 @_member
-def __float__(self):
+def __float__(self: Array) -> float:
     return float(_scalar(self))
 
 
 @_member
-def __complex__(self):
+def __complex__(self: Array) -> complex:
     return complex(_scalar(self))
 
 
 @_member
-def __index__(self):
+def __index__(self: Array) -> int:
     aval = self.aval
     if aval.ndim or not issubdtype(aval.dtype, np.integer):
         raise TypeError(
@@ -263,7 +271,7 @@ def __index__(self):
 
 
 @_member
-def __len__(self):
+def __len__(self: Array) -> int:
     shape = self.aval.shape
     if not shape:
         raise TypeError("len() of unsized object")
@@ -271,7 +279,7 @@ def __len__(self):
 
 
 @_member
-def __iter__(self) -> Iterator[Any]:
+def __iter__(self: Array) -> Iterator[Array]:
     if not self.aval.shape:
         raise TypeError("iteration over a 0-d array")
     check_not_deleted(self)
@@ -279,7 +287,7 @@ def __iter__(self) -> Iterator[Any]:
 
 
 @_member
-def __reversed__(self) -> Iterator[Any]:
+def __reversed__(self: Array) -> Iterator[Array]:
     if not self.aval.shape:
         raise TypeError("reversed() of a 0-d array")
     check_not_deleted(self)
@@ -287,7 +295,7 @@ def __reversed__(self) -> Iterator[Any]:
 
 
 @_member
-def __setitem__(self, index, value):
+def __setitem__(self: Array, index: object, value: object) -> NoReturn:
     raise TypeError(
         "arrays are immutable, so that items cannot be assigned. Instead of x[idx] = y write "
         "x = x.at[idx].set(y); instead of x[idx] += y, x = x.at[idx].add(y). Inside jit these "
@@ -296,7 +304,7 @@ def __setitem__(self, index, value):
 
 
 @_member
-def __delitem__(self, index):
+def __delitem__(self: Array, index: object) -> NoReturn:
     raise TypeError(
         "arrays are immutable, so that items cannot be deleted. Instead of del x[idx] make an "
         "array without them: x = jnp.delete(x, idx)."

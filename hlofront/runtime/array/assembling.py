@@ -9,13 +9,14 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import array_dtype, dtype_of
 from hlofront.base.tree import tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix
+from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.bridge.arrays import assembled
 from hlofront.bridge.client import ArrayImpl, Device, Sharding
 from hlofront.bridge.members import device_of, sharding_of
 from hlofront.core.aval import ShapedArray
 from hlofront.core.trace import Tracer
 from hlofront.pjrt.layouts import Format
-from hlofront.pjrt.shardings import on_device
+from hlofront.pjrt.shardings import Index, on_device
 from hlofront.primitives.keys import KeyDType
 from hlofront.primitives.placing import CopySemantics
 from hlofront.runtime.array.deletion import check_not_deleted
@@ -25,16 +26,20 @@ from hlofront.runtime.array.transfer import device_put, format_sharding, put_lea
 
 @boundary
 def make_array_from_single_device_arrays(
-    shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
-) -> Any:
-    """The array of this shape and sharding that is made of one array per device.
+    shape: Sequence[int],
+    sharding: Sharding,
+    arrays: Sequence[Array],
+    *,
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """Return the array of this shape and sharding that is made of one array per device.
 
     Args:
       shape: the shape of the whole array.
       sharding: how it is spread over devices.
       arrays: the part of each device of this process, on that device, in any order; their memory
         is shared.
-      dtype: that of the parts; needed only where there are none.
+      dtype: the dtype of the parts; needed only where there are none.
 
     Raises:
       TypeError: if the arrays are not a list or tuple of arrays, or `sharding` is none.
@@ -87,8 +92,8 @@ def make_array_from_single_device_arrays(
     return assembled(aval, sharding, parts, True)
 
 
-def _in_order(arrays: Sequence[Any], aval: Any, sharding: Any) -> list[Any]:
-    """The parts in the order of the sharding's devices, checked to be what it wants."""
+def _in_order(arrays: Sequence[Array], aval: ShapedArray, sharding: Sharding) -> list[Array]:
+    """Return the parts in the order of the sharding's devices, checked to be what it wants."""
     devices = list(sharding.addressable_devices_indices_map(aval.shape))
     if len(arrays) != len(devices):
         raise ValueError(
@@ -96,7 +101,7 @@ def _in_order(arrays: Sequence[Any], aval: Any, sharding: Any) -> list[Any]:
             f"{len(arrays)}"
         )
     part_shape = sharding.shard_shape(aval.shape)
-    by_device: dict[Any, Any] = {}
+    by_device: dict[Device, Array] = {}
     for array in arrays:
         check_not_deleted(array)
         own_sharding = sharding_of(array)
@@ -119,29 +124,29 @@ def _in_order(arrays: Sequence[Any], aval: Any, sharding: Any) -> list[Any]:
 @boundary
 def make_array_from_callback(
     shape: Sequence[int],
-    sharding: Any,
-    data_callback: Callable[[Any], Any],
-    dtype: Any = None,
-) -> Any:
-    """The array of this shape and sharding whose parts a function makes.
+    sharding: Sharding | Format,
+    data_callback: Callable[[Index], ArrayLike],
+    dtype: DTypeLike | None = None,
+) -> Array:
+    """Return the array of this shape and sharding whose parts a function makes.
 
     Args:
       shape: the shape of the whole array.
       sharding: how it is spread over devices; or a Format.
       data_callback: from the index of a part, a tuple of slices, to its value. It is called once
         per part, for the devices of this process.
-      dtype: of the values; needed only where this process has no devices of the sharding.
+      dtype: the dtype of the values; needed only where this process has no devices of the sharding.
 
     Raises:
       TypeError: if `sharding` is none, or a value is no array.
       ValueError: if a value's shape or dtype is another.
     """
     if isinstance(sharding, Format):
-        sharding = format_sharding(sharding, None)
+        sharding = format_sharding(sharding)
     check_sharding(sharding, "make_array_from_callback")
     shape = tuple(shape)
-    made: list[tuple[Any, Any]] = []
-    arrays = []
+    made: list[tuple[Index, ArrayLike]] = []
+    arrays: list[Array] = []
     for device, index in sharding.addressable_devices_indices_map(shape).items():
         value = next((value for known, value in made if known == index), None)
         if value is None:
@@ -155,9 +160,9 @@ def make_array_from_callback(
 
 @boundary
 def make_array_from_process_local_data(
-    sharding: Any, local_data: Any, global_shape: Any = None
+    sharding: Sharding | Device, local_data: Any, global_shape: object = None
 ) -> Any:
-    """An array from the part of its data that this process has.
+    """Return an array made from the part of its data that this process has.
 
     Args:
       sharding: how it is spread over devices.
@@ -178,7 +183,7 @@ def make_array_from_process_local_data(
             "make_array_from_callback with an index into the whole array"
         )
 
-    def put(data: Any, shape: Any) -> Any:
+    def put(data: ArrayLike, shape: Sequence[int] | None) -> Array:
         if shape is not None and tuple(shape) != np.shape(data):
             raise ValueError(
                 "with all devices in this process, global_shape is the data's own shape or None: "
@@ -194,11 +199,11 @@ def make_array_from_process_local_data(
     return treedef.unflatten(list(map(put, leaves, shapes)))
 
 
-def _is_shape(x: Any) -> bool:
+def _is_shape(x: object) -> bool:
     return x is None or (isinstance(x, tuple | list) and all(isinstance(n, int) for n in x))
 
 
-def check_sharding(sharding: Any, function: str) -> None:
+def check_sharding(sharding: object, function: str) -> None:
     """Raise TypeError unless it is a sharding, naming the function that wants one."""
     if not isinstance(sharding, Sharding):
         raise TypeError(

@@ -1,10 +1,10 @@
-"""What using an array says after it was deleted or donated."""
+"""The error for the use of an array that was deleted or donated."""
 
-from typing import Any
+from hlofront.base.typing import Array
 
 
-def deleted(array: Any) -> RuntimeError:
-    """The error for the use of a deleted array."""
+def deleted(array: Array) -> RuntimeError:
+    """Return the error for the use of a deleted array."""
     return RuntimeError(
         f"Array has been deleted with shape={array.aval.str_short()}: by its delete(), or by a "
         "call that it was donated to (donate_argnums). Use what that call returned, or do not "
@@ -12,7 +12,7 @@ def deleted(array: Any) -> RuntimeError:
     )
 
 
-def check_not_deleted(array: Any) -> None:
+def check_not_deleted(array: Array) -> None:
     """Raise RuntimeError if the array was deleted. Some calls of C++ crash on one (before 0.11)."""
     if array.is_deleted():
         raise deleted(array)

@@ -1,13 +1,15 @@
-"""Arrays out of this process's hands: pickles, and DLPack both ways."""
+"""Exchange of arrays with other processes and libraries: pickles, and DLPack both ways."""
 
 import enum
-from typing import Any
+from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
 from hlofront.base.dtypes import array_dtype, dtype_of
+from hlofront.base.typing import Array, DTypeLike, NumPyArray
 from hlofront.bridge import arrays as bridge
-from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding
+from hlofront.bridge.client import ArrayImpl, Device, SingleDeviceSharding
 from hlofront.bridge.members import sharding_of
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.pjrt import clients
@@ -22,16 +24,26 @@ from hlofront.runtime.sharding.placement import (
     placement_on,
 )
 
+
+class SupportsDLPack(Protocol):
+    """An array of a library that hands out its memory by DLPack."""
+
+    def __dlpack__(self, *, stream: int | None = ..., **options: object) -> object: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
 # ---- pickles -----------------------------------------------------------------------------------
 
 
-def reduce_array(array: Any) -> tuple[Any, ...]:
+def reduce_array(
+    array: Array,
+) -> tuple[Callable[[NumPyArray, bool], Array], tuple[NumPyArray, bool]]:
     """Return what pickle stores of an array: its value and whether its type is weak."""
     return unpickled, (host_value(array), array.aval.weak_type)
 
 
-def unpickled(value: np.ndarray, weak_type: bool) -> Any:
-    """The array that was pickled, on the default device."""
+def unpickled(value: NumPyArray, weak_type: bool) -> Array:
+    """Return the array that was pickled, on the default device."""
     aval = ShapedArray(value.shape, array_dtype(value.dtype), weak_type)
     return host_put(value, aval, default_placement(), False, copied=True)
 
@@ -77,7 +89,7 @@ _EXCHANGED = frozenset(
 _OLDEST = (0, 5)
 
 
-def is_supported_dtype(dtype: Any) -> bool:
+def is_supported_dtype(dtype: DTypeLike) -> bool:
     """Return whether arrays of this dtype can be exchanged by DLPack.
 
     Raises:
@@ -86,15 +98,16 @@ def is_supported_dtype(dtype: Any) -> bool:
     return dtype_of(dtype) in _EXCHANGED
 
 
-def dlpack_device(array: Any) -> tuple[DLDeviceType, int]:
+def dlpack_device(array: Array) -> tuple[DLDeviceType, int]:
     """Return the device of an array in DLPack's terms: the kind of device and its number."""
-    (device,) = _only_device(array)
+    device = _only_device(array)
     # Virtual CPU devices share one memory, which DLPack numbers 0.
     kind = _kind_of(device)
     return kind, 0 if kind is DLDeviceType.kDLCPU else device.local_hardware_id
 
 
-def _only_device(array: Any) -> set[Any]:
+def _only_device(array: Array) -> Device:
+    """Return the device of an array; raise a ValueError if there are several."""
     check_not_deleted(array)
     devices = sharding_of(array).device_set
     if len(devices) != 1:
@@ -102,10 +115,11 @@ def _only_device(array: Any) -> set[Any]:
             f"DLPack takes arrays of one device, and {array.aval.str_short()} is on "
             f"{len(devices)}. Exchange its shards: addressable_shards[i].data"
         )
-    return devices
+    (device,) = devices
+    return device
 
 
-def _kind_of(device: Any) -> DLDeviceType:
+def _kind_of(device: Device) -> DLDeviceType:
     kind = _KINDS.get(clients.lowering_platform(device))
     if kind is None:
         raise BufferError(
@@ -116,14 +130,14 @@ def _kind_of(device: Any) -> DLDeviceType:
 
 
 def to_dlpack(
-    array: Any,
+    array: Array,
     *,
-    stream: Any = None,
+    stream: int | None = None,
     max_version: tuple[int, int] | None = None,
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
-) -> Any:
-    """A DLPack capsule of an array.
+) -> object:
+    """Return a DLPack capsule of an array.
 
     Args:
       stream: the consumer's stream of a GPU, which then waits for the array.
@@ -136,7 +150,7 @@ def to_dlpack(
       RuntimeError: if the array was deleted, its dtype is not one of DLPack's, or this process
         does not have the device asked for.
     """
-    (device,) = _only_device(array)
+    device = _only_device(array)
     if max_version is not None and tuple(max_version) < _OLDEST:
         raise BufferError(
             f"the consumer reads DLPack up to version {max_version}, and the oldest that can be "
@@ -160,8 +174,12 @@ def to_dlpack(
 # ---- DLPack, in --------------------------------------------------------------------------------
 
 
-def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Any:
-    """An array of another library as an array of ours, sharing its memory where possible.
+def from_dlpack(
+    external_array: SupportsDLPack,
+    device: Device | SingleDeviceSharding | None = None,
+    copy: bool | None = None,
+) -> Array:
+    """Return an array of another library as an array of ours, which share memory where possible.
 
     The other library's array must not change afterwards.
 
@@ -215,8 +233,8 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
     return imported
 
 
-def _imported(external: Any, source: Any, copy: bool | None) -> Any:
-    """The array through its capsule; None where NumPy has to bring its elements into order."""
+def _imported(external: SupportsDLPack, source: Device, copy: bool | None) -> Array | None:
+    """Return the array through its capsule; None where NumPy must bring its elements into order."""
     on_host = source.platform == "cpu"
     if isinstance(external, ArrayImpl):
         capsule = bridge.to_dlpack(external, None, None, False)
@@ -231,7 +249,7 @@ def _imported(external: Any, source: Any, copy: bool | None) -> Any:
     try:
         return bridge.from_dlpack(capsule, source, stream, copy)
     except bridge.JaxRuntimeError as error:
-        # Elements that do not lie one after the other.
+        # The elements do not lie one after the other.
         if on_host and copy is not False and "striding" in str(error):
             return None
         if copy is False and "view" in str(error):
@@ -239,16 +257,16 @@ def _imported(external: Any, source: Any, copy: bool | None) -> Any:
         raise
 
 
-def _capsule(external: Any, stream: Any) -> Any:
+def _capsule(external: SupportsDLPack, stream: int | None) -> object:
     if bridge.dlpack_version >= (1, 0):
         try:
             return external.__dlpack__(stream=stream, max_version=bridge.dlpack_version)
-        except TypeError:  # a library from before version 1
+        except TypeError:  # The library is from before version 1.
             pass
     return external.__dlpack__(stream=stream)
 
 
-def _device_of(kind: int, number: int) -> Any:
+def _device_of(kind: int, number: int) -> Device:
     platform = _PLATFORMS.get(kind)
     if platform is None:
         raise BufferError(
@@ -259,7 +277,7 @@ def _device_of(kind: int, number: int) -> Any:
     return clients.client_for(platform).device_from_local_hardware_id(number)
 
 
-def _placement(device: Any) -> DevicePlacement:
+def _placement(device: Device | SingleDeviceSharding) -> DevicePlacement:
     if type(device) is SingleDeviceSharding:
         return placement_of(device)
     return placement_on(device)

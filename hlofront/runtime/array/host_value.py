@@ -1,9 +1,8 @@
 """An array's value on the host, as a NumPy array."""
 
-from typing import Any
-
 import numpy as np
 
+from hlofront.base.typing import Array, NumPyArray
 from hlofront.bridge.arrays import JaxRuntimeError, pieces, start_copy_to_host, to_numpy
 from hlofront.bridge.members import cache_numpy_value, cached_numpy_value, sharding_of
 from hlofront.runtime.array.deletion import check_not_deleted, deleted
@@ -13,8 +12,8 @@ from hlofront.runtime.array.deletion import check_not_deleted, deleted
 host_value = np.asarray
 
 
-def fetched(array: Any) -> np.ndarray:
-    """The array as a read-only NumPy array, copied to the host if it has to be.
+def fetched(array: Array) -> NumPyArray:
+    """Return the array as a read-only NumPy array, copied to the host if it has to be.
 
     Waits until the array is computed.
 
@@ -41,8 +40,8 @@ def fetched(array: Any) -> np.ndarray:
     return value
 
 
-def _gathered(array: Any) -> np.ndarray:
-    """The value of an array that has different parts on several devices."""
+def _gathered(array: Array) -> NumPyArray:
+    """Return the value of an array that has different parts on several devices."""
     sharding = sharding_of(array)
     check_not_deleted(array)
     if not sharding.is_fully_addressable:
@@ -53,11 +52,11 @@ def _gathered(array: Any) -> np.ndarray:
         )
     value = np.empty(array.aval.shape, array.aval.dtype)
     where = sharding.addressable_devices_indices_map(array.aval.shape)
-    seen: list[Any] = []
+    seen: list[tuple[slice, ...]] = []
     for piece in pieces(array):
         (device,) = sharding_of(piece).device_set
         index = where[device]
-        if index not in seen:  # replicas hold the same
+        if index not in seen:  # Replicas hold equal parts.
             seen.append(index)
             value[index] = fetched(piece)
     value.flags.writeable = False
@@ -65,7 +64,7 @@ def _gathered(array: Any) -> np.ndarray:
     return value
 
 
-def prefetch(array: Any) -> None:
+def prefetch(array: Array) -> None:
     """Start copying the array to the host, without waiting for it. On a CPU it is there."""
     check_not_deleted(array)
     sharding = sharding_of(array)

@@ -1,8 +1,8 @@
-"""The rows of an array, one after the other: what iterating over it gives."""
+"""Iteration over the rows of an array."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.arrays import READ_NOW, batched_device_put
 from hlofront.bridge.client import SingleDeviceSharding
 from hlofront.bridge.members import device_of, is_committed, sharding_of
@@ -18,8 +18,16 @@ from hlofront.runtime.sharding.placement import host_put, placement_of
 _AT_ONCE = 32
 
 
-def rows(array: Any, backwards: bool = False) -> Iterator[Any]:
-    """The rows of an array of one or more axes: arrays of its dtype, where it is."""
+def rows(array: Array, backwards: bool = False) -> Iterator[Array]:
+    """Iterate over the rows of an array of one or more axes, which stay on the array's device.
+
+    Args:
+      array: an array on devices, of shape `(n, ...)`.
+      backwards: whether the last row comes first.
+
+    Returns:
+      An iterator over `n` arrays of the other axes' shape, and of the array's dtype.
+    """
     sharding = sharding_of(array)
     if type(sharding) is SingleDeviceSharding and (
         device_of(sharding).platform == "cpu" or not is_eager()
@@ -28,14 +36,14 @@ def rows(array: Any, backwards: bool = False) -> Iterator[Any]:
     return _on_device(array, backwards)
 
 
-def _from_host(array: Any, backwards: bool) -> Iterator[Any]:
-    """Rows out of the host's view of the array: on a CPU no program has to be compiled."""
+def _from_host(array: Array, backwards: bool) -> Iterator[Array]:
+    """Yield rows of the host's view of the array: on a CPU no program has to be compiled."""
     value = host_value(array)
     count, *row = array.aval.shape
     aval = ShapedArray(tuple(row), array.aval.dtype, array.aval.weak_type)
     placement = placement_of(sharding_of(array))
     sharding, devices, committed = placement.sharding, placement.devices, is_committed(array)
-    is_wide = aval.dtype.itemsize >= 8  # which C++ may narrow
+    is_wide = aval.dtype.itemsize >= 8  # C++ may narrow such elements.
     for i in range(count - 1, -1, -1) if backwards else range(count):
         # They are read now: to share memory with the array would keep it from being donated.
         if is_wide:
@@ -46,8 +54,8 @@ def _from_host(array: Any, backwards: bool) -> Iterator[Any]:
             )
 
 
-def _on_device(array: Any, backwards: bool) -> Iterator[Any]:
-    """Rows cut out by compiled programs, without a way over the host."""
+def _on_device(array: Array, backwards: bool) -> Iterator[Array]:
+    """Yield rows that are cut out by compiled programs, without a way over the host."""
     count = array.aval.shape[0]
     starts = range(0, count, _AT_ONCE)
     for start in reversed(starts) if backwards else starts:
@@ -55,7 +63,7 @@ def _on_device(array: Any, backwards: bool) -> Iterator[Any]:
         yield from reversed(chunk) if backwards else chunk
 
 
-def _unstacked(array, start, count):
+def _unstacked(array: Array, start: ArrayLike, count: int) -> Sequence[Array]:
     return unstack(dynamic_slice_in_dim(array, start, count))
 
 

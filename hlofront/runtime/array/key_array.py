@@ -1,19 +1,21 @@
 """KeyArray: random keys as an array, around the array of integers that they are stored as."""
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import EllipsisType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from hlofront.base.config import debug_key_reuse
 from hlofront.base.errors import KeyReuseError
+from hlofront.base.typing import Array, NumPyArray
 from hlofront.bridge import fast_parts
-from hlofront.bridge.client import NamedSharding
+from hlofront.bridge.client import Device, NamedSharding, Sharding
 from hlofront.core.aval import ShapedArray, register_value_type
 from hlofront.core.operators import await_operators, plug_in_operators
-from hlofront.primitives.keys import KeyDType, random_wrap
+from hlofront.primitives.keys import Generator, KeyDType, random_wrap
+from hlofront.primitives.placing import CopySemantics
 from hlofront.runtime.array import shards, transfer
 from hlofront.runtime.array.deletion import check_not_deleted
 
@@ -29,48 +31,47 @@ class KeyArray(fast_parts.Array):
     __slots__ = ("__weakref__", "_base", "_used", "aval")
 
     aval: ShapedArray
-    # Which keys were used, where jax_debug_key_reuse looks for that: a NumPy array of booleans.
-    # None as long as nobody asks.
-    _used: Any
+    # Booleans that say which keys were used, for jax_debug_key_reuse; None as long as nobody asks.
+    _used: NumPyArray | None
 
     # NumPy's own operators must defer to ours.
     __array_priority__ = 100
 
-    def __init__(self, aval: ShapedArray, base: Any):
+    def __init__(self, aval: ShapedArray, base: Array):
         self.aval = aval
         self._base = base
         self._used = None
 
     @property
-    def used(self) -> np.ndarray:
+    def used(self) -> NumPyArray:
         """The keys that were used up, as an array of booleans that is written to in place."""
         if self._used is None:
             self._used = np.zeros(self.aval.shape, np.bool_)
         return self._used
 
     @property
-    def _consumed(self) -> Any:
+    def _consumed(self) -> NumPyArray | np.bool_:
         """The keys that were used up, by the name that JAX has for `used`."""
         return self.used if self.aval.shape else self.used[()]
 
-    def remember(self, used: np.ndarray) -> None:
+    def remember(self, used: NumPyArray) -> None:
         """Note which of the keys were used up before they came here."""
         self._used = np.array(used)
 
-    # ---- what it is
+    # ---- its type and devices
 
     @property
-    def _base_array(self) -> Any:
+    def _base_array(self) -> Array:
         """The array of integers, which may have been deleted."""
         return self._base
 
-    def _live_base(self) -> Any:
-        """The array of integers; RuntimeError if it was deleted."""
+    def _live_base(self) -> Array:
+        """Return the array of integers; RuntimeError if it was deleted."""
         check_not_deleted(self._base)
         return self._base
 
     @property
-    def _impl(self) -> Any:
+    def _impl(self) -> Generator:
         return self.aval.dtype.generator
 
     @property
@@ -104,11 +105,11 @@ class KeyArray(fast_parts.Array):
         return self.aval.nbytes
 
     @property
-    def sharding(self) -> Any:
+    def sharding(self) -> Sharding:
         """How the keys are spread over devices."""
         return sharding_of_keys(self._base.sharding, self.aval)
 
-    # What it is called by those who ask arrays of C++.
+    # The accessors in bridge/members.py ask arrays of C++ and keys for this name.
     _sharding = sharding
 
     @property
@@ -119,12 +120,12 @@ class KeyArray(fast_parts.Array):
     _committed = committed
 
     @property
-    def device(self) -> Any:
+    def device(self) -> Device | Sharding:
         """The device they are on, or their sharding if they are on several."""
         return self._base.device
 
-    def devices(self) -> Any:
-        """The set of devices that the keys are on."""
+    def devices(self) -> set[Device]:
+        """Return the set of devices that the keys are on."""
         return self._base.devices()
 
     @property
@@ -137,8 +138,8 @@ class KeyArray(fast_parts.Array):
         """Return whether each of the array's devices holds all keys."""
         return self._base.is_fully_replicated
 
-    def _wrapped(self, piece: Any) -> "KeyArray":
-        """A part of the integers, as keys."""
+    def _wrapped(self, piece: Array) -> "KeyArray":
+        """Return a part of the integers as keys."""
         rank = self.aval.ndim
         return KeyArray(ShapedArray(piece.shape[:rank], self.aval.dtype), piece)
 
@@ -154,11 +155,10 @@ class KeyArray(fast_parts.Array):
 
     def _wrapped_shard(self, shard: shards.Shard) -> shards.Shard:
         data = None if shard.data is None else self._wrapped(shard.data)
-        sharding: Any = self._base.sharding
-        return shards.Shard(shard.device, sharding, self._base.shape, data)
+        return shards.Shard(shard.device, self._base.sharding, self._base.shape, data)
 
     def addressable_data(self, index: int) -> "KeyArray":
-        """The part of the keys on the `index`-th of this process's devices."""
+        """Return the part of the keys on the `index`-th of this process's devices."""
         return self._wrapped(self._base.addressable_data(index))
 
     # ---- its memory
@@ -181,7 +181,7 @@ class KeyArray(fast_parts.Array):
         return self._base.is_deleted()
 
     def on_device_size_in_bytes(self) -> int:
-        """The bytes that they take on their devices together."""
+        """Return the bytes that the keys take on their devices together."""
         return self._base.on_device_size_in_bytes()
 
     def unsafe_buffer_pointer(self) -> int:
@@ -191,15 +191,15 @@ class KeyArray(fast_parts.Array):
     def __copy__(self) -> "KeyArray":
         return KeyArray(self.aval, self._live_base().__copy__())
 
-    def __deepcopy__(self, memo: Any) -> "KeyArray":
+    def __deepcopy__(self, memo: object) -> "KeyArray":
         return self.__copy__()
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Callable[[Array, KeyDType], Array], tuple[Array, KeyDType]]:
         return _unpickled, (self._live_base(), self.aval.dtype)
 
     # ---- its value
 
-    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+    def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         raise TypeError(
             "JAX array with PRNGKey dtype cannot be converted to a NumPy array. The integers that "
             "the keys are stored as are jax.random.key_data(keys)."
@@ -213,13 +213,13 @@ class KeyArray(fast_parts.Array):
             raise TypeError("len() of unsized object")
         return self.aval.shape[0]
 
-    def _picked(self, index: Any) -> Any:
-        """Keys at an index that is not traced, which are used up by this."""
+    def _picked(self, index: Any) -> Array:
+        """Return the keys at an index that is not traced, which this uses up."""
         own = np.asarray(self.used)
         try:
             used = own[index]
         except (IndexError, TypeError, ValueError):
-            return _getitem(self, index)  # says what is wrong with it
+            return _getitem(self, index)  # Its error says how the index is wrong.
         if used.any():
             raise KeyReuseError("Previously-consumed key passed to slice at index 0")
         with debug_key_reuse(False):
@@ -227,24 +227,24 @@ class KeyArray(fast_parts.Array):
         own[index] = True
         return element
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Array]:
         if not self.aval.shape:
             raise TypeError("iteration over a 0-d key array")
         check_not_deleted(self._base)
         return self._rows(range(self.aval.shape[0]))
 
-    def __reversed__(self) -> Iterator[Any]:
+    def __reversed__(self) -> Iterator[Array]:
         if not self.aval.shape:
             raise TypeError("reversed() of a 0-d key array")
         return self._rows(range(self.aval.shape[0] - 1, -1, -1))
 
-    def _rows(self, places: range) -> Iterator[Any]:
+    def _rows(self, indices: range) -> Iterator[Array]:
         base = self._live_base()
         if debug_key_reuse.value or not base.is_fully_addressable:
             # Each row knows whether it was used.
-            return (self[i] for i in places)
+            return (self[i] for i in indices)
         aval = ShapedArray(self.aval.shape[1:], self.aval.dtype)
-        return (KeyArray(aval, row) for row in (base if places.step > 0 else reversed(base)))
+        return (KeyArray(aval, row) for row in (base if indices.step > 0 else reversed(base)))
 
     def __repr__(self) -> str:
         return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{self._live_base()}"
@@ -255,14 +255,14 @@ class KeyArray(fast_parts.Array):
         raise TypeError(f"unhashable type: {type(self).__name__!r}")
 
 
-def _unpickled(base: Any, dtype: KeyDType) -> Any:
+def _unpickled(base: Array, dtype: KeyDType) -> Array:
     return random_wrap(base, dtype.generator)
 
 
 register_value_type(KeyArray, lambda keys: keys.aval)
 
 
-def _of_base(dtype: KeyDType, children: Any) -> KeyArray:
+def _of_base(dtype: KeyDType, children: Iterable[Array]) -> KeyArray:
     (base,) = children
     shape = base.shape
     return KeyArray(ShapedArray(shape[: len(shape) - len(dtype.generator.key_shape)], dtype), base)
@@ -273,7 +273,7 @@ fast_parts.call_registry.register_node(
 )
 
 
-def _put(keys: KeyArray, target: Any, semantics: Any) -> KeyArray:
+def _put(keys: KeyArray, target: object, semantics: CopySemantics) -> KeyArray:
     if type(target) is NamedSharding:
         target.check_compatible_aval(keys.shape)
         target = stored_sharding(target, keys.aval)
@@ -288,25 +288,25 @@ def _put(keys: KeyArray, target: Any, semantics: Any) -> KeyArray:
 transfer.register_putter(KeyArray, _put)
 
 
-def stored_sharding(sharding: Any, aval: ShapedArray) -> Any:
-    """The sharding of the integers of keys that are split like this: the axes of a key are not."""
+def stored_sharding(sharding: Sharding, aval: ShapedArray) -> Sharding:
+    """Return the sharding of the integers behind keys of a sharding: no key itself is split."""
     if type(sharding) is not NamedSharding:
         return sharding
     entries = sharding.spec.partitions
-    if any(entries[aval.ndim :]):  # XLA chose to split those as well
+    if any(entries[aval.ndim :]):  # XLA chose to split the keys themselves as well.
         return sharding
     count = min(len(entries), aval.ndim) + len(aval.dtype.generator.key_shape)
     return _with_entries(sharding, count)
 
 
-def sharding_of_keys(sharding: Any, aval: ShapedArray) -> Any:
-    """The sharding of keys whose integers are split like this: an entry for each axis."""
+def sharding_of_keys(sharding: Sharding, aval: ShapedArray) -> Sharding:
+    """Return the sharding of keys whose integers have a sharding, with an entry for each axis."""
     return _with_entries(sharding, aval.ndim) if type(sharding) is NamedSharding else sharding
 
 
 @functools.lru_cache(maxsize=256)
-def _with_entries(sharding: Any, count: int) -> Any:
-    """The sharding whose specification has so many entries: None at its end, or fewer."""
+def _with_entries(sharding: NamedSharding, count: int) -> NamedSharding:
+    """Return a sharding with as many entries in its specification: cut off, or None at the end."""
     spec = sharding.spec
     entries = spec.partitions
     if len(entries) == count:
@@ -316,21 +316,23 @@ def _with_entries(sharding: Any, count: int) -> Any:
 
 
 def base_of(x: Any) -> Any:
-    """The array that a value is on a device: of keys, that of integers."""
+    """Return the array of integers behind random keys; any other value as it is."""
     return x._live_base() if type(x) is KeyArray else x
 
 
-def key_handler(aval: ShapedArray, handler: Callable[[Any], Any]) -> Callable[[Any], KeyArray]:
+def key_handler(
+    aval: ShapedArray, handler: Callable[[object], Array]
+) -> Callable[[object], KeyArray]:
     """Return a handler that turns raw outputs into keys; `handler` makes the array of integers."""
 
-    def handle(outputs: Any) -> KeyArray:
+    def handle(outputs: object) -> KeyArray:
         return KeyArray(aval, handler(outputs))
 
     return handle
 
 
-def array_of(aval: Any, put: Callable[[Any], Any]) -> Any:
-    """An array of this aval, or keys; `put(aval)` makes the array that is on the device."""
+def array_of(aval: ShapedArray, put: Callable[[ShapedArray], Array]) -> Array:
+    """Return an array of this aval, or keys; `put(aval)` makes the array that is on the device."""
     if not isinstance(aval.dtype, KeyDType):
         return put(aval)
     return KeyArray(aval, put(ShapedArray(*aval.dtype.physical(aval.shape))))
@@ -340,11 +342,13 @@ def array_of(aval: Any, put: Callable[[Any], Any]) -> Any:
 
 await_operators(KeyArray)
 
-# What is asked of any array and moves elements about.
+# These methods of arrays move elements about, and calculate nothing.
 _METHODS = frozenset("T at copy flatten ravel reshape squeeze swapaxes take transpose".split())
 
 
-def plug_in_key_operators(tracers: dict[str, Any], arrays: dict[str, Any]) -> None:
+def plug_in_key_operators(
+    tracers: dict[str, Callable[..., Any]], arrays: dict[str, Callable[..., Any]]
+) -> None:
     """Give keys those operators and methods of arrays that do not calculate.
 
     Python's operators are all there: they say themselves that they do not take keys.
@@ -352,7 +356,7 @@ def plug_in_key_operators(tracers: dict[str, Any], arrays: dict[str, Any]) -> No
     own = vars(KeyArray)
     global _getitem
     _getitem = arrays["__getitem__"]
-    members = {"item": _refused("item")} | {
+    members: dict[str, object] = {"item": _refused("item")} | {
         name: member if name in _METHODS or name.startswith("__") else _refused(name)
         for name, member in arrays.items()
         if not (name.startswith("__") and _defined_here(own.get(name)))
@@ -361,27 +365,29 @@ def plug_in_key_operators(tracers: dict[str, Any], arrays: dict[str, Any]) -> No
     plug_in_operators(tracers, (KeyArray,), members)
 
 
-def _get(self: KeyArray, index: Any) -> Any:
-    """The keys at an index."""
+def _get(self: KeyArray, index: object) -> Array:
+    """Return the keys at an index."""
     if debug_key_reuse.value and _is_basic(index):
         return self._picked(index)
     return _getitem(self, index)
 
 
-_getitem: Any = None
+# The indexing of arrays, which `plug_in_key_operators` sets.
+_getitem: Callable[[Array, object], Array]
 
 
-def _is_basic(index: Any) -> bool:
-    parts = index if isinstance(index, tuple) else (index,)
+def _is_basic(index: object) -> bool:
+    """Return whether an index has integers, slices, None and ... alone."""
+    parts: tuple[object, ...] = index if isinstance(index, tuple) else (index,)
     return all(part is None or isinstance(part, int | slice | EllipsisType) for part in parts)
 
 
-def _defined_here(member: Any) -> bool:
+def _defined_here(member: object) -> bool:
     return getattr(member, "__module__", None) == __name__
 
 
 def _refused(name: str) -> property:
-    def get(self: KeyArray) -> Any:
+    def get(self: KeyArray) -> NoReturn:
         raise NotImplementedError(  # the class that JAX raises
             f"random keys have no {name!r}: they are no numbers. The integers that they are "
             "stored as are jax.random.key_data(keys)."

@@ -1,17 +1,16 @@
 """How arrays print: by NumPy's rules, and with their dtype."""
 
-from typing import Any
-
 import numpy as np
 
+from hlofront.base.typing import Array
 from hlofront.bridge.members import sharding_of
 from hlofront.runtime.array.host_value import host_value
 
 _PREFIX = "Array("
 
 
-def array_repr(array: Any) -> str:
-    """The text of `repr(array)`: `Array([1., 2.], dtype=float32)`."""
+def array_repr(array: Array) -> str:
+    """Return the text of `repr(array)`: `Array([1., 2.], dtype=float32)`."""
     aval = array.aval
     ending = f"dtype={aval.dtype.name}" + (", weak_type=True)" if aval.weak_type else ")")
     if not _has_value(array):
@@ -20,25 +19,25 @@ def array_repr(array: Any) -> str:
     if aval.size == 0:
         return f"{_PREFIX}[], shape={aval.shape}, {ending}"
     text = f"{_PREFIX}{np.array2string(value, prefix=_PREFIX, suffix=',', separator=', ')},"
-    # Past the width of a line, the reference does not start a new one but leaves its indent.
-    # Of a single line it does not count the opening.
+    # Past the width of a line, the reference starts no new line but leaves the indent of one. The
+    # width of a single line does not include the opening.
     last_line = text[text.rfind("\n") + 1 :].removeprefix(_PREFIX)
     width = len(last_line) + 1 + len(ending)
     fits = width <= np.get_printoptions()["linewidth"]
     return text + (" " if fits else " " * len(_PREFIX)) + ending
 
 
-def array_str(array: Any) -> str:
-    """The text of `str(array)`, which is NumPy's."""
+def array_str(array: Array) -> str:
+    """Return the text of `str(array)`, which is NumPy's."""
     return str(host_value(array)) if _has_value(array) else array_repr(array)
 
 
-def array_format(array: Any, spec: str) -> str:
-    """The text of `format(array, spec)`: a scalar is formatted as a number."""
+def array_format(array: Array, spec: str) -> str:
+    """Return the text of `format(array, spec)`: a scalar is formatted as a number."""
     value = host_value(array)
     return format(value[()] if value.ndim == 0 else value, spec)
 
 
-def _has_value(array: Any) -> bool:
+def _has_value(array: Array) -> bool:
     sharding = sharding_of(array)
     return sharding.is_fully_replicated or sharding.is_fully_addressable

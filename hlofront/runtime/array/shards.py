@@ -1,9 +1,8 @@
 """Shard: the part of an array that one device holds."""
 
-from typing import Any
-
+from hlofront.base.typing import Array
 from hlofront.bridge.arrays import pieces
-from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding
+from hlofront.bridge.client import ArrayImpl, Device, Sharding, SingleDeviceSharding
 from hlofront.bridge.members import device_of, sharding_of
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.printing import array_str
@@ -14,26 +13,32 @@ class Shard:
 
     Args:
       device: the device.
-      sharding: that of the whole array.
+      sharding: the sharding of the whole array.
       global_shape: the shape of the whole array.
       data: the part, an array on that device; None if the device is another process's.
     """
 
     __slots__ = ("__weakref__", "_data", "_device", "_global_shape", "_sharding")
 
-    def __init__(self, device: Any, sharding: Any, global_shape: tuple[int, ...], data: Any = None):
+    def __init__(
+        self,
+        device: Device,
+        sharding: Sharding,
+        global_shape: tuple[int, ...],
+        data: Array | None = None,
+    ):
         self._device = device
         self._sharding = sharding
         self._global_shape = global_shape
         self._data = data
 
     @property
-    def device(self) -> Any:
-        """The device that holds it."""
+    def device(self) -> Device:
+        """The device that holds the part."""
         return self._device
 
     @property
-    def data(self) -> Any:
+    def data(self) -> Array | None:
         """The part, an array on the device; None if the device is another process's."""
         return self._data
 
@@ -60,12 +65,12 @@ class Shard:
         )
 
 
-def _text(data: Any) -> str:
+def _text(data: Array) -> str:
     return array_str(data) if type(data) is ArrayImpl else repr(data)
 
 
-def addressable_shards(array: Any) -> list[Shard]:
-    """The parts on devices of this process."""
+def addressable_shards(array: Array) -> list[Shard]:
+    """Return the parts of an array on devices of this process."""
     check_not_deleted(array)
     sharding, shape = sharding_of(array), array.aval.shape
     if type(sharding) is SingleDeviceSharding:
@@ -73,8 +78,8 @@ def addressable_shards(array: Any) -> list[Shard]:
     return [Shard(_device_of(piece), sharding, shape, piece) for piece in pieces(array)]
 
 
-def global_shards(array: Any) -> list[Shard]:
-    """The parts on all devices; those of other processes without data."""
+def global_shards(array: Array) -> list[Shard]:
+    """Return the parts of an array on all devices; parts of other processes have no data."""
     here = addressable_shards(array)
     sharding = sharding_of(array)
     if sharding.is_fully_addressable:
@@ -87,14 +92,14 @@ def global_shards(array: Any) -> list[Shard]:
     ]
 
 
-def addressable_data(array: Any, index: int) -> Any:
-    """The part on the device of this process with that position among them."""
+def addressable_data(array: Array, index: int) -> Array:
+    """Return the part of an array on the device of this process with that position among them."""
     check_not_deleted(array)
     if type(sharding_of(array)) is not SingleDeviceSharding:
         return pieces(array)[index]
     return [array][index]
 
 
-def _device_of(piece: Any) -> Any:
+def _device_of(piece: Array) -> Device:
     (device,) = sharding_of(piece).device_set
     return device

@@ -1,7 +1,7 @@
-"""device_put, device_get and what else moves arrays, or waits for them."""
+"""device_put, device_get and other functions that move arrays, or wait for them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -10,11 +10,19 @@ from hlofront.base.config import options
 from hlofront.base.dtypes import float0
 from hlofront.base.tree import tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
+from hlofront.base.typing import Array
 from hlofront.bridge import arrays as bridge
 from hlofront.bridge.arrays import Explicit, batched_device_put
-from hlofront.bridge.client import ArrayImpl, Device, Sharding, SingleDeviceSharding
+from hlofront.bridge.client import (
+    ArrayImpl,
+    Client,
+    Device,
+    NamedSharding,
+    Sharding,
+    SingleDeviceSharding,
+)
 from hlofront.bridge.members import device_list_of, is_committed, sharding_of
-from hlofront.core.aval import typeof
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.rules import run
 from hlofront.core.trace import Tracer, is_eager, leaked
 from hlofront.pjrt import clients
@@ -35,6 +43,11 @@ from hlofront.runtime.sharding.placement import (
 )
 from hlofront.transforms.jvp import JVPTracer
 
+Value = TypeVar("Value")
+_Tree = TypeVar("_Tree")
+# A target of device_put is where a value may go; None for where it is, or the default.
+Target = Device | Sharding | Format | MemorySpace | None
+
 _ndarray = np.ndarray
 _guard_puts = options["jax_transfer_guard_host_to_device"].cell
 _guard_moves = options["jax_transfer_guard_device_to_device"].cell
@@ -52,7 +65,12 @@ _SEMANTICS = {
 
 
 def device_put(
-    x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None
+    x: Any,
+    device: object = None,
+    *,
+    src: object = None,
+    donate: object = False,
+    may_alias: object = None,
 ) -> Any:
     """Put arrays and values of the host on devices.
 
@@ -63,11 +81,12 @@ def device_put(
       x: an array, a NumPy array, a scalar, or a pytree of those.
       device: a Device, a Sharding, a Format or a memory space, or a pytree of those that is a
         prefix of `x`; None for the default.
-      src: where the values are, for programs that are transposed; likewise a prefix of `x`.
-      donate: whether the memory of an array may be taken over, likewise; the array is not to be
-        used afterwards.
+      src: where the values are, for programs that are transposed, or a prefix of `x`.
+      donate: whether the memory of an array may be taken over, or a prefix of `x`; the array is
+        not to be used afterwards.
       may_alias: False for memory of its own. Otherwise the result may share the memory of `x`,
-        of NumPy arrays as well, which must not be changed then. Likewise a prefix.
+        of NumPy arrays as well, which must not be changed then. A prefix of `x` for
+        different leaves.
 
     Returns:
       A pytree like `x`. Python scalars become weakly typed, and 64 bits 32 unless x64 is on.
@@ -109,7 +128,7 @@ def device_put(
 _SCALARS = frozenset({int, float, bool, complex})
 
 
-def _device_put(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> Any:
+def _device_put(x: Any, device: object, src: object, donate: object, may_alias: object) -> Any:
     leaves, treedef = tree_flatten(x)
     devices = _per_leaf("device", device, x, leaves)
     srcs = _per_leaf("src", src, x, leaves)
@@ -130,7 +149,7 @@ def _device_put(x: Any, device: Any, src: Any, donate: Any, may_alias: Any) -> A
         return treedef.unflatten(list(map(put_leaf, leaves, devices, semantics)))
 
 
-def _source(src: Any, x: Any) -> Any:
+def _source(src: Target, x: object) -> Target:
     """Return the sharding for a value's cotangent: as requested, or the array's own."""
     if src is not None:
         return src
@@ -140,11 +159,12 @@ def _source(src: Any, x: Any) -> Any:
     return sharding_of(value) if type(value) is ArrayImpl else None
 
 
-def _per_leaf(name: str, given: Any, x: Any, leaves: Sequence[Any]) -> list[Any]:
-    if given is None or isinstance(given, Device | Sharding | bool):
-        return [given] * len(leaves)
+def _per_leaf(name: str, prefix: object, x: object, leaves: Sequence[object]) -> list[Any]:
+    """Return the value of an argument of device_put for each leaf of `x`."""
+    if prefix is None or isinstance(prefix, Device | Sharding | bool):
+        return [prefix] * len(leaves)
     try:
-        return broadcast_prefix(given, x, is_none)
+        return broadcast_prefix(prefix, x, is_none)
     except ValueError as error:
         raise ValueError(
             f"device_put: {name} is one for all of x, or a pytree of them that is a prefix of x. "
@@ -152,7 +172,7 @@ def _per_leaf(name: str, given: Any, x: Any, leaves: Sequence[Any]) -> list[Any]
         ) from None
 
 
-def _semantics(donate: Any, may_alias: Any) -> CopySemantics:
+def _semantics(donate: bool, may_alias: bool | None) -> CopySemantics:
     if donate:
         if may_alias:
             raise ValueError(
@@ -166,7 +186,7 @@ def _semantics(donate: Any, may_alias: Any) -> CopySemantics:
 _TARGETS = (Device, Sharding, Format, MemorySpace)
 
 
-def _check_target(device: Any) -> None:
+def _check_target(device: object) -> None:
     if device is not None and not isinstance(device, _TARGETS):
         raise ValueError(
             "device_put takes as a device None, a Device, a Sharding, a Format, a memory space, or "
@@ -174,8 +194,11 @@ def _check_target(device: Any) -> None:
         )
 
 
-def put_leaf(x: Any, target: Any, semantics: CopySemantics) -> Any:
-    """One value where it is wanted; nothing is being traced."""
+def put_leaf(x: Any, target: Target, semantics: CopySemantics) -> Any:
+    """Return one value as an array at a target; nothing is being traced.
+
+    A NumPy array of float0 stays as it is, as no device has that dtype.
+    """
     if type(x) is ArrayImpl:
         check_not_deleted(x)
         sharding = _target_sharding(target, x)
@@ -187,7 +210,7 @@ def put_leaf(x: Any, target: Any, semantics: CopySemantics) -> Any:
     aval = typeof(x)
     if isinstance(x, Tracer):
         raise leaked(x)
-    if aval.dtype is float0:  # no device has it
+    if aval.dtype is float0:
         return x
     putter = _putters.get(type(x))
     if putter is not None:
@@ -200,16 +223,19 @@ def put_leaf(x: Any, target: Any, semantics: CopySemantics) -> Any:
     return host_put(x, aval, placement_of(sharding), True, semantics is _COPY)
 
 
-_putters: dict[type, Callable[[Any, Any, CopySemantics], Any]] = {}
+# The functions of device_put for values that are made of arrays, by type.
+_putters: dict[type, Callable[[Any, Target, CopySemantics], Any]] = {}
 
 
-def register_putter(type_: type, put: Callable[[Any, Any, CopySemantics], Any]) -> None:
+def register_putter(
+    type_: type[Value], put: Callable[[Value, Target, CopySemantics], Value]
+) -> None:
     """Have device_put put values of a type that is no array but made of some, such as keys."""
     _putters[type_] = put
 
 
-def _target_sharding(target: Any, array: Any) -> Any:
-    """The sharding that a target stands for; None where the value may be or stay anywhere."""
+def _target_sharding(target: Target, array: Array | None) -> Sharding | None:
+    """Return the sharding that a target stands for; None for any device."""
     if target is None or type(target) is SingleDeviceSharding:
         return target
     if type(target) is Device:
@@ -224,25 +250,26 @@ def _target_sharding(target: Any, array: Any) -> Any:
             return now.with_memory_kind(device_list_of(now).default_memory_kind)
         return now.with_memory_kind(target.value)
     if isinstance(target, Format):
-        return format_sharding(target, array)
+        return format_sharding(target)
     _check_target(target)
     return None
 
 
-def format_sharding(target: Format, array: Any) -> Any:
+def format_sharding(target: Format) -> Sharding | None:
+    """Return the sharding of a Format; raise a ValueError for a layout other than the default."""
     layout = target.layout
     if isinstance(layout, Layout):
-        rows = tuple(range(len(layout.major_to_minor)))
-        if layout.major_to_minor != rows or layout.tiling:
+        row_major = tuple(range(len(layout.major_to_minor)))
+        if layout.major_to_minor != row_major or layout.tiling:
             raise ValueError(
                 f"device_put cannot lay elements out as {layout}: only in the default order, "
-                f"{rows}. Transpose the array, and put it in the order of its new axes."
+                f"{row_major}. Transpose the array, and put it in the order of its new axes."
             )
     return target.sharding
 
 
-def _moved(x: Any, sharding: Any, semantics: CopySemantics) -> Any:
-    """An array of one device on another, or in another of its memories; committed."""
+def _moved(x: Array, sharding: SingleDeviceSharding, semantics: CopySemantics) -> Array:
+    """Return an array of one device on another, or in another of its memories; committed."""
     own_sharding = sharding_of(x)
     stays = own_sharding is sharding or own_sharding == sharding
     if is_committed(x):
@@ -258,8 +285,8 @@ def _moved(x: Any, sharding: Any, semantics: CopySemantics) -> Any:
     )
 
 
-def _put_on_devices(x: Any, aval: Any, sharding: Any, copy: bool = False) -> Any:
-    """A value on the devices of any sharding: each gets its part, where need be from the host."""
+def _put_on_devices(x: Any, aval: ShapedArray, sharding: Sharding, copy: bool = False) -> Array:
+    """Return a value on the devices of any sharding: each gets its part."""
     own_sharding = sharding_of(x) if type(x) is ArrayImpl else None
     if not copy and own_sharding is not None and is_committed(x) and own_sharding == sharding:
         return x
@@ -287,8 +314,8 @@ def _put_on_devices(x: Any, aval: Any, sharding: Any, copy: bool = False) -> Any
     )
 
 
-def _reordered(x: Any, aval: Any, sharding: Any) -> Any:
-    """An array on the same devices in another order: they exchange what they lack."""
+def _reordered(x: Array, aval: ShapedArray, sharding: NamedSharding) -> Array:
+    """Return an array on its devices in another order: they exchange the parts that they lack."""
     there = on_devices_of(sharding, sharding_of(x), aval.ndim)
     moved = placing.sharding_constraint(x, there)
     parts = {shard.device: shard.data for shard in moved.addressable_shards}
@@ -296,10 +323,16 @@ def _reordered(x: Any, aval: Any, sharding: Any) -> Any:
     return bridge.assembled(aval, sharding, [parts[device] for device in devices], True)
 
 
-def copied(x: Any, placement: DevicePlacement | None = None) -> Any:
-    """A copy of an array in memory of its own, where the array is or at another placement.
+def copied(x: Array, placement: DevicePlacement | None = None) -> Array:
+    """Return a copy of an array in memory of its own.
 
-    Where it is, it is as committed as the array.
+    Args:
+      x: an array on devices.
+      placement: the device of the copy, which is committed to it; None for the array's devices,
+        to which the copy is committed if the array is.
+
+    Raises:
+      RuntimeError: if the array was deleted.
     """
     check_not_deleted(x)
     sharding = sharding_of(x) if placement is None else placement.sharding
@@ -310,7 +343,12 @@ def copied(x: Any, placement: DevicePlacement | None = None) -> Any:
 
 
 @run(device_put_p)
-def _(*args, devices, srcs, copy_semantics):
+def _(
+    *args: object,
+    devices: Sequence[Target],
+    srcs: Sequence[Target],
+    copy_semantics: Sequence[CopySemantics],
+) -> list[Any]:
     with Explicit("put"):
         return list(map(put_leaf, args, devices, copy_semantics))
 
@@ -343,7 +381,8 @@ def device_get(x: Any) -> Any:
         return treedef.unflatten(map(_get_leaf, leaves))
 
 
-def _get_leaf(x: Any) -> Any:
+def _get_leaf(x: object) -> object:
+    """Return an array as a NumPy array, and a leaf that is no array as it is."""
     if type(x) is ArrayImpl:
         return host_value(x)
     if isinstance(x, Tracer) or type(x) in _putters or not hasattr(x, "__array__"):
@@ -352,7 +391,7 @@ def _get_leaf(x: Any) -> Any:
 
 
 @boundary
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: _Tree) -> _Tree:
     """Wait until arrays are computed.
 
     Args:
@@ -366,7 +405,7 @@ def block_until_ready(x: Any) -> Any:
     """
     if type(x) is ArrayImpl:
         return x.block_until_ready()
-    arrays = []
+    arrays: list[Array] = []
     for leaf in tree_flatten(x)[0]:
         if type(leaf) is ArrayImpl:
             check_not_deleted(leaf)
@@ -379,7 +418,7 @@ def block_until_ready(x: Any) -> Any:
 
 
 @boundary
-def copy_to_host_async(x: Any) -> Any:
+def copy_to_host_async(x: _Tree) -> _Tree:
     """Start to copy arrays to the host, where np.asarray and device_get will find them.
 
     Args:
@@ -394,8 +433,11 @@ def copy_to_host_async(x: Any) -> Any:
     return x
 
 
-def live_arrays(platform: Any = None) -> list[Any]:
-    """All arrays of a platform that have not been deleted, by default of the default platform.
+def live_arrays(platform: str | Client | None = None) -> list[Array]:
+    """Return all arrays of a platform that have not been deleted.
+
+    Args:
+      platform: the platform's name or its client; None for the default platform.
 
     Raises:
       RuntimeError: if this process has no such platform.
