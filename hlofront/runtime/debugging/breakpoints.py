@@ -6,16 +6,20 @@ import pprint
 import sys
 import traceback
 import types
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, TextIO
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.base.typing import Array
+from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
 from hlofront.primitives import callbacks
 from hlofront.primitives.converting import stop_gradient
 from hlofront.runtime.dispatch.callbacks import pure_callback
+
+# The variables of a frame by name: traced arrays in them, and other values wrapped.
+Variables = dict[str, object]
 
 
 @boundary
@@ -25,8 +29,8 @@ def debug_breakpoint(
     filter_frames: bool = True,
     num_frames: int | None = None,
     ordered: bool = False,
-    token: Any = None,
-    **kwargs: Any,
+    token: object = None,
+    **kwargs: TextIO,
 ) -> Any:
     """Stop where a program runs this line, and read commands from the console.
 
@@ -59,23 +63,19 @@ def debug_breakpoint(
     variables = [frame.variables for frame in frames]
     if token is None:
 
-        def stop(*values: Any) -> None:
+        def stop(*values: Variables) -> None:
             _Console(_filled(frames, values), **kwargs).run()
 
         callbacks.debug_callback(stop, tuple(variables), {}, ordered, False)
         return None
     arguments, arrays = callbacks.CallbackArguments.split(tuple(variables), {})
 
-    def stop_and_return(token: Any, values: Any) -> Any:
+    def stop_and_return(token: object, values: Sequence[Array]) -> object:
         _Console(_filled(frames, arguments.restored(values)[0]), **kwargs).run()
         return token
 
-    shapes = tree.tree_map(lambda x: _shape_of(typeof(x)), token)
+    shapes = tree.tree_map(lambda x: typeof(x).strip_weak_type(), token)
     return pure_callback(stop_and_return, shapes, *stop_gradient((token, arrays)))
-
-
-def _shape_of(aval: Any) -> ShapedArray:
-    return aval.strip_weak_type()
 
 
 # ---- the stack while tracing ---------------------------------------------------------------------
@@ -87,17 +87,22 @@ class DebuggerFrame:
     __slots__ = ("file", "function", "line", "others", "variables")
 
     def __init__(
-        self, file: str, line: int, function: str, variables: dict[str, Any], others: dict[str, Any]
+        self,
+        file: str,
+        line: int,
+        function: str,
+        variables: Variables,
+        others: dict[str, Any],
     ):
         self.file = file
         self.line = line
         self.function = function
         self.variables = variables
-        # The module's, and those of Python.
+        # The variables of the module, and Python's own.
         self.others = others
 
     def text(self, before: int = 2, after: int = 2) -> str:
-        """The lines around it."""
+        """Return the lines around the frame's line."""
         shown = [f"> {self.file}({self.line}) in {self.function}"]
         for number in range(max(self.line - before, 1), self.line + after + 1):
             line = linecache.getline(self.file, number)
@@ -111,19 +116,19 @@ class _Wrapped:
 
     __slots__ = ("value",)
 
-    def __init__(self, value: Any):
+    def __init__(self, value: object):
         self.value = value
 
 
 def _frames(
     frame: types.FrameType | None, filtered: bool, limit: int | None
 ) -> list[DebuggerFrame]:
-    """The stack from a frame outward."""
+    """Return the stack from a frame outward, with `limit` entries at most."""
     frames: list[DebuggerFrame] = []
     while frame is not None and (limit is None or len(frames) < limit):
         code = frame.f_code
         if not filtered or source.is_user_file(code.co_filename):
-            # At the level of a module these are the same, and may be many and large.
+            # At the level of a module, locals are the globals, and may be many and large.
             own = {} if frame.f_locals is frame.f_globals else frame.f_locals
             variables = {name: _known_wrapped(value) for name, value in own.items()}
             frames.append(
@@ -135,30 +140,28 @@ def _frames(
     return frames
 
 
-def _known_wrapped(value: Any) -> Any:
-    """A variable's value, with all but the traced arrays in it kept as it is."""
+def _known_wrapped(value: object) -> object:
+    """Return a variable's value, with all but the traced arrays in it wrapped."""
     try:
         leaves, structure = tree.tree_flatten(value, _is_iterator)
-    except (TypeError, ValueError):  # such as a dictionary with keys that cannot be sorted
+    except (TypeError, ValueError):  # A dictionary, say, has keys that cannot be sorted.
         return _Wrapped(value)
     if not any(map(_is_traced, leaves)):
         return _Wrapped(value)
     return structure.unflatten(x if _is_traced(x) else _Wrapped(x) for x in leaves)
 
 
-def _is_traced(x: Any) -> bool:
+def _is_traced(x: object) -> bool:
     return isinstance(x, Tracer) and x._trace.alive
 
 
-def _is_iterator(x: Any) -> bool:
-    """Return whether a value is an iterator, which is no pytree and would be warned of."""
+def _is_iterator(x: object) -> bool:
+    """Return whether a value is an iterator, which is no pytree."""
     return isinstance(x, Iterator)
 
 
-def _filled(
-    frames: Iterable[DebuggerFrame], variables: Iterable[dict[str, Any]]
-) -> list[DebuggerFrame]:
-    """The frames with the values that the variables have in the program."""
+def _filled(frames: Iterable[DebuggerFrame], variables: Iterable[Variables]) -> list[DebuggerFrame]:
+    """Return the frames with the values that the variables have in the program."""
     return [
         DebuggerFrame(
             frame.file,
@@ -175,28 +178,34 @@ def _filled(
 
 
 class _Console(cmd.Cmd):
-    """Reads commands until one of them lets the program go on."""
+    """A console that reads commands until one of them lets the program go on."""
 
     prompt = "(jdb) "
 
-    def __init__(self, frames: list[DebuggerFrame], stdin: Any = None, stdout: Any = None):
+    def __init__(
+        self,
+        frames: list[DebuggerFrame],
+        stdin: TextIO | None = None,
+        stdout: TextIO | None = None,
+    ):
         super().__init__(stdin=stdin, stdout=stdout)
-        # Lines of a given file are read from it rather than from the terminal.
+        # Commands come from the terminal unless there is a file.
         self.use_rawinput = stdin is None
         self.frames = frames
-        self.place = 0
+        self.position = 0
 
     @property
     def frame(self) -> DebuggerFrame:
-        return self.frames[self.place]
+        return self.frames[self.position]
 
     def run(self) -> None:
         self.cmdloop(f"Stopped at debug.breakpoint():\n{self.frame.text()}")
 
-    def say(self, text: Any) -> None:
+    def say(self, text: object) -> None:
         print(text, file=self.stdout)
 
-    def evaluated(self, expression: str, show: Callable[[Any], Any]) -> None:
+    def evaluated(self, expression: str, show: Callable[[object], object]) -> None:
+        """Print the value of an expression of the frame's variables, or the error of it."""
         frame = self.frame
         try:
             value = eval(expression, frame.others, dict(frame.variables))
@@ -210,7 +219,7 @@ class _Console(cmd.Cmd):
         return False
 
     def default(self, line: str) -> None:
-        """Anything else is an expression."""
+        """Print the value of an expression, which any line is that is no command."""
         self.do_p(line)
 
     def do_p(self, line: str) -> None:
@@ -228,18 +237,19 @@ class _Console(cmd.Cmd):
 
     def do_up(self, line: str) -> None:
         """u(p): go to the frame that called this one."""
-        self.go_to(self.place + 1, "*** This is the outermost frame.")
+        self.go_to(self.position + 1, "*** This is the outermost frame.")
 
     def do_down(self, line: str) -> None:
         """d(own): go to the frame that this one called."""
-        self.go_to(self.place - 1, "*** This is the innermost frame.")
+        self.go_to(self.position - 1, "*** This is the innermost frame.")
 
-    def go_to(self, place: int, otherwise: str) -> None:
-        if 0 <= place < len(self.frames):
-            self.place = place
+    def go_to(self, position: int, message: str) -> None:
+        """Go to a frame by its position, or print the message if there is none."""
+        if 0 <= position < len(self.frames):
+            self.position = position
             self.do_list("")
         else:
-            self.say(otherwise)
+            self.say(message)
 
     def do_list(self, line: str) -> None:
         """l(ist): print the lines around this one."""
@@ -249,7 +259,7 @@ class _Console(cmd.Cmd):
         """w(here), bt: print the stack, the outermost frame first."""
         for i in range(len(self.frames) - 1, -1, -1):
             frame = self.frames[i]
-            mark = ">" if i == self.place else " "
+            mark = ">" if i == self.position else " "
             text = linecache.getline(frame.file, frame.line).strip()
             self.say(f"{mark} {frame.file}({frame.line}) in {frame.function}\n      {text}")
 

@@ -27,7 +27,7 @@ _with_locations = options["jax_include_debug_info_in_dumps"]
 _module_numbers = itertools.count()
 _jaxpr_numbers = itertools.count()
 
-# How zlib is told to write the format of gzip.
+# With this number zlib writes the format of gzip.
 _GZIP = 31
 
 

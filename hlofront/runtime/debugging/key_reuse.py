@@ -1,17 +1,20 @@
 """jax_debug_key_reuse: an error where a random key is used that was used before.
 
-Each program says which of its keys it uses up, and which of its results are its keys again. That is
-found by going through its equations, and checked against what the keys of a call remember.
+Each program has a signature, which says which of its keys it uses up, and which of its results are
+its keys again. The signature comes from the program's equations. A call checks it against the keys
+that its arguments remember as used.
 """
 
-from collections.abc import Sequence
-from typing import Any
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from hlofront.base.errors import KeyReuseError
+from hlofront.base.typing import NumPyArray
 from hlofront.core.derived import once_per_program
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.primitive import Primitive
 from hlofront.core.subprograms import Subprogram, inputs_among, subprograms_of
 from hlofront.higher_order.random_gamma import random_gamma_p
@@ -24,7 +27,7 @@ from hlofront.primitives.scattering import scatter_p
 from hlofront.runtime.array.key_array import KeyArray
 
 _USES = frozenset({keys.random_split_p, keys.random_bits_p, random_gamma_p})
-# They give no random numbers; or it is not known which keys they take.
+# These operations give no random numbers, or it is not known which keys they take.
 _HARMLESS = frozenset(
     {keys.random_fold_in_p, keys.random_unwrap_p, keys.random_clone_p, keys.random_seed_p}
     | {keys.random_wrap_p, comparing.eq_p, comparing.ne_p, gather_p, scatter_p}
@@ -33,7 +36,7 @@ _HARMLESS = frozenset(
 
 
 class _Root:
-    """Keys that a program is given or makes, and which of them are used up so far."""
+    """Keys that a program takes or makes, and which of them are used up so far."""
 
     __slots__ = ("used",)
 
@@ -42,48 +45,59 @@ class _Root:
 
 
 class _View:
-    """Keys that are those of a root at these places."""
+    """Keys that are those of a root at some flat indices, an array of the keys' shape."""
 
-    __slots__ = ("places", "root")
+    __slots__ = ("indices", "root")
 
-    def __init__(self, root: _Root, places: np.ndarray):
+    def __init__(self, root: _Root, indices: NumPyArray):
         self.root = root
-        self.places = places
+        self.indices = indices
 
     @staticmethod
     def fresh(shape: tuple[int, ...]) -> "_View":
+        """Return a view of all keys of a new root."""
         size = int(np.prod(shape, dtype=np.int64))
         return _View(_Root(size), np.arange(size).reshape(shape))
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class KeyOrigin:
+    """The keys of a program that one of its results is.
+
+    Attributes:
+      position: the position of the constant or input that has the keys, constants first.
+      indices: the flat indices of the keys in it, an array of the result's shape.
+    """
+
+    position: int
+    indices: NumPyArray
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class KeyReuseSignature:
     """The keys that a program uses up, and those that it returns.
 
     Attributes:
-      used: per constant and input, which keys it uses up; None for what are no keys.
-      results: per output, the position among constants and inputs of the keys that it is, and their
-        places; None for other results.
+      used: per constant and input, which keys it uses up, as booleans; None for one without keys.
+      results: per output, the keys of the program that it is; None for other results.
     """
 
-    __slots__ = ("results", "used")
-
-    def __init__(self, used: list[Any], results: list[Any]):
-        self.used = used
-        self.results = results
+    used: Sequence[NumPyArray | None]
+    results: Sequence[KeyOrigin | None]
 
 
 @once_per_program
 def signature_of(program: ClosedJaxpr) -> KeyReuseSignature:
-    """Return what a program does with keys.
+    """Return the keys that a program uses up and returns.
 
     Raises:
-      KeyReuseError: if it uses one twice.
+      KeyReuseError: if the program uses a key twice.
     """
     return _analyze(program.jaxpr)
 
 
 def _analyze(jaxpr: Jaxpr) -> KeyReuseSignature:
-    environment: dict[Any, _View] = {}
+    environment: dict[Var, _View] = {}
     inputs = [*jaxpr.constvars, *jaxpr.invars]
     for var in inputs:
         if is_key(var.aval):
@@ -92,23 +106,25 @@ def _analyze(jaxpr: Jaxpr) -> KeyReuseSignature:
     for equation in jaxpr.eqns:
         _go_through(equation, environment)
     position_of = {id(view.root): i for i, view in enumerate(views) if view is not None}
-    results = []
+    results: list[KeyOrigin | None] = []
     for atom in jaxpr.outvars:
         view = None if type(atom) is Literal else environment.get(atom)
         position = None if view is None else position_of.get(id(view.root))
-        results.append(None if position is None else (position, view.places))
-    used = [None if v is None else v.root.used[v.places] for v in views]
+        known = view is not None and position is not None
+        results.append(KeyOrigin(position, view.indices) if known else None)
+    used = [None if v is None else v.root.used[v.indices] for v in views]
     return KeyReuseSignature(used, results)
 
 
-def _go_through(equation: Equation, environment: dict[Any, _View]) -> None:
+def _go_through(equation: Equation, environment: dict[Var, _View]) -> None:
+    """Use up the keys that an equation uses, and enter the keys among its results."""
     primitive = equation.primitive
     views = [None if type(a) is Literal else environment.get(a) for a in equation.invars]
     result_views: list[_View | None] = [None] * len(equation.outvars)
     if primitive in _MOVES:
         if views[0] is not None:
             result_views = [
-                _View(views[0].root, _MOVES[primitive](views[0].places, **equation.params))
+                _View(views[0].root, _MOVES[primitive](views[0].indices, **equation.params))
             ]
     elif primitive is slicing.slice_p:
         if views[0] is not None:
@@ -125,27 +141,38 @@ def _go_through(equation: Equation, environment: dict[Any, _View]) -> None:
         elif parts:
             result_views = _call(equation, parts[0], views)
         elif primitive not in _HARMLESS:
-            # Whatever else is done with keys may use them.
+            # Other operations on keys may use them.
             _use(primitive.name, views, [None if v is None else _all(v) for v in views])
     for var, view in zip(equation.outvars, result_views, strict=True):
         if is_key(var.aval):
             environment[var] = _View.fresh(var.aval.shape) if view is None else view
 
 
-def _at(views: Sequence[Any], position: int) -> Any:
+def _at(views: Sequence[_View | None], position: int) -> _View | None:
+    """Return the view at a position; None for one before the first, of a constant."""
     return views[position] if position >= 0 else None
 
 
-def _all(view: _View) -> np.ndarray:
-    return np.ones(view.places.shape, np.bool_)
+def _all(view: _View) -> NumPyArray:
+    """Return the mask of all keys of a view."""
+    return np.ones(view.indices.shape, np.bool_)
 
 
-def _use(name: str, views: Sequence[Any], used: Sequence[Any]) -> None:
-    """Use up of these keys those that the masks say. One operation may be given a key twice."""
-    fresh = []
+def _use(name: str, views: Sequence[_View | None], used: Sequence[NumPyArray | None]) -> None:
+    """Use up the keys that masks choose; one operation may take a key twice.
+
+    Args:
+      name: the name of the operation.
+      views: the keys of each operand; None for an operand without keys.
+      used: the mask of each.
+
+    Raises:
+      KeyReuseError: if a key was used up before.
+    """
+    fresh: list[tuple[_Root, NumPyArray]] = []
     for i, (view, which) in enumerate(zip(views, used, strict=True)):
         if view is not None and which is not None and which.any():
-            indices = view.places[which]
+            indices = view.indices[which]
             if view.root.used[indices].any():
                 raise KeyReuseError(f"In {name}, argument {i} is already consumed.")
             fresh.append((view.root, indices))
@@ -153,20 +180,27 @@ def _use(name: str, views: Sequence[Any], used: Sequence[Any]) -> None:
         root.used[indices] = True
 
 
-def _either(used: Sequence[Any]) -> Any:
+def _either(used: Sequence[NumPyArray | None]) -> NumPyArray | None:
+    """Return the mask of the keys that one of several masks has; None where there is no mask."""
     masks = [mask for mask in used if mask is not None]
     return np.logical_or.reduce(masks) if masks else None
 
 
-def _use_slice(view: _View, start_indices: Any, limit_indices: Any, strides: Any) -> None:
+def _use_slice(
+    view: _View,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None,
+) -> None:
+    """Use up the keys that a slice takes."""
     strides = strides or (1,) * len(start_indices)
-    which = np.zeros(view.places.shape, np.bool_)
+    which = np.zeros(view.indices.shape, np.bool_)
     which[tuple(map(slice, start_indices, limit_indices, strides))] = True
     _use("slice", [view], [which])
 
 
 def _signature(part: Subprogram) -> KeyReuseSignature:
-    """Return what a program inside an equation does with keys."""
+    """Return the keys that a program inside an equation uses up and returns."""
     program = part.program
     return signature_of(program) if isinstance(program, ClosedJaxpr) else _analyze(program)
 
@@ -181,9 +215,11 @@ def _call(
     _use(equation.primitive.name, inputs, signature.used[count:])
     keys: list[_View | None] = [None] * len(equation.outvars)
     for index, result in zip(part.results or (), signature.results, strict=True):
-        view = None if result is None else _at(inputs, result[0] - count)
+        if result is None:
+            continue
+        view = _at(inputs, result.position - count)
         if view is not None:
-            keys[index] = _View(view.root, view.places.reshape(-1)[result[1]])
+            keys[index] = _View(view.root, view.indices.reshape(-1)[result.indices])
     return keys
 
 
@@ -201,79 +237,110 @@ def _go_round(
     held = len(body.jaxpr.constvars)
     used, results = signature.used[held:], signature.results
     if body.iterations is None or body.iterations > 1:
-        again = [i for i in range(constants) if used[i] is not None and used[i].any()]
+        again = [i for i in range(constants) if _has_any(used[i])]
         for i in range(carries):
             result = results[i]
-            if result is not None:
-                mask = signature.used[result[0]].reshape(-1)
-                again += [constants + i] if mask[result[1]].any() else []
+            mask = None if result is None else signature.used[result.position]
+            if result is not None and mask is not None:
+                again += [constants + i] if mask.reshape(-1)[result.indices].any() else []
         if again:
             raise KeyReuseError(
                 f"{name} body function leads to key reuse when repeatedly executed: it uses the "
                 f"keys of argument {again[0]}, and the next step uses them again"
             )
-    # Of what is scanned over, a step sees one row.
+    # An iteration sees one row of the operands that are scanned over, and all iterations each row.
     masks = [
-        _all(views[i]) if i in body.sliced and mask is not None and mask.any() else mask
-        for i, mask in enumerate(used)
+        _all(view) if i in body.sliced and view is not None and _has_any(mask) else mask
+        for i, (mask, view) in enumerate(zip(used, views, strict=True))
     ]
     _use(name, views, masks)
-    result_views: list[Any] = [None] * len(equation.outvars)
+    result_views: list[_View | None] = [None] * len(equation.outvars)
     for i in range(carries):
-        if results[i] is not None and results[i][0] - held == constants + i:
+        result = results[i]
+        if result is not None and result.position - held == constants + i:
             result_views[i] = views[constants + i]
     return result_views
 
 
-def _reshaped(indices: np.ndarray, *, new_sizes: Any, dimensions: Any, **_: Any) -> np.ndarray:
+def _has_any(mask: NumPyArray | None) -> bool:
+    """Return whether a mask chooses any key."""
+    return mask is not None and bool(mask.any())
+
+
+def _reshaped(
+    indices: NumPyArray,
+    *,
+    new_sizes: tuple[int, ...],
+    dimensions: tuple[int, ...] | None,
+    **_: object,
+) -> NumPyArray:
+    """Reshape the indices of keys as `reshape` does the keys."""
     if dimensions is not None:
         indices = indices.transpose(dimensions)
     return indices.reshape(new_sizes)
 
 
 def _broadcast(
-    places: np.ndarray, *, shape: Any, broadcast_dimensions: Any, **_: Any
-) -> np.ndarray:
+    indices: NumPyArray,
+    *,
+    shape: tuple[int, ...],
+    broadcast_dimensions: tuple[int, ...],
+    **_: object,
+) -> NumPyArray:
+    """Broadcast the indices of keys as `broadcast_in_dim` does the keys."""
     sizes = [1] * len(shape)
-    for axis, size in zip(broadcast_dimensions, places.shape, strict=True):
+    for axis, size in zip(broadcast_dimensions, indices.shape, strict=True):
         sizes[axis] = size
-    in_order = places.transpose(np.argsort(broadcast_dimensions))
+    in_order = indices.transpose(np.argsort(broadcast_dimensions))
     return np.broadcast_to(in_order.reshape(sizes), shape)
 
 
-# What only moves all keys about: the numbers of their places move as they do.
-_MOVES: dict[Primitive, Any] = {
+# Operations that only move all keys about move the keys' indices in the same way.
+_MOVES: dict[Primitive, Callable[..., NumPyArray]] = {
     shaping.reshape_p: _reshaped,
-    shaping.squeeze_p: lambda places, *, dimensions: np.squeeze(places, tuple(dimensions)),
-    shaping.transpose_p: lambda places, *, permutation: places.transpose(permutation),
-    shaping.rev_p: lambda places, *, dimensions: np.flip(places, dimensions),
+    shaping.squeeze_p: lambda indices, *, dimensions: np.squeeze(indices, tuple(dimensions)),
+    shaping.transpose_p: lambda indices, *, permutation: indices.transpose(permutation),
+    shaping.rev_p: lambda indices, *, dimensions: np.flip(indices, dimensions),
     shaping.broadcast_in_dim_p: _broadcast,
-    converting.copy_p: lambda places: places,
+    converting.copy_p: lambda indices: indices,
 }
 
 
 # ---- calls ---------------------------------------------------------------------------------------
 
 
-def checked_run(executable: Any, args: Sequence[Any]) -> list[Any]:
-    """Run an executable, and check and remember which keys it uses."""
+class RunnableProgram(Protocol):
+    """An executable as `checked_run` sees it; `dispatch/executable.py` has the class."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def program(self) -> ClosedJaxpr: ...
+    def run_unchecked(self, args: Sequence[object]) -> list[object]: ...
+
+
+def checked_run(executable: RunnableProgram, args: Sequence[object]) -> list[object]:
+    """Run an executable, and check and remember which keys it uses.
+
+    Raises:
+      KeyReuseError: if it uses a key that was used before.
+    """
     program = executable.program
     signature = signature_of(program)
     values = [*program.consts, *args]
     name = executable.name
     for i, (x, which) in enumerate(zip(values, signature.used, strict=True)):
-        if type(x) is KeyArray and which is not None and which.any() and x.used[which].any():
+        if type(x) is KeyArray and _has_any(which) and x.used[which].any():
             raise KeyReuseError(
                 f"Previously-consumed key passed to {name} at index {i - len(program.consts)}"
             )
     results = executable.run_unchecked(args)
     for x, which in zip(values, signature.used, strict=True):
-        if type(x) is KeyArray and which is not None and which.any():
+        if type(x) is KeyArray and _has_any(which):
             x.used[which] = True
     for x, result in zip(results, signature.results, strict=True):
         if type(x) is KeyArray and result is not None:
-            position, indices = result
-            source = values[position]
+            source = values[result.position]
             if type(source) is KeyArray:
-                x.remember(source.used.reshape(-1)[indices])
+                x.remember(source.used.reshape(-1)[result.indices])
     return results

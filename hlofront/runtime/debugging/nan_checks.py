@@ -3,13 +3,13 @@
 import itertools
 import types
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hlofront.base import source
 from hlofront.base.config import debug_infs, debug_nans
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.names import replayed_traceback
 from hlofront.core.subprograms import Subprogram, split_inputs
 from hlofront.core.trace import engine, interpreting_with
@@ -18,24 +18,31 @@ from hlofront.primitives.slicing import index_in_dim
 from hlofront.runtime.debugging.nan_search import NanSearch, nonfinite
 from hlofront.transforms.stage import EAGER, stage
 
+if TYPE_CHECKING:
+    from hlofront.bridge.fast_parts import Traceback
+
 
 def are_on() -> bool:
-    """Whether results are looked at."""
+    """Return whether results are searched for NaNs or infinities."""
     return debug_nans.value or debug_infs.value
 
 
 def check(
-    program: ClosedJaxpr, name: str, args: Sequence[Any], results: Sequence[Any], donates: bool
+    program: ClosedJaxpr,
+    name: str,
+    args: Sequence[object],
+    results: Sequence[object],
+    donates: bool,
 ) -> None:
     """Raise an error if the results of a program have values that are looked for.
 
     The program is run again, one operation at a time, to find the first that makes one.
 
     Args:
-      program: what was run.
-      name: of the function behind it.
-      args: what it was run on.
-      results: what came out.
+      program: the program.
+      name: the name of the function behind it.
+      args: the arguments that it was run on.
+      results: its results.
       donates: whether it took the memory of arguments, so that it cannot run again.
 
     Raises:
@@ -52,7 +59,7 @@ def check(
             "donated arguments, so it cannot run again to find the operation: compile it while "
             "jax_debug_nans or jax_debug_infs is set, and it keeps them."
         )
-    # The operations are run as they are otherwise, and looked at here.
+    # The operations run as usual, and `search` looks at their results.
     with debug_nans(False), debug_infs(False), interpreting_with(engine()):
         operation = search.in_program(program, args)
     if operation is None:
@@ -74,7 +81,7 @@ class BadOperation:
 
     __slots__ = ("equation", "kind", "loop_steps", "traceback")
 
-    traceback: Any
+    traceback: "Traceback | None"
     # The steps of loops that it is in, innermost first.
     loop_steps: list[str]
 
@@ -94,26 +101,27 @@ class BadOperation:
         return error.with_traceback(_frames_of_function(self.traceback))
 
 
-class FirstBadOperation(NanSearch[Any, BadOperation, None]):
+class FirstBadOperation(NanSearch[object, BadOperation, None]):
     """A search for the first operation that makes a bad value."""
 
     __slots__ = ()
 
-    def kind_in(self, values: Sequence[Any]) -> str | None:
-        """Return what is bad in the first bad one of values, "nan" or "inf"; None if none is."""
+    def kind_in(self, values: Sequence[object]) -> str | None:
+        """Return "nan" or "inf", the kind of the first bad one of values; None if none is bad."""
         for x in values:
             array = nonfinite(x)
             if array is not None and self.bad_elements(array).any():
                 return self.kind_of(array)
         return None
 
-    def in_program(self, program: ClosedJaxpr, args: Sequence[Any]) -> BadOperation | None:
+    def in_program(self, program: ClosedJaxpr, args: Sequence[object]) -> BadOperation | None:
+        """Return the first operation of a program that makes a bad value of these arguments."""
         jaxpr: Jaxpr = program.jaxpr
-        values: dict[Any, Any] = dict(zip(jaxpr.constvars, program.consts, strict=True))
+        values: dict[Var, object] = dict(zip(jaxpr.constvars, program.consts, strict=True))
         values.update(zip(jaxpr.invars, args, strict=True))
         for equation in jaxpr.eqns:
             if not equation.outvars:
-                continue  # What it does was done, and is not to be done again.
+                continue  # Its effect was done, and is not to be done again.
             operands = [
                 atom.operand if type(atom) is Literal else values[atom] for atom in equation.invars
             ]
@@ -130,7 +138,7 @@ class FirstBadOperation(NanSearch[Any, BadOperation, None]):
         self,
         equation: Equation,
         program: ClosedJaxpr,
-        inputs: Sequence[Any],
+        inputs: Sequence[object],
         context: None,
         branch: int | None,
     ) -> BadOperation | None:
@@ -141,7 +149,7 @@ class FirstBadOperation(NanSearch[Any, BadOperation, None]):
         equation: Equation,
         body: Subprogram,
         condition: Subprogram | None,
-        operands: Sequence[Any],
+        operands: Sequence[object],
         context: None,
     ) -> BadOperation | None:
         """Run a loop step by step, and search the first step with a bad result."""
@@ -172,7 +180,7 @@ def _indices(equation: Equation, body: Subprogram) -> Iterable[int]:
     return reversed(order) if equation.params.get("reverse") else order
 
 
-def _run(program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
+def _run(program: ClosedJaxpr, args: Sequence[object]) -> list[Any]:
     return jit_p.bind(
         *args,
         name="step",
@@ -187,11 +195,11 @@ def _run(program: ClosedJaxpr, args: Sequence[Any]) -> list[Any]:
 # ---- tracebacks ----------------------------------------------------------------------------------
 
 
-def _frames_of_function(traceback: Any) -> types.TracebackType | None:
-    """The part of a C++ traceback that lies inside of the function that was traced.
+def _frames_of_function(traceback: "Traceback | None") -> types.TracebackType | None:
+    """Return the part of a C++ traceback that lies inside of the function that was traced.
 
-    As a Python traceback, which takes the place of the frames that would be there if the function
-    ran now. What is above it, the caller of now has in its own.
+    It is a Python traceback, in place of the frames that would be there if the function ran now.
+    The frames above it are those of the present call.
     """
     if traceback is None:
         return None
@@ -202,6 +210,6 @@ def _frames_of_function(traceback: Any) -> types.TracebackType | None:
 
 
 def _is_start(code: types.CodeType) -> bool:
-    # Its frames have code objects of their own: they cannot be told by identity.
+    # Frames of C++ have code objects of their own, which are not identical to the function's.
     start = stage.__code__
     return code.co_name == start.co_name and code.co_filename == start.co_filename

@@ -1,4 +1,4 @@
-"""What debug_nans and find_nan share: which elements are bad, and the way into programs."""
+"""The search that debug_nans and find_nan share: bad elements, and the way into programs."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType, issubdtype
+from hlofront.base.typing import NumPyArray
 from hlofront.core.jaxpr import ClosedJaxpr, Equation
 from hlofront.core.subprograms import (
     Subprogram,
@@ -21,7 +22,7 @@ Outcome = TypeVar("Outcome")
 Context = TypeVar("Context")
 
 
-def nonfinite(x: Any) -> np.ndarray | None:
+def nonfinite(x: object) -> NumPyArray | None:
     """Return an array as NumPy's if some of its elements are NaN or infinite, else None."""
     dtype = getattr(x, "dtype", None)
     if dtype is None:
@@ -45,7 +46,7 @@ class NanSearch(ABC, Generic[Operand, Outcome, Context]):
     outcome is what it returns for an equation.
 
     Args:
-      kinds: what is bad: "nan", "inf", or both.
+      kinds: the bad values: "nan", "inf", or both.
     """
 
     __slots__ = ("kinds",)
@@ -53,14 +54,14 @@ class NanSearch(ABC, Generic[Operand, Outcome, Context]):
     def __init__(self, kinds: Sequence[str]):
         self.kinds = tuple(kinds)
 
-    def bad_elements(self, array: np.ndarray) -> np.ndarray:
+    def bad_elements(self, array: NumPyArray) -> NumPyArray:
         """Return, elementwise, whether an array is bad."""
         if len(self.kinds) == 2:
             return ~np.isfinite(array)
         return np.isnan(array) if self.kinds == ("nan",) else np.isinf(array)
 
-    def kind_of(self, array: np.ndarray) -> str:
-        """Return "nan" or "inf": what is bad in an array that has bad elements."""
+    def kind_of(self, array: NumPyArray) -> str:
+        """Return "nan" or "inf", the kind of the bad elements that an array has."""
         return "nan" if "nan" in self.kinds and np.isnan(array).any() else "inf"
 
     def enter(

@@ -2,7 +2,7 @@
 
 import logging
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from hlofront.core.rules import run
 from hlofront.core.trace import Tracer, leaked
 from hlofront.pjrt import clients
 from hlofront.primitives import callbacks
-from hlofront.primitives.callbacks import debug_callback_p, debug_print_p
+from hlofront.primitives.callbacks import FlatDebugCallback, debug_callback_p, debug_print_p
 from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.host_calls import call_on_the_host
 
@@ -23,12 +23,12 @@ _logger = logging.getLogger(__name__)
 @boundary
 def debug_callback(
     callback: Callable[..., None] | None = None,
-    *args: Any,
+    *args: object,
     ordered: bool = False,
     partitioned: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Callable[..., None] | None:
-    """Call a Python function with values of a program, for what it does.
+    """Call a Python function with values of a program, for its side effects.
 
     Transformations do not see it: derivatives pass, and under vmap it is called for each example.
     It may be called more or less often where they repeat or drop parts of the program.
@@ -37,7 +37,7 @@ def debug_callback(
     callback may have their names: `debug.callback(ordered=True)(callback, *args, **kwargs)`.
 
     Args:
-      callback: a function of pytrees of arrays and of anything else. What it returns is ignored.
+      callback: a function of pytrees of arrays and of anything else. Its result is ignored.
       *args: its arguments.
       ordered: whether it is called in order with other ordered ones, of this program and of those
         called before and after it.
@@ -51,7 +51,7 @@ def debug_callback(
         cause. A program that is running already may raise it in effects_barrier.
     """
 
-    def call(callback: Callable[..., None], /, *args: Any, **kwargs: Any) -> None:
+    def call(callback: Callable[..., None], /, *args: object, **kwargs: object) -> None:
         if not callable(callback):
             raise TypeError(
                 "first argument to debug.callback must be callable, but got an object of type "
@@ -68,12 +68,12 @@ def debug_callback(
 @boundary
 def debug_print(
     fmt: str | None = None,
-    *args: Any,
+    *args: object,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
     _use_logging: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Callable[..., None] | None:
     """Print values of a program while it runs.
 
@@ -84,21 +84,21 @@ def debug_print(
 
     Args:
       fmt: a format string as of `str.format`.
-      *args: what it formats by place: arrays, pytrees of them, or anything else.
+      *args: the values that it formats by position: arrays, pytrees of them, or anything else.
       ordered: whether it is printed in order with other ordered ones, of this program and of those
         called before and after it.
       partitioned: whether each device of an array that is spread over several prints its own part.
       skip_format_check: whether arguments may be left out of the format; where it has no
         placeholders at all, they are printed after it.
-      **kwargs: what it formats by name.
+      **kwargs: the values that it formats by name.
 
     Raises:
       TypeError: if `fmt` is no string, or options come with arguments and without it.
       ValueError: if the format does not mention an argument, or is malformed.
-      IndexError, KeyError: if it mentions one that is not given.
+      IndexError, KeyError: if it mentions one that is not there.
     """
 
-    def show(fmt: str, /, *args: Any, **kwargs: Any) -> None:
+    def show(fmt: str, /, *args: object, **kwargs: object) -> None:
         if not isinstance(fmt, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"debug.print: expected str, got {type(fmt).__name__}")
         used = _Fields()
@@ -118,16 +118,16 @@ def debug_print(
 @boundary
 def debug_log(
     fmt: str | None = None,
-    *args: Any,
+    *args: object,
     ordered: bool = False,
     partitioned: bool = False,
     skip_format_check: bool = False,
     _use_logging: bool = True,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Callable[..., None] | None:
     """Log values of a program while it runs, at level INFO with the line of this call.
 
-    It takes what debug.print takes.
+    The arguments are those of debug.print.
     """
     return debug_print(
         fmt,
@@ -140,7 +140,8 @@ def debug_log(
     )
 
 
-def _check_options_alone(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _check_options_alone(name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
+    """Raise a TypeError if arguments come with options, before their callback or format."""
     if args or kwargs:
         raise TypeError(
             f"{name} was given arguments and nothing to use them, args={args} kwargs={kwargs}: in "
@@ -149,7 +150,7 @@ def _check_options_alone(name: str, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def _log_record() -> logging.LogRecord:
-    """A record without a text, that says where the user is."""
+    """Return a log record without a text, with the line of the user's call."""
     site = source.call_site()
     file, line, function = "unknown", 0, None
     if site is not None:
@@ -158,9 +159,9 @@ def _log_record() -> logging.LogRecord:
 
 
 class _Fields(string.Formatter):
-    """Return the arguments that a format mentions; `format` looks up attributes and items."""
+    """A formatter that notes which arguments a format mentions."""
 
-    def check(self, fmt: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    def check(self, fmt: str, args: tuple[object, ...], kwargs: dict[str, object]) -> bool:
         """Return whether the format has placeholders; raise if they do not match the arguments."""
         self._mentioned: set[int | str] = set()
         self.vformat(fmt, args, kwargs)
@@ -179,7 +180,9 @@ class _Fields(string.Formatter):
             )
         return bool(self._mentioned)
 
-    def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
+    def get_field(
+        self, field_name: str, args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> tuple[str, int | str]:
         name = field_name.partition(".")[0].partition("[")[0]
         key = int(name) if name.isdigit() else name
         if isinstance(key, int) and key >= len(args):
@@ -192,17 +195,20 @@ class _Fields(string.Formatter):
         self._mentioned.add(key)
         return "", key
 
-    def format_field(self, value: Any, format_spec: str) -> str:
+    def format_field(self, value: object, format_spec: str) -> str:
         return ""
 
-    def check_unused_args(self, used_args: Any, args: Any, kwargs: Any) -> None:
+    def check_unused_args(
+        self, used_args: Set[int | str], args: Sequence[object], kwargs: Mapping[str, object]
+    ) -> None:
         pass
 
 
 # ---- eagerly -------------------------------------------------------------------------------------
 
 
-def _run_now(name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
+def _run_now(name: str, function: Callable[..., object], args: tuple[object, ...]) -> list[object]:
+    """Call a debug callback without a program around it; there are no results."""
     for x in args:
         if isinstance(x, Tracer):
             raise leaked(x)
@@ -216,10 +222,10 @@ def _run_now(name: str, function: Callable[..., Any], args: tuple[Any, ...]) -> 
 
 
 @run(debug_callback_p)
-def _(*args, callback, **_):
+def _(*args: object, callback: FlatDebugCallback, **_: object) -> list[object]:
     return _run_now("debug_callback", callback, args)
 
 
 @run(debug_print_p)
-def _(*args, ordered, partitioned, **params):
+def _(*args: object, ordered: bool, partitioned: bool, **params: Any) -> list[object]:
     return _run_now("debug_print", partial(callbacks.print_now, **params), args)
