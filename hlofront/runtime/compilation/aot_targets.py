@@ -1,22 +1,31 @@
-"""Programs compiled for devices that are not there: to be read, and not to be run."""
+"""Programs compiled for devices that are not attached: to be read, and not to be run."""
 
 import weakref
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from hlofront.base.config import options as settings
 from hlofront.base.errors import AbsentDeviceError, PluginError
 from hlofront.bridge import plugins as bridge
-from hlofront.bridge.compile_process import WorkerEnded
+from hlofront.bridge.client import Device, LoadedExecutable
+from hlofront.bridge.compile_process import SubprocessExecutable, WorkerEnded
 from hlofront.bridge.state import JaxRuntimeError
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import executable, platforms
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import choose_logging, compile_options, mlir_lock
-from hlofront.pjrt.shardings import on_device
+from hlofront.pjrt.shardings import SingleDeviceSharding, on_device
 from hlofront.pjrt.targets import compiler_options, target_of
-from hlofront.runtime.sharding.device_assignment import DeviceAssignment, first_device
-from hlofront.runtime.sharding.sharded_executable import Shardings
+from hlofront.runtime.sharding.device_assignment import (
+    CompiledShardings,
+    DeviceAssignment,
+    ProgramDevices,
+    first_device,
+)
+from hlofront.runtime.sharding.sharded_executable import compiled_shardings
+
+if TYPE_CHECKING:
+    from hlofront.lowering.module import Module
 
 _in_subprocess = settings["hlofront_compile_apart"]
 
@@ -40,12 +49,12 @@ class AbsentExecutable:
         self,
         program: ClosedJaxpr,
         name: str,
-        module: Any,
-        compiled: Any,
-        where: Any,
+        module: "Module",
+        compiled: LoadedExecutable | SubprocessExecutable,
+        where: ProgramDevices,
         committed: bool,
     ):
-        # Weakly: the program keeps what is made of it.
+        # The reference is weak: the program keeps its executables.
         self._program = weakref.ref(program)
         self.name = name
         self.call = module
@@ -57,35 +66,36 @@ class AbsentExecutable:
         self.kept = module.kept
 
     @property
-    def sharding(self) -> Any:
+    def sharding(self) -> SingleDeviceSharding:
+        """Return the sharding of a value that is wholly on the first device."""
         return on_device(self.device)
 
     @property
-    def shardings(self) -> Any:
+    def shardings(self) -> CompiledShardings | None:
         """Return the shardings of inputs and outputs; None for a program of one device."""
         if type(self.where) is not DeviceAssignment:
             return None
         program = self._program()
         assert program is not None, f"the program that {self.name} was compiled from is gone"
-        return Shardings(program, self.call, self.loaded, self.where)
+        return compiled_shardings(program, self.call, self.loaded, self.where)
 
     def hlo_text(self) -> str:
-        """XLA's optimized HLO."""
+        """Return XLA's optimized HLO."""
         return "\n\n".join(module.to_string() for module in self.loaded.hlo_modules())
 
-    def cost_analysis(self) -> Any:
-        """XLA's estimate of the optimized program: flops, bytes accessed, and so on."""
+    def cost_analysis(self) -> dict[str, float]:
+        """Return XLA's estimate of the optimized program: flops, bytes accessed, and so on."""
         return executable.cost_of(self.loaded, self.call.hlo().get_hlo_module())
 
-    def run(self, args: Sequence[Any]) -> NoReturn:
-        """Says that the device is not there, and how to run the program."""
+    def run(self, args: Sequence[object]) -> NoReturn:
+        """Raise AbsentDeviceError, whose text says how to run the program."""
         raise AbsentDeviceError(_absence(self.name, self.device, len(self.devices)))
 
-    def fast_path(self, out_tree: Any, argument_count: int, result: Any) -> None:
-        """C++ has nothing to call."""
+    def fast_path(self, out_tree: object, argument_count: int, result: object) -> None:
+        """Return None, as C++ has nothing to call."""
 
 
-def _absence(name: str, device: Any, count: int) -> str:
+def _absence(name: str, device: Device, count: int) -> str:
     target = target_of(device)
     what = f"{count} devices of" if count > 1 else "a device of"
     kind = f"{device.device_kind} ({target.name})" if target is not None else device.device_kind
@@ -104,7 +114,7 @@ def _here() -> str:
     return f"its {platforms.usable()[0].upper()}"
 
 
-def _end(name: str, device: Any, last_words: str) -> str:
+def _end(name: str, device: Device, last_words: str) -> str:
     plugin = platforms.find_plugins().get(lowering_platform(device))
     compiler = f"the compiler of {plugin.source}" if plugin is not None else "the compiler"
     newer = f" A newer one may not: `pip install -U {plugin.origin}`." if plugin is not None else ""
@@ -118,10 +128,10 @@ def _end(name: str, device: Any, last_words: str) -> str:
 def compile_absent(
     program: ClosedJaxpr,
     name: str,
-    module: Any,
-    where: Any,
-    overrides: dict[str, Any],
-) -> Any:
+    module: "Module",
+    where: ProgramDevices,
+    overrides: dict[str, object],
+) -> LoadedExecutable | SubprocessExecutable:
     """Compile a module for a device of a topology, or a DeviceAssignment over several.
 
     Raises:

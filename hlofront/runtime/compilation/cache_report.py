@@ -1,10 +1,11 @@
-"""What was compiled for a jitted function, why, and how long it took: `f.cache_report()`."""
+"""The report of the programs of a jitted function, their causes and times: `f.cache_report()`."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from hlofront.bridge.client import PjitFunction
 from hlofront.bridge.members import call_cache_size
-from hlofront.runtime.compilation.traced_program import TracedProgram, timings_of
+from hlofront.runtime.compilation.traced_program import TracedKey, TracedProgram, timings_of
 
 
 class Timings(NamedTuple):
@@ -16,7 +17,7 @@ class Timings(NamedTuple):
     load: float
     """Reading executables from disk, in the place of lowering and compiling."""
 
-    def __str__(self):
+    def __str__(self) -> str:
         return ", ".join(f"{name} {1e3 * value:.1f} ms" for name, value in self._asdict().items())
 
 
@@ -48,7 +49,7 @@ class CacheReport(NamedTuple):
             seconds[entry.why] = seconds.get(entry.why, 0.0) + sum(entry.timings)
         return seconds
 
-    def __str__(self):
+    def __str__(self) -> str:
         count = len(self.entries)
         lines = [
             f"{self.name}: {count} program{'s' * (count != 1)}, {self.executables} behind C++, "
@@ -62,8 +63,10 @@ class CacheReport(NamedTuple):
     __repr__ = __str__
 
 
-def cache_report(name: str, table: Mapping[Any, TracedProgram], function: Any) -> CacheReport:
-    """The programs of a jitted function, in the order they were made."""
+def cache_report(
+    name: str, table: Mapping[TracedKey, TracedProgram], function: PjitFunction
+) -> CacheReport:
+    """Return the report of the programs of a jitted function, in the order they were made."""
     entries = [
         CachedProgram(_arguments(traced), _why(traced, i), traced.hits, _timings(traced))
         for i, traced in enumerate(list(table.values()))
@@ -71,8 +74,8 @@ def cache_report(name: str, table: Mapping[Any, TracedProgram], function: Any) -
     return CacheReport(name, tuple(entries), call_cache_size(function))
 
 
-def timings(table: Mapping[Any, TracedProgram]) -> Timings:
-    """Seconds spent on all programs of a jitted function: trace, lower, compile, load."""
+def timings(table: Mapping[TracedKey, TracedProgram]) -> Timings:
+    """Return the seconds spent on all programs of a jitted function."""
     each = [_timings(traced) for traced in list(table.values())]
     return Timings(*(sum(column) for column in zip(*each, strict=True))) if each else NO_TIME
 

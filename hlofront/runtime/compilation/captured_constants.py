@@ -1,4 +1,4 @@
-"""Large constants: the arrays that a function closes over are warned of where they are many."""
+"""The warning of large constants: arrays that a function closes over."""
 
 import heapq
 import warnings
@@ -7,7 +7,8 @@ from typing import Any
 
 from hlofront.base import source
 from hlofront.base.config import options
-from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
+from hlofront.base.typing import Array
+from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Var
 from hlofront.core.subprograms import closed_programs_in
 
 _warn_bytes = options["jax_captured_constants_warn_bytes"]
@@ -39,8 +40,8 @@ def warn_of_constants(program: ClosedJaxpr) -> None:
     warnings.warn(message, stacklevel=source.frames_to_user())
 
 
-def _constants(program: ClosedJaxpr) -> Iterator[tuple[Any, tuple[Jaxpr, Any]]]:
-    """The constants of a program and of those inside it, with the jaxpr and variable of each."""
+def _constants(program: ClosedJaxpr) -> Iterator[tuple[Any, tuple[Jaxpr, Var]]]:
+    """Yield the constants of a program and of its subprograms, with jaxpr and variable of each."""
     jaxpr = program.jaxpr
     for var, const in zip(jaxpr.constvars, program.consts, strict=True):
         yield const, (jaxpr, var)
@@ -48,7 +49,8 @@ def _constants(program: ClosedJaxpr) -> Iterator[tuple[Any, tuple[Jaxpr, Any]]]:
         yield from _constants(inner)
 
 
-def _reported(const: Any, where: tuple[Jaxpr, Any], frames: int) -> str:
+def _reported(const: Array, where: tuple[Jaxpr, Var], frames: int) -> str:
+    """Return the lines of the warning that say where a constant is used."""
     jaxpr, var = where
     lines = [
         f"\n  Constant {type(const)}, {var.aval.str_short()}, {const.nbytes:,} bytes, used at:"

@@ -1,20 +1,31 @@
-"""Executables kept on disk: what is looked for there, what is stored, and why one was not found."""
+"""The cache of executables on disk: its entries, and the reason why one is missing."""
 
+import dataclasses
 import json
 import time
 import zlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hlofront.base import events
 from hlofront.base.config import options
 from hlofront.bridge import client as bridge
+from hlofront.bridge.client import Device, LoadedExecutable
 from hlofront.bridge.kernels import load_host_kernels
+from hlofront.core.aval import AbstractValue
 from hlofront.core.digest import program_digest
+from hlofront.core.effects import Effect
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import cache_key
+from hlofront.pjrt.cache_store import Store
 from hlofront.pjrt.compile import compile_options
 from hlofront.pjrt.configured_stores import small_store, whole_store
+from hlofront.runtime.compilation.traced_program import CompilerOptionPairs
+
+if TYPE_CHECKING:
+    from hlofront.bridge.compile_process import SubprocessExecutable
+    from hlofront.lowering.host_call import HostCall
+    from hlofront.lowering.module import Module
 
 HITS = "/jax/compilation_cache/cache_hits"
 MISSES = "/jax/compilation_cache/cache_misses"
@@ -22,12 +33,12 @@ RETRIEVAL = "/jax/compilation_cache/cache_retrieval_time_sec"
 REQUESTS = "/jax/compilation_cache/compile_requests_use_cache"
 SAVED = "/jax/compilation_cache/compile_time_saved_sec"
 
-# Little programs are stored by default: of up to so many equations and bytes of executable.
+# Little programs are stored by default: up to this many equations and bytes of executable.
 _MOST_EQUATIONS = 200
 _MOST_BYTES = 256 * 1024
 
-# How programs call LAPACK, whose functions XLA must know before it loads one; and what it says of
-# those that it does not know.
+# Programs that call LAPACK have one of these words in their modules: XLA must know its functions
+# before it loads such a program, and fails with this text for functions that it does not know.
 _LAPACK = ("@lapack_", "hybrid_")
 _NOT_REGISTERED = "No FFI handler registered"
 
@@ -47,14 +58,27 @@ class StoredCall:
         self.kept = tuple(kept)
         self.has_barriers = has_barriers
         self.unusable = list(unusable)
-        self.callbacks: list[Any] = []
-        self.const_args: list[Any] = []
-        self.ordered: tuple[Any, ...] = ()
+        self.callbacks: list[HostCall] = []
+        self.const_args: list[tuple[object, AbstractValue]] = []
+        self.ordered: tuple[Effect, ...] = ()
         self._hlo = hlo
 
     def hlo_text(self) -> str:
-        """The optimized HLO as it was when compiled: what XLA loads has less of its metadata."""
+        """Return the optimized HLO as it was compiled; XLA loads it with less of its metadata."""
         return zlib.decompress(self._hlo).decode()
+
+
+# The inputs that a program takes, and its constants: the module that it was compiled from says
+# so, or the record that is stored on disk with its executable.
+ProgramCall: TypeAlias = "Module | StoredCall"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CompiledProgram:
+    """jaxlib's executable of a program, and how to call it."""
+
+    loaded: "LoadedExecutable | SubprocessExecutable"
+    call: ProgramCall
 
 
 class CacheEntry:
@@ -62,7 +86,13 @@ class CacheEntry:
 
     __slots__ = ("_whole", "_key", "_key_bytes", "_name", "_options", "_small", "digest")
 
-    def __init__(self, key: cache_key.Key, options: Any, small: Any, whole: Any):
+    def __init__(
+        self,
+        key: cache_key.Key,
+        options: Mapping[str, object],
+        small: Store | None,
+        whole: Store | None,
+    ):
         self._key = key
         self._key_bytes = cache_key.encoded(key)
         self.digest = cache_key.key_digest(key)
@@ -71,13 +101,13 @@ class CacheEntry:
         self._small = small
         self._whole = whole
 
-    def load(self, devices: Sequence[Any]) -> tuple[Any, StoredCall] | None:
-        """The executable and how to call it, if it is there and whole."""
+    def load(self, devices: Sequence[Device]) -> CompiledProgram | None:
+        """Return the executable and how to call it, if a store has a whole one."""
         events.record_event(REQUESTS)
         started = time.perf_counter()
         for store in (self._whole, self._small):
             fields = None if store is None else store.get(self.digest, self._key_bytes)
-            if fields is None:
+            if store is None or fields is None:
                 continue
             try:
                 call = json.loads(fields["call"])
@@ -103,7 +133,7 @@ class CacheEntry:
             events.record_event_duration_secs(RETRIEVAL, seconds)
             events.record_event_duration_secs(SAVED, saved - seconds)
             events.log_stage("Loaded %s from the cache on disk in %.6f s", self._name, seconds)
-            return loaded, stored_call
+            return CompiledProgram(loaded, stored_call)
         events.record_event(MISSES)
         if _explain.value:
             events.logger.warning("%s", self.why_missed())
@@ -118,7 +148,7 @@ class CacheEntry:
             return f"{self._name} is not in the cache on disk: it has no entry of this name"
         before = nearest.entry.key
         fields = set(nearest.differing)
-        # Digests say nothing where what they are of is shown.
+        # A digest says no more than the fields that it is made of, where those are shown.
         if "arguments" in fields:
             fields.discard("program")
         if fields & {"compiler options", "XLA_FLAGS", "config"}:
@@ -130,8 +160,10 @@ class CacheEntry:
         )
         return f"{self._name} is not in the cache on disk: the nearest entry differs in {differing}"
 
-    def keep(self, program: ClosedJaxpr, loaded: Any, module: Any, seconds: float) -> None:
-        """Store what was compiled, where a store takes executables like this one."""
+    def keep(
+        self, program: ClosedJaxpr, loaded: LoadedExecutable, module: "Module", seconds: float
+    ) -> None:
+        """Store a compiled program, where a store takes executables like this one."""
         whole = self._whole if seconds >= _least_seconds.value else None
         small = self._small if len(program.jaxpr.eqns) <= _MOST_EQUATIONS else None
         if whole is None and small is None:
@@ -146,7 +178,7 @@ class CacheEntry:
         if store is None:
             return
         hlo = "\n\n".join(part.to_string() for part in loaded.hlo_modules())
-        about = {
+        about: dict[str, Any] = {
             "name": self._name,
             "platform": self._key["platform"],
             "compile_seconds": round(seconds, 6),
@@ -154,7 +186,7 @@ class CacheEntry:
             "executable_bytes": size,
         }
         stablehlo = module.text()
-        call = {
+        call: dict[str, Any] = {
             "kept": list(module.kept),
             "has_barriers": module.has_barriers,
             "unusable": module.unusable,
@@ -191,15 +223,19 @@ def _stores_take(program: ClosedJaxpr) -> bool:
 def cache_entry_for(
     program: ClosedJaxpr,
     name: str,
-    devices: Sequence[Any],
-    compiler_options: Sequence[tuple[str, Any]],
+    devices: Sequence[Device],
+    compiler_options: CompilerOptionPairs,
     settings: dict[str, str],
-    module: Any = None,
+    module: "Module | None" = None,
 ) -> CacheEntry | None:
     """Return the entry of a program's executable, stored or not; None if it is never stored.
 
     Args:
-      settings: whatever else decides what the program is lowered to.
+      program: the program.
+      name: the name of the function behind it.
+      devices: the devices that it runs on, in order.
+      compiler_options: the user's options for this function.
+      settings: other facts that decide what the program is lowered to.
       module: the lowered program, if it has to be looked at because the program has no digest.
     """
     if program.effects or not _stores_take(program):

@@ -1,16 +1,17 @@
-"""From a traced program to its executable: the disk cache, lowering, XLA; each step once."""
+"""The way of a traced program to its executable: the disk cache, lowering, XLA; each step once."""
 
 import time
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
 
 from hlofront.base import events, source
 from hlofront.base.compute_once import compute_once
 from hlofront.base.config import options
 from hlofront.base.events import timed
 from hlofront.base.option import changed_options
-from hlofront.bridge.client import is_absent
+from hlofront.bridge.client import LoadedExecutable, is_absent
 from hlofront.core.derived import DerivedCache
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rule_checks import checked
@@ -24,17 +25,24 @@ from hlofront.pjrt.compile import (
 )
 from hlofront.runtime.compilation import disk_cache
 from hlofront.runtime.compilation.captured_constants import warn_of_constants
-from hlofront.runtime.compilation.traced_program import timings_of
+from hlofront.runtime.compilation.disk_cache import CompiledProgram
+from hlofront.runtime.compilation.traced_program import CompilerOptionPairs, timings_of
 from hlofront.runtime.debugging import ir_dumps, nan_checks
 from hlofront.runtime.debugging.ir_dumps import dump_jaxpr, dump_module
 from hlofront.runtime.dispatch.executable import Executable, host_side
-from hlofront.runtime.sharding.device_assignment import DeviceAssignment, first_device
+from hlofront.runtime.sharding.device_assignment import (
+    DeviceAssignment,
+    ProgramDevices,
+    first_device,
+)
 
 if TYPE_CHECKING:
+    from hlofront.bridge.compile_process import SubprocessExecutable
     from hlofront.lowering.module import Module
+    from hlofront.runtime.compilation.aot_targets import AbsentExecutable
 
 
-def sharded_executables() -> Any:
+def sharded_executables() -> ModuleType:
     """Return the module of executables for several devices, which their first program loads."""
     from hlofront.runtime.sharding import sharded_executable
 
@@ -44,7 +52,7 @@ def sharded_executables() -> Any:
 _fences = options["hlofront_fences"]
 
 
-# The options that decide what lowering writes down of the user's source lines.
+# These options decide how lowering writes down the user's source lines.
 _LOCATION_OPTIONS = (
     options["jax_include_full_tracebacks_in_locations"],
     options["jax_traceback_in_locations_limit"],
@@ -53,28 +61,30 @@ _LOCATION_OPTIONS = (
 _metadata_in_key = options["jax_compilation_cache_include_metadata_in_key"]
 
 # Options and their values that are not the defaults, for keys of caches.
-ChangedOptions = tuple[tuple[str, Any], ...]
+ChangedOptions = tuple[tuple[str, object], ...]
 
 
 class CompilationKey(NamedTuple):
     """All that decides what XLA makes of a program: equal keys have one executable."""
 
     name: str
-    # A device, or a DeviceAssignment.
-    device: Any
+    device: ProgramDevices
     donated: tuple[bool, ...]
     keep_unused: bool
-    compiler_options: Sequence[tuple[str, Any]]
+    compiler_options: CompilerOptionPairs
     fences: bool
     compiler_settings: ChangedOptions
     locations: ChangedOptions
 
 
-# What became of a program, each by all arguments and options that it depends on.
+# The modules of a program, by all arguments and options that lowering depends on.
 _modules: "DerivedCache[tuple[object, ...], Module]" = DerivedCache()
-# jaxlib's executable and how to call it: committed arguments make no difference to XLA.
-_compiled: DerivedCache[CompilationKey, tuple[Any, Any]] = DerivedCache()
-_executables: DerivedCache[tuple[CompilationKey, bool], Executable] = DerivedCache()
+# The compiled forms of a program: committed arguments make no difference to XLA.
+_compiled: DerivedCache[CompilationKey, CompiledProgram] = DerivedCache()
+# The executables of a program, by their key and whether results are committed.
+_executables: "DerivedCache[tuple[CompilationKey, bool], Executable | AbsentExecutable]" = (
+    DerivedCache()
+)
 
 
 def location_settings() -> ChangedOptions:
@@ -101,15 +111,22 @@ def lowered(
     """Return the module of a program for its platforms, lowered on first use.
 
     Args:
-      fences: whether lowering places fences; None for what the option hlofront_fences says.
+      program: the program.
+      name: the name of the function behind it.
+      platform: the platform to lower for, or several.
+      donated: per input, whether its buffer is given away; empty where none is.
+      keep_unused: whether inputs that no result depends on stay.
+      names: whether arguments and results get the function's names.
+      fences: whether lowering places fences; None to follow the option hlofront_fences.
+      device_assignment: the devices, where the program is for several.
       locations: the `location_settings` of a module that was lowered before; None for those here.
     """
     # Loads MLIR and every lowering rule: a process that runs nothing does without them.
     from hlofront.lowering.rules import lower_program
 
     fences = wants_fences(platform) if fences is None else fences
-    key = (platform, name, donated, keep_unused, fences, device_assignment)
-    key += location_settings() if locations is None else locations
+    settings = location_settings() if locations is None else locations
+    key = (platform, name, donated, keep_unused, fences, device_assignment, *settings)
     modules = _modules.of(program)
     module = modules.get(key)
     if module is None:
@@ -140,18 +157,25 @@ def lowered(
 def executable_for(
     program: ClosedJaxpr,
     name: str,
-    device: Any,
+    device: ProgramDevices,
     committed: bool = False,
     donated: tuple[bool, ...] = (),
     keep_unused: bool = False,
-    compiler_options: Sequence[tuple[str, Any]] = (),
+    compiler_options: CompilerOptionPairs = (),
     fences: bool | None = None,
     locations: ChangedOptions | None = None,
-) -> Executable:
+) -> "Executable | AbsentExecutable":
     """Return the executable of a program for a device; compiled on first use, by one thread.
 
-    For several devices, a DeviceAssignment stands for the device. `fences` and `locations` are as
-    for `lowered`.
+    Args:
+      program, name, donated, keep_unused, fences, locations: as for `lowered`.
+      device: the device, or the DeviceAssignment of a program for several.
+      committed: whether results are committed to the device.
+      compiler_options: the user's options for this function.
+
+    Raises:
+      JaxRuntimeError: if XLA refuses the module or an option.
+      ValueError: if a program for several devices has ordered effects.
     """
     platform = first_device(device).platform
     if donated and nan_checks.are_on():
@@ -171,10 +195,10 @@ def executable_for(
     if executable is None:
         check_not_forked(name)
         compilation = Compilation(program, key)
-        loaded, call = compute_once(_compiled.of(program), key, compilation.run)
+        compiled = compute_once(_compiled.of(program), key, compilation.run)
         # Where several threads come here, the first one's executable is everybody's.
         executable = executables.setdefault(
-            (key, committed), compilation.executable(loaded, call, committed)
+            (key, committed), compilation.executable(compiled, committed)
         )
     return executable
 
@@ -193,7 +217,7 @@ class Compilation:
             self._device_assignment.devices if self._device_assignment else (key.device,)
         )
 
-    def run(self) -> tuple[Any, Any]:
+    def run(self) -> CompiledProgram:
         """Return jaxlib's executable, from disk or from XLA, and how to call it."""
         # Without its module a program's entry on disk is known by its digest, if it has one.
         module = None if self._is_keyed_by_digest() else self._lowered()
@@ -209,11 +233,14 @@ class Compilation:
         events.log_stage("Finished compiling %s in %.6f s", self._key.name, clock.seconds)
         if cache_entry is not None:
             cache_entry.keep(self._program, loaded, module, clock.seconds)
-        return loaded, module
+        return CompiledProgram(loaded, module)
 
-    def executable(self, loaded: Any, call: Any, committed: bool) -> Any:
-        """Return what runs jaxlib's executable on arguments that are committed or not."""
+    def executable(
+        self, compiled: CompiledProgram, committed: bool
+    ) -> "Executable | AbsentExecutable":
+        """Return the executable that calls jaxlib's, for arguments that are committed or not."""
         program, name = self._program, self._key.name
+        loaded, call = compiled.loaded, compiled.call
         if is_absent(self._device):
             return _aot_targets().AbsentExecutable(
                 program, name, call, loaded, self._key.device, committed
@@ -225,7 +252,7 @@ class Compilation:
         return Executable(program, name, call, loaded, self._device, committed, donates)
 
     def _is_keyed_by_digest(self) -> bool:
-        # The key with source lines in it is known when they are lowered.
+        # A key that has the source lines in it is known when they are lowered.
         return (
             not is_absent(self._device)
             and not _metadata_in_key.value
@@ -274,13 +301,13 @@ class Compilation:
 
     def _load(
         self, cache_entry: disk_cache.CacheEntry, module: "Module | None"
-    ) -> tuple[Any, Any] | None:
-        """Return the executable that is on disk and how to call it, None where there is none."""
+    ) -> CompiledProgram | None:
+        """Return the executable that is on disk and how to call it; None where there is none."""
         started = time.perf_counter()
         stored = cache_entry.load(self._devices)
         if stored is None:
             return None
-        call = stored[1]
+        call = stored.call
         timings_of(self._program).load += time.perf_counter() - started
         if module is not None:
             call.const_args = module.const_args
@@ -293,7 +320,7 @@ class Compilation:
             dump_module(module)
         return stored
 
-    def _compile(self, module: "Module") -> Any:
+    def _compile(self, module: "Module") -> "LoadedExecutable | SubprocessExecutable":
         key, devices, client = self._key, self._devices, self._device.client
         if is_absent(self._device):
             return _aot_targets().compile_absent(
@@ -306,15 +333,15 @@ class Compilation:
             keep_barriers=module.fences is not None and module.has_barriers,
             chosen_outputs=assignment.chosen_outputs(self._program) if assignment else (),
         )
-        callbacks: list[Any] = []
+        callbacks: Sequence[object] = ()
         if module.callbacks:
             host = host_side()
             callbacks = [host.host_function(call, client) for call in module.callbacks]
         return compile_module(client, module.ir_module, devices, settings, callbacks)
 
 
-def _aot_targets() -> Any:
-    """Return the module of plugins and targets, which processes do without that use none."""
+def _aot_targets() -> ModuleType:
+    """Return the module of plugins and targets, loaded with the first program for a target."""
     from hlofront.runtime.compilation import aot_targets
 
     return aot_targets

@@ -1,4 +1,4 @@
-"""Why a function is compiled again: what differs from the call before, told in one line."""
+"""The reason why a function is compiled again: its differences from the calls before."""
 
 import contextlib
 import functools
@@ -7,13 +7,16 @@ import threading
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hlofront.base import errors, events, source
 from hlofront.base.config import options
 from hlofront.bridge import state
+from hlofront.bridge.fast_parts import PyTreeDef
+from hlofront.core.aval import ShapedArray
+from hlofront.transforms.arguments import StaticValue
 
-_told_from = options["hlofront_warn_recompiles"]
+_first_warning = options["hlofront_warn_recompiles"]
 _explain = options["jax_explain_cache_misses"]
 
 # Programs of one function that a new one is compared with; functions and call sites remembered.
@@ -27,14 +30,14 @@ class TraceKey(NamedTuple):
 
     names: tuple[str, ...]
     positional: tuple[str, ...]
-    in_tree: Any
-    avals: tuple[Any, ...]
-    statics: Any
-    context: Any
+    in_tree: PyTreeDef
+    avals: tuple[ShapedArray, ...]
+    statics: tuple[StaticValue, ...]
+    context: tuple[object, ...]
 
 
 class TraceHistory:
-    """The programs of the functions that share one piece of code, and which function's each is."""
+    """The programs of the functions that share one piece of code, with the function of each."""
 
     __slots__ = ("kinds",)
 
@@ -43,7 +46,7 @@ class TraceHistory:
 
 
 _lock = threading.Lock()
-# By file and code: codes of one text at one line of two files are equal.
+# The keys are a file and code: codes of one text at one line of two files are equal.
 _seen: OrderedDict[tuple[str, types.CodeType], TraceHistory] = OrderedDict()
 # How often each call site compiled something again.
 _sites: OrderedDict[tuple[str, int], int] = OrderedDict()
@@ -70,7 +73,8 @@ def differences(before: TraceKey, now: TraceKey) -> list[str]:
     return differences
 
 
-def _described(aval: Any, other: Any) -> str:
+def _described(aval: ShapedArray, other: ShapedArray) -> str:
+    """Return an aval as text, with its weak type where that alone differs from another aval."""
     text = aval.str_short(short_dtypes=True)
     if text == other.str_short(short_dtypes=True) and aval.weak_type != other.weak_type:
         text += " weakly typed" if aval.weak_type else " strongly typed"
@@ -85,14 +89,14 @@ def _static_differences(before: TraceKey, now: TraceKey) -> Iterator[str]:
                 source.shortened(repr(side[where].value)) if where in side else "not given"
                 for side in (old, new)
             ]
-            name = where
+            name: int | str = where
             if isinstance(where, int):
                 known = where < len(now.positional)
                 name = now.positional[where] if known else f"argument {where}"
             yield f"static {name}: {values[0]} -> {values[1]}"
 
 
-def _context_differences(before: Any, now: Any) -> Iterator[str]:
+def _context_differences(before: tuple[object, ...], now: tuple[object, ...]) -> Iterator[str]:
     old, new = map(_options_of, (before, now))
     for name in {**old, **new}:
         if old.get(name) != new.get(name):
@@ -101,9 +105,9 @@ def _context_differences(before: Any, now: Any) -> Iterator[str]:
             yield f"config: {name} {values[0]!r} -> {values[1]!r}"
 
 
-def _options_of(context: Any) -> dict[str, Any]:
-    """The options that a trace context holds, by name."""
-    differing: dict[str, Any] = {}
+def _options_of(context: tuple[object, ...]) -> dict[str, object]:
+    """Return the options that a trace context holds, by name."""
+    differing: dict[str, object] = {}
     for name, value in zip(state.trace_context_fields, context, strict=True):
         if name in ("process", "thread"):
             differing.update(value)
@@ -117,7 +121,7 @@ def _options_of(context: Any) -> dict[str, Any]:
 
 
 def _tree_differences(before: TraceKey, now: TraceKey) -> list[str]:
-    """How two trees of arguments differ, by the paths of their leaves."""
+    """Return the differences of two trees of arguments, by the paths of their leaves."""
     old = dict(zip(before.names, before.avals, strict=False))
     new = dict(zip(now.names, now.avals, strict=False))
     gained = [_key_of(name) for name in new if name not in old]
@@ -129,7 +133,7 @@ def _tree_differences(before: TraceKey, now: TraceKey) -> list[str]:
 
 
 def _key_of(name: str) -> tuple[str, str]:
-    """`state['mask']` as ("state", "key 'mask'"), `pair[1]` as ("pair", "[1]")."""
+    """Split a path: `state['mask']` is ("state", "key 'mask'"), `pair[1]` is ("pair", "[1]")."""
     for opening in ("[", "."):
         where = name.rfind(opening)
         if where > 0:
@@ -154,7 +158,7 @@ def _members(verb: str, members: list[tuple[str, str]]) -> list[str]:
 # ---- noticing ------------------------------------------------------------------------------------
 
 
-def _key_of_code(fun: Any) -> tuple[str, types.CodeType] | None:
+def _key_of_code(fun: Callable[..., object]) -> tuple[str, types.CodeType] | None:
     """Return the code object that all functions of one `def` share; None without code."""
     while isinstance(fun, functools.partial):
         fun = fun.func
@@ -164,14 +168,17 @@ def _key_of_code(fun: Any) -> tuple[str, types.CodeType] | None:
     return (code.co_filename, code) if isinstance(code, types.CodeType) else None
 
 
-def reason(fun: Any, maker: int, kind: TraceKey) -> str | None:
-    """Why a program of this kind is made although one of the function was made before.
+def reason(fun: Callable[..., object], maker: int, kind: TraceKey) -> str | None:
+    """Return in words why a program is made although one of the function was made before.
 
     Args:
-      maker: what tells this jitted function from others of the same code.
+      fun: the user's function.
+      maker: the number of the table of programs, which other functions of the same code do not
+        have.
+      kind: the arguments and options that the program is for.
 
     Returns:
-      The reason in words, or None if this is the first.
+      The reason, or None if this is the first program.
     """
     with _lock:
         seen = _seen.get(_key_of_code(fun))  # pyright: ignore[reportArgumentType]
@@ -192,8 +199,8 @@ def reason(fun: Any, maker: int, kind: TraceKey) -> str | None:
     return f"{text}, and a new function object" if new_object else text
 
 
-def note(fun: Any, maker: int, kind: TraceKey) -> None:
-    """Remember that a program of this kind was made."""
+def note(fun: Callable[..., object], maker: int, kind: TraceKey) -> None:
+    """Remember that a program of this kind was made; the arguments are those of `reason`."""
     key = _key_of_code(fun)
     if key is None:
         return
@@ -206,10 +213,11 @@ def note(fun: Any, maker: int, kind: TraceKey) -> None:
 
 
 def noticed(name: str, why: str | None) -> None:
-    """A call from outside makes a program: tell who wants to know, or raise if it must not.
+    """Report that a call from outside of all programs makes one, or raise if it must not.
 
     Args:
-      why: why it is made again, or None if it is the function's first.
+      name: the name of the function.
+      why: the reason why it is made again, or None if it is the function's first.
 
     Raises:
       RecompilationError: inside of `no_recompile` or `max_compiles`, if it is one too many.
@@ -228,7 +236,7 @@ def noticed(name: str, why: str | None) -> None:
     events.record_event("/hlofront/recompile", fun_name=name)
     if _explain.value:
         events.logger.warning("%s", line)
-    every = _told_from.value
+    every = _first_warning.value
     if every <= 0 or frame is None:
         return
     site = (frame.f_code.co_filename, frame.f_lineno)
@@ -236,7 +244,7 @@ def noticed(name: str, why: str | None) -> None:
         count = _sites[site] = _sites.pop(site, 0) + 1
         while len(_sites) > _MOST_SITES:
             _sites.popitem(last=False)
-    # The Nth time, and then twice as late each time.
+    # Users are warned the Nth time, and then twice as late each time.
     if count >= every and count % every == 0 and (count // every).bit_count() == 1:
         print(
             f"hlofront: {source_line}: {name} is compiled again, for the {_ordinal(count)} time "
@@ -292,7 +300,7 @@ def _guarded(limit: int, again_only: bool) -> Iterator[None]:
         _of_thread.guards = before
 
 
-def no_recompile() -> "contextlib.AbstractContextManager[None] | Callable[..., Any]":
+def no_recompile() -> "contextlib.AbstractContextManager[None] | Callable[..., object]":
     """No jitted function may be compiled again: a context manager, and a decorator.
 
     The first compilation of a function is allowed; another one, for arguments of another kind or
@@ -305,7 +313,7 @@ def no_recompile() -> "contextlib.AbstractContextManager[None] | Callable[..., A
     return _guarded(0, True)
 
 
-def max_compiles(n: int) -> "contextlib.AbstractContextManager[None] | Callable[..., Any]":
+def max_compiles(n: int) -> "contextlib.AbstractContextManager[None] | Callable[..., object]":
     """At most `n` programs of jitted functions may be compiled: a context manager, and a decorator.
 
     It counts programs that are traced in this thread, first ones too, and not those of eager

@@ -1,12 +1,23 @@
 """TracedProgram: a function written down for one kind of arguments, and the seconds it took."""
 
-from collections.abc import Callable
-from typing import Any
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
+from hlofront.bridge.client import Sharding
+from hlofront.bridge.fast_parts import PyTreeDef
+from hlofront.core.aval import AbstractValue
 from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.higher_order.jit_call import split_captured
-from hlofront.transforms.arguments import ArgumentPlan
+from hlofront.runtime.sharding.device_assignment import ProgramDevices
+from hlofront.transforms.arguments import ArgumentPlan, StaticValue
+
+if TYPE_CHECKING:
+    from hlofront.runtime.compilation.recompilation import TraceKey
+
+# The options of XLA that a user sets for one function, by their names.
+CompilerOptionPairs = Sequence[tuple[str, object]]
 
 
 class Function:
@@ -16,16 +27,35 @@ class Function:
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        fun: Callable[..., object],
         plan: ArgumentPlan,
         keep_unused: bool,
-        compiler_options: tuple[tuple[str, Any], ...],
+        compiler_options: CompilerOptionPairs,
     ):
         self.fun = fun
         self.plan = plan
         self.name = plan.signature.name
         self.keep_unused = keep_unused
         self.compiler_options = compiler_options
+
+
+# The structure and avals of a call's arguments, the static values, and the options: calls with
+# equal keys share a program.
+TracedKey = tuple[PyTreeDef, tuple[AbstractValue, ...], tuple[StaticValue, ...], tuple[object, ...]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FlatShardings:
+    """The shardings that jit was asked for, for each input and output of one program.
+
+    Attributes:
+      source: the JitShardings that they come from: several jitted functions share a program.
+      inputs, outputs: the sharding of each, or None where the argument or XLA decides.
+    """
+
+    source: object
+    inputs: Sequence[Sharding | None]
+    outputs: Sequence[Sharding | None]
 
 
 class TracedProgram:
@@ -45,28 +75,34 @@ class TracedProgram:
     )
 
     program: ClosedJaxpr
-    in_tree: Any
-    out_tree: Any
+    in_tree: PyTreeDef
+    out_tree: PyTreeDef
     # Per input, whether its buffer is given away; empty where none is.
     donated: tuple[bool, ...]
 
-    def __init__(self, program: ClosedJaxpr, in_tree: Any, out_tree: Any, donated: Any):
+    def __init__(
+        self,
+        program: ClosedJaxpr,
+        in_tree: PyTreeDef,
+        out_tree: PyTreeDef,
+        donated: tuple[bool, ...],
+    ):
         self.program = program
         self.in_tree = in_tree
         self.out_tree = out_tree
         self.donated = donated
-        self._opened: tuple[ClosedJaxpr, list[Any]] | None = None
+        self._opened: tuple[ClosedJaxpr, list[object]] | None = None
         # runtime/compilation/recompilation.py writes for what and why the program was compiled, and
         # how often Python looked it up; C++ does not count its calls.
-        self.kind: Any = None
+        self.kind: TraceKey | None = None
         self.why: str | None = None
         self.hits = 0
-        # The shardings that jit was given for inputs and outputs, flat: see jit_shardings.py.
-        self.shardings: Any = None
-        # The devices that it was compiled for.
-        self.devices: list[Any] = []
+        # The latest answer of `JitShardings.of`.
+        self.shardings: FlatShardings | None = None
+        # The program was compiled for each of these.
+        self.devices: list[ProgramDevices] = []
 
-    def opened(self) -> tuple[ClosedJaxpr, list[Any]]:
+    def opened(self) -> tuple[ClosedJaxpr, list[object]]:
         """Return the program with the values of enclosing functions as inputs, and those values.
 
         The program is opened once: all calls share it, in programs and in what is lowered.

@@ -9,7 +9,8 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary, filter_traceback
 from hlofront.base.dtypes import canonicalize_dtype, dtype_of
 from hlofront.base.elements import ExtendedDType
-from hlofront.bridge.client import SingleDeviceSharding
+from hlofront.base.typing import Array, ArrayLike
+from hlofront.bridge.client import Device, SingleDeviceSharding
 from hlofront.bridge.failures import JaxRuntimeError
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.rules import run
@@ -37,12 +38,12 @@ _METHODS = (
 
 @boundary
 def pure_callback(
-    callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    *args: Any,
-    sharding: Any = None,
+    callback: Callable[..., object],
+    result_shape_dtypes: object,
+    *args: object,
+    sharding: SingleDeviceSharding | None = None,
     vmap_method: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """Call a Python function without side effects from inside a program.
 
@@ -95,12 +96,12 @@ def pure_callback(
 
 @boundary
 def io_callback(
-    callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    *args: Any,
-    sharding: Any = None,
+    callback: Callable[..., object],
+    result_shape_dtypes: object,
+    *args: object,
+    sharding: SingleDeviceSharding | None = None,
     ordered: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """Call a Python function that has side effects from inside a program.
 
@@ -144,11 +145,12 @@ def io_callback(
 
 def _flat(
     name: str,
-    callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> tuple[list[Any], FlatCallback, tuple[ShapedArray, ...], Any]:
+    callback: Callable[..., object],
+    result_shape_dtypes: object,
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+) -> tuple[list[Any], FlatCallback, tuple[ShapedArray, ...], tree.PyTreeDef]:
+    """Return the flat arguments, the flat function, the results' avals, and their structure."""
     leaves, in_tree = tree.tree_flatten((args, kwargs))
     for path, leaf in tree.tree_leaves_with_path((args, kwargs)):
         try:
@@ -164,7 +166,7 @@ def _flat(
     return leaves, FlatCallback(callback, in_tree), avals, out_tree
 
 
-def _argument_path(path: Any) -> str:
+def _argument_path(path: tree.KeyPath) -> str:
     """Return the path of an argument, such as `args[0]['a']`."""
     which, *rest = path
     return ("args", "kwargs")[which.idx] + tree.keystr(tuple(rest))
@@ -191,7 +193,8 @@ def _result_aval(name: str, result: Any) -> ShapedArray:
     return ShapedArray(tuple(result.shape), dtype)
 
 
-def _one_device(name: str, sharding: Any) -> Any:
+def _one_device(name: str, sharding: object) -> SingleDeviceSharding | None:
+    """Return the sharding that the user passed, unless it is no sharding of one device."""
     if sharding is not None and not isinstance(sharding, SingleDeviceSharding):
         raise NotImplementedError(  # the class that JAX raises
             f"{name} takes a SingleDeviceSharding, which says the device to call from; got "
@@ -203,18 +206,22 @@ def _one_device(name: str, sharding: Any) -> Any:
 # ---- eagerly -------------------------------------------------------------------------------------
 
 
-def _put_operand(x: Any, host: Any) -> Any:
-    aval = _strong(typeof(x))
+def _put_operand(x: ArrayLike, host: Device) -> Array:
+    """Return an operand as an array on the host's device."""
+    aval = typeof(x).strip_weak_type()
     return array_of(aval, lambda stored: put(base_of(x), stored, host, True))
 
 
 def _run_now(
-    name: str, callback: Callable[..., Any], args: Sequence[Any], avals: Sequence[ShapedArray]
-) -> list[Any]:
-    """Call it without a program around it."""
+    name: str,
+    callback: Callable[..., Sequence[object]],
+    args: Sequence[ArrayLike],
+    avals: Sequence[ShapedArray],
+) -> list[Array]:
+    """Call a function of the user's without a program around it."""
     where, committed = choose_device(args)
     device = first_device(where)
-    # It is on one of several devices, where it may be asked for elsewhere.
+    # A result on one of several devices may be used on the others.
     committed = committed and device is where
     host = clients.local_devices("cpu")[0]
     try:
@@ -222,7 +229,7 @@ def _run_now(
         results = call_on_the_host(name, callback, operands)
         results = checked_results(name, results, avals)
     except Exception as error:
-        # As a program would, so that what catches the one catches the other.
+        # A program would raise this class of error, and users catch one of both.
         _, text = describe_failure(name, error)
         filter_traceback(error)
         raise JaxRuntimeError(f"INTERNAL: CpuCallback error calling callback: {text}") from error
@@ -231,18 +238,19 @@ def _run_now(
     ]
 
 
-def _strong(aval: Any) -> Any:
-    return aval.strip_weak_type()
-
-
 @run(pure_callback_p)
-def _(*args, callback, result_avals, **_):
+def _(
+    *args: ArrayLike, callback: FlatCallback, result_avals: Sequence[ShapedArray], **_: object
+) -> list[Array]:
+    function: Callable[..., Sequence[object]] = callback
     if not any(aval.size for aval in result_avals):
         # XLA leaves out the call in a program, too.
-        callback = lambda *_: [np.zeros(aval.shape, aval.dtype) for aval in result_avals]
-    return _run_now("pure_callback", callback, args, result_avals)
+        function = lambda *_: [np.zeros(aval.shape, aval.dtype) for aval in result_avals]
+    return _run_now("pure_callback", function, args, result_avals)
 
 
 @run(io_callback_p)
-def _(*args, callback, result_avals, **_):
+def _(
+    *args: ArrayLike, callback: FlatCallback, result_avals: Sequence[ShapedArray], **_: object
+) -> list[Array]:
     return _run_now("io_callback", callback, args, result_avals)

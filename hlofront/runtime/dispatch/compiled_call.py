@@ -1,19 +1,25 @@
-"""What calls a compiled program, and refuses what it was not compiled for."""
+"""The call of a compiled program, which refuses arguments that it was not compiled for."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts
+from hlofront.bridge.client import Sharding
+from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.members import device_of
 from hlofront.core.trace import Tracer, leaked
 from hlofront.runtime.compilation.pipeline import sharded_executables
 from hlofront.runtime.compilation.traced_program import Function, TracedProgram
-from hlofront.runtime.dispatch.executable import Executable
+from hlofront.runtime.dispatch.executable import CallAnswer, Executable
 from hlofront.runtime.sharding.device_assignment import first_device, placed
 from hlofront.runtime.sharding.placement import put
 from hlofront.transforms.flatten import abstract
+
+if TYPE_CHECKING:
+    from hlofront.runtime.compilation.aot_targets import AbsentExecutable
 
 
 class CompiledCall:
@@ -21,12 +27,17 @@ class CompiledCall:
 
     __slots__ = ("_executable", "_jitted", "_traced")
 
-    def __init__(self, jitted: Function, traced: TracedProgram, executable: Executable):
+    def __init__(
+        self,
+        jitted: Function,
+        traced: TracedProgram,
+        executable: "Executable | AbsentExecutable",
+    ):
         self._jitted = jitted
         self._traced = traced
         self._executable = executable
 
-    def call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+    def call(self, *args: object, **kwargs: object) -> CallAnswer:
         """Run the program where C++ cannot: return the result, and what it needs next time."""
         args, kwargs = self._jitted.plan.dynamic(args, kwargs)
         leaves, in_tree = fast_parts.registry.flatten((args, kwargs))
@@ -35,7 +46,8 @@ class CompiledCall:
         result = out_tree.unflatten(executable.run(leaves))
         return result, executable.fast_path(out_tree, len(leaves), result), False
 
-    def _check_shardings(self, names: Any, leaves: Any) -> None:
+    def _check_shardings(self, names: Sequence[str], leaves: Sequence[Any]) -> None:
+        """Raise a ValueError for arguments that are not where the program wants them."""
         executable = self._executable
         shardings = executable.shardings
         wrong: list[str] = []
@@ -58,7 +70,14 @@ class CompiledCall:
             )
 
     @boundary
-    def _check(self, args: Any, kwargs: Any, leaves: Any, in_tree: Any) -> None:
+    def _check(
+        self,
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+        leaves: Sequence[Any],
+        in_tree: PyTreeDef,
+    ) -> None:
+        """Raise the error for arguments that the program was not compiled for."""
         traced = self._traced
         if in_tree != traced.in_tree:
             raise TypeError(_structure_message(traced.in_tree, in_tree))
@@ -84,7 +103,7 @@ class CompiledCall:
                 "Perhaps you are calling the compiled executable with a different enable_x64 "
                 "mode than when it was AOT compiled? The mismatches are:\n" + "\n".join(wrong)
             )
-        # Where jit was told the device, arguments are moved to it.
+        # Where the user names the device to jit, arguments are moved to it.
         moves = self._jitted.device is not None or self._jitted.backend is not None
         if not moves and not bridge.is_absent(first_device(self._executable.where)):
             self._check_shardings(names, leaves)
@@ -98,21 +117,22 @@ def _traced(name: str, tracer: Tracer) -> TypeError:
     )
 
 
-def _structure_message(wanted: Any, given: Any) -> str:
+def _structure_message(wanted: PyTreeDef, passed: PyTreeDef) -> str:
+    """Return the error's text for arguments of another structure than the wanted one."""
     reasons = tree.prefix_errors(
         wanted.unflatten([0] * wanted.num_leaves),
-        given.unflatten([0] * given.num_leaves),
+        passed.unflatten([0] * passed.num_leaves),
         name="compiled for",
         full_name="called with",
     )
     text = "\n".join(f"  * {reason}" for reason in reasons[:5])
     return (
         "Function compiled with input pytree does not match the input pytree it was called with: "
-        f"it was compiled for (args, kwargs) = {wanted} and called with {given}.\n{text}"
+        f"it was compiled for (args, kwargs) = {wanted} and called with {passed}.\n{text}"
     )
 
 
-def shard_argument(x: Any, sharding: Any, layout: Any) -> Any:
+def shard_argument(x: object, sharding: Sharding, layout: object) -> Any:
     """Return an argument on its devices, where C++ cannot put it there by itself."""
     if type(sharding) is bridge.SingleDeviceSharding:
         return put(x, abstract(x), device_of(sharding), True)

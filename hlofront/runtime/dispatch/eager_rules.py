@@ -1,4 +1,4 @@
-"""How operations that are not compiled one by one run eagerly."""
+"""The eager rules of operations that are not compiled one by one."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,12 +16,21 @@ from hlofront.higher_order.scan import scan_p
 from hlofront.higher_order.while_loop import while_p
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.runtime.compilation.pipeline import executable_for
+from hlofront.runtime.compilation.traced_program import CompilerOptionPairs
 from hlofront.runtime.sharding.placement import choose_device, choose_placement
 from hlofront.transforms.stage import stage
 
 
 @run(jit_p)
-def _(*args, jaxpr, name, donated_invars, keep_unused, compiler_options_kvs, **_):
+def _(
+    *args: object,
+    jaxpr: ClosedJaxpr,
+    name: str,
+    donated_invars: tuple[bool, ...],
+    keep_unused: bool,
+    compiler_options_kvs: CompilerOptionPairs,
+    **_: object,
+) -> list[Any]:
     device, committed = choose_placement(jaxpr, args)
     donated = donated_invars if any(donated_invars) else ()
     executable = executable_for(
@@ -41,7 +50,7 @@ def run_by_itself(primitive: Primitive) -> None:
     The compiled program is cached with the first branch, or with the body of a loop.
     """
 
-    def rule(*args: Any, **params: Any) -> list[Any]:
+    def rule(*args: object, **params: Any) -> list[Any]:
         parts = subprograms[primitive](**params)
         holder = next(part.program for part in parts if part.role != "condition")
         avals = tuple(map(typeof, args))
@@ -79,6 +88,6 @@ run_by_itself(while_p)
 
 
 @run(platform_index_p)
-def _(*, platforms):
+def _(*, platforms: Sequence[Sequence[str]]) -> int:
     device, _ = choose_device(())
     return number_for(lowering_platform(device), platforms)

@@ -1,4 +1,4 @@
-"""Eager execution: each operation on concrete values is a small compiled program, kept."""
+"""Eager execution: each operation on concrete values is a small program, compiled once."""
 
 from collections.abc import Callable
 from functools import partial
@@ -11,6 +11,7 @@ from hlofront.core import rules
 from hlofront.core.aval import is_value, token_aval, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Trace, plug_in_engine
+from hlofront.runtime.dispatch.executable import CallAnswer
 from hlofront.runtime.dispatch.jit import Jitted, make_callable
 from hlofront.runtime.sharding.placement import choose_device, put
 from hlofront.transforms.arguments import ArgumentPlan
@@ -21,24 +22,26 @@ _MOST_KEPT = 1024
 
 
 class Engine(Trace):
-    """The bottom of the stack of interpreters: it runs what it is given."""
+    """The bottom of the stack of interpreters: it runs each operation on its operands."""
 
     __slots__ = ()
 
     def lift(self, x: Any) -> Any:
         aval = typeof(x)
-        if aval is token_aval:  # It is as it is.
+        if aval is token_aval:  # A token stays as it is.
             return x
         device, committed = choose_device(())
         return put(x, aval, device, committed)
 
-    def process(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def process(
+        self, primitive: Primitive, args: tuple[object, ...], params: dict[str, Any]
+    ) -> Any:
         try:
             call = primitive.eager[tuple(params.items()) if params else None]
         except (KeyError, TypeError):
             call = _make_call(primitive, params)
         for x in args:
-            if type(x) in exact_dtype_types:  # C++ would narrow them
+            if type(x) in exact_dtype_types:  # C++ would narrow such a scalar.
                 args = tuple([self.lift(x) if type(x) in exact_dtype_types else x for x in args])
                 break
         try:
@@ -49,6 +52,7 @@ class Engine(Trace):
 
 
 def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    """Return the function that runs a primitive with these parameters, and remember it."""
     rule = rules.run.get(primitive)
     if rule is not None:
         if primitive in rules.run.foreign:
@@ -57,13 +61,13 @@ def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., An
     if primitive not in rules.infer and primitive not in rules.staged:
         raise errors.missing_rule(primitive.name, "run", kind="Evaluation rule")
 
-    def operation(*args):
+    def operation(*args: object) -> object:
         return primitive.bind(*args, **params)
 
     operation.__name__ = operation.__qualname__ = primitive.name
     jitted = Jitted(operation, ArgumentPlan(operation), keep_unused=True, traced_for=EAGER)
 
-    def run(*args):
+    def run(*args: object) -> object:
         return jitted.compile_and_call(args, {})[0]
 
     # C++ calls `run` while jit is disabled: without an executable there is no running at all.
@@ -75,14 +79,17 @@ def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., An
         if len(primitive.eager) >= _MOST_KEPT:
             primitive.eager.clear()
         primitive.eager[key] = call
-    except TypeError:  # a parameter that cannot be hashed: compiled anew each time
+    except TypeError:  # A parameter cannot be hashed: the operation is compiled anew each time.
         return call
     return call
 
 
 def _run_checked(
-    primitive: Primitive, rule: Callable[..., Any], args: tuple[Any, ...], params: dict[str, Any]
-) -> Any:
+    primitive: Primitive,
+    rule: Callable[..., object],
+    args: tuple[object, ...],
+    params: dict[str, Any],
+) -> object:
     """Return the results of another package's function, once its operands are known as arrays."""
     for position, x in enumerate(args):
         if not is_value(x):
@@ -94,7 +101,7 @@ def _run_checked(
 
 
 @boundary
-def _run(jitted: Jitted, *args: Any) -> tuple[Any, Any, bool]:
+def _run(jitted: Jitted, *args: object) -> CallAnswer:
     return jitted.compile_and_call(args, {})
 
 

@@ -1,43 +1,58 @@
 """A compiled program: its executable, and how arguments go in and results come out."""
 
 import weakref
-from collections import namedtuple
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hlofront.base.config import debug_key_reuse, no_execution
 from hlofront.base.dtypes import float0
 from hlofront.base.elements import ExtendedDType
+from hlofront.base.typing import Array
 from hlofront.bridge import fast_parts
-from hlofront.bridge.client import result_handler
-from hlofront.core.aval import ShapedArray, token_aval
+from hlofront.bridge.client import Device, LoadedExecutable, Sharding, result_handler
+from hlofront.bridge.fast_parts import PyTreeDef
+from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt.clients import check_not_forked
 from hlofront.pjrt.executable import cost_of
 from hlofront.primitives.barriers import Token
 from hlofront.runtime.array.key_array import base_of, key_handler
-from hlofront.runtime.compilation.disk_cache import StoredCall
+from hlofront.runtime.compilation.disk_cache import ProgramCall, StoredCall
 from hlofront.runtime.debugging import nan_checks
+from hlofront.runtime.sharding.device_assignment import CompiledShardings, ProgramDevices
 from hlofront.runtime.sharding.placement import on_device, put
 
-# What jaxlib's C++ call path reads; it must be a tuple with these names.
-FastPath = namedtuple(
-    "FastPath",
-    "xla_executable out_pytree_def in_shardings out_shardings out_avals out_committed "
-    "kept_var_bitvec in_device_local_layouts const_args",
-)
+
+class FastPath(NamedTuple):
+    """The data with which jaxlib's C++ calls an executable; it reads them by these names."""
+
+    xla_executable: LoadedExecutable
+    out_pytree_def: PyTreeDef
+    in_shardings: Sequence[Sharding]
+    out_shardings: Sequence[Sharding]
+    out_avals: Sequence[AbstractValue]
+    out_committed: Sequence[bool]
+    kept_var_bitvec: Sequence[bool]
+    in_device_local_layouts: Sequence[None]
+    const_args: Sequence[Array]
 
 
-def host_side() -> Any:
+# The answer to C++ that has no executable: the result, the data for the next such call, and False,
+# as the data hold from then on.
+CallAnswer = tuple[Any, FastPath | None, bool]
+
+
+def host_side() -> ModuleType:
     """Return the module for programs with callbacks or ordered effects, loaded with the first."""
     from hlofront.runtime.dispatch import host_calls
 
     return host_calls
 
 
-def _key_reuse() -> Any:
+def _key_reuse() -> ModuleType:
     """Return the module that checks the reuse of keys, loaded when an option asks for it."""
     from hlofront.runtime.debugging import key_reuse
 
@@ -47,8 +62,14 @@ def _key_reuse() -> Any:
 class Executable:
     """A program compiled for one device, and how to call it.
 
-    `call` says which inputs it takes and what it calls: the module that it was compiled from, or
-    what was stored with it on disk.
+    Args:
+      program: the program.
+      name: the name of the function behind it.
+      call: which inputs it takes, and its constants.
+      loaded: jaxlib's executable.
+      device: the device that it runs on.
+      committed: whether its results are committed to the device.
+      donates: whether it takes the memory of an argument.
     """
 
     __slots__ = (
@@ -73,16 +94,20 @@ class Executable:
         "with_keys",
     )
 
-    # Those of its inputs and outputs, where it is for several devices.
-    shardings: Any = None
+    # The shardings of its inputs and outputs, where it is for several devices.
+    shardings: CompiledShardings | None = None
+    # The sharding of all that is on its device; None where it is for several devices.
+    sharding: Sharding | None
+    const_args: list[Array]
+    handlers: list[Callable[..., Any]]
 
     def __init__(
         self,
         program: ClosedJaxpr,
         name: str,
-        call: Any,
-        loaded: Any,
-        device: Any,
+        call: ProgramCall,
+        loaded: LoadedExecutable,
+        device: Device,
         committed: bool,
         donates: bool = False,
     ):
@@ -97,7 +122,8 @@ class Executable:
         )
         self.host_calls = None if self.plain else host_side()
         self.loaded = loaded
-        # Weakly: the program keeps its executables, and whoever runs one has its program.
+        # The reference is weak: the program keeps its executables, and whoever runs one has its
+        # program.
         self._program = weakref.ref(program)
         self.call = call
         self.device = device
@@ -106,7 +132,7 @@ class Executable:
         in_avals = program.in_avals
         self.kept_avals = [stored(in_avals[i]) for i in call.kept]
         takes_keys = any(_holds_keys(in_avals[i]) for i in call.kept)
-        # Whether there are arguments that are on the device as something else.
+        # Some arguments are of another type on the device.
         self.takes_stored = takes_keys or any(_is_float0(in_avals[i]) for i in call.kept)
         self.out_avals = program.out_avals
         self.gives_keys = any(map(_holds_keys, self.out_avals))
@@ -115,10 +141,10 @@ class Executable:
 
     @property
     def program(self) -> ClosedJaxpr:
-        """The program that it was compiled from.
+        """The program that the executable was compiled from.
 
         Raises:
-          ReferenceError: if nobody holds that any longer.
+          ReferenceError: if nobody holds the program any longer.
         """
         program = self._program()
         if program is None:
@@ -126,8 +152,8 @@ class Executable:
         return program
 
     @property
-    def where(self) -> Any:
-        """The device that it is for."""
+    def where(self) -> ProgramDevices:
+        """The device that the executable is for."""
         return self.device
 
     def _put_constants(self) -> None:
@@ -146,16 +172,16 @@ class Executable:
         ]
 
     def hlo_text(self) -> str:
-        """XLA's optimized HLO."""
+        """Return XLA's optimized HLO."""
         if isinstance(self.call, StoredCall):
             return self.call.hlo_text()
         return "\n\n".join(module.to_string() for module in self.loaded.hlo_modules())
 
-    def cost_analysis(self) -> Any:
-        """XLA's estimate of the optimized program: flops, bytes accessed, and so on."""
+    def cost_analysis(self) -> dict[str, float]:
+        """Return XLA's estimate of the optimized program: flops, bytes accessed, and so on."""
         return cost_of(self.loaded)
 
-    def run(self, args: Sequence[Any]) -> list[Any]:
+    def run(self, args: Sequence[object]) -> list[Any]:
         """Execute on flat arguments: arrays of any device, or values of the host."""
         if no_execution.value:
             raise RuntimeError(
@@ -167,7 +193,7 @@ class Executable:
             return _key_reuse().checked_run(self, args)
         return self.run_unchecked(args)
 
-    def run_unchecked(self, args: Sequence[Any]) -> list[Any]:
+    def run_unchecked(self, args: Sequence[object]) -> list[Any]:
         """Run on arguments whose keys may be used again."""
         if not nan_checks.are_on():
             return self._execute(args)
@@ -175,7 +201,7 @@ class Executable:
         nan_checks.check(self.program, self.name, args, results, self.donates)
         return results
 
-    def _execute(self, args: Sequence[Any]) -> list[Any]:
+    def _execute(self, args: Sequence[object]) -> list[Any]:
         if self.takes_stored:
             args = list(map(storage_of, args))
         if not self.plain:
@@ -206,10 +232,12 @@ class Executable:
             for x, aval in zip(results[len(ordered) :], self.out_avals, strict=True)
         ]
 
-    def fast_path(self, out_tree: Any, argument_count: int, result: Any) -> FastPath | None:
+    def fast_path(
+        self, out_tree: PyTreeDef, argument_count: int, result: object
+    ) -> FastPath | None:
         """Return the data with which jaxlib runs the next such call without Python."""
-        # C++ would neither hand tokens on nor keep those that others wait for.
-        # Nor would it look at results.
+        # C++ would neither hand tokens on, nor keep those that others wait for, nor look for NaNs
+        # in results and for keys that are used again.
         if not self.plain or nan_checks.are_on() or (self.with_keys and debug_key_reuse.value):
             return None
         if self.gives_keys:
@@ -219,7 +247,7 @@ class Executable:
         taken = [True] * len(self.const_args) + [i in kept_inputs for i in range(argument_count)]
         return self._fast(out_tree, taken)
 
-    def _fast(self, out_tree: Any, kept_inputs: list[bool]) -> FastPath:
+    def _fast(self, out_tree: PyTreeDef, kept_inputs: list[bool]) -> FastPath:
         sharding = self.sharding
         taken = len(self.const_args) + len(self.kept)
         return FastPath(
@@ -235,27 +263,29 @@ class Executable:
         )
 
 
-def _holds_keys(aval: Any) -> bool:
+def _holds_keys(aval: AbstractValue) -> bool:
     return isinstance(getattr(aval, "dtype", None), ExtendedDType)
 
 
-def _is_float0(aval: Any) -> bool:
-    return getattr(aval, "dtype", None) == float0
+def _is_float0(x: object) -> bool:
+    return getattr(x, "dtype", None) == float0
 
 
 def stored(aval: Any) -> Any:
-    """The aval of what is on the device: of keys, that of integers; for float0, of booleans."""
+    """Return the aval that values have on a device: keys are integers there, float0 booleans."""
     if _is_float0(aval):
         return ShapedArray(aval.shape, np.dtype(bool))
     return ShapedArray(*aval.dtype.physical(aval.shape)) if _holds_keys(aval) else aval
 
 
 def storage_of(x: Any) -> Any:
-    """Return the array that is put on the device for an argument: of keys, their integers."""
+    """Return the array that is put on the device for an argument, such as the integers of keys."""
     return np.zeros(x.shape, bool) if _is_float0(x) else base_of(x)
 
 
-def result_handler_of(aval: Any, sharding: Any, committed: bool) -> Any:
+def result_handler_of(
+    aval: AbstractValue, sharding: Sharding, committed: bool
+) -> Callable[..., Any]:
     """Return the handler that turns a raw output into an array, or into keys."""
     if _is_float0(aval):
         return lambda _: np.zeros(aval.shape, float0)

@@ -1,7 +1,6 @@
 """Results of dtype float0, which no device has: compiled functions make them on the host."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from hlofront.base.dtypes import float0
 
 
 class _Float0:
-    """In the place of an array of float0: a tree without leaves, and so no result of a program."""
+    """A tree without leaves in place of an array of float0, which so is no result of a program."""
 
     __slots__ = ("shape",)
 
@@ -23,14 +22,15 @@ tree.register_pytree_node(
 )
 
 
-def _hidden(leaf: Any) -> Any:
-    return _Float0(leaf.shape) if getattr(leaf, "dtype", None) == float0 else leaf
+def _hidden(leaf: object) -> object:
+    """Return a _Float0 for an array of float0, and any other leaf as it is."""
+    return _Float0(np.shape(leaf)) if getattr(leaf, "dtype", None) == float0 else leaf
 
 
-def without_float0(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """`fun` with results that, flattened, have no float0 among them, and unflattened have."""
+def without_float0(fun: Callable[..., object]) -> Callable[..., object]:
+    """Return `fun` with results without leaves of float0, which unflattening makes again."""
 
-    def function(*args: Any, **kwargs: Any) -> Any:
+    def function(*args: object, **kwargs: object) -> object:
         results = fun(*args, **kwargs)
         leaves, structure = tree.tree_flatten(results)
         if not any(getattr(leaf, "dtype", None) == float0 for leaf in leaves):

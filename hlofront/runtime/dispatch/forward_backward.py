@@ -5,6 +5,7 @@ from typing import Any
 
 from hlofront.runtime.dispatch.jit import jit
 from hlofront.transforms.grad import argument_numbers, at_positions, pull_back
+from hlofront.transforms.pullback import Pullback
 
 
 def fwd_and_bwd(
@@ -13,7 +14,7 @@ def fwd_and_bwd(
     has_aux: bool = False,
     jitted: bool = True,
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The forward and the backward pass of a function, as two functions.
+    """Return the forward and the backward pass of a function, as two functions.
 
     Args:
       fun: a function of pytrees of arrays.
@@ -27,12 +28,12 @@ def fwd_and_bwd(
     """
     argnums = argument_numbers(argnums)
 
-    def forward(*args: Any, **kwargs: Any) -> Any:
+    def forward(*args: object, **kwargs: object) -> tuple[object, ...]:
         chosen, partial = at_positions(fun, args, kwargs, argnums)
         result, residuals, aux = pull_back(partial, chosen, has_aux, "fwd_and_bwd")
         return (result, residuals, aux) if has_aux else (result, residuals)
 
-    def backward(residuals: Any, cotangent: Any) -> Any:
+    def backward(residuals: Pullback, cotangent: object) -> object:
         cotangents = residuals(cotangent)
         return cotangents[0] if isinstance(argnums, int) else cotangents
 

@@ -1,4 +1,4 @@
-"""The host's side of callbacks: what programs call, what orders them, waiting for them."""
+"""The host's side of callbacks: the functions that programs call, their order, their failures."""
 
 import atexit
 import logging
@@ -7,7 +7,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -15,16 +15,26 @@ from hlofront.base import source
 from hlofront.base.boundary import boundary, filter_traceback
 from hlofront.base.config import options
 from hlofront.base.dtypes import array_dtype
+from hlofront.base.option import Override
+from hlofront.base.typing import Array, NumPyArray
 from hlofront.bridge import failures, state
-from hlofront.bridge.client import host_transfers, result_handler
+from hlofront.bridge.client import Client, Device, host_transfers, result_handler
 from hlofront.core.aval import ShapedArray
 from hlofront.core.effects import Effect
 from hlofront.pjrt import clients
 from hlofront.runtime.array.key_array import array_of
-from hlofront.runtime.sharding.placement import host_put, on_device, placement_on
+from hlofront.runtime.sharding.placement import (
+    DevicePlacement,
+    host_put,
+    on_device,
+    placement_on,
+)
 
 if TYPE_CHECKING:
+    from hlofront.bridge.jaxlib_types import ShardedToken
     from hlofront.lowering.host_call import HostCall
+
+Result = TypeVar("Result")
 
 _logger = logging.getLogger(__name__)
 _default_device = options["jax_default_device"]
@@ -32,7 +42,7 @@ _default_device = options["jax_default_device"]
 # ---- calls ---------------------------------------------------------------------------------------
 
 
-def host_function(call: "HostCall", client: Any) -> Any:
+def host_function(call: "HostCall", client: Client) -> object:
     """Return the function that the device's runtime calls with NumPy arrays and gets arrays from.
 
     TPUs send these arrays and receive the results, and want to know through which channels.
@@ -42,16 +52,19 @@ def host_function(call: "HostCall", client: Any) -> Any:
     return side_of(call)
 
 
-def side_of(call: "HostCall") -> Callable[..., tuple[Any, ...]]:
-    """The function that takes and gives NumPy arrays, whichever way they come and go."""
+def side_of(call: "HostCall") -> Callable[..., tuple[NumPyArray | None, ...]]:
+    """Return the function that runs a callback on NumPy arrays, and returns NumPy arrays.
+
+    A call that is ordered has a token first, for which None stands, among operands and results.
+    """
     by_transfers = call.channels is not None
 
-    def on_host(*buffers: Any) -> tuple[Any, ...]:
+    def on_host(*buffers: NumPyArray) -> tuple[NumPyArray | None, ...]:
         # Any thread of the runtime may come here, and none of them has the user's options.
         before = state.enable_x64.swap_local(call.x64)
         try:
             if by_transfers:
-                # Where there are no operands, something is sent all the same.
+                # A call without operands is sent a number.
                 buffers = buffers[: len(call.avals_in)]
             elif call.ordered:
                 buffers = buffers[1:]
@@ -59,7 +72,7 @@ def side_of(call: "HostCall") -> Callable[..., tuple[Any, ...]]:
             results = call_on_the_host(call.name, call.function, arrays)
             results = checked_results(call.name, results, call.avals_out)
         except BaseException as error:
-            # jaxlib raises an error of its own where the user is: it is told of this one.
+            # jaxlib raises an error of its own where the user is: this one becomes its cause.
             origin, text = describe_failure(call.name, error)
             filter_traceback(error)
             failures.raise_recorded(error, origin, text)
@@ -72,13 +85,13 @@ def side_of(call: "HostCall") -> Callable[..., tuple[Any, ...]]:
     return on_host
 
 
-def received(results: Sequence[Any]) -> tuple[Any, ...]:
+def received(results: Sequence[NumPyArray]) -> tuple[NumPyArray, ...]:
     """Return what a program receives through channels: no empty arrays, a number for no results."""
     return tuple([x for x in results if x.size]) if results else (np.zeros((), np.float32),)
 
 
-def as_arrays(values: Iterable[Any], avals: Iterable[Any]) -> list[Any]:
-    """NumPy arrays as arrays on the host's own device."""
+def as_arrays(values: Iterable[NumPyArray], avals: Iterable[ShapedArray]) -> list[Array]:
+    """Return NumPy arrays as arrays on the host's own device."""
     placement = placement_on(clients.local_devices("cpu")[0])
     return [
         array_of(aval, partial(_host_put, x, placement))
@@ -86,16 +99,16 @@ def as_arrays(values: Iterable[Any], avals: Iterable[Any]) -> list[Any]:
     ]
 
 
-def _host_put(x: Any, placement: Any, aval: Any) -> Any:
+def _host_put(x: NumPyArray, placement: DevicePlacement, aval: ShapedArray) -> Array:
     return host_put(x, aval, placement, True)
 
 
-def on_the_host() -> Any:
-    """A context in which values go to the CPU: a device that waits for a callback runs nothing."""
+def on_the_host() -> Override:
+    """Return a context with values on the CPU: a device that waits for a callback runs nothing."""
     return _default_device(clients.local_devices("cpu")[0])
 
 
-# What the user calls each, for the log.
+# The public names of the primitives, for the log.
 _PUBLIC_NAMES = {
     "pure_callback": "jax.pure_callback",
     "io_callback": "jax.io_callback",
@@ -104,10 +117,13 @@ _PUBLIC_NAMES = {
 }
 
 
-def call_on_the_host(name: str, function: Callable[..., Any], arrays: Iterable[Any]) -> Any:
+def call_on_the_host(
+    name: str, function: Callable[..., Result], arrays: Iterable[object]
+) -> Result:
     """Call a function of the user's for the primitive `name`; its exception is logged as well.
 
-    A program may never show it: where nothing waits for the results, or the device fails first.
+    The program may never show the exception, where nothing waits for the results or the device
+    fails first.
     """
     try:
         with on_the_host():
@@ -117,13 +133,15 @@ def call_on_the_host(name: str, function: Callable[..., Any], arrays: Iterable[A
         raise
 
 
-def checked_results(name: str, results: Sequence[Any], avals: Sequence[Any]) -> tuple[Any, ...]:
-    """The flat results of a callback as NumPy arrays of these avals.
+def checked_results(
+    name: str, results: Sequence[object], avals: Sequence[ShapedArray]
+) -> tuple[NumPyArray, ...]:
+    """Return the flat results of a callback as NumPy arrays of these avals.
 
-    What it returns is ignored where nothing is wanted.
+    Results are ignored where none are wanted.
 
     Raises:
-      TypeError: if they are not of them.
+      TypeError: if a result has another shape or dtype, or their number is another.
     """
     if not avals:
         return ()
@@ -132,7 +150,7 @@ def checked_results(name: str, results: Sequence[Any], avals: Sequence[Any]) -> 
             f"{name}: Mismatched number of outputs from callback. Expected: {len(avals)}, "
             f"Actual: {len(results)}. It must return what result_shape_dtypes says."
         )
-    checked: list[Any] = []
+    checked: list[NumPyArray] = []
     for i, (result, aval) in enumerate(zip(results, avals, strict=True)):
         array = np.asarray(result)
         dtype = array_dtype(array.dtype)
@@ -170,59 +188,60 @@ def describe_failure(name: str, error: BaseException) -> tuple[str, str]:
 
 
 # (thread, ordered effect) -> the device of the latest such program, and the token it returned.
-_latest: dict[tuple[int, Effect], tuple[Any, Any]] = {}
-# Of programs with effects that are not ordered, the oldest first.
-_running: deque[Any] = deque()
+_latest: dict[tuple[int, Effect], tuple[Device, Array]] = {}
+# The tokens of programs with effects that are not ordered, the oldest first.
+_running: "deque[ShardedToken]" = deque()
 # Beyond this many, a program waits for the oldest.
 _MOST_RUNNING = 32
-# Failures that effects_barrier is to tell.
+# The failures that effects_barrier is to raise.
 _failed: deque[Exception] = deque(maxlen=8)
 _token_aval = ShapedArray((0,), np.dtype(np.bool_))
 
 
-def new_token(device: Any) -> Any:
-    """A token that waits for nothing, in the form in which programs take it: an empty array."""
+def new_token(device: Device) -> Array:
+    """Return a token that waits for nothing: an empty array, as programs take it."""
     return host_put(np.zeros(0, np.bool_), _token_aval, placement_on(device), True)
 
 
-def token_handler(device: Any) -> Any:
+def token_handler(device: Device) -> Callable[..., Array]:
     """Return the handler that makes a program's token an array for the next program."""
     return result_handler(_token_aval, on_device(device), True)
 
 
-def take_tokens(effects: Iterable[Effect], device: Any) -> list[Any]:
-    """The tokens that wait for this thread's programs so far with these effects."""
+def take_tokens(effects: Iterable[Effect], device: Device) -> list[Array]:
+    """Return the tokens that wait for this thread's programs so far with these effects."""
     thread = threading.get_ident()
-    tokens: list[Any] = []
+    tokens: list[Array] = []
     for effect in effects:
         where, token = _latest.get((thread, effect), (device, None))
         if token is not None:
             if where != device:
-                # It says nothing to another device: what it waits for is waited for here.
+                # Another device cannot wait for the token: this thread does.
                 _has_failed(token)
                 token = None
             elif token.is_ready() and _has_failed(token):
-                # What comes after a program that failed is not to fail as well.
+                # The programs after one that failed must not fail as well.
                 token = None
         tokens.append(new_token(device) if token is None else token)
     return tokens
 
 
-def keep_tokens(effects: Iterable[Effect], device: Any, tokens: Iterable[Any]) -> None:
+def keep_tokens(effects: Iterable[Effect], device: Device, tokens: Iterable[Array]) -> None:
     """Let the next programs with these effects wait for these tokens."""
     thread = threading.get_ident()
     for effect, token in zip(effects, tokens, strict=True):
         _latest[thread, effect] = (device, token)
 
 
-def keep_running(token: Any) -> None:
+def keep_running(token: "ShardedToken") -> None:
     """Let effects_barrier wait for the program that this token is of."""
     _running.append(token)
     while len(_running) > _MOST_RUNNING:
         _has_failed(_running.popleft())
 
 
-def _has_failed(token: Any) -> bool:
+def _has_failed(token: "Array | ShardedToken") -> bool:
+    """Wait for a program; return whether it failed, which effects_barrier is to raise then."""
     try:
         token.block_until_ready()
     except failures.JaxRuntimeError as error:
@@ -241,7 +260,8 @@ def effects_barrier() -> None:
     while _running:
         _has_failed(_running.popleft())
     for key, latest in list(_latest.items()):
-        if _has_failed(latest[1]) and _latest.get(key) is latest:
+        _, token = latest
+        if _has_failed(token) and _latest.get(key) is latest:
             del _latest[key]
     if _failed:
         first = _failed[0]

@@ -13,21 +13,33 @@ from hlofront.base.config import no_tracing
 from hlofront.base.events import timed
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
+from hlofront.bridge.client import Device, PjitFunction
+from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.members import clear_call_cache, device_of
+from hlofront.core.aval import AbstractValue
 from hlofront.core.jaxpr import DebugInfo
-from hlofront.core.trace import Tracer, as_array, current_trace, is_eager, leaked
+from hlofront.core.trace import Trace, Tracer, as_array, current_trace, is_eager, leaked
 from hlofront.higher_order.jit_call import jit_p
+from hlofront.pjrt import clients
 from hlofront.pjrt.clients import compiling_for
 from hlofront.runtime.compilation import recompilation
 from hlofront.runtime.compilation.cache_report import cache_report, timings
 from hlofront.runtime.compilation.pipeline import executable_for
 from hlofront.runtime.compilation.recompilation import TraceKey
-from hlofront.runtime.compilation.traced_program import Function, TracedProgram, timings_of
+from hlofront.runtime.compilation.traced_program import (
+    CompilerOptionPairs,
+    Function,
+    TracedKey,
+    TracedProgram,
+    timings_of,
+)
 from hlofront.runtime.dispatch import stages
 from hlofront.runtime.dispatch.compiled_call import shard_argument
+from hlofront.runtime.dispatch.executable import CallAnswer
 from hlofront.runtime.dispatch.float0_results import without_float0
 from hlofront.runtime.sharding.device_assignment import (
     DeviceAssignment,
+    ProgramDevices,
     device_assignment_of,
     shardings_inside,
 )
@@ -51,16 +63,22 @@ _disable_jit = state.disable_jit
 cpp_cache = bridge.PjitFunctionCache(capacity=8192)
 
 
-# What was traced, per function and then per plan of its arguments: jit(f) made twice traces f
+# The static and donated arguments of a plan, which tell apart the uses of one function:
+# jit(f) and jit(f, static_argnums=0).
+PlanKey = tuple[object, ...]
+
+# The traced programs, per function and then per plan of its arguments: jit(f) made twice traces f
 # once. The tables hold no reference to their function, so they go when it goes.
-_tables: "weakref.WeakKeyDictionary[Any, dict[Any, TracedPrograms]]" = weakref.WeakKeyDictionary()
+_tables: "weakref.WeakKeyDictionary[Callable[..., object], dict[PlanKey, TracedPrograms]]" = (
+    weakref.WeakKeyDictionary()
+)
 
 
 # Each function keeps this many programs; the oldest goes where its arguments are ever new.
 _MOST_TRACED = 4096
 
 
-class TracedPrograms(dict[Any, "TracedProgram"]):
+class TracedPrograms(dict[TracedKey, TracedProgram]):
     """The programs of one function, by the kind of arguments; no other table has its number."""
 
     __slots__ = ("number",)
@@ -98,12 +116,12 @@ class Jitted(Function):
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        fun: Callable[..., object],
         plan: ArgumentPlan,
         keep_unused: bool = False,
         inline: bool = False,
-        compiler_options: tuple[tuple[str, Any], ...] = (),
-        device: Any = None,
+        compiler_options: CompilerOptionPairs = (),
+        device: Device | None = None,
         backend: str | None = None,
         traced_for: str = "jit",
         jit_shardings: JitShardings | None = None,
@@ -114,8 +132,7 @@ class Jitted(Function):
         self.device = device
         self.backend = backend
         self.traced_for = traced_for
-        # What tells apart the uses of one function: jit(f) and jit(f, static_argnums=0).
-        self.plan_key = (
+        self.plan_key: PlanKey = (
             plan.static_argnums,
             plan.static_argnames,
             plan.donate_argnums,
@@ -123,13 +140,19 @@ class Jitted(Function):
         )
         try:
             tables = _tables.setdefault(fun, {})
-        except TypeError:  # a callable that cannot be hashed or referred to weakly
+        except TypeError:  # The callable cannot be hashed, or referred to weakly.
             tables = {}
         table = tables.get(self.plan_key)
         self.table = tables.setdefault(self.plan_key, TracedPrograms()) if table is None else table
 
-    def traced(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[TracedProgram, Any]:
-        """The program for arguments like these, and their flat values."""
+    def traced(
+        self, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[TracedProgram, list[Any]]:
+        """Return the program for arguments like these, and their flat values.
+
+        Raises:
+          TypeError: if a leaf of the arguments is no array and nothing that describes one.
+        """
         plan = self.plan
         statics = plan.static_values(args, kwargs)
         leaves, in_tree = _flatten(plan.dynamic(args, kwargs))
@@ -155,10 +178,11 @@ class Jitted(Function):
                 raise leaked(tracer)
             return traced, leaves
         # A program that captured values of an enclosing one is of no use outside of it.
-        enclosing: dict[Any, Any] = getattr(current_trace(), "programs_of", {})
+        enclosing: EnclosedPrograms = getattr(current_trace(), "programs_of", {})
         inner_key = (id(table), key)
         if inner_key in enclosing:
-            return enclosing[inner_key][0], leaves
+            traced, _ = enclosing[inner_key]
+            return traced, leaves
         traced = self._trace(args, kwargs, in_tree, avals, leaves)
         if any(isinstance(const, Tracer) for const in traced.program.consts):
             enclosing[inner_key] = (traced, table)
@@ -168,7 +192,9 @@ class Jitted(Function):
             table[key] = traced
         return traced, leaves
 
-    def _noticed(self, args: Any, kwargs: Any, key: Any) -> TracedProgram:
+    def _noticed(
+        self, args: tuple[object, ...], kwargs: dict[str, object], key: TracedKey
+    ) -> TracedProgram:
         """Trace, for a call from outside of all programs, and say why if it is not the first."""
         in_tree, avals, statics, context = key
         if self.traced_for != "jit":
@@ -185,10 +211,10 @@ class Jitted(Function):
 
     def _trace(
         self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        in_tree: Any,
-        avals: Any,
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+        in_tree: PyTreeDef,
+        avals: tuple[AbstractValue, ...],
         operands: Sequence[object] = (),
     ) -> TracedProgram:
         plan = self.plan
@@ -214,15 +240,14 @@ class Jitted(Function):
     # ---- calling
 
     @boundary
-    def call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+    def call(self, *args: object, **kwargs: object) -> CallAnswer:
         """Answer C++ that has no executable: return the result, and what it needs next time."""
         if _disable_jit.value:
             return self.fun(*args, **kwargs), None, False
         return self.compile_and_call(args, kwargs)
 
-    def compile_and_call(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Any, Any, bool]:
+    def compile_and_call(self, args: tuple[object, ...], kwargs: dict[str, object]) -> CallAnswer:
+        """Compile the function for arguments like these, and run it; see `CallAnswer`."""
         traced, leaves = self.traced(args, kwargs)
         program = traced.program
         if not is_eager():
@@ -252,11 +277,12 @@ class Jitted(Function):
         return result, executable.fast_path(traced.out_tree, len(leaves), result), False
 
     def _bind(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
+        """Write a call of the program, with sharding constraints, into an enclosing program."""
         if self.jit_shardings is None:
             return self._bound(traced, leaves)
-        inputs, outputs = self.jit_shardings.of(traced)
-        results = self._bound(traced, list(map(constrained, leaves, inputs)))
-        return list(map(constrained, results, outputs))
+        shardings = self.jit_shardings.of(traced)
+        results = self._bound(traced, list(map(constrained, leaves, shardings.inputs)))
+        return list(map(constrained, results, shardings.outputs))
 
     def _bound(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
         program = traced.program
@@ -278,7 +304,7 @@ class Jitted(Function):
 
     def _refuse_options(self) -> None:
         """Raise the ValueError for compiler options while a program is written down around it."""
-        trace: Any = current_trace()
+        trace: Trace | None = current_trace()
         while trace is not None:
             if isinstance(trace, StagingTrace):
                 raise ValueError(
@@ -288,29 +314,38 @@ class Jitted(Function):
                 )
             trace = getattr(trace, "parent", None)
 
-    def _where(self, traced: TracedProgram, leaves: Sequence[Any]) -> tuple[Any, bool]:
-        """The device, or DeviceAssignment, that runs the program; whether results are committed."""
+    def _where(
+        self, traced: TracedProgram, leaves: Sequence[object]
+    ) -> tuple[ProgramDevices | None, bool]:
+        """Return the devices that run the program, and whether results are committed to them."""
         if self.device is not None or self.backend is not None:
-            device = self.device or stages.local_device(self.backend)
+            device = self.device or clients.local_devices(self.backend)[0]
             inside = shardings_inside(traced.program)
             return device_inside(inside, device) if inside else device, True
         if self.jit_shardings is None:
             return choose_placement(traced.program, leaves)
         return self._device_assignment(traced, leaves), True
 
-    def _device_assignment(self, traced: TracedProgram, leaves: Sequence[Any]) -> Any:
+    def _device_assignment(
+        self, traced: TracedProgram, leaves: Sequence[object]
+    ) -> DeviceAssignment | None:
+        """Return the devices of a program that is for several; None where it is for one."""
         inside = shardings_inside(traced.program)
-        inputs, outputs = (
-            self.jit_shardings.of(traced) if self.jit_shardings is not None else ((), ())
-        )
+        requested = None if self.jit_shardings is None else self.jit_shardings.of(traced)
         names = traced.program.jaxpr.debug_info.arg_names
         return device_assignment_of(
-            leaves, inputs, outputs, inside, lambda i: f"argument {names[i]}"
+            leaves,
+            requested.inputs if requested else (),
+            requested.outputs if requested else (),
+            inside,
+            lambda i: f"argument {names[i]}",
         )
 
     # ---- stages
 
-    def _stages_where(self, traced: TracedProgram, leaves: Sequence[Any]) -> tuple[Any, bool]:
+    def _stages_where(
+        self, traced: TracedProgram, leaves: Sequence[object]
+    ) -> tuple[ProgramDevices | None, bool]:
         """Return the devices for a stage: arguments may be descriptions, devices a target's."""
         if self.device is None and self.backend is None:
             device_assignment = self._device_assignment(traced, leaves)
@@ -328,37 +363,41 @@ class Jitted(Function):
         return self._where(traced, leaves)
 
     @boundary
-    def trace(self, *args: Any, **kwargs: Any) -> "stages.Traced":
+    def trace(self, *args: object, **kwargs: object) -> "stages.Traced":
         """Trace the function for these arguments: arrays, or anything with a shape and dtype."""
         traced, leaves = self.traced(args, kwargs)
         return stages.Traced(self, traced, *self._stages_where(traced, leaves))
 
     @boundary
-    def lower(self, *args: Any, **kwargs: Any) -> "stages.Lowered":
+    def lower(self, *args: object, **kwargs: object) -> "stages.Lowered":
         """Trace and lower the function for these arguments, and do not compile it."""
         return self.trace(*args, **kwargs).lower()
 
     @boundary
-    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
-        """The shapes and dtypes of the result, without computing it."""
+    def eval_shape(self, *args: object, **kwargs: object) -> Any:
+        """Return the shapes and dtypes of the result, without computing it."""
         return self.trace(*args, **kwargs).out_info
 
 
-_unspecified: Any = None
+# The programs that captured values of an enclosing one, with their tables, which the ids of their
+# keys keep alive.
+EnclosedPrograms = dict[tuple[int, TracedKey], tuple[TracedProgram, TracedPrograms]]
+
+_unspecified: object = None
 
 
 def jit(
     fun: Callable[..., Any] | None = None,
     /,
     *,
-    in_shardings: Any = _unspecified,
-    out_shardings: Any = _unspecified,
+    in_shardings: object = _unspecified,
+    out_shardings: object = _unspecified,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
     keep_unused: bool = False,
-    device: Any = None,
+    device: Device | None = None,
     backend: str | None = None,
     inline: bool = False,
     compiler_options: dict[str, Any] | None = None,
@@ -372,10 +411,10 @@ def jit(
         result. None where the arguments, or XLA, decide. A device stands for its own sharding.
       static_argnums: positions of arguments that are Python values and not arrays; the function
         is compiled anew for each of their values, which must be hashable.
-      static_argnames: the same by name.
+      static_argnames: names of such arguments.
       donate_argnums: positions of arguments whose buffers the results may reuse; those arrays
         are deleted by the call.
-      donate_argnames: the same by name.
+      donate_argnames: names of such arguments.
       keep_unused: whether arguments that the result does not depend on stay in the program.
       device: the device to run on; by default that of the arguments.
       backend: the platform to run on, by name.
@@ -437,8 +476,8 @@ def jit(
 def _weakly_referable(fun: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function, or one that raises a TypeError where no weak reference can be made.
 
-    What jaxlib compiles for a function is found by a weak reference to it; without one the
-    process may end.
+    jaxlib looks up the executables of a function by a weak reference to it; without one the process
+    may end.
     """
     try:
         weakref.ref(fun)
@@ -456,11 +495,11 @@ def _weakly_referable(fun: Callable[..., Any]) -> Callable[..., Any]:
     return update_wrapper(refuse, fun)
 
 
-def _one_device(device: Any, *shardings: Any) -> Any:
-    """The device that all the shardings name, each of one device; None where nothing is said.
+def _one_device(device: Device | None, *shardings: object) -> Device | None:
+    """Return the device that shardings of one device name; None where there is none of them.
 
     Raises:
-      ValueError: if they name several.
+      ValueError: if they name several devices.
     """
     for named in _flatten(shardings)[0]:
         named = device_of(named) if isinstance(named, bridge.SingleDeviceSharding) else named
@@ -472,17 +511,18 @@ def _one_device(device: Any, *shardings: Any) -> Any:
 
 def make_callable(
     jitted: Jitted,
-    key: Any,
+    key: tuple[object, ...],
     *,
-    fun: Callable[..., Any] | None = None,
-    call: Callable[..., Any] | None = None,
-) -> Any:
-    """The C++ function in front of a `Jitted`.
+    fun: Callable[..., object] | None = None,
+    call: Callable[..., CallAnswer] | None = None,
+) -> PjitFunction:
+    """Return the C++ function in front of a `Jitted`.
 
     Args:
-      key: what tells this function apart from others made of the same `fun`.
-      fun: what C++ calls while jit is disabled, by default the function itself.
-      call: what C++ calls where it has no executable, by default `jitted.call`.
+      jitted: the jitted function.
+      key: the options by which this function differs from others made of the same `fun`.
+      fun: the function that C++ calls while jit is disabled, by default the user's.
+      call: the function that C++ calls where it has no executable, by default `jitted.call`.
     """
     function = bridge.pjit(
         jitted.name,
@@ -500,7 +540,7 @@ def make_callable(
     return function
 
 
-def _behind(function: Any) -> Jitted:
+def _behind(function: PjitFunction) -> Jitted:
     """Return the Jitted of a function that C++ calls; of an operation, the one that compiles it.
 
     Raises:
@@ -510,14 +550,14 @@ def _behind(function: Any) -> Jitted:
     return owner if type(owner) is Jitted else owner.jitted
 
 
-def _clear(call: Any, jitted: Jitted) -> None:
+def _clear(call: PjitFunction, jitted: Jitted) -> None:
     clear_call_cache(call)
     jitted.table.clear()
 
 
-# On the class and not on each function: those would refer to themselves, and
-# `functools.wraps(jitted)` would hand them on to functions that are not jitted.
-_MEMBERS: dict[str, Callable[[Any], Any]] = {
+# These members are on the class and not on each function: such a function would refer to itself,
+# and `functools.wraps(jitted)` would hand them on to functions that are not jitted.
+_MEMBERS: dict[str, Callable[[PjitFunction], Callable[..., object]]] = {
     "trace": lambda function: _behind(function).trace,
     "lower": lambda function: _behind(function).lower,
     "eval_shape": lambda function: _behind(function).eval_shape,

@@ -3,6 +3,7 @@
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial, update_wrapper
+from types import NotImplementedType
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -14,6 +15,7 @@ from hlofront.bridge import fast_parts, state
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.runtime.dispatch.compiled_call import shard_argument
+from hlofront.runtime.dispatch.executable import CallAnswer
 from hlofront.runtime.dispatch.jit import Jitted, cpp_cache
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import ShapeDtypeStruct
@@ -31,7 +33,11 @@ class Operation:
     __slots__ = ("_jitted", "defers", "fun", "nested", "static_argnames")
 
     def __init__(
-        self, fun: Callable[..., Any], static_argnames: Sequence[str], nested: bool, defers: bool
+        self,
+        fun: Callable[..., object],
+        static_argnames: Sequence[str],
+        nested: bool,
+        defers: bool,
     ):
         self.fun = fun
         self.static_argnames = static_argnames
@@ -41,7 +47,7 @@ class Operation:
 
     @property
     def jitted(self) -> Jitted:
-        # Made on first use: hundreds of operations are defined by an import, and few are called.
+        # The first use makes it: an import defines hundreds of operations, and few are called.
         jitted = self._jitted
         if jitted is None:
             plan = ArgumentPlan(self.fun, static_argnames=self.static_argnames)
@@ -49,7 +55,7 @@ class Operation:
         return jitted
 
     @boundary
-    def call(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+    def call(self, *args: object, **kwargs: object) -> CallAnswer:
         if self.defers and not all(map(is_operand, args)):
             return deferred(self.fun.__name__, *args), None, False
         if _disable_jit.value:
@@ -69,22 +75,22 @@ class Operation:
         try:
             return self.jitted.compile_and_call(args, kwargs)
         except (TypeError, ValueError) as error:
-            # What is static is no operand.
+            # Static arguments are no operands.
             operands, _ = _flatten(self.jitted.plan.dynamic(args, kwargs))
             _check_fit(self.fun.__name__, operands)
             errors.add_operands(error, self.fun.__name__, operands)
             raise
 
 
-def is_operand(x: Any) -> bool:
+def is_operand(x: object) -> bool:
     """Return whether x is an array, a scalar, or has the method `__jax_array__`."""
     if type(x) is ShapeDtypeStruct:  # It may be traced, and has no operators.
         return False
     return is_value(x) or hasattr(x, "__jax_array__")
 
 
-def _check_fit(name: str, operands: Sequence[Any]) -> None:
-    """Raise the TypeError of what is no operand in the terms of this function, if any is none."""
+def _check_fit(name: str, operands: Sequence[object]) -> None:
+    """Raise a TypeError, in the terms of this function, if one of them is no operand."""
     for x in operands:
         try:
             typeof(x)
@@ -93,7 +99,7 @@ def _check_fit(name: str, operands: Sequence[Any]) -> None:
             raise TypeError(f"{name} requires ndarray or scalar arguments: {error}") from None
 
 
-def deferred(name: str, *operands: Any) -> Any:
+def deferred(name: str, *operands: object) -> NotImplementedType:
     """Return NotImplemented, an operator's answer to operands that are not arrays.
 
     Python then asks the other operand; containers must not be asked: `==` of a list is False
@@ -117,6 +123,7 @@ _CONTAINERS = (list, tuple, set, dict)
 
 
 def _array_behind(x: Any) -> Any:
+    """Return the array that a value's `__jax_array__` returns; a value without it as it is."""
     return x.__jax_array__() if hasattr(x, "__jax_array__") else x
 
 
@@ -177,27 +184,28 @@ def operation(
     return call
 
 
-def _taking_lists_of_axes(call: Callable[..., Any], place: int) -> Any:
-    """An operation whose axis, at this place, may be what C++ cannot hash: a list, an array."""
+def _taking_lists_of_axes(call: Callable[..., object], position: int) -> Any:
+    """Return an operation whose axis, an argument at this position, may be a list or an array."""
 
-    def with_axes(*args: Any, **kwargs: Any) -> Any:
+    def with_axes(*args: object, **kwargs: object) -> object:
         try:
             return call(*args, **kwargs)
         except ValueError:
             by_name = "axis" in kwargs
-            axis = kwargs["axis"] if by_name else args[place] if len(args) > place else None
+            by_position = args[position] if len(args) > position else None
+            axis = kwargs["axis"] if by_name else by_position
             plain = _plain_axes(axis)
             if plain is axis:
                 raise
         if by_name:
             return call(*args, **{**kwargs, "axis": plain})
-        return call(*args[:place], plain, *args[place + 1 :], **kwargs)
+        return call(*args[:position], plain, *args[position + 1 :], **kwargs)
 
     return update_wrapper(with_axes, call)
 
 
-def _plain_axes(axis: Any) -> Any:
-    """Axes given as a list or by arrays as integers; others as they are."""
+def _plain_axes(axis: object) -> object:
+    """Return axes in a list or in arrays as a tuple of integers; others as they are."""
     if isinstance(axis, list | tuple | set):
         plain = tuple([_plain_axes(one) for one in axis])
         unchanged = isinstance(axis, tuple) and all(map(operator.is_, plain, axis))

@@ -5,9 +5,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from hlofront.base.boundary import boundary
+from hlofront.base.typing import DType
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts
+from hlofront.bridge.client import Device, LoadedExecutable, Sharding
+from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.members import raw_platform_of
+from hlofront.core.aval import AbstractValue
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import clients
 from hlofront.pjrt.layouts import Format, Layout
@@ -20,15 +24,20 @@ from hlofront.runtime.compilation.pipeline import (
 from hlofront.runtime.compilation.traced_program import Function, TracedProgram
 from hlofront.runtime.dispatch.compiled_call import CompiledCall, shard_argument
 from hlofront.runtime.dispatch.executable import Executable
-from hlofront.runtime.sharding.device_assignment import DeviceAssignment, first_device
+from hlofront.runtime.sharding.device_assignment import (
+    DeviceAssignment,
+    ProgramDevices,
+    first_device,
+)
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
 if TYPE_CHECKING:
+    from hlofront.bridge.compile_process import SubprocessExecutable, WorkerMemoryStats
+    from hlofront.bridge.jaxlib_types import MemoryStats, PjRtLayout, XlaComputation
+    from hlofront.bridge.mlir import ir
+    from hlofront.lowering.fences import Fence
     from hlofront.lowering.module import Module
-
-
-def local_device(platform: str) -> Any:
-    return clients.local_devices(platform)[0]
+    from hlofront.runtime.compilation.aot_targets import AbsentExecutable
 
 
 class ArgInfo:
@@ -36,27 +45,27 @@ class ArgInfo:
 
     __slots__ = ("_aval", "donated")
 
-    def __init__(self, _aval: Any, donated: bool):
+    def __init__(self, _aval: AbstractValue, donated: bool):
         self._aval = _aval
         self.donated = donated
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         return self._aval.shape
 
     @property
-    def dtype(self):
+    def dtype(self) -> DType:
         return self._aval.dtype
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return (
             type(other) is ArgInfo and self._aval == other._aval and self.donated == other.donated
         )
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self._aval, self.donated))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"ArgInfo(_aval={self._aval!r}, donated={self.donated})"
 
 
@@ -65,15 +74,16 @@ class Stage:
 
     __slots__ = ("_is_committed", "_jitted", "_traced", "_where")
 
-    def __init__(self, jitted: Function, traced: TracedProgram, where: Any, committed: bool):
+    def __init__(
+        self, jitted: Function, traced: TracedProgram, where: ProgramDevices, committed: bool
+    ):
         self._jitted = jitted
         self._traced = traced
-        # A device, or a DeviceAssignment over several.
         self._where = where
         self._is_committed = committed
 
     @property
-    def _first_device(self) -> Any:
+    def _first_device(self) -> Device:
         return first_device(self._where)
 
     @property
@@ -81,12 +91,12 @@ class Stage:
         return clients.lowering_platform(self._first_device)
 
     @property
-    def in_tree(self) -> Any:
+    def in_tree(self) -> PyTreeDef:
         """The structure of (args, kwargs), without the static arguments."""
         return self._traced.in_tree
 
     @property
-    def out_tree(self) -> Any:
+    def out_tree(self) -> PyTreeDef:
         """The structure of the result."""
         return self._traced.out_tree
 
@@ -114,14 +124,18 @@ class Stage:
     @property
     def out_info(self) -> Any:
         """A ShapeDtypeStruct per result, as a tree."""
-        avals = self._traced.program.out_avals
         shardings = self._where.outputs if type(self._where) is DeviceAssignment else ()
+        return self._described_results(shardings or (None,) * self.out_tree.num_leaves)
+
+    def _described_results(self, shardings: Sequence[Sharding | None]) -> Any:
+        """Return a ShapeDtypeStruct per result, with its sharding, as a tree."""
+        avals = self._traced.program.out_avals
         return self.out_tree.unflatten(
             [
                 ShapeDtypeStruct(
                     aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding
                 )
-                for aval, sharding in zip(avals, shardings or (None,) * len(avals), strict=True)
+                for aval, sharding in zip(avals, shardings, strict=True)
             ]
         )
 
@@ -141,7 +155,10 @@ class Traced(Stage):
 
     @boundary
     def lower(
-        self, *, lowering_platforms: Any = None, _private_parameters: Any = None
+        self,
+        *,
+        lowering_platforms: Sequence[str] | None = None,
+        _private_parameters: object = None,
     ) -> "Lowered":
         """Lower the jaxpr to StableHLO.
 
@@ -168,8 +185,8 @@ class Traced(Stage):
             self._jitted, self._traced, self._where, self._is_committed, module, platforms
         )
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program, compiling it first."""
+    def __call__(self, *args: object, **kwargs: object) -> Any:
+        """Compile the program, and run it."""
         return self.lower().compile()(*args, **kwargs)
 
 
@@ -184,7 +201,13 @@ class Lowered(Stage):
     _platforms: tuple[str, ...]
 
     def __init__(
-        self, jitted, traced, where, committed, module: "Module", platforms: tuple[str, ...]
+        self,
+        jitted: Function,
+        traced: TracedProgram,
+        where: ProgramDevices,
+        committed: bool,
+        module: "Module",
+        platforms: tuple[str, ...],
     ):
         super().__init__(jitted, traced, where, committed)
         self._module = module
@@ -194,7 +217,7 @@ class Lowered(Stage):
     def as_text(
         self, dialect: str | None = None, *, debug_info: bool = False, style: str = "raw"
     ) -> str:
-        """The module as text.
+        """Return the module as text.
 
         Args:
           dialect: "stablehlo" (the default) or "hlo", which is the module as XLA first sees it.
@@ -212,7 +235,7 @@ class Lowered(Stage):
             return _styled(self._module.hlo_text(debug_info), style)
         raise ValueError(f"Unknown dialect: {dialect}. Wanted 'stablehlo' or 'hlo'.")
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         operations = sum(" = " in line for line in self.as_text().splitlines())
         fences = f", {len(self.fences)} fences" if self.fences else ""
         name = self._module.name
@@ -222,8 +245,8 @@ class Lowered(Stage):
     def _repr_html_(self) -> str:
         return importlib.import_module(_STYLES).html(repr(self), self.as_text())
 
-    def compiler_ir(self, dialect: str | None = None) -> Any:
-        """The module as the object that jaxlib has for it: an `ir.Module`, or an XlaComputation."""
+    def compiler_ir(self, dialect: str | None = None) -> "ir.Module | XlaComputation":
+        """Return the module as jaxlib's object: an `ir.Module`, or an XlaComputation for "hlo"."""
         if dialect in (None, "stablehlo"):
             return self._module.ir_module
         if dialect == "hlo":
@@ -231,7 +254,7 @@ class Lowered(Stage):
         raise ValueError(f"Unknown dialect: {dialect}. Wanted 'stablehlo' or 'hlo'.")
 
     @property
-    def fences(self) -> list[Any]:
+    def fences(self) -> "list[Fence]":
         """The values that the module stores though XLA's fusion would compute them at every use.
 
         Each has the `file`, `line` and `function` of the user's code that it comes from, and its
@@ -239,8 +262,8 @@ class Lowered(Stage):
         """
         return list(self._module.fences or ())
 
-    def cost_analysis(self) -> Any:
-        """XLA's estimate of the program before optimization: flops, bytes accessed, and so on."""
+    def cost_analysis(self) -> dict[str, float]:
+        """Return XLA's estimate of the program before optimization: flops, bytes accessed, ..."""
         # Plugins that compile for absent devices have no such analysis.
         client = self._first_device.client
         if bridge.is_absent(self._first_device):
@@ -252,7 +275,7 @@ class Lowered(Stage):
         self,
         compiler_options: dict[str, Any] | None = None,
         *,
-        device_assignment: Any = None,
+        device_assignment: Sequence[Device] | None = None,
     ) -> "Compiled":
         """Compile the module with XLA.
 
@@ -297,9 +320,14 @@ class Compiled(Stage):
     # call goes straight to jaxlib's C++.
     __slots__ = ("__call__", "__weakref__", "_executable")
 
-    _executable: Executable
+    _executable: "Executable | AbsentExecutable"
 
-    def __init__(self, jitted: Function, traced: TracedProgram, executable: Executable):
+    def __init__(
+        self,
+        jitted: Function,
+        traced: TracedProgram,
+        executable: "Executable | AbsentExecutable",
+    ):
         super().__init__(jitted, traced, executable.where, executable.committed)
         self._executable = executable
         self.__call__ = bridge.pjit(
@@ -314,18 +342,18 @@ class Compiled(Stage):
             bridge.PjitFunctionCache(capacity=8),
         )
 
-    def call(self, *args: Any, **kwargs: Any) -> Any:
+    def call(self, *args: object, **kwargs: object) -> Any:
         return self.__call__(*args, **kwargs)
 
     def as_text(self, *, style: str = "raw") -> str | None:
-        """XLA's optimized HLO.
+        """Return XLA's optimized HLO.
 
         Args:
           style: as in `Lowered.as_text`.
         """
         return _styled(self._executable.hlo_text(), style)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         size = self.memory_analysis().temp_size_in_bytes
         where = self._where
         name = where if first_device(where) is where else f"{where.device_count} devices"
@@ -334,31 +362,22 @@ class Compiled(Stage):
     def _repr_html_(self) -> str:
         return importlib.import_module(_STYLES).html(repr(self), self.as_text() or "")
 
-    def cost_analysis(self) -> Any:
-        """XLA's estimate of the optimized program: flops, bytes accessed, and so on."""
+    def cost_analysis(self) -> dict[str, float]:
+        """Return XLA's estimate of the optimized program: flops, bytes accessed, and so on."""
         return self._executable.cost_analysis()
 
-    def memory_analysis(self) -> Any:
-        """The bytes of arguments, results, temporaries and code (jaxlib's CompiledMemoryStats)."""
+    def memory_analysis(self) -> "MemoryStats | WorkerMemoryStats":
+        """Return the bytes of arguments, results, temporaries and code, jaxlib's record of them."""
         return self._executable.loaded.get_compiled_memory_stats()
 
-    def runtime_executable(self) -> Any:
-        """jaxlib's LoadedExecutable."""
+    def runtime_executable(self) -> "LoadedExecutable | SubprocessExecutable":
+        """Return jaxlib's LoadedExecutable; for targets, an object with its methods but running."""
         return self._executable.loaded
 
     @property
     def out_info(self) -> Any:
         """A ShapeDtypeStruct per result, with its sharding, as a tree."""
-        avals = self._traced.program.out_avals
-        shardings = self.out_tree.flatten_up_to(self.output_shardings)
-        return self.out_tree.unflatten(
-            [
-                ShapeDtypeStruct(
-                    aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding
-                )
-                for aval, sharding in zip(avals, shardings, strict=True)
-            ]
-        )
+        return self._described_results(self._result_shardings())
 
     @property
     def input_shardings(self) -> Any:
@@ -383,34 +402,36 @@ class Compiled(Stage):
         layouts = self._executable.loaded.get_output_layouts()
         return self.out_tree.unflatten(_formats(layouts, self._result_shardings()))
 
-    def _taken_shardings(self) -> list[Any]:
+    def _taken_shardings(self) -> list[Sharding | None]:
+        """Return the sharding of each argument that the program takes."""
         executable = self._executable
         if executable.shardings is not None:
             return list(executable.shardings.kept)
         return [executable.sharding] * len(executable.kept)
 
-    def _result_shardings(self) -> list[Any]:
+    def _result_shardings(self) -> list[Sharding | None]:
+        """Return the sharding of each result."""
         executable = self._executable
         if executable.shardings is not None:
             return list(executable.shardings.outputs)
         return [executable.sharding] * self.out_tree.num_leaves
 
-    def _per_argument(self, taken: Sequence[Any], otherwise: Any) -> list[Any]:
-        """Return, per leaf of the arguments, its value, or `otherwise` if the program drops it."""
-        flat = [otherwise] * self.in_tree.num_leaves
-        for position, known in zip(self._executable.kept, taken, strict=True):
-            flat[position] = known
+    def _per_argument(self, taken: Sequence[object], default: object) -> list[object]:
+        """Return, per leaf of the arguments, its value, or `default` if the program drops it."""
+        flat = [default] * self.in_tree.num_leaves
+        for position, value in zip(self._executable.kept, taken, strict=True):
+            flat[position] = value
         return flat
 
 
-def _formats(layouts: Sequence[Any], shardings: Sequence[Any]) -> list[Format]:
-    """A Format per sharding: the executable has tokens and constants before those."""
+def _formats(layouts: "Sequence[PjRtLayout]", shardings: Sequence[Sharding | None]) -> list[Format]:
+    """Return a Format per sharding; the layouts of tokens and constants come before the others."""
     own = layouts[len(layouts) - len(shardings) :]
     return [Format(Layout.of_buffer(x), s) for x, s in zip(own, shardings, strict=True)]
 
 
-def _platforms(names: Any) -> tuple[str, ...]:
-    """The platforms to lower for, each once, with "gpu" as the kind that is there.
+def _platforms(names: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the platforms to lower for, each once, with "gpu" as the kind that is there.
 
     Raises:
       TypeError: if they are not a sequence of names.
@@ -429,8 +450,10 @@ def _platforms(names: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(platforms))
 
 
-def _assigned(where: Any, assignment: Any, inputs: int) -> Any:
-    """Return the device to compile for: the one given to `compile`, else the one lowered for.
+def _assigned(
+    where: ProgramDevices, assignment: Sequence[Device] | None, inputs: int
+) -> ProgramDevices:
+    """Return the devices to compile for: those that `compile` got, else those lowered for.
 
     Raises:
       ValueError: if the devices are attached, or the program was not lowered for them.
@@ -453,7 +476,7 @@ _STYLES = "hlotools.ir.styles"
 
 
 def _styled(text: str, style: str) -> str:
-    """A program's text in a style: what reads HLO is on a floor above, and named here alone."""
+    """Return a program's text in a style, by the module of styles, which is named here alone."""
     if style == "raw":
         return text
     return importlib.import_module(_STYLES).styled(text, style)
@@ -468,10 +491,10 @@ class Wrapped(Protocol):
 
     __call__: Callable[..., Any]
 
-    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+    def trace(self, *args: object, **kwargs: object) -> Traced:
         """Trace the function for these arguments."""
         ...
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+    def lower(self, *args: object, **kwargs: object) -> Lowered:
         """Trace and lower the function for these arguments."""
         ...

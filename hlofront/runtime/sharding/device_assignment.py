@@ -1,10 +1,12 @@
-"""Where programs that are spread over several devices run, and how their values are split."""
+"""DeviceAssignment: the devices of a program for several, and how its values are split."""
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from hlofront.bridge.client import (
     ArrayImpl,
+    Device,
     GSPMDSharding,
     NamedSharding,
     Sharding,
@@ -22,11 +24,12 @@ from hlofront.transforms.flatten import ShapeDtypeStruct
 class DeviceAssignment:
     """The devices that a program is spread over, and how its inputs and outputs are split.
 
-    It stands where the one device of other programs does. Equal ones are spread alike.
+    A program for one device has that Device in place of a DeviceAssignment.
 
     Args:
       devices: in the order of their numbers in the program.
-      inputs, outputs: the sharding of each, or None where XLA decides.
+      inputs, outputs: the sharding of each, or None where XLA decides. No outputs at all mean that
+        XLA decides every one.
       like: a sharding, on whose mesh those that XLA chooses are described; None for on none.
     """
 
@@ -34,10 +37,10 @@ class DeviceAssignment:
 
     def __init__(
         self,
-        devices: Sequence[Any],
-        inputs: Sequence[Any],
-        outputs: Sequence[Any],
-        like: Any = None,
+        devices: Sequence[Device],
+        inputs: Sequence[Sharding | None],
+        outputs: Sequence[Sharding | None],
+        like: Sharding | None = None,
     ):
         self.devices = tuple(devices)
         self.device = self.devices[0]
@@ -47,7 +50,7 @@ class DeviceAssignment:
         self.like = like
         self._hash = hash((self.devices, self.inputs, self.outputs, like))
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is DeviceAssignment and (
             self.devices == other.devices
             and self.inputs == other.inputs
@@ -68,57 +71,81 @@ class DeviceAssignment:
         return [sharding is None for sharding in outputs]
 
     def text(self) -> str:
-        """All that it says, as what is stored on disk is found by."""
+        """Return the devices and shardings as text, for the keys of the disk cache."""
         ids = [device.id for device in self.devices]
         return f"{ids} {self.inputs} {self.outputs}"
 
 
-def _short(sharding: Any) -> str:
+# A program runs on one device, or on those of a DeviceAssignment.
+ProgramDevices = Device | DeviceAssignment
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CompiledShardings:
+    """The shardings of a compiled program's constants, inputs and outputs, in their order.
+
+    The stored shardings are those of the arrays on the devices, which for random keys are integers.
+
+    Attributes:
+      constants: the sharding of each constant.
+      kept, stored_kept: the sharding of each input that the executable takes.
+      outputs, stored_outputs: the sharding of each output.
+    """
+
+    constants: Sequence[Sharding]
+    kept: Sequence[Sharding]
+    outputs: Sequence[Sharding]
+    stored_kept: Sequence[Sharding]
+    stored_outputs: Sequence[Sharding]
+
+
+def _short(sharding: Sharding) -> str:
     return str(getattr(sharding, "spec", sharding))
 
 
-def first_device(where: Any) -> Any:
-    """The device, or the first of those that a program is spread over."""
+def first_device(where: ProgramDevices) -> Device:
+    """Return the device of a program, or the first of several."""
     return where.device if type(where) is DeviceAssignment else where
 
 
-def spans_devices(sharding: Any) -> bool:
+def spans_devices(sharding: object) -> bool:
     """Return whether a value is a sharding other than that of a single device."""
     return isinstance(sharding, Sharding) and type(sharding) is not SingleDeviceSharding
 
 
-def placed(x: Any) -> Any:
-    """The sharding that an argument must keep; None where it may be moved."""
+def placed(x: object) -> Sharding | None:
+    """Return the sharding that an argument must keep; None where it may be moved."""
     if type(x) is ShapeDtypeStruct:
-        # That of a type says nothing of devices.
+        # The sharding of a type is over an abstract mesh, which has no devices.
         known = isinstance(x.sharding, Sharding) and not asks_nothing(x.sharding)
         return x.sharding if known else None
     if type(x) is not ArrayImpl:
-        x = getattr(x, "_base", None)  # what random keys are stored as
+        x = getattr(x, "_base", None)  # Random keys are stored as this array.
     return sharding_of(x) if type(x) is ArrayImpl and is_committed(x) else None
 
 
 def device_assignment_of(
     leaves: Sequence[Any],
-    inputs: Sequence[Any] = (),
-    outputs: Sequence[Any] = (),
-    inside: Sequence[Any] = (),
-    describe: Any = None,
+    inputs: Sequence[Sharding | None] = (),
+    outputs: Sequence[Sharding | None] = (),
+    inside: Sequence[Sharding] = (),
+    describe: Callable[[int], str] | None = None,
 ) -> DeviceAssignment | None:
-    """How a program with these arguments is spread; None where it runs on one device.
+    """Return the devices of a program with these arguments; None where it runs on one device.
 
     Args:
       leaves: the arguments: arrays, values of the host, descriptions.
-      inputs, outputs: what jit was asked for, for each: a sharding, or None. Empty where of none.
+      inputs, outputs: the sharding that jit was asked for, or None, for each; empty where jit was
+        asked for none.
       inside: the shardings that the program itself speaks of.
-      describe: from the position of an argument to what it is called in messages.
+      describe: from the position of an argument to its name in messages.
 
     Raises:
       ValueError: if they are of different devices, or an argument is split otherwise than jit was
         asked to split it, or cannot be split so.
     """
     requested = list(inputs) or [None] * len(leaves)
-    # What is on one device is copied to all where jit was asked for it on all.
+    # An array on one device is copied to all where jit was asked for it on all.
     actual_shardings = [
         None if type(actual) is SingleDeviceSharding and _is_for_all(wanted) else actual
         for wanted, actual in zip(requested, map(placed, leaves), strict=True)
@@ -128,7 +155,7 @@ def device_assignment_of(
     name = describe or (lambda i: f"argument {i}")
     first_name = ""
     first: Sharding | None = None
-    like: Any = None
+    like: Sharding | None = None
     for what, sharding in _all(requested, outputs, inside, actual_shardings, name):
         if like is None or type(like) is not NamedSharding:
             like = sharding
@@ -152,15 +179,17 @@ def device_assignment_of(
                     f"jit sharding: {wanted}, arg sharding: {actual} for {name(i)}. Leave it out "
                     "of in_shardings, or move the argument with device_put."
                 )
+    assert first is not None, "one of the shardings is over several devices"
     return DeviceAssignment(tuple(device_list_of(first)), requested, outputs, like)
 
 
-def _is_for_all(sharding: Any) -> bool:
+def _is_for_all(sharding: Sharding | None) -> bool:
+    """Return whether a sharding gives each of several devices the whole array."""
     return sharding is not None and spans_devices(sharding) and sharding.is_fully_replicated
 
 
-def _on_one(sharding: Any) -> bool:
-    """Return whether one of several devices alone has the value, as what callbacks return."""
+def _on_one(sharding: Sharding) -> bool:
+    """Return whether one of several devices alone has the value, as results of callbacks are."""
     if type(sharding) is not GSPMDSharding:
         return False
     described = hlo_sharding_of(sharding)
@@ -168,8 +197,13 @@ def _on_one(sharding: Any) -> bool:
 
 
 def _all(
-    requested: Any, outputs: Any, inside: Any, given: Any, name: Any
-) -> Iterator[tuple[str, Any]]:
+    requested: Sequence[Sharding | None],
+    outputs: Sequence[Sharding | None],
+    inside: Sequence[Sharding],
+    actual_shardings: Sequence[Sharding | None],
+    name: Callable[[int], str],
+) -> Iterator[tuple[str, Sharding]]:
+    """Yield each sharding of a call, with its origin in words."""
     for i, sharding in enumerate(requested):
         if sharding is not None:
             yield f"in_shardings of {name(i)}", sharding
@@ -178,12 +212,12 @@ def _all(
             yield "a sharding of out_shardings", sharding
     for sharding in inside:
         yield "a sharding inside of the function", sharding
-    for i, sharding in enumerate(given):
+    for i, sharding in enumerate(actual_shardings):
         if sharding is not None:
             yield name(i), sharding
 
 
-def _devices(sharding: Any) -> str:
+def _devices(sharding: Sharding) -> str:
     devices = list(device_list_of(sharding))
     ids = [device.id for device in devices]
     shown = f"{ids[:8]}"[:-1] + ", ...]" if len(ids) > 8 else f"{ids}"
@@ -191,12 +225,12 @@ def _devices(sharding: Any) -> str:
 
 
 @once_per_program
-def shardings_inside(program: ClosedJaxpr) -> list[Any]:
+def shardings_inside(program: ClosedJaxpr) -> list[Sharding]:
     """Return the shardings in the parameters of a program's equations, and of programs inside."""
     return list(dict.fromkeys(_inside(program.jaxpr)))
 
 
-def _inside(jaxpr: Jaxpr) -> Iterator[Any]:
+def _inside(jaxpr: Jaxpr) -> Iterator[Sharding]:
     for equation in jaxpr.eqns:
         primitive = equation.primitive
         if primitive is sharding_constraint_p:

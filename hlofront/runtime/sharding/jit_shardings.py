@@ -1,4 +1,4 @@
-"""What jit is told of shardings: trees for its arguments and results, and constraints."""
+"""The shardings of jit, as trees for its arguments and results, and sharding constraints."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import Device, Sharding, SingleDeviceSharding
 from hlofront.core.aval import typeof
 from hlofront.core.mesh import AbstractMesh, entered_mesh
@@ -14,7 +15,7 @@ from hlofront.core.trace import is_eager
 from hlofront.pjrt.shardings import on_device
 from hlofront.primitives.placing import CopySemantics, sharding_constraint
 from hlofront.runtime.array.transfer import put_leaf
-from hlofront.runtime.compilation.traced_program import TracedProgram
+from hlofront.runtime.compilation.traced_program import FlatShardings, TracedProgram
 
 
 class JitShardings:
@@ -27,18 +28,18 @@ class JitShardings:
 
     __slots__ = ("_key", "inputs", "outputs")
 
-    def __init__(self, inputs: Any, outputs: Any):
+    def __init__(self, inputs: object, outputs: object):
         self.inputs = inputs
         self.outputs = outputs
         leaves, structure = tree_flatten((inputs, outputs), is_leaf=is_none)
         self._key = tuple(leaves), structure
 
     @staticmethod
-    def of_user(inputs: Any, outputs: Any) -> "JitShardings | None":
+    def of_user(inputs: object, outputs: object) -> "JitShardings | None":
         """Return the shardings that a user gave; None if they name one device at most.
 
         Raises:
-          TypeError: for what is no sharding.
+          TypeError: for leaves that are no shardings.
           ValueError: for shardings that leave axes to XLA.
           RuntimeError: for PartitionSpecs, which need a mesh that is not there.
         """
@@ -55,27 +56,27 @@ class JitShardings:
             return None
         return JitShardings(inputs, outputs)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is JitShardings and self._key == other._key
 
     def __hash__(self) -> int:
         return hash(self._key)
 
-    def of(self, traced: TracedProgram) -> tuple[Sequence[Any], Sequence[Any]]:
-        """The sharding of each input and each output of a program, or None.
+    def of(self, traced: TracedProgram) -> FlatShardings:
+        """Return the sharding of each input and each output of a program, or None.
 
         Raises:
           ValueError: if the trees are no prefixes of the arguments and the result, an output
             cannot be split so, or there are arguments by name.
         """
         flat = traced.shardings
-        if flat is None or flat[0] is not self:
-            flat = traced.shardings = self, self._flat(traced)
-        return flat[1]
+        if flat is None or flat.source is not self:
+            flat = traced.shardings = self._flat(traced)
+        return flat
 
-    def _flat(self, traced: TracedProgram) -> tuple[Sequence[Any], Sequence[Any]]:
+    def _flat(self, traced: TracedProgram) -> FlatShardings:
         args, kwargs = traced.in_tree.unflatten(traced.program.in_avals)
-        inputs: Sequence[Any] = [None] * len(traced.program.in_avals)
+        inputs: Sequence[Sharding | None] = [None] * len(traced.program.in_avals)
         if tree_flatten(self.inputs)[0]:
             if kwargs:
                 raise ValueError(
@@ -88,10 +89,11 @@ class JitShardings:
         for sharding, aval in zip(outputs, traced.program.out_avals, strict=True):
             if sharding is not None:
                 sharding.check_compatible_aval(aval.shape)
-        return inputs, outputs
+        return FlatShardings(self, inputs, outputs)
 
 
-def _flat(prefix: Any, tree: Any, name: str, what: str) -> list[Any]:
+def _flat(prefix: object, tree: object, name: str, what: str) -> list[Sharding | None]:
+    """Return the sharding of each leaf of a tree; `name` and `what` are for the error's text."""
     try:
         return broadcast_prefix(prefix, tree, is_none)
     except ValueError as error:
@@ -101,8 +103,8 @@ def _flat(prefix: Any, tree: Any, name: str, what: str) -> list[Any]:
         ) from None
 
 
-def checked_shardings(tree: Any, name: str, function: str) -> Any:
-    """A tree of shardings and None, with the sharding of each device that stands for one.
+def checked_shardings(tree: object, name: str, function: str) -> object:
+    """Return a tree of shardings and None, with the sharding of each device that stands for one.
 
     Raises:
       TypeError: for other leaves.
@@ -112,7 +114,7 @@ def checked_shardings(tree: Any, name: str, function: str) -> Any:
     return structure.unflatten([_checked(leaf, name, function) for leaf in leaves])
 
 
-def _checked(leaf: Any, name: str, function: str) -> Any:
+def _checked(leaf: object, name: str, function: str) -> Sharding | None:
     if leaf is None:
         if function == "with_sharding_constraint":
             raise ValueError(
@@ -146,20 +148,21 @@ def _checked(leaf: Any, name: str, function: str) -> Any:
     )
 
 
-def constrained(x: Any, sharding: Any) -> Any:
-    """A value inside of a program, split as a sharding of several devices says."""
+def constrained(x: ArrayLike, sharding: Sharding | None) -> ArrayLike:
+    """Return a value inside of a program, split as a sharding of several devices says."""
     if sharding is None or type(sharding) is SingleDeviceSharding:
         return x
     return sharding_constraint(x, sharding, _left_to_xla(sharding))
 
 
-def _left_to_xla(sharding: Any) -> frozenset[int]:
+def _left_to_xla(sharding: Sharding) -> frozenset[int]:
+    """Return the axes that a sharding leaves to XLA."""
     entries = getattr(getattr(sharding, "spec", None), "partitions", ())
     return frozenset(i for i, entry in enumerate(entries) if entry is UNCONSTRAINED)
 
 
-def _on_one_device(x: Any, sharding: Any) -> Any:
-    """The value on one device, where it is committed: nothing is moved that was elsewhere."""
+def _on_one_device(x: ArrayLike, sharding: SingleDeviceSharding) -> Array:
+    """Return a value committed to one device; an array that is committed elsewhere is refused."""
     if not is_eager():
         return sharding_constraint(x, sharding)
     if getattr(x, "committed", False) and x.devices() != sharding.device_set:
@@ -171,7 +174,7 @@ def _on_one_device(x: Any, sharding: Any) -> Any:
 
 
 @boundary
-def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+def with_sharding_constraint(x: object, shardings: object) -> Any:
     """Return values with a sharding constraint, by which XLA splits them inside of a program.
 
     Args:
@@ -184,7 +187,7 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
       vmap the new axis is split along `spmd_axis_name`, or as XLA decides.
 
     Raises:
-      TypeError: for what is no sharding.
+      TypeError: for leaves that are no shardings.
       RuntimeError: for PartitionSpecs, which need a mesh that is not there.
       ValueError: if the shardings are no prefix, or an array cannot be split so.
     """

@@ -1,4 +1,4 @@
-"""Where values go: the device of a computation, and host values onto it."""
+"""The choice of the device of a computation, and the way of host values onto it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,14 +9,22 @@ from hlofront.base.config import enable_x64, options
 from hlofront.base.dtypes import float0
 from hlofront.base.errors import AbsentDeviceError
 from hlofront.bridge.arrays import KEEP, READ_NOW, batched_device_put
-from hlofront.bridge.client import ArrayImpl, SingleDeviceSharding, is_absent
+from hlofront.bridge.client import (
+    ArrayImpl,
+    Device,
+    Sharding,
+    SingleDeviceSharding,
+    is_absent,
+)
 from hlofront.bridge.members import device_of, is_committed, memory_kind_of, sharding_of
+from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt import clients
 from hlofront.pjrt.shardings import on_device as on_device
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.host_value import host_value
 from hlofront.runtime.sharding.device_assignment import (
+    ProgramDevices,
     device_assignment_of,
     shardings_inside,
     spans_devices,
@@ -31,7 +39,7 @@ class DevicePlacement:
 
     __slots__ = ("device", "devices", "sharding")
 
-    def __init__(self, sharding: Any):
+    def __init__(self, sharding: SingleDeviceSharding):
         check_attached(device_of(sharding))
         clients.check_not_forked("An operation")
         self.sharding = sharding
@@ -39,8 +47,8 @@ class DevicePlacement:
         self.devices = [self.device]
 
 
-def check_attached(device: Any) -> None:
-    """Raise AbsentDeviceError if the device is a target's, and not there."""
+def check_attached(device: Device) -> None:
+    """Raise AbsentDeviceError if the device is a target's, and not attached."""
     if not is_absent(device):
         return
     raise AbsentDeviceError(
@@ -51,15 +59,16 @@ def check_attached(device: Any) -> None:
     )
 
 
-_placements: dict[Any, DevicePlacement] = {}
-# Where values go by default, by the value of the option jax_default_device.
-_defaults: dict[Any, DevicePlacement] = {}
+# The placements by device, for its default memory, and by sharding.
+_placements: dict[Device | Sharding, DevicePlacement] = {}
+# The placement of uncommitted values, by the value of the option jax_default_device.
+_defaults: dict[Device | str | None, DevicePlacement] = {}
 clients.on_reset(_placements.clear)
 clients.on_reset(_defaults.clear)
 
 
-def placement_of(sharding: Any) -> DevicePlacement:
-    """The placement that a SingleDeviceSharding is."""
+def placement_of(sharding: SingleDeviceSharding) -> DevicePlacement:
+    """Return a SingleDeviceSharding as a placement."""
     placement = _placements.get(sharding)
     if placement is None:
         sharding = on_device(device_of(sharding), memory_kind_of(sharding))
@@ -67,8 +76,8 @@ def placement_of(sharding: Any) -> DevicePlacement:
     return placement
 
 
-def placement_on(device: Any) -> DevicePlacement:
-    """The default memory of a device, as a placement."""
+def placement_on(device: Device) -> DevicePlacement:
+    """Return the default memory of a device, as a placement."""
     placement = _placements.get(device)
     if placement is None:
         placement = _placements[device] = placement_of(on_device(device))
@@ -91,13 +100,13 @@ def default_placement() -> DevicePlacement:
         return placement
 
 
-def default_device() -> Any:
-    """The device of `default_placement()`."""
+def default_device() -> Device:
+    """Return the device of `default_placement()`."""
     return default_placement().device
 
 
-def choose_device(args: Sequence[Any]) -> tuple[Any, bool]:
-    """The device that a computation runs on, and whether its results are committed to it.
+def choose_device(args: Sequence[object]) -> tuple[ProgramDevices, bool]:
+    """Return the device that a computation runs on, and whether its results are committed to it.
 
     Where arguments are spread over several devices, a DeviceAssignment stands for the device.
 
@@ -107,7 +116,7 @@ def choose_device(args: Sequence[Any]) -> tuple[Any, bool]:
     chosen = None
     for x in args:
         if type(x) is not ArrayImpl:
-            x = getattr(x, "_base", None)  # what random keys are stored as
+            x = getattr(x, "_base", None)  # Random keys are stored as this array.
         if type(x) is ArrayImpl and is_committed(x):
             sharding = sharding_of(x)
             if type(sharding) is not SingleDeviceSharding:
@@ -126,11 +135,12 @@ def choose_device(args: Sequence[Any]) -> tuple[Any, bool]:
     return default_device(), False
 
 
-def choose_placement(program: ClosedJaxpr, args: Sequence[Any]) -> tuple[Any, bool]:
+def choose_placement(program: ClosedJaxpr, args: Sequence[object]) -> tuple[ProgramDevices, bool]:
     """Return the device of a program, which may have sharding constraints, and if it is committed.
 
     Raises:
-      ValueError: if arguments are committed to different devices, or to others than those.
+      ValueError: if arguments are committed to different devices, or to others than those of the
+        constraints.
     """
     inside = shardings_inside(program)
     if not inside:
@@ -141,15 +151,15 @@ def choose_placement(program: ClosedJaxpr, args: Sequence[Any]) -> tuple[Any, bo
     return device_inside(inside, device if committed else None), True
 
 
-def device_inside(inside: Sequence[Any], device: Any = None) -> Any:
-    """The one device that a program speaks of.
+def device_inside(inside: Sequence[Sharding], device: Device | None = None) -> Device:
+    """Return the one device that a program speaks of.
 
     Args:
-      inside: the shardings that it speaks of.
-      device: where it is to run, or None where that is not known.
+      inside: the shardings that the program speaks of.
+      device: the device that the program is to run on, or None where that is not known.
 
     Raises:
-      ValueError: if it speaks of another, or of several.
+      ValueError: if the program speaks of another device, or of several.
     """
     for sharding in inside:
         if device is None and not spans_devices(sharding):
@@ -165,13 +175,13 @@ def device_inside(inside: Sequence[Any], device: Any = None) -> Any:
 
 # ---- host values -------------------------------------------------------------------------------
 
-# Types that C++ reads directly, narrowing 64 bits to 32 where the aval says so.
+# C++ reads these types directly, narrowing 64 bits to 32 where the aval says so.
 _read_directly = frozenset({np.ndarray, float, bool, complex})
 _LIMITS = {np.dtype(name): np.iinfo(name) for name in ("int32", "int64")}
 
 
-def readable(x: Any, aval: Any) -> Any:
-    """A value of the host as something that C++ reads.
+def readable(x: Any, aval: ShapedArray) -> object:
+    """Return a value of the host as one that C++ reads.
 
     Raises:
       OverflowError: if it is a Python integer that its dtype cannot hold.
@@ -195,7 +205,7 @@ def readable(x: Any, aval: Any) -> Any:
 
 
 def no_value(struct: ShapeDtypeStruct, name: str = "") -> TypeError:
-    """The error for a description where something runs, as the argument of this name."""
+    """Return the error for a description among the arguments of what runs, under its name."""
     aval = abstract(struct)
     return TypeError(
         f"Argument {name + ' ' if name else ''}of shape {aval.str_short()} of type {type(struct)} "
@@ -205,12 +215,15 @@ def no_value(struct: ShapeDtypeStruct, name: str = "") -> TypeError:
 
 
 def host_put(
-    x: Any, aval: Any, placement: DevicePlacement, committed: bool, copied: bool = False
+    x: object, aval: ShapedArray, placement: DevicePlacement, committed: bool, copied: bool = False
 ) -> Any:
-    """A value of the host on one device.
+    """Return a value of the host on one device; a NumPy array of float0 stays as it is.
 
     Args:
       x: a NumPy array or a scalar, of the shape and, but for 64 bits, the dtype of the aval.
+      aval: the type of the result.
+      placement: the device.
+      committed: whether computations with the result must run on the device.
       copied: whether its memory must be read now. Otherwise a NumPy array may be kept, and the
         array changes when the user changes that.
     """
@@ -221,8 +234,10 @@ def host_put(
     return _host_put(x, aval, placement, committed, copied)
 
 
-def _host_put(x: Any, aval: Any, placement: DevicePlacement, committed: bool, copied: bool) -> Any:
-    if aval.dtype is float0:  # no device has it
+def _host_put(
+    x: object, aval: ShapedArray, placement: DevicePlacement, committed: bool, copied: bool
+) -> Any:
+    if aval.dtype is float0:  # No device has this dtype.
         return x
     return batched_device_put(
         aval,
@@ -235,14 +250,14 @@ def _host_put(x: Any, aval: Any, placement: DevicePlacement, committed: bool, co
     )
 
 
-def put(x: Any, aval: Any, device: Any, committed: bool, copied: bool = False) -> Any:
-    """A value of the host, or an array from elsewhere, as an array on this device.
+def put(x: object, aval: ShapedArray, device: Device, committed: bool, copied: bool = False) -> Any:
+    """Return a value of the host, or an array of another device, as an array on this device.
 
-    An array that is there already stays as it is.
+    An array that is on the device already stays as it is.
 
     Raises:
-      OverflowError: if it is a Python integer that its dtype cannot hold.
-      RuntimeError: if it is an array that was deleted.
+      OverflowError: if `x` is a Python integer that its dtype cannot hold.
+      RuntimeError: if `x` is an array that was deleted.
     """
     placement = placement_on(device)
     if type(x) is not ArrayImpl:

@@ -1,22 +1,29 @@
-"""A program compiled for several devices: how arguments are split over them, and results kept."""
+"""A program compiled for several devices, and how its arguments are split over them."""
 
 import contextlib
+import dataclasses
 import re
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hlofront.base.typing import Array
 from hlofront.bridge.arrays import CopySemantics, assembled, batched_device_put, moved
 from hlofront.bridge.client import (
     ArrayImpl,
+    HloSharding,
     JaxRuntimeError,
+    LoadedExecutable,
     NamedSharding,
+    OpSharding,
+    Sharding,
     SingleDeviceSharding,
-    hlo,
 )
+from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.members import device_of, sharding_of
+from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt.named_shardings import from_hlo, means, replicated
 from hlofront.pjrt.shardings import on_device
@@ -24,6 +31,7 @@ from hlofront.primitives.keys import is_key
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.host_value import host_value
 from hlofront.runtime.array.key_array import stored_sharding
+from hlofront.runtime.compilation.disk_cache import ProgramCall
 from hlofront.runtime.dispatch.executable import (
     Executable,
     FastPath,
@@ -32,88 +40,112 @@ from hlofront.runtime.dispatch.executable import (
     storage_of,
     stored,
 )
-from hlofront.runtime.sharding.device_assignment import DeviceAssignment
+from hlofront.runtime.sharding.device_assignment import CompiledShardings, DeviceAssignment
 from hlofront.runtime.sharding.placement import readable
+
+if TYPE_CHECKING:
+    from hlofront.bridge.compile_process import SubprocessExecutable
+    from hlofront.bridge.jaxlib_types import ExecuteResults, ShardedToken
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InputSharding:
+    """The sharding of an input that has this many axes."""
+
+    sharding: NamedSharding
+    ndim: int
 
 
 def chosen_shardings(
-    described: Sequence[Any] | None,
-    said: Sequence[Any],
-    avals: Sequence[Any],
+    described: Sequence[OpSharding] | None,
+    requested: Sequence[Sharding | None],
+    avals: Sequence[ShapedArray],
     device_assignment: DeviceAssignment,
-    first: tuple[Any, int] | None = None,
-) -> list[Any]:
-    """The sharding of each value: what was said, else what XLA chose.
+    first: InputSharding | None = None,
+) -> list[Sharding]:
+    """Return the sharding of each value: the requested one, else the one that XLA chose.
 
     Args:
       described: XLA's description of each; None where the program has one device.
-      said: the sharding of each, or None.
-      first: the first NamedSharding of an input, and how many axes that has: a value that is split
-        in the same way has it as it was written, with names of axes of size 1 and trailing None.
+      requested: the sharding of each, or None.
+      avals: the type of each on its devices.
+      device_assignment: the devices of the program.
+      first: the first NamedSharding of an input: a value that is split in the same way has it as it
+        was written, with names of axes of size 1 and trailing None.
     """
     like = device_assignment.like or replicated(device_assignment.devices)
-    shardings: list[Any] = []
-    for i, (sharding, aval) in enumerate(zip(said, avals, strict=True)):
+    shardings: list[Sharding] = []
+    for i, (sharding, aval) in enumerate(zip(requested, avals, strict=True)):
         if sharding is None:
             if described is not None:
-                chosen = hlo.HloSharding.from_proto(described[i])
-                if first is not None and first[1] == aval.ndim and means(chosen, *first):
-                    sharding = first[0]
+                chosen = HloSharding.from_proto(described[i])
+                is_first = first is not None and first.ndim == aval.ndim
+                if is_first and means(chosen, first.sharding, first.ndim):
+                    sharding = first.sharding
                 else:
                     sharding = from_hlo(chosen, like, aval.ndim)
             elif len(getattr(like, "spec", ())) <= aval.ndim:
                 sharding = like
             else:
-                sharding = from_hlo(hlo.HloSharding.replicate(), like, aval.ndim)
+                sharding = from_hlo(HloSharding.replicate(), like, aval.ndim)
         shardings.append(sharding)
     return shardings
 
 
-class Shardings:
-    """The shardings of a compiled program's constants, kept inputs and outputs, in their order.
+def compiled_shardings(
+    program: ClosedJaxpr,
+    call: ProgramCall,
+    loaded: "LoadedExecutable | SubprocessExecutable",
+    device_assignment: DeviceAssignment,
+) -> CompiledShardings:
+    """Return the shardings of a compiled program: those that it was asked for, or XLA's choice.
 
-    Those that are stored differ for random keys: they are of the integers.
+    Args:
+      program: the program.
+      call: which inputs the executable takes, and its constants.
+      loaded: jaxlib's executable.
+      device_assignment: the devices of the program, and the shardings that it was asked for.
     """
+    constants = [stored(aval) for _, aval in call.const_args]
+    taken_avals = [program.in_avals[i] for i in call.kept]
+    count = len(constants)
+    requested = [device_assignment.inputs[i] for i in call.kept]
+    taken = chosen_shardings(
+        loaded.get_parameter_shardings(),
+        [*[None] * count, *requested],
+        [*constants, *map(stored, taken_avals)],
+        device_assignment,
+    )
+    first = next(
+        (
+            InputSharding(sharding, aval.ndim)
+            for sharding, aval in zip(requested, taken_avals, strict=True)
+            if type(sharding) is NamedSharding and not is_key(aval)
+        ),
+        None,
+    )
+    outputs = chosen_shardings(
+        loaded.get_output_shardings(),
+        device_assignment.outputs or [None] * len(program.out_avals),
+        list(map(stored, program.out_avals)),
+        device_assignment,
+        first,
+    )
+    return CompiledShardings(
+        taken[:count],
+        taken[count:],
+        outputs,
+        list(map(_as_stored, taken[count:], taken_avals)),
+        list(map(_as_stored, outputs, program.out_avals)),
+    )
 
-    __slots__ = ("constants", "kept", "outputs", "stored_kept", "stored_outputs")
 
-    def __init__(
-        self, program: ClosedJaxpr, call: Any, compiled: Any, device_assignment: DeviceAssignment
-    ):
-        constants = [stored(aval) for _, aval in call.const_args]
-        kept_avals = [stored(program.in_avals[i]) for i in call.kept]
-        count = len(constants)
-        said = [None] * count + [device_assignment.inputs[i] for i in call.kept]
-        taken = chosen_shardings(
-            compiled.get_parameter_shardings(), said, [*constants, *kept_avals], device_assignment
-        )
-        self.constants, self.kept = taken[:count], taken[count:]
-        taken_avals = [program.in_avals[i] for i in call.kept]
-        self.stored_kept = list(map(_as_stored, self.kept, taken_avals))
-        first = next(
-            (
-                (sharding, aval.ndim)
-                for sharding, aval in zip(said[count:], taken_avals, strict=True)
-                if type(sharding) is NamedSharding and not is_key(aval)
-            ),
-            None,
-        )
-        self.outputs = chosen_shardings(
-            compiled.get_output_shardings(),
-            device_assignment.outputs or [None] * len(program.out_avals),
-            list(map(stored, program.out_avals)),
-            device_assignment,
-            first,
-        )
-        self.stored_outputs = list(map(_as_stored, self.outputs, program.out_avals))
-
-
-def _as_stored(sharding: Any, aval: Any) -> Any:
-    """The sharding of what is on the devices for a value that has this one, or None."""
+def _as_stored(sharding: Sharding, aval: ShapedArray) -> Sharding:
+    """Return the sharding of the array on the devices behind a value that may be random keys."""
     return stored_sharding(sharding, aval) if is_key(aval) else sharding
 
 
-# In optimized HLO, what the devices of a program wait for each other in.
+# The operations of optimized HLO in which the devices of a program wait for each other.
 _MEETING = re.compile(
     r" (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast)"
     r"(-start)?\("
@@ -129,10 +161,12 @@ class OneAtATime:
 
     def __init__(self):
         self._lock = threading.Lock()
-        self._latest: Any = None
+        self._latest: ShardedToken | None = None
 
-    def launch(self, loaded: Any, buffers: Sequence[Any]) -> tuple[Any, Any]:
-        """Start a program when the one before has ended: what it gives, and its token."""
+    def launch(
+        self, loaded: LoadedExecutable, buffers: Sequence[object]
+    ) -> "tuple[ExecuteResults, ShardedToken]":
+        """Start a program when the one before has ended; return its results and its token."""
         with self._lock:
             if self._latest is not None:
                 # Should it have failed, whoever uses its results is told.
@@ -151,17 +185,19 @@ class ShardedExecutable(Executable):
 
     __slots__ = ("device_assignment", "meets_on_cpu", "shardings")
 
+    shardings: CompiledShardings
+
     def __init__(
         self,
         program: ClosedJaxpr,
         name: str,
-        call: Any,
-        loaded: Any,
+        call: ProgramCall,
+        loaded: LoadedExecutable,
         device_assignment: DeviceAssignment,
         donates: bool = False,
     ):
         self.device_assignment = device_assignment
-        self.shardings = Shardings(program, call, loaded, device_assignment)
+        self.shardings = compiled_shardings(program, call, loaded, device_assignment)
         several_on_cpu = (
             device_assignment.device_count > 1 and device_assignment.device.platform == "cpu"
         )
@@ -172,7 +208,7 @@ class ShardedExecutable(Executable):
 
     @property
     def where(self) -> DeviceAssignment:
-        """The devices that it is for."""
+        """The devices that the executable is for."""
         return self.device_assignment
 
     def _put_constants(self) -> None:
@@ -186,7 +222,7 @@ class ShardedExecutable(Executable):
             split(storage_of(value), stored(aval), sharding) for (value, aval), sharding in pairs
         ]
 
-    def _execute(self, args: Sequence[Any]) -> list[Any]:
+    def _execute(self, args: Sequence[object]) -> list[Any]:
         if self.takes_stored:
             args = list(map(storage_of, args))
         buffers = list(self.const_args)
@@ -202,11 +238,13 @@ class ShardedExecutable(Executable):
             host_side().keep_running(token)
         return executed.consume_with_handlers(self.handlers)
 
-    def fast_path(self, out_tree: Any, argument_count: int, result: Any) -> FastPath | None:
-        # C++ would not wait for the one before.
+    def fast_path(
+        self, out_tree: PyTreeDef, argument_count: int, result: object
+    ) -> FastPath | None:
+        # C++ would not wait for the program before.
         return None if self.meets_on_cpu else super().fast_path(out_tree, argument_count, result)
 
-    def _fast(self, out_tree: Any, kept_inputs: list[bool]) -> FastPath:
+    def _fast(self, out_tree: PyTreeDef, kept_inputs: list[bool]) -> FastPath:
         shardings = self.shardings
         taken = [*shardings.constants, *shardings.stored_kept]
         return FastPath(
@@ -222,13 +260,15 @@ class ShardedExecutable(Executable):
         )
 
 
-def split(x: Any, aval: Any, sharding: Any) -> Any:
-    """A value of the host, or an array, split as a sharding says; an array that is so stays.
+def split(x: Any, aval: ShapedArray, sharding: Sharding) -> Any:
+    """Return a value of the host, or an array, split as a sharding says.
+
+    An array that has the sharding already stays as it is.
 
     Raises:
-      IndivisibleError: if it cannot be split so.
-      OverflowError: if it is a Python integer that its dtype cannot hold.
-      RuntimeError: if it is an array that was deleted.
+      IndivisibleError: if `x` cannot be split so.
+      OverflowError: if `x` is a Python integer that its dtype cannot hold.
+      RuntimeError: if `x` is an array that was deleted.
     """
     if type(x) is ArrayImpl:
         check_not_deleted(x)
@@ -246,8 +286,8 @@ def split(x: Any, aval: Any, sharding: Any) -> Any:
     )
 
 
-def _for_all(x: Any, aval: Any, sharding: Any) -> Any:
-    """An array of one device on all: its own memory is one of the copies, which may be donated."""
+def _for_all(x: Array, aval: ShapedArray, sharding: Sharding) -> Array:
+    """Return an array of one device on all: its memory is one of the copies, and may be donated."""
     own = device_of(sharding_of(x))
     copies = [
         x if device == own else moved(x, on_device(device), CopySemantics.REUSE_INPUT)
