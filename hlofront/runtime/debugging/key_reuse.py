@@ -34,6 +34,9 @@ _HARMLESS = frozenset(
     | {dynamic_slice_p, dynamic_update_slice_p}
 )
 
+# Booleans that choose some of an array of keys; a scalar where there is one key.
+Mask = NumPyArray | np.bool_
+
 
 class _Root:
     """Keys that a program takes or makes, and which of them are used up so far."""
@@ -82,7 +85,7 @@ class KeyReuseSignature:
       results: per output, the keys of the program that it is; None for other results.
     """
 
-    used: Sequence[NumPyArray | None]
+    used: Sequence[Mask | None]
     results: Sequence[KeyOrigin | None]
 
 
@@ -158,7 +161,7 @@ def _all(view: _View) -> NumPyArray:
     return np.ones(view.indices.shape, np.bool_)
 
 
-def _use(name: str, views: Sequence[_View | None], used: Sequence[NumPyArray | None]) -> None:
+def _use(name: str, views: Sequence[_View | None], used: Sequence[Mask | None]) -> None:
     """Use up the keys that masks choose; one operation may take a key twice.
 
     Args:
@@ -180,7 +183,7 @@ def _use(name: str, views: Sequence[_View | None], used: Sequence[NumPyArray | N
         root.used[indices] = True
 
 
-def _either(used: Sequence[NumPyArray | None]) -> NumPyArray | None:
+def _either(used: Sequence[Mask | None]) -> Mask | None:
     """Return the mask of the keys that one of several masks has; None where there is no mask."""
     masks = [mask for mask in used if mask is not None]
     return np.logical_or.reduce(masks) if masks else None
@@ -262,7 +265,7 @@ def _go_round(
     return result_views
 
 
-def _has_any(mask: NumPyArray | None) -> bool:
+def _has_any(mask: Mask | None) -> bool:
     """Return whether a mask chooses any key."""
     return mask is not None and bool(mask.any())
 

@@ -54,7 +54,7 @@ class NanSearch(ABC, Generic[Operand, Outcome, Context]):
     def __init__(self, kinds: Sequence[str]):
         self.kinds = tuple(kinds)
 
-    def bad_elements(self, array: NumPyArray) -> NumPyArray:
+    def bad_elements(self, array: NumPyArray) -> NumPyArray | np.bool_:
         """Return, elementwise, whether an array is bad."""
         if len(self.kinds) == 2:
             return ~np.isfinite(array)

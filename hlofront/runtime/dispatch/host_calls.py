@@ -59,7 +59,7 @@ def side_of(call: "HostCall") -> Callable[..., tuple[NumPyArray | None, ...]]:
     """
     by_transfers = call.channels is not None
 
-    def on_host(*buffers: NumPyArray) -> tuple[NumPyArray | None, ...]:
+    def on_host(*buffers: NumPyArray | None) -> tuple[NumPyArray | None, ...]:
         # Any thread of the runtime may come here, and none of them has the user's options.
         before = state.enable_x64.swap_local(call.x64)
         try:
