@@ -141,21 +141,20 @@ def make_array_from_callback(
       TypeError: if `sharding` is none, or a value is no array.
       ValueError: if a value's shape or dtype is another.
     """
-    if isinstance(sharding, Format):
-        sharding = format_sharding(sharding)
-    check_sharding(sharding, "make_array_from_callback")
+    target = format_sharding(sharding) if isinstance(sharding, Format) else sharding
+    target = check_sharding(target, "make_array_from_callback")
     shape = tuple(shape)
     made: list[tuple[Index, ArrayLike]] = []
     arrays: list[Array] = []
-    for device, index in sharding.addressable_devices_indices_map(shape).items():
+    for device, index in target.addressable_devices_indices_map(shape).items():
         value = next((value for known, value in made if known == index), None)
         if value is None:
             value = data_callback(index)
             made.append((index, value))
         arrays.append(
-            put_leaf(value, on_device(device, sharding.memory_kind), CopySemantics.REUSE_INPUT)
+            put_leaf(value, on_device(device, target.memory_kind), CopySemantics.REUSE_INPUT)
         )
-    return make_array_from_single_device_arrays(shape, sharding, arrays, dtype=dtype)
+    return make_array_from_single_device_arrays(shape, target, arrays, dtype=dtype)
 
 
 @boundary
@@ -203,10 +202,11 @@ def _is_shape(x: object) -> bool:
     return x is None or (isinstance(x, tuple | list) and all(isinstance(n, int) for n in x))
 
 
-def check_sharding(sharding: object, function: str) -> None:
-    """Raise TypeError unless it is a sharding, naming the function that wants one."""
+def check_sharding(sharding: object, function: str) -> Sharding:
+    """Return a sharding; raise a TypeError for anything else, with the function that wants one."""
     if not isinstance(sharding, Sharding):
         raise TypeError(
             f"{function} takes a Sharding, such as SingleDeviceSharding(device): got {sharding!r} "
             f"of type {type(sharding).__name__}"
         )
+    return sharding

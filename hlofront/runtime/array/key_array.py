@@ -356,7 +356,7 @@ def plug_in_key_operators(
     own = vars(KeyArray)
     global _getitem
     _getitem = arrays["__getitem__"]
-    members: dict[str, object] = {"item": _refused("item")} | {
+    members: dict[str, Any] = {"item": _refused("item")} | {
         name: member if name in _METHODS or name.startswith("__") else _refused(name)
         for name, member in arrays.items()
         if not (name.startswith("__") and _defined_here(own.get(name)))

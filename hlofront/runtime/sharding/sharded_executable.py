@@ -185,8 +185,6 @@ class ShardedExecutable(Executable):
 
     __slots__ = ("device_assignment", "meets_on_cpu", "shardings")
 
-    shardings: CompiledShardings
-
     def __init__(
         self,
         program: ClosedJaxpr,
