@@ -97,6 +97,7 @@ from hlofront.pjrt.targets import target as target
 from hlofront.pjrt.targets import targets as targets
 from hlofront.primitives.contracting import PrecisionLike
 from hlofront.runtime.array.shards import Shard as Shard
+from hlofront.runtime.array.transfer import live_arrays as live_arrays
 from hlofront.runtime.compilation.recompilation import max_compiles as max_compiles
 from hlofront.runtime.compilation.recompilation import no_recompile as no_recompile
 from hlofront.runtime.debugging.environment import print_environment_info as print_environment_info
@@ -109,6 +110,7 @@ from hlofront.typing import ArrayLike, DTypeLike
 Sharding: TypeAlias = Any
 PartitionSpec: TypeAlias = Any
 AxisName: TypeAlias = Any
+_Tree = TypeVar("_Tree")
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _R_co = TypeVar("_R_co", covariant=True)
@@ -171,7 +173,7 @@ class Array:
     def __dlpack_device__(self) -> tuple[int, int]: ...
     @property
     def T(self) -> Array: ...
-    def addressable_data(self, index: ArrayLike) -> Array: ...
+    def addressable_data(self, index: int) -> Array: ...
     @property
     def addressable_shards(self) -> list[Shard]: ...
     def all(
@@ -278,7 +280,7 @@ class Array:
     @property
     def is_fully_replicated(self) -> bool: ...
     def is_ready(self) -> bool: ...
-    def item(self, *args: Any) -> Any: ...
+    def item(self, *args: int | tuple[int, ...]) -> Any: ...
     @property
     def itemsize(self) -> int: ...
     @property
@@ -585,8 +587,8 @@ def jit(
     fun: Callable[_P, _R],
     /,
     *,
-    in_shardings: Any = None,
-    out_shardings: Any = None,
+    in_shardings: object = None,
+    out_shardings: object = None,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
@@ -600,8 +602,8 @@ def jit(
 @overload
 def jit(
     *,
-    in_shardings: Any = None,
-    out_shardings: Any = None,
+    in_shardings: object = None,
+    out_shardings: object = None,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
@@ -706,14 +708,14 @@ def remat(
 def block_until_ready(x: _R) -> _R: ...
 def device_get(x: Any) -> Any: ...
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Any, list[Any]]: ...
-def copy_to_host_async(x: ArrayLike) -> Any: ...
+def copy_to_host_async(x: _Tree) -> _Tree: ...
 def device_put(
     x: ArrayLike,
-    device: Any = None,
+    device: object = None,
     *,
-    src: ArrayLike | None = None,
-    donate: bool = False,
-    may_alias: Any = None,
+    src: object = None,
+    donate: object = False,
+    may_alias: object = None,
 ) -> Any: ...
 def ds(start: Any, size: Any = None, stride: Any = None) -> Any: ...
 def effects_barrier() -> None: ...
@@ -724,27 +726,26 @@ def linear_transpose(
     fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()
 ) -> Callable[..., Any]: ...
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any: ...
-def live_arrays(platform: Any = None) -> list[Any]: ...
 def make_array_from_callback(
     shape: Sequence[int],
     sharding: Any,
-    data_callback: Callable[[Any], Any],
+    data_callback: Callable[[tuple[slice, ...]], ArrayLike],
     dtype: DTypeLike | None = None,
-) -> Any: ...
+) -> Array: ...
 def make_array_from_process_local_data(
-    sharding: Any, local_data: Any, global_shape: Any = None
+    sharding: Any, local_data: Any, global_shape: object = None
 ) -> Any: ...
 def make_array_from_single_device_arrays(
-    shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: DTypeLike | None = None
-) -> Any: ...
+    shape: Sequence[int], sharding: Any, arrays: Sequence[Array], *, dtype: DTypeLike | None = None
+) -> Array: ...
 def named_scope(name: str) -> Generator[None]: ...
 def pure_callback(
-    callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    *args: Any,
+    callback: Callable[..., object],
+    result_shape_dtypes: object,
+    *args: object,
     sharding: Any = None,
     vmap_method: str | None = None,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any: ...
 def transfer_guard(new_val: str | None) -> Generator[None]: ...
 def typeof(x: ArrayLike) -> AbstractValue: ...
