@@ -77,7 +77,10 @@ class UnfilteredTraceback(Exception):
 
 
 def filter_traceback(error: BaseException) -> None:
-    """Filter an exception's tracebacks as `boundary` promises; only for use while handling it."""
+    """Remove or hide hlofront's frames in a caught exception's tracebacks, in place.
+
+    The option jax_traceback_filtering decides which. Call it in the `except` block only.
+    """
     mode = _filtering.value
     if mode == "auto":
         mode = "tracebackhide" if _in_ipython() else "quiet_remove_frames"

@@ -113,7 +113,7 @@ DEVICE = OptionKind(
 
 
 def choice(*choices: str) -> OptionKind:
-    """Return the kind of an option that takes one of these words."""
+    """Return the kind of an option whose value is one of these strings."""
 
     def check(value: object) -> str:
         if not isinstance(value, str) or value not in choices:
@@ -309,9 +309,10 @@ def _first(pair: tuple[str, object]) -> str:
 
 
 def changed_options(candidates: Iterable[Option]) -> tuple[tuple[str, object], ...]:
-    """Return name and value of each candidate that is not at its default here, for a cache's key.
+    """Return (name, value) of each option whose value is not its default, for a cache key.
 
-    The candidates must affect traces: then the usual answer, (), is known from two cells.
+    Args:
+      candidates: options that affect traces; where none of those is set, the answer () is fast.
     """
     if not state.process_options.value and not state.thread_options.value:
         return ()

@@ -56,7 +56,7 @@ class Group:
 
 
 class Styled:
-    """A document with a colour and an intensity on terminals; None leaves what is around it."""
+    """A document with a color and an intensity on terminals; None inherits the one around it."""
 
     __slots__ = ("colour", "document", "intensity", "width")
 

@@ -303,9 +303,12 @@ def tree_reduce_associative(
     identity: PyTree = _MISSING,
     is_leaf: IsLeaf = None,
 ) -> PyTree:
-    """Fold an associative `operation` over the leaves, in order, by halves of them.
+    """Reduce a pytree's leaves by an associative `operation`, in order, as a balanced binary tree.
 
-    `identity` is the value of a tree without leaves, which raises TypeError if it is not given.
+    `identity` is the result for a tree without leaves.
+
+    Raises:
+      TypeError: if the tree has no leaves and there is no `identity`.
     """
     leaves = tree_leaves(tree, is_leaf)
     if leaves:

@@ -50,7 +50,11 @@ def flatten_one_level(tree: object) -> Level:
 
 
 def flatten_one_level_with_keys(tree: object) -> KeyedLevel:
-    """Return the pairs (key, child) of a node, and its static data; refuse leaves."""
+    """Return the (key, child) pairs of a pytree's root node, and its static data.
+
+    Raises:
+      ValueError: if the tree is a leaf.
+    """
     level = keyed_children(tree)
     if level is None:
         raise _no_children("flatten_one_level_with_keys", tree)

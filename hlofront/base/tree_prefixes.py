@@ -56,7 +56,7 @@ def broadcast_prefix(
 
 
 def tree_broadcast(prefix_tree: object, full_tree: object, is_leaf: IsLeaf = None) -> PyTree:
-    """Return a tree like `full_tree`, each leaf the one of `prefix_tree` above it.
+    """Return a tree of the structure of `full_tree`, with the leaves of `prefix_tree` repeated.
 
     `tree_broadcast([1, 2], [(3, 4), 5])` is `[(1, 1), 2]`. See `broadcast_prefix`.
     """

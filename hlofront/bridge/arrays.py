@@ -65,7 +65,12 @@ def start_copy_to_host(array: Any) -> None:
 
 
 def assembled(aval: object, sharding: Sharding, arrays: Sequence[object], committed: bool) -> Any:
-    """Return the array that is made of these single-device arrays, in the order of its devices."""
+    """Return, unchecked, the array of type `aval` whose shards are these single-device arrays.
+
+    Args:
+      arrays: one array per addressable device, in the order of the sharding's devices.
+      committed: whether the array is committed to its devices.
+    """
     with shims_installed:
         return ArrayImpl(aval, sharding, list(arrays), committed, _skip_checks=True)
 
@@ -108,7 +113,7 @@ def from_dlpack(capsule: object, device: Device, stream: int | None, copy: bool 
 
 
 class Explicit:
-    """A context manager, `with Explicit("put"):`, for copies that some guards let pass.
+    """A context manager that marks transfers as explicit, which a transfer guard may allow.
 
     Args:
       direction: "put" for copies to devices, "get" for copies to the host.

@@ -70,7 +70,10 @@ class CannotStart(Exception):
 
 
 class SubprocessExecutable:
-    """An executable as jaxlib describes it, by the answers of the worker that compiled it."""
+    """A compiled program with the interface of jaxlib's executables, which cannot be run here.
+
+    Its methods return what the worker process reported after compilation.
+    """
 
     def __init__(self, answer: dict[str, Any]):
         self._answer = answer

@@ -198,11 +198,11 @@ class XlaLayout:
 
 
 class PjRtLayout:
-    """The order of a buffer's elements in memory, as PJRT has it."""
+    """The type of PJRT's memory layouts: the order of a buffer's axes, and its tiles."""
 
 
 class ShardedToken:
-    """A value that is there when a program has ended, on all devices."""
+    """The type of jaxlib's tokens, which become ready when a program has ended on all devices."""
 
     def block_until_ready(self) -> object: ...
 
@@ -225,7 +225,7 @@ class MemoryStats:
 
 
 class LoadedExecutable:
-    """An executable on its devices; one for devices of a topology has no method that runs it."""
+    """The type of jaxlib's executables; those for compile-only devices lack `execute_sharded`."""
 
     def cost_analysis(self) -> dict[str, float]: ...
     def hlo_modules(self) -> list[HloModule]: ...

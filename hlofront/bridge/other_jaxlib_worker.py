@@ -37,7 +37,7 @@ cells: list[object] = []
 
 
 def prepare() -> None:
-    """Set the options that jaxlib's C++ needs before it holds an array, fewer in new versions."""
+    """Set the process-wide options that jaxlib's C++ reads; which ones depends on its version."""
     jit = _jax.jax_jit
     if hasattr(jit, "set_thread_local_state_initialization_callback"):
         jit.set_thread_local_state_initialization_callback(lambda: None)

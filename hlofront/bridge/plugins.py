@@ -167,10 +167,15 @@ def register_kernels(platform: str, api: object, package: str) -> bool:
 def absent_devices(
     api: object, platform: str, name: str, options: Mapping[str, Any]
 ) -> list[Device]:
-    """Return devices to compile for, which need not be attached.
+    """Return the compile-only devices of a PJRT topology.
+
+    Args:
+      api: the C API of the platform's plugin; unused for "tpu".
+      name: the topology's name, such as "v5e:2x2".
+      options: the plugin's options for the topology.
 
     Raises:
-      JaxRuntimeError: if the plugin knows none of that name.
+      JaxRuntimeError: if the plugin knows no topology of this name.
     """
     if platform == "tpu":
         described = xla_client.make_tfrt_tpu_c_api_device_topology(name, **options)

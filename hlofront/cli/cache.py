@@ -73,7 +73,7 @@ example:
 
 
 def add_parser(commands: "Commands") -> None:
-    """Add `cache` and its own commands to those of the command line."""
+    """Add the command `cache` with its subcommands."""
     raw = argparse.RawDescriptionHelpFormatter
     cache = commands.add_parser(
         "cache",
@@ -191,7 +191,13 @@ def _why(options: argparse.Namespace, out: TextIO) -> int:
 
 
 def _to_compare(entries: list[Entry], wanted: str) -> list[Entry]:
-    """Return the entries of a name; for a digest, its entry and the nearest others."""
+    """Return the cache entries to compare, for a program's name or the prefix of a digest.
+
+    Those of the name, latest first; or the digest's entry, and the one with the most similar key.
+
+    Raises:
+      UsageError: if several digests have the prefix.
+    """
     named = [each for each in entries if each.name in (wanted, f"jit_{wanted}")]
     if named:
         return sorted(named, key=lambda each: -each.last_used)
@@ -207,7 +213,7 @@ def _to_compare(entries: list[Entry], wanted: str) -> list[Entry]:
 
 
 def _fields(entries: list[Entry]) -> tuple[list[str], list[str]]:
-    """Return the fields of the keys: those that differ between entries, and those that do not."""
+    """Return the names of key fields that differ between cache entries, and of those that agree."""
     names = sorted({name for each in entries for name in each.key})
     differing = [name for name in names if len({each.key.get(name) for each in entries}) > 1]
     return differing, [name for name in names if name not in differing]
@@ -426,7 +432,7 @@ def _as_json(entry: Entry) -> dict[str, object]:
 
 
 def _cut(values: list[str], width: int = 72) -> list[str]:
-    """Return texts cut to a line each, long ones from shortly before their first difference."""
+    """Truncate texts to `width` characters; if any is longer, start near their first difference."""
     shared = 0
     if len(values) > 1:
         while len({value[shared : shared + 1] or "end" for value in values}) == 1:

@@ -70,7 +70,11 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
 
 
 def _cost_of_program(options: argparse.Namespace, out: TextIO) -> int:
-    """Show the cost of a program that is there as text."""
+    """Run `cost` on a file of HLO text: print its costs or write the page; return the exit status.
+
+    Raises:
+      UsageError: with `--args`, or if the file has no HLO.
+    """
     from hlofront.inspect.cost import costs
     from hlofront.inspect.program_page import page
 

@@ -77,7 +77,11 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
 
 
 def _text(text: str, options: argparse.Namespace) -> str:
-    """Return the text of a function's program, for one side of a diff."""
+    """Return the text of the program of FILE:FUNCTION, at the stage and for the arguments chosen.
+
+    Raises:
+      UsageError: if `text` is neither a file nor FILE:FUNCTION.
+    """
     if ":" not in text and not text.endswith(".py"):
         raise UsageError(f"there is no file {text}, and it is no FILE:FUNCTION")
     function, module = load_function(text)

@@ -59,7 +59,7 @@ example:
 
 
 class Finding(NamedTuple):
-    """One line of the report."""
+    """A line of the report: a value, its state, and if it is wrong the reason and the remedy."""
 
     chapter: str
     name: str
@@ -216,7 +216,7 @@ def _plugins() -> Iterator[Finding]:
 
 
 def _kernels(chapter: str, name: str, plugin: platforms.Plugin) -> Iterator[Finding]:
-    """Yield whether a GPU's plugin, its custom calls and jaxlib are of one version."""
+    """Yield the versions of a GPU plugin's packages, as errors where they are not jaxlib's."""
     wanted = jaxlib_version()
     package = platforms.kernels_package(plugin).replace("_", "-")
     mend = f"pip install {plugin.origin}=={wanted} {package}=={wanted}"
@@ -241,7 +241,7 @@ def _is_seen(name: str) -> bool:
 
 
 def _missing(chapter: str, plugins: dict[str, platforms.Plugin]) -> Iterator[Finding]:
-    """Yield the devices of this machine that have no plugin."""
+    """Yield a finding for each visible kind of accelerator, such as "cuda", that has no plugin."""
     for name in ("tpu", "cuda", "rocm"):
         visibility = hardware.device_visibility(name)
         if name not in plugins and visibility is not None and visibility.is_visible:
@@ -302,7 +302,11 @@ def _ptxas(chapter: str, cuda: str, has_plugin: bool) -> Finding:
 
 
 def _libraries(chapter: str, cuda: str) -> Iterator[Finding]:
-    """Yield NVIDIA's libraries, which programs on an attached GPU call."""
+    """Yield a finding per NVIDIA library that GPU programs call: its version, or its absence.
+
+    Args:
+      cuda: the major version of CUDA, such as "12".
+    """
     suffix = "" if cuda == "13" else f"-cu{cuda}"
     names = [f"nvidia-cublas{suffix}", f"nvidia-cusolver{suffix}", f"nvidia-cufft{suffix}"]
     names.append(f"nvidia-cudnn-cu{cuda}")
@@ -374,7 +378,7 @@ def _environment() -> Iterator[Finding]:
 
 
 def _refusal_of_flags() -> str:
-    """Return XLA's message about XLA_FLAGS that it cannot read, on which it ends the process."""
+    """Return the message with which XLA aborts on invalid XLA_FLAGS, "" if they are valid."""
     code = f"import sys; sys.path[:] = {sys.path!r}; import hlofront; hlofront.devices('cpu')"
     environment = {**os.environ, "JAX_PLATFORMS": "cpu"}
     try:
@@ -411,7 +415,7 @@ def _caches() -> Iterator[Finding]:
 
 
 def _cannot_write(folder: str | os.PathLike[str]) -> str:
-    """Return why nothing can be written to a folder, which may not exist yet; "" where it can."""
+    """Return the reason why a folder, which may not exist yet, is not writable; "" if it is."""
     existing = os.path.abspath(folder)
     try:
         while not os.path.isdir(existing):

@@ -25,7 +25,12 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
-    """Run the command line; 0 where it did what was asked, 2 where it could not."""
+    """Run the command line; return its exit status: 0 for success, 2 for an error.
+
+    Args:
+      argv: the arguments, by default those of the process.
+      out: the stream for output, by default stdout.
+    """
     out = out or sys.stdout
     options = parser().parse_args(argv)
     try:

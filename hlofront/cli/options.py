@@ -30,7 +30,7 @@ def add_args(parser: argparse.ArgumentParser) -> None:
 
 
 def add_outputs(parser: argparse.ArgumentParser) -> None:
-    """Add the options of commands that print what differs."""
+    """Add the output options of commands that print differences, such as --json and --html."""
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--html", metavar="OUT", help="write one self-contained page to this file")
     parser.add_argument(

@@ -15,15 +15,15 @@ PAGES = ("jaxpr", "stablehlo", "hlo")
 
 
 def is_program(text: str) -> bool:
-    """Return whether an argument names a file of a program's text, and no function."""
+    """Return whether an argument is "-" or a file of program text, rather than FILE:FUNCTION."""
     return text == STDIN or (pathlib.Path(text).exists() and not text.endswith(".py"))
 
 
 def read_program(path: str) -> ProgramText:
-    """Return the program in a file, or in standard input.
+    """Parse the program in a file, or in standard input for "-".
 
     Raises:
-      UsageError: if there is none.
+      UsageError: if it has no program.
     """
     try:
         return program_of_file(path)
@@ -41,7 +41,7 @@ def naming_errors(label: str) -> Iterator[None]:
 
 
 def write_file(path: str, text: str) -> None:
-    """Write a page to a file, and say so on stderr.
+    """Write a text to a file, and report it on stderr.
 
     Raises:
       UsageError: if it cannot be written.
@@ -60,12 +60,13 @@ def write_page(
     stage: str,
     target: str | None,
 ) -> None:
-    """Write a function's program to a file as a page to look at.
+    """Write a function's program to an HTML file.
 
     Args:
+      path: of the file.
+      args: the function's arguments.
       stage: "jaxpr", "stablehlo" or "hlo".
-      target: the name of the device that it is compiled and its time reckoned for; None: the
-        device at hand.
+      target: the name of the device to compile and estimate time for; None: the current device.
     """
     from hlofront.inspect.program_page import page
 

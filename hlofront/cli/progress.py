@@ -9,12 +9,12 @@ _timer: threading.Timer | None = None
 
 
 def say(text: str) -> None:
-    """Print a line on stderr, where it is in nobody's way."""
+    """Print a line on stderr, which leaves stdout for the command's output."""
     print(f"hlofront: {text}", file=sys.stderr, flush=True)
 
 
 def announce(text: str) -> None:
-    """Say what is going on if it takes long: until the next call, or `finish`."""
+    """Print a progress message on stderr after a delay; the next call or `finish` cancels it."""
     global _timer
     finish()
     if PATIENCE <= 0:
@@ -26,6 +26,6 @@ def announce(text: str) -> None:
 
 
 def finish() -> None:
-    """Say no more about what was going on: it is done."""
+    """Cancel the pending progress message, as the work is done."""
     if _timer is not None:
         _timer.cancel()

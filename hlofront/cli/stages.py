@@ -22,7 +22,7 @@ _TITLES = {
 
 
 class StageText(NamedTuple):
-    """One stage as text, and the language that it is coloured as."""
+    """The text of one stage, with its title and the language that it is highlighted as."""
 
     stage: str
     title: str
@@ -37,12 +37,13 @@ def sections(
     targets: Sequence[Target] = (),
     style: str = "raw",
 ) -> Iterator[StageText]:
-    """Yield the wanted stages of `function(*args)`, each made when it is asked for.
+    """Yield the text of each wanted stage of `function(*args)`, computed lazily.
 
     Args:
-      targets: what to compile for, as `hlofront.target` gives it; by default the device that it
-        would run on. The stages that differ by target come once for each.
-      style: of StableHLO and HLO, as `as_text` takes it.
+      wanted: the names of stages, from `STAGES`.
+      targets: the targets to compile for; by default the current device. Stages that depend on
+        the target are yielded once per target.
+      style: of StableHLO and HLO, as in `as_text`.
     """
     staged = jitted(function)
     if "source" in wanted:
@@ -75,7 +76,7 @@ def sections(
 
 
 def _fences(lowered: Lowered) -> str:
-    """Return in words how many values the module stores by fences, and their source lines."""
+    """Return a phrase that counts a module's fences and lists their source lines, "" for none."""
     fences = lowered.fences
     if not fences:
         return ""

@@ -10,7 +10,7 @@ from hlofront.cli.argument_specs import parse_specs
 
 
 class UsageError(Exception):
-    """The user typed something that cannot be used; the message says what to type."""
+    """The error of a command line that cannot be used; the message says how to correct it."""
 
 
 def load_function(target: str) -> tuple[Callable[..., object], ModuleType]:

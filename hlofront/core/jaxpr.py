@@ -137,9 +137,9 @@ class DebugInfo:
 
 
 class EquationContext:
-    """The options that an equation is run again under, as interpreters of other packages ask.
+    """An equation's `ctx`, for interpreters in other packages that enter its `manager`.
 
-    Whatever decides what an operation is, is a parameter of its equation here, so there are none.
+    It holds no options, because equations here have all that affects them as parameters.
     """
 
     __slots__ = ()

@@ -205,7 +205,7 @@ class AbstractMesh(NamedAxes):
         )
 
     def update_axis_types(self, name_to_type: Mapping[Any, AxisType]) -> "AbstractMesh":
-        """A mesh where the named axes are of other types."""
+        """Return a mesh in which the named axes have the given types, and others keep their own."""
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return self.update(axis_types=tuple(name_to_type.get(name, each) for name, each in pairs))
 
@@ -406,6 +406,6 @@ _entered = Option("meshes", (), OptionKind("a tuple of meshes", lambda given: gi
 
 
 def entered_mesh() -> Mesh | None:
-    """The innermost mesh that this thread is inside of, or None."""
+    """Return the innermost mesh that this thread has entered by `with mesh`, or None."""
     entered = _entered.value
     return entered[-1] if entered else None

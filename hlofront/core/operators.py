@@ -99,12 +99,12 @@ await_operators(ArrayOperators)
 def plug_in_operators(
     members: dict[str, Any], array_types: Sequence[type] = (), array_members: Any = None
 ) -> None:
-    """Called once, by numpy/operators.py: give tracers and arrays their operators and methods.
+    """Set the operators and methods of tracers and arrays; numpy/operators.py calls this once.
 
     Args:
-      members: what tracers get, by name.
+      members: functions by name, set on tracers.
       array_types: the classes of arrays.
-      array_members: what they get; by default the same.
+      array_members: functions by name, set on these classes; by default `members`.
     """
     for name, member in members.items():
         setattr(ArrayOperators, name, member)

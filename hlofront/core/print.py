@@ -133,7 +133,7 @@ class Printing:
     # ---- atoms -------------------------------------------------------------------------------
 
     def name(self, variable: Any) -> str:
-        """The name of a variable: the next free one, if it has none yet."""
+        """Return the printed name of a variable, and assign the next free name to a new one."""
         name = self._names.get(variable)
         if name is None:
             dropped = type(variable).__name__ == "DropVar"

@@ -154,10 +154,10 @@ class LoweringTable(RuleTable[LoweringRule]):
     def for_platforms(
         self, primitive: PrimitiveLike, platforms: tuple[str, ...]
     ) -> list[tuple[LoweringRule, tuple[str, ...]]]:
-        """Return the rules for these platforms, each with the platforms that one call of it serves.
+        """Return pairs of a lowering rule and the platforms that it lowers in one call.
 
-        One call of the general rule serves all platforms without a rule of their own, unless it
-        asks which platform it is for.
+        The general rule is called once for all platforms without a rule of their own, unless it is
+        registered to be called for each platform.
         """
         if primitive not in self.on_some and primitive not in self.on_each:
             return [(self[primitive], platforms)]

@@ -255,7 +255,7 @@ def replace_programs(
 def with_program(
     params: Mapping[str, object], part: Subprogram, program: Program
 ) -> dict[str, object]:
-    """Return parameters in which another program replaces one that they hold."""
+    """Return an equation's parameters with one of its subprograms, `part`, replaced."""
     value = params[part.parameter]
     return {**params, part.parameter: _with_member(value, part.path, program)}
 

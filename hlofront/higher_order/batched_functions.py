@@ -31,16 +31,15 @@ def all_in_front(values: Sequence[ArrayLike], axes: Axes) -> tuple[list[ArrayLik
 
 
 class BatchedCall:
-    """One call of a function with a custom rule over an axis.
+    """A call, with a batch axis, of a function that has a custom rule.
 
-    Either the function is run or its rule is, by whatever interprets the call, and the one that is
-    run first decides which results have the axis.
+    An interpreter runs the function or the rule; the first run sets the batch axes of the results.
 
     Args:
-      axis: the axis.
-      tag: the tag of the BatchTrace that the call is batched for: values of it that the function
-        or the rule closes over are batched values there too.
-      axes: which axis of each operand it is.
+      axis: the size and name of the axis.
+      tag: the tag of the BatchTrace that batches the call: its tracers are batched values also
+        where the function or the rule closes over them.
+      axes: the batch axis of each operand, or None.
     """
 
     __slots__ = ("axes", "axis", "result_axes", "tag")
@@ -294,12 +293,12 @@ class BatchedBackward:
         ]
 
     def _fitted(self, x: Cotangent, axis: BatchAxis, wanted: BatchAxis) -> Cotangent:
-        """Return a cotangent with the batch axis that its argument has.
+        """Return a cotangent with its batch axis moved to that of its argument.
 
         Args:
           x: the cotangent.
-          axis: its batch axis.
-          wanted: the batch axis of the argument; without one it gets the sum over all examples.
+          axis: its batch axis, or None.
+          wanted: the batch axis of the argument; if None, the result is the sum over all examples.
         """
         size = self.axis.size
         if isinstance(x, Zero):

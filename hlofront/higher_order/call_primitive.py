@@ -107,15 +107,15 @@ def register_call_primitive_rules(
     transpose_rule: Any = None,
     inline_jax_late: bool = True,
 ) -> None:
-    """Say how a primitive that calls a function is differentiated, batched, run and lowered.
+    """Register the rules of a primitive that calls a program: jvp, batching, lowering and others.
 
     Args:
       prim: a primitive whose equations hold a program as `call_jaxpr`.
-      name: of the function that it becomes in a module, by default that of the primitive.
-      transpose_rule: called as `eval_jaxpr_transpose` is, where the call of the transposed program
-        will not do.
-      inline_jax_late: whether the program's operations stand, in a module, where the call stands,
-        instead of in a function.
+      name: of the function in the lowered module, by default that of the primitive.
+      transpose_rule: `transpose_rule(prim, cotangents, *operands, **params)`; by default the rule
+        calls the transposed program.
+      inline_jax_late: whether lowering inlines the program at the call, rather than emitting a
+        function.
     """
     if prim not in rules.subprograms:
         call_rules = CallRules(prim, "call_jaxpr")

@@ -26,7 +26,7 @@ class JaxException(Exception):
         self.traceback = traceback
 
     def describe(self) -> str:
-        """The message of the error, without the source line."""
+        """Return the message of the error, without the source line; subclasses define it."""
         raise TypeError(f"{type(self).__name__} does not say what went wrong")
 
     def __str__(self):
@@ -138,7 +138,7 @@ class BatchedError(JaxException):
 
 
 class JaxRuntimeError(ValueError):
-    """Raised for an error that a checked program found."""
+    """The exception for a checkify error: a check that failed when the program ran."""
 
 
 ErrorCategory = type[JaxException]

@@ -71,7 +71,7 @@ class CheckedProgram:
 
     @property
     def width(self) -> int:
-        """The number of its first outputs, which are the flag and the slots."""
+        """The number of leading outputs that encode the error: its flag and its slots."""
         return 1 + sum(1 + len(effect.shape_dtypes) for effect in self.effects)
 
     def call(self, state: State, operands: Sequence[ArrayLike]) -> list[ArrayLike]:

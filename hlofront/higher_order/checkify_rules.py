@@ -367,13 +367,13 @@ class _AxisIndices(NamedTuple):
 def _check_bounds(
     state: State, equation: Equation, shape: Shape, axes: Sequence[_AxisIndices]
 ) -> None:
-    """Record an error if an index of an equation is out of the bounds of an operand's axis.
+    """Record an OOBError in the state, under the condition that an index is out of bounds.
 
     Args:
-      state: gets the error.
-      equation: the equation.
-      shape: the shape of the operand.
-      axes: the indices that are checked.
+      state: the checkify state that gets the error.
+      equation: the equation that indexes.
+      shape: the shape of the indexed operand.
+      axes: the indices along each indexed axis, with their bounds.
     """
     bad: ArrayLike | None = None
     wrong_index: list[ArrayLike] = []

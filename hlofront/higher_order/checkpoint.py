@@ -165,7 +165,12 @@ def _traced(
 
 
 def _adapted(params: ParamDict, origins: Origins) -> ParamDict:
-    """Return the parameters of a checkpointed program whose new operands pass the barrier."""
+    """Return a checkpoint's parameters with `prevent_cse` for new operands, True for added ones.
+
+    Args:
+      params: of the equation.
+      origins: per new operand, the index of the old one, or None.
+    """
     barred: bool | tuple[bool, ...] = params["prevent_cse"]
     if isinstance(barred, bool):
         return params

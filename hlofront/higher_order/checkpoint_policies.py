@@ -173,7 +173,12 @@ def dots_with_no_batch_dims_saveable(prim: Primitive, *_: ShapedArray, **params:
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
-    """Keep results of matrix products without batch dimensions in another memory."""
+    """Return a policy that offloads results of dot_generals without batch axes.
+
+    Args:
+      offload_src: the memory kind in which they are computed, such as "device".
+      offload_dst: the memory kind in which they are stored, such as "pinned_host".
+    """
 
     def policy(prim: Primitive, *avals: ShapedArray, **params: object) -> object:
         if dots_with_no_batch_dims_saveable(prim, *avals, **params):

@@ -129,19 +129,19 @@ def _scan_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | 
 
 
 class _Steps:
-    """The program of one step of a scan in two: the one that saves values, and that of the rest.
+    """A scan's step, split into the step that saves values and the step that recomputes the rest.
 
     Attributes:
       first: the step that runs first.
-      collected: the variables of the step that are collected only because they are saved.
+      collected: the step's variables that are stacked only because they are saved.
       saved: the indices, among the results of the first scan, of the values that are saved.
       again: the step that runs again; None where all wanted results are saved.
-      consts: the indices of the constants that it reads.
-      carry: per member of the carry, whether it runs again.
-      last: per such member, whether the last value of it is wanted.
-      saved_inputs: the indices, among the results of the first scan, of its further `xs`.
-      xs: the indices of the `xs` that it reads.
-      ys: the indices of the results of the scan that it collects.
+      consts: the indices of the constants that `again` reads.
+      carry: per member of the carry, whether `again` computes it.
+      last: per such member, whether its last value is wanted.
+      saved_inputs: the indices, among the results of the first scan, of additional `xs`.
+      xs: the indices of the `xs` that `again` reads.
+      ys: the indices of the scan's results that `again` stacks.
     """
 
     __slots__ = (
@@ -222,9 +222,15 @@ def _cond_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | 
 
 
 def _call_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | None:
-    """Return the call of the program that saves values, and of the one of the rest.
+    """Split a call into the call that saves residuals and the call that recomputes results.
 
-    None is returned where nothing is saved.
+    Args:
+      equation: the call.
+      wanted: per result, whether the backward pass uses it.
+      policy: decides which values are saved.
+
+    Returns:
+      Both calls; None if the policy saves nothing.
     """
     rules = jit_rules if equation.primitive is jit_p else call_rules
     programs = _programs_in_two(closed_programs_of(equation), wanted, policy)
@@ -329,12 +335,14 @@ _INSIDE: dict[Primitive, Callable[[Equation, Flags, Policy], _InTwo | None]] = {
 
 
 class CheckpointInTwo:
-    """A checkpointed program in two: what runs first, and what runs again with the rest.
+    """A checkpointed program, split into the program that runs first and the rest.
+
+    The rest recomputes those known values that it needs and that the policy does not save.
 
     Args:
       program: the program.
       unknown: per input, whether it is unknown.
-      policy: says which values are saved; None saves none.
+      policy: decides which values are saved; None saves none.
 
     Raises:
       TypeError: if the policy cannot be called.
@@ -343,7 +351,7 @@ class CheckpointInTwo:
       known: the program from the known inputs to the known outputs and the saved values.
       rest: the program from the saved values, some known inputs and the unknown inputs to the
         unknown outputs.
-      inputs: the indices, among the known inputs, of those that `rest` takes.
+      inputs: the indices, among the known inputs, of the inputs of `rest`.
       unknown_out: per output, whether it is unknown.
     """
 
@@ -384,7 +392,7 @@ def _named(equation: Equation) -> Equation:
 
 
 def _pruned(program: ClosedJaxpr) -> ClosedJaxpr:
-    """Return the program, in which the programs inside have no dead code."""
+    """Remove dead code from a program and its subprograms, with all outputs kept."""
     everything = (True,) * len(program.jaxpr.outvars)
     return dead_code_program(program, everything, instantiate=True)[0]
 

@@ -374,7 +374,7 @@ def _with_inputs(
 
 @once_per_program
 def _with_outputs(program: ClosedJaxpr, flags: Flags) -> ClosedJaxpr:
-    """Return a program with those of its outputs whose flag is set."""
+    """Return a program with only the outputs whose flag is set."""
     jaxpr = program.jaxpr.replace(outvars=where(program.jaxpr.outvars, flags))
     return ClosedJaxpr(jaxpr, program.consts)
 

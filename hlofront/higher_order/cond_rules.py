@@ -375,7 +375,7 @@ def _varies(x: object) -> bool:
 
 
 class _Choice:
-    """An index per example, and the arrays that select by it, each of which is computed once.
+    """A batched branch index, with a cache of the arrays that select by it.
 
     Args:
       index: an int32 per example.

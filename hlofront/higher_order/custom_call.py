@@ -67,10 +67,15 @@ def register_custom_call(primitive: Primitive) -> None:
 
 
 def _without_dead_code(used: Sequence[bool], equation: Equation) -> SmallerEquation:
-    """Return the call of a function with a custom rule, whose program has no dead code.
+    """Remove dead code from the program of a call with a custom rule.
 
-    All operands and results stay, as the rule is written for them; a call without effects that no
-    result is used of is None.
+    Args:
+      used: per result, whether it is used.
+      equation: the call.
+
+    Returns:
+      Per operand whether it is still used, and the call with all its operands and results, as the
+      rule needs; None if no result is used and it has no effects.
     """
     if not any(used) and not equation.effects:
         return [False] * len(equation.invars), None

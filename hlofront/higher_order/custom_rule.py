@@ -91,7 +91,7 @@ class CustomRuleArguments:
         return tree.tree_unflatten(self.structure, self.avals)
 
     def whole(self, chosen: Sequence[Any]) -> list[Any]:
-        """Return all arguments, from those that are differentiated."""
+        """Return all arguments in order, from the differentiated ones and the stored fixed ones."""
         arguments: list[Any] = [None] * (len(chosen) + len(self.fixed))
         for n, x in self.fixed.items():
             arguments[n] = x

@@ -232,7 +232,7 @@ class Forward:
         return results, residuals, backward
 
     def _optimized(self, primals: Sequence[ArrayLike]) -> "_ForwardResult":
-        """Bind an operation that is the rule, or the function where no residual is used."""
+        """Bind remat_opt: the forward rule, or the function where no residual is used."""
         forwards: list[_ForwardResult] = []
 
         def forward(*leaves: ArrayLike) -> list[ArrayLike]:

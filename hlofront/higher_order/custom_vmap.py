@@ -309,11 +309,15 @@ def _derivative(rule: FlatRule, size: int, operands: _Dual) -> _Dual:
 
 
 def _derivative_over_axis(rule: FlatRule, size: int, operands: _Dual) -> _Dual | None:
-    """Differentiate a rule where no value is batched together with its tangent.
+    """Differentiate a vmap rule at unbatched arguments, then batch the derivative.
 
-    The rule is called for one example, and its derivative is batched as that of any other function:
-    values and tangents each have the axis or not. None where the rule gives batched results all
-    the same.
+    Args:
+      rule: the user's rule, which is called with no argument batched.
+      size: the size of the batch axis.
+      operands: primals and tangents, each with or without the axis.
+
+    Returns:
+      The results like `operands`; None if the rule returns batched results.
     """
     count = len(operands.primals)
     zeros = [

@@ -53,20 +53,20 @@ def number_for(platform: str, platforms: Platforms) -> int:
 def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:
-    """Call the function that is for the platform that the program is compiled for.
+    """Call the function for the platform that the program is compiled for.
 
-    Where a program is traced all functions are traced, and one is compiled; elsewhere the one for
-    the platform of the default device is called.
+    Under tracing all functions are traced, and one is compiled; outside of it the function for the
+    platform of the default device is called.
 
     Args:
-      args: trees of arrays.
-      default: the function for platforms that are not named; without it, compiling for such a
-        platform is an error.
-      per_platform: the functions of the args by platform: cpu, cuda, rocm, tpu. They return the
-        same structure and types.
+      args: pytrees of arrays.
+      default: the function for all other platforms; without it, compiling for such a platform is
+        an error.
+      per_platform: functions of `args` by platform: cpu, cuda, rocm, tpu. They return the same
+        structure and types.
 
     Returns:
-      What the function returned.
+      The function's result.
 
     Raises:
       TypeError: if there are no functions, they cannot be called, or return different structures

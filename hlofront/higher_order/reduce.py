@@ -287,7 +287,10 @@ def reduce_window(
 def _known_window_reduction(
     computation: Callable[..., Any], operand: ArrayLike, init: ArrayLike
 ) -> Fold | None:
-    """Return the windowed reduction that a function of lax stands for, as `_known_reduction`."""
+    """Return the windowed reduction that a binary lax function computes, or None.
+
+    None also where `init` is not the reduction's identity.
+    """
     fold = _known_reduction(computation, operand, init)
     return None if fold is None else _WINDOW_REDUCTIONS.get(fold)
 

@@ -138,7 +138,7 @@ def _(
 def _write_down_pairs(
     jaxpr: Jaxpr, flags: Flags, consts: Sequence[ArrayLike] = ()
 ) -> tuple[ClosedJaxpr, Flags]:
-    """Return the program that combines values with tangents, and per value whether it has one.
+    """Return the jvp of a reduction's computation, and per value whether it has a tangent.
 
     Args:
       jaxpr: combines two elements of all operands.

@@ -172,7 +172,7 @@ def _(
 
 
 def _jvp_step(params: ParamDict, flags: Flags) -> _Step[_Moving]:
-    """Return the step of values and tangents.
+    """Return the jvp of a scan's step: a program of values and tangents.
 
     Args:
       params: the parameters of the scan.
@@ -254,7 +254,7 @@ def _cotangent_aval(x: UndefinedPrimal) -> ShapedArray:
 
 
 def _depends(jaxpr: Jaxpr, linear: Flags, params: ParamDict) -> set[Var]:
-    """Return the variables of one step that depend on linear operands, over all steps."""
+    """Return the step's variables that depend on linear operands, also through the carry."""
     _, carried, _ = operand_parts(jaxpr.invars, params)
     depends = set(where(jaxpr.invars, linear))
     while True:

@@ -152,10 +152,14 @@ AsBody = Callable[[Callable[..., Any]], Callable[[Any], Any]] | None
 def _repeat(
     cond_fun: Callable[[Any], Any], function: Callable[..., Any], as_body: AsBody, init_val: Any
 ) -> Any:
-    """Run a loop of the body that `as_body` makes of a user's function.
+    """Run a while loop from `init_val`, and return the last carry.
 
-    The traced program is remembered for the function and `as_body`, which is a function of this
-    module.
+    Args:
+      cond_fun: of the carry; the loop continues while it is True.
+      function: the user's function.
+      as_body: makes the body of it; a function of this module, as the program is cached by both.
+        None: `function` is the body.
+      init_val: the first carry: a pytree of arrays.
     """
     if _disable_jit.value:
         body = function if as_body is None else as_body(function)
@@ -284,12 +288,12 @@ _MOST_LOOPS = 8
 
 
 class _Body:
-    """The function that is the body of a loop as a program.
+    """The traced body of a while loop.
 
     Attributes:
       program: the program.
       consts: the values that the function closes over.
-      carry_avals: the types of the carry where they are not those of `init_val`; None otherwise.
+      carry_avals: the types of the carry if they differ from those of `init_val`, else None.
       loops: the loops with this body, by the program of the condition.
     """
 
@@ -352,22 +356,21 @@ def fori_loop(
     *,
     unroll: int | bool | None = None,
 ) -> _Carry:
-    """Call a function for each number of a range, on what it returned for the one before.
+    """Run a loop over a range: call a function with each index and the carry.
 
     With bounds 2 and 5 it is `body_fun(4, body_fun(3, body_fun(2, init_val)))`, as one operation
-    that is compiled once for all steps.
+    that is compiled once for all iterations.
 
-    Where the bounds are numbers of Python it becomes a `scan`, of which derivatives can be taken
-    in every way; where they are arrays a `while_loop`, and `grad` refuses those.
+    Python integers as bounds make it a `scan`, which has forward and reverse derivatives; arrays
+    make it a `while_loop`, which `grad` refuses.
 
     Args:
-      lower: the first number.
-      upper: the number to end before.
-      body_fun: of the number and the carry; it returns the next carry, of the same structure and
-        types.
-      init_val: the first carry: a tree of arrays.
-      unroll: how many steps the compiled loop takes at a time; True for all of them. Only where
-        the bounds are numbers of Python.
+      lower: the first index.
+      upper: the end of the range, exclusive.
+      body_fun: `body_fun(index, carry)` returns the next carry, of the same structure and types.
+      init_val: the first carry: a pytree of arrays.
+      unroll: how many iterations the compiled loop runs at a time, or True for all. Only where the
+        bounds are Python integers.
 
     Returns:
       The last carry.

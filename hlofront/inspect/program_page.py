@@ -18,23 +18,23 @@ def page(
     *,
     title: str | None = None,
 ) -> str:
-    """Return a program as one page of HTML that needs nothing else, not even a network.
+    """Return a program as one self-contained page of HTML.
 
-    The user's source is on its left, the operations on its right, as a list and as a graph;
-    pointing at one lights the other. Loops, branches and fusions open and fold. Colour says where
-    time, arithmetic or bytes go; those are the figures of `costs`.
+    The user's source is on the left, the operations on the right, as a list and as a graph;
+    pointing at one highlights the other. Loops, branches and fusions expand and collapse. Colors
+    show time, arithmetic or bytes, as computed by `costs`.
 
     Args:
       program: what `trace`, `lower` or `compile` returned; a ClosedJaxpr; text of HLO,
         StableHLO or a jaxpr, or the path of a file of it; a module that `parse` read.
-      target: what a time is reckoned for: what `hlofront.target` gives, or its name, such as
-        "cuda:h100". For HLO and what `lower` returned.
-      title: what the page is called; by default the program's name.
+      target: the device that time is estimated for: a result of `hlofront.target`, or its name,
+        such as "cuda:h100". For HLO and lowered programs.
+      title: the title of the page; by default the program's name.
 
     Raises:
-      HloSyntaxError: if a text of HLO cannot be read.
-      TypeError: if the program is nothing of these.
-      ValueError: if a text is of no program.
+      HloSyntaxError: if a text of HLO cannot be parsed.
+      TypeError: if the program is none of these.
+      ValueError: if a text is not a program's.
     """
     files = Files()
     facts: Facts = []

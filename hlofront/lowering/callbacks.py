@@ -79,7 +79,17 @@ def _call(
     partitioned: bool = False,
     side_effect: bool = True,
 ) -> list[Value]:
-    """Emit the call of a host function; `effect` is the one that it is ordered by, if any."""
+    """Emit the call of a host function, and return its results.
+
+    Args:
+      effect: the ordered effect whose token the call takes and returns; None: unordered.
+      partitioned: whether each device calls it with its own shards.
+      side_effect: whether XLA must not remove the call.
+
+    Raises:
+      NotImplementedError: for several platforms, or a partitioned call on TPUs.
+      ValueError: if the platform has no host calls.
+    """
     name = build.primitive.name
     if len(build.module.platforms) > 1:
         raise NotImplementedError(  # the class that JAX raises

@@ -220,12 +220,12 @@ class Emitter:
         avals: Sequence[AbstractValue],
         effects: Iterable[Effect] = (),
     ) -> list[Value]:
-        """Run the `index`-th of the branches, the last one where there is none of that index.
+        """Emit a `stablehlo.case` of the `index`-th branch, or the last if `index` is out of range.
 
         Args:
-          branches: each emits into the builder that it is called with, of which it may read values
-            from outside, and returns values of `avals`.
-          effects: the effects of all branches together.
+          branches: functions that emit into the builder they get and return values of `avals`; they
+            may use values from outside.
+          effects: the union of the branches' effects.
         """
         ordered = ordered_effects(effects)
         results = [*[token_aval] * len(ordered), *avals]

@@ -104,7 +104,7 @@ class Library:
 
 
 class _Lapack(Library):
-    """LAPACK has a routine for each dtype, and options that are letters."""
+    """The LAPACK library: one routine per dtype, and options that are characters."""
 
     def target(self, routine: str, dtype: DType) -> str:
         if issubdtype(dtype, np.complexfloating):

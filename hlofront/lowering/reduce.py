@@ -20,7 +20,7 @@ from hlofront.primitives.windowed import Windows
 
 
 def body_of(jaxpr: Jaxpr, consts: Sequence[object]) -> Body:
-    """Return a program as a region, inside of which its constants are: it sees none around it."""
+    """Return a function that emits a program into a region, its constants inside the region."""
     program = ClosedJaxpr(jaxpr, consts)
 
     def body(inner: Builder, *scalars: Value) -> list[Value]:

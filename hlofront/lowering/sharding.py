@@ -97,7 +97,10 @@ def _declare(state: ModuleState, symbol: str, axes: MeshAxes, ids: Sequence[int]
 
 
 def on_first_device(state: ModuleState, results: int) -> dict[str, ir.Attribute]:
-    """Return the attribute of an operation that the first of several devices does for all."""
+    """Return the sharding attribute of an operation that runs on the first device only.
+
+    Empty if the module is for one device. `results` is the operation's number of results.
+    """
     if not state.several_devices:
         return {}
     key = (), (0,)

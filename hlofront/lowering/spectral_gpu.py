@@ -244,7 +244,7 @@ def _svd_by_rotations(
 def _svd_as_lapack(
     build: Builder, library: Library, routine: str, x: Value, full_matrices: bool, compute_uv: bool
 ) -> list[Value]:
-    """Emit a kernel with the results of LAPACK's routine."""
+    """Emit a cuSOLVER SVD kernel, and return the results that LAPACK's routine has."""
     (aval,), results = build.avals_in, build.avals_out
     m, n = aval.shape[-2:]
     # cuSOLVER's takes no matrices with more columns than rows, but their transposes: which is

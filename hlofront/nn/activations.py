@@ -210,13 +210,13 @@ swish = silu
 
 @operation
 def softplus(x: ArrayLike) -> Array:
-    """Compute log(1 + exp(x)) without overflow.
+    """Compute log(1 + exp(x)) elementwise without overflow.
 
     Args:
       x: an array.
 
     Returns:
-      An array of the shape of `x`; of integers, floats.
+      An array of the shape of `x`, of floats where `x` is of integers.
     """
     check_arraylike("softplus", x)
     aval = typeof(x)
@@ -453,19 +453,19 @@ def one_hot(
     dtype: DTypeLike | None = None,
     axis: int | Sequence[int] = -1,
 ) -> Array:
-    """Turn each number into a vector that is 1 at that index and 0 elsewhere.
+    """Return one-hot vectors: 1 at the index that each element of x is, and 0 elsewhere.
 
-    Out of range it is all 0.
+    An index out of range gives a vector of zeros.
 
     Args:
-      x: an array of class numbers, or a list of them.
-      num_classes: how many classes there are: the size of the new axis.
+      x: an array of integers, or a list of them.
+      num_classes: the size of the new axis.
       dtype: of the result, by default the default floating-point dtype.
-      axis: where the new axis goes; or the name of an axis, over which each part of the result
-        is its own class.
+      axis: the position of the new axis; or the name of a mapped axis of size `num_classes`, along
+        which the vectors are split.
 
     Returns:
-      An array with one more axis than `x`, or as many with a named axis.
+      An array with one more axis than `x`; of the shape of `x` with a named axis.
 
     Raises:
       TypeError: if `num_classes` is no integer, or `x` is of booleans.

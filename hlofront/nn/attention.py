@@ -228,7 +228,7 @@ def _in_groups(name: str, x: ArrayLike, whole: tuple[int, ...], shared: int) -> 
 
 
 def _before(lengths: Array, count: int) -> Array:
-    """Return for each length of a batch a mask of the `count` positions that are before it."""
+    """Return the boolean mask (batch, count) of the positions less than each length (batch,)."""
     return jnp.less(creating.broadcasted_iota(np.int32, (1, count), 1), lengths[:, None])
 
 

@@ -105,11 +105,11 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
 
 
 def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """Make an initializer of uniform numbers from 0 to `scale`.
+    """Return an initializer of uniform numbers from 0 to `scale`.
 
     Args:
       scale: the upper bound.
-      dtype: of its arrays where it is called without one: of floats.
+      dtype: the floating-point dtype of its arrays where a call names none.
     """
     own = dtype
 

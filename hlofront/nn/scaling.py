@@ -99,7 +99,7 @@ def _scaled_matmul(
 
 
 def _widened(x: Array, scales: Array) -> Array:
-    """Multiply elements by the factor of their block."""
+    """Dequantize x (B, rows, count) in float32 by one scale per block, (B, rows, blocks)."""
     batch, rows, count = typeof(x).shape
     blocks = typeof(scales).shape[2]
     factors = convert(scales, _float32, False)

@@ -52,7 +52,7 @@ def _interleaved(args: Sequence[Any]) -> tuple[str, tuple[ArrayLike, ...]]:
     """Return the subscripts and operands of a call `einsum(x, [0, 1], y, [1, 2], [0, 2])`.
 
     Raises:
-      TypeError: if what should be a list of labels is not.
+      TypeError: if an argument in the position of a list of labels is no list.
     """
     lists = [*args[1::2], *(args[-1:] if len(args) % 2 else ())]
     for labels in lists:

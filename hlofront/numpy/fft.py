@@ -358,7 +358,7 @@ def rfftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Compute the transform of real numbers along several axes, halved along the last one."""
+    """Compute the n-dimensional FFT of real numbers; the last axis gets n // 2 + 1 elements."""
     return _several(a, FftType.RFFT, False, s, axes, norm)
 
 

@@ -213,7 +213,12 @@ def accumulated(
     where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
-    """Compute the sum or product over axes, in the requested dtype."""
+    """Return the sum or product of an array over axes, positional or named, in the given dtype.
+
+    Args:
+      fold: the reduction, SUM or PROD.
+      promote_integers: whether, without a dtype, small integers are widened as NumPy does.
+    """
     name = fold.name
     a, aval = operand(name, a)
     axis, names = split_names(axis)

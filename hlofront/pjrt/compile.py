@@ -56,15 +56,16 @@ def compile_options(
     keep_barriers: bool = False,
     chosen_outputs: Sequence[bool] = (),
 ) -> bridge.CompileOptions:
-    """Return what XLA is told beside the module: the devices, and the user's compiler options.
+    """Return XLA's compile options for a program on these devices.
 
     Args:
-      chosen_outputs: per output, whether XLA decides how it is split over the devices.
+      devices: the device assignment: one partition per device.
       overrides: XLA flag or build-option names and their values, as `compiler_options` of jit.
       keep_barriers: whether a CPU's program is compiled with its optimization barriers.
+      chosen_outputs: per output, whether XLA chooses its sharding.
 
     Raises:
-      ValueError: if an option's value has a type that XLA has no option of.
+      ValueError: if an option's value has a type that no XLA option has.
     """
     options = bridge.CompileOptions()
     options.num_replicas = 1

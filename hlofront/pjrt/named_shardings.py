@@ -88,7 +88,7 @@ def check_spec(mesh: Any, spec: Any) -> None:
 
 
 class _NoMesh:
-    """An argument in place of a mesh, at which C++ looks up `check_spec`, once per process."""
+    """A stand-in for a mesh, with which C++ looks up `check_spec` once per process."""
 
     size = 0
 
@@ -112,7 +112,7 @@ def not_split(ndim: int) -> NamedSharding:
 
 
 def per_axis(spec: PartitionSpec, ndim: int) -> list[_MeshAxes]:
-    """Return per axis of an array of `ndim` axes the mesh axes that it is split along."""
+    """Return the mesh axes that split each of an array's `ndim` axes, () where an axis is whole."""
     entries = spec.partitions[:ndim]
     return [*map(axes_of, entries), *[()] * (ndim - len(entries))]
 
@@ -149,11 +149,11 @@ def hlo_sharding(sharding: Any, ndim: int) -> HloSharding:
 
 
 def tiles_of(described: HloSharding, ndim: int) -> tuple[tuple[int, ...], np.ndarray]:
-    """Return into how many parts each axis is split, and which device has which part.
+    """Return an HloSharding's tile counts per axis, and its tile assignment.
 
     Returns:
-      A tuple of `ndim` numbers of parts, and an array of the numbers of devices, of shape
-      (*parts, copies).
+      A tuple of `ndim` numbers of tiles, and an integer array of device numbers, of shape
+      (*tiles, copies).
     """
     count = described.num_devices() if not described.is_replicated() else 0
     if described.is_replicated() or described.is_maximal():
@@ -224,7 +224,7 @@ def from_hlo(
 
 
 def means(described: HloSharding, sharding: Sharding, ndim: int) -> bool:
-    """Return whether XLA's description puts arrays of `ndim` axes where a sharding does."""
+    """Return whether an HloSharding and a sharding are equivalent for arrays of `ndim` axes."""
     ours = GSPMDSharding(device_list_of(sharding), described, memory_kind_of(sharding))
     return _is_equivalent_to(ours, sharding, ndim)
 

@@ -248,7 +248,7 @@ def install_command(platform: str, *more: str) -> str:
 
 
 def is_of_jaxlib(version: str) -> bool:
-    """Return whether a version is that of jaxlib but for what follows its third number."""
+    """Return whether a version's first three numbers are those of the installed jaxlib."""
     return version.split(".")[:3] == bridge.jaxlib_version().split(".")[:3]
 
 
@@ -298,7 +298,7 @@ def _remedy(plugin: Plugin) -> str:
 
 
 def prepare(name: str) -> None:
-    """Set the environment variables that a library reads when it is loaded."""
+    """Set the environment variables that a platform's PJRT plugin reads when it is loaded."""
     if name == "tpu":
         visibility = hardware.device_visibility("tpu")
         if visibility is None or not visibility.is_visible:

@@ -84,7 +84,7 @@ class Token:
         self.array = array
 
     def block_until_ready(self) -> Any:
-        """Wait for what the token waits for, and return it."""
+        """Wait until the token's array, if it has one, is ready; return the token."""
         if self.array is not None:
             self.array.block_until_ready()
         return self
@@ -104,9 +104,10 @@ def create_token(_: object = None) -> Any:
 
 @boundary
 def after_all(*operands: object) -> Any:
-    """A token that waits for these tokens.
+    """Return a token that becomes ready after all these tokens.
 
-    Raises TypeError if an operand is no token.
+    Raises:
+      TypeError: if an operand is no token.
     """
     return process(after_all_p, operands, {})
 

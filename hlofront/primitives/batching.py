@@ -24,7 +24,7 @@ def move_axis(x: ArrayLike, source: int, destination: int) -> ArrayLike:
 
 
 def to_front(x: ArrayLike, axis: BatchAxis, size: int) -> ArrayLike:
-    """x with its batch axis first; where it has none, it is repeated along a new one."""
+    """Return x with its batch axis first, broadcast along a new one of this size if it has none."""
     return with_new_axis(x, size) if axis is None else move_axis(x, axis, 0)
 
 

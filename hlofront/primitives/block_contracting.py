@@ -110,24 +110,25 @@ def ragged_dot_general(
     group_offset: ArrayLike | None = None,
     out_sharding: object = None,
 ) -> Array:
-    """A dot in which an axis of lhs falls into consecutive groups of given sizes.
+    """Compute a dot_general in which one axis of lhs is divided into consecutive groups.
 
-    If that axis is neither summed over nor a batch axis, each group is multiplied with its own part
-    of rhs, and elements beyond all groups give zeros. If it is summed over, each group has a sum of
-    its own, and these come first in the result. If it is a batch axis, this is dot_general.
+    If that axis is neither contracted nor a batch axis, each group is multiplied by its own slice
+    of rhs, and rows beyond all groups give zeros. If it is contracted, each group is summed
+    separately, along a new leading axis. If it is a batch axis, this is dot_general.
 
     Args:
       lhs: an array.
       rhs: an array.
       group_sizes: integers of shape (g,); or (..., g), for sizes that differ along the batch axes
-        and those axes of the ragged one's kind that are before it.
+        and the axes of the ragged axis's kind before it.
       ragged_dot_dimension_numbers: a RaggedDotDimensionNumbers.
       precision: see `dot_general`.
       preferred_element_type: see `dot_general`.
       group_offset: None.
       out_sharding: None.
 
-    Raises TypeError if axes, sizes or dtypes do not fit.
+    Raises:
+      TypeError: if axes, sizes or dtypes do not fit.
     """
     if group_offset is not None:
         raise TypeError(
@@ -376,7 +377,7 @@ def _transpose_summed(cotangent, lhs, rhs, group_sizes, numbers, params):
 
 
 def _ranges(*parts: Sequence[Any]) -> list[tuple[int, ...]]:
-    """For sequences that stand one after another, the places of the elements of each."""
+    """Return per sequence the indices of its elements in the concatenation of all."""
     ranges, start = [], 0
     for part in parts:
         ranges.append(tuple(range(start, start + len(part))))

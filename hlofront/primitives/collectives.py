@@ -161,7 +161,7 @@ def pmin(
 
 
 def positional(axes: Sequence[Any]) -> tuple[int, ...]:
-    """Return the axes that are positions of axes of the arrays, and not names."""
+    """Return the integers among `axes`: the positional axes, without the named ones."""
     return tuple([a for a in axes if isinstance(a, int | np.integer)])
 
 

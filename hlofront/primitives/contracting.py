@@ -39,9 +39,9 @@ DotDimensionNumbers = tuple[
 
 
 class Precision(enum.Enum):
-    """The precision of products of float32, where hardware multiplies shorter numbers.
+    """The precision of float32 products on hardware that multiplies shorter floats.
 
-    DEFAULT is fastest, HIGHEST keeps all of float32.
+    DEFAULT is fastest; HIGHEST is full float32.
     """
 
     DEFAULT = 0
@@ -346,7 +346,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike | None
 
 
 def canonical_axes(axes: int | Sequence[int]) -> tuple[int, ...]:
-    """One axis or several as a tuple of integers."""
+    """Return an axis or a sequence of axes as a tuple of integers."""
     if type(axes) is tuple:
         for axis in axes:
             if type(axis) is not int:
@@ -476,13 +476,14 @@ def cotangent_of_factor(
     params: Params,
     last: bool = False,
 ) -> Array:
-    """The cotangent of one operand of a dot_general.
+    """Return the cotangent of one operand of a dot_general.
 
     Args:
-      aval: of this operand.
-      other: the other operand.
-      numbers: the dimension numbers with those of this operand first.
-      params: of the dot_general.
+      cotangent: of the result.
+      aval: the type of this operand.
+      other: the value of the other operand.
+      numbers: the contracting and batch axes, in pairs (this operand's, the other's).
+      params: the equation's parameters.
       last: whether this operand is the second one.
     """
     (own_contracting, other_contracting), (own_batch, other_batch) = numbers

@@ -317,7 +317,7 @@ def copy(x: ArrayLike) -> Any:
 
 @boundary
 def stage(x: ArrayLike, /) -> Array:
-    """The value as an array on a device; while tracing, as it is."""
+    """Return the value as an array on a device; a value that is being traced is returned as is."""
     typeof(x)
     return process(stage_p, (x,), {}) if is_eager() else x
 

@@ -234,11 +234,11 @@ def conv_general_dilated_local(
     dimension_numbers: object = None,
     precision: PrecisionLike | None = None,
 ) -> Array:
-    """A convolution whose kernel differs from place to place.
+    """Compute a convolution with a separate kernel for each position of the output.
 
     Args:
       lhs: the input.
-      rhs: the kernels: of output features, of input features times offsets (see
+      rhs: the kernels, with axes of output features, of input features times kernel offsets (see
         `conv_general_dilated_patches`), and of the spatial axes of the output.
       window_strides: for this and the others, see `conv_general_dilated`.
       filter_shape: spatial sizes of a kernel.

@@ -278,10 +278,10 @@ empty_p = Primitive("empty")
 
 @boundary
 def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: object = None) -> Array:
-    """An array of this shape whose elements are of no account: now zeros, which may change.
+    """Return an array of unspecified elements; they are zeros now, but that may change.
 
     Raises:
-      TypeError: if a size is no integer or negative, or the dtype none that devices have.
+      TypeError: if a size is negative or no integer, or the dtype is not supported by devices.
     """
     check_user_dtype_supported(dtype, "empty")
     shape = canonical_shape(shape)

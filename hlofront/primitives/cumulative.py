@@ -28,7 +28,13 @@ from hlofront.primitives.slicing import concatenate, pad, slice_in_dim, with_ent
 
 
 def _cumulative(name: str, kinds: Kinds, what: str) -> tuple[Primitive, Callable[..., Any]]:
-    """Define a primitive that folds along one axis, and the function that binds it."""
+    """Return a new primitive of a cumulative reduction, and its public function.
+
+    Args:
+      name: the name of both.
+      kinds: the kinds of dtypes that it takes.
+      what: the head of the function's docstring, such as "The sum".
+    """
     primitive = Primitive(name)
 
     def rule(operand: ShapedArray, *, axis: int, reverse: bool) -> ShapedArray:
@@ -263,7 +269,7 @@ def fold_by_halves(
 
 
 def merge_axes(x: ArrayLike, axes: Sequence[int]) -> tuple[Any, int]:
-    """The array with these axes made one; and that one. There is at least one of them."""
+    """Merge one or more axes of an array into one; return the result and the merged axis."""
     shape, axes = typeof(x).shape, sorted(axes)
     first, count = axes[0], len(axes)
     size = math.prod([shape[axis] for axis in axes])

@@ -218,7 +218,11 @@ def _constant_rule(primitive: Primitive) -> Rule:
 
 
 def unknown_derivative(primitive: Primitive, advice: str) -> None:
-    """Register that the result does vary with the operands, but that nobody has said how."""
+    """Register a jvp rule that raises NotImplementedError, for a missing derivative.
+
+    Args:
+      advice: the end of the message.
+    """
 
     def rule(
         primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object

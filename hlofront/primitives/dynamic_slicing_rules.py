@@ -101,7 +101,10 @@ def _differ(places: Sequence[int], index_axes: Sequence[Any]) -> bool:
 
 
 def _for_all(indices: Sequence[Any], index_axes: Sequence[Any], axis: int | None) -> list[Any]:
-    """The indices, the same for all; 0 along a batch axis, and where they make no difference."""
+    """Return start indices without batch axes: 0 for batched ones, and 0 along the batch axis.
+
+    Batched indices are only along axes that the slice spans, where any start is clamped to 0.
+    """
     zero = host_number(0, typeof(indices[0]).dtype) if indices else np.int32(0)
     same = [zero if own is not None else i for i, own in zip(indices, index_axes, strict=True)]
     if axis is not None:

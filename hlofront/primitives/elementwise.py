@@ -48,7 +48,7 @@ class RoundingMethod(enum.IntEnum):
 
 
 class AccuracyMode(enum.Enum):
-    """How accurate the compiler is to make a function: as well as it can, or as it likes."""
+    """The accuracy requested of XLA's implementation of a function: the highest, or the default."""
 
     HIGHEST = 1
     DEFAULT = 2

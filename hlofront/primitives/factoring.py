@@ -57,7 +57,7 @@ cholesky_p = Primitive("cholesky")
 
 @boundary
 def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
-    """Lower triangular L with `L L^H = x`, of Hermitian positive definite matrices.
+    """Compute the lower triangular L with `L L^H = x` of Hermitian positive definite matrices.
 
     Args:
       x: of shape (..., n, n).
@@ -407,7 +407,11 @@ def _as_dtype_of(x: ArrayLike, like: Any) -> Array:
 
 
 def _complement(inner: Any, k: int, m: int) -> Array:
-    """As `_skew`, of the first k columns of a square matrix; the last block is zeros."""
+    """Return the (..., m, m) skew-Hermitian matrix with `inner` below the diagonal.
+
+    Args:
+      inner: an array of shape (..., m, k), k <= m; columns from k on are zero below the diagonal.
+    """
     aval = typeof(inner)
     ndim = aval.ndim
     upper = slice_in_dim(inner, 0, k, axis=ndim - 2)
@@ -478,7 +482,7 @@ def _(
 
 @boundary
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
-    """The product of reflections, as a matrix of orthonormal columns.
+    """Multiply Householder reflections, and return the product's first columns.
 
     Args:
       a: of shape (..., m, n) with m >= n: below the diagonal the reflectors, one in each column.
@@ -486,7 +490,7 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
 
     Returns:
       The first n columns of `H_1 H_2 ... H_k`, where `H_i = I - taus[i] v_i v_i^H`, and v_i is
-      zeros, a one at place i, and column i of `a` below the diagonal.
+      zeros, a one at index i, and column i of `a` below the diagonal.
 
     Raises:
       TypeError: if dtypes differ or are not floating or complex, or batch axes differ.

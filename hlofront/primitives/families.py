@@ -38,7 +38,13 @@ def accepts(dtype: DType, kinds: Kinds) -> bool:
 
 
 def check_dtype(name: str, dtype: DType, kinds: Kinds, position: int | None = None) -> None:
-    """Raise the TypeError that names what the operation accepts."""
+    """Raise TypeError if an operation does not accept a dtype.
+
+    Args:
+      name: of the operation, for the message.
+      kinds: the accepted kinds of dtypes.
+      position: the operand's position, for the message.
+    """
     if accepts(dtype, kinds):
         return
     at = "" if position is None else f" at position {position}"

@@ -117,7 +117,7 @@ def swap(x: ArrayLike) -> Array:
 
 
 def adjoint(x: ArrayLike) -> Array:
-    """Each matrix transposed and conjugated."""
+    """Return the conjugate transpose of each matrix of an array (..., m, n)."""
     return conjugate(swap(x))
 
 
@@ -130,7 +130,7 @@ def product(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def in_rows(x: ArrayLike) -> Array:
-    """A vector as a matrix of one row: it meets each row."""
+    """Reshape vectors (..., n) to matrices (..., 1, n), which broadcast over rows."""
     return expand_dims(x, (typeof(x).ndim - 1,))
 
 
@@ -146,7 +146,7 @@ def along_rows(x: ArrayLike, shape: tuple[int, ...]) -> Array:
 
 
 def along_columns(x: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Matrices of this shape, each column of them a vector."""
+    """Broadcast vectors (..., m) to matrices of a shape (..., m, n), all columns equal."""
     return broadcast_in_dim(x, shape, range(len(shape) - 1))
 
 

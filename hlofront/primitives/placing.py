@@ -135,10 +135,10 @@ linear(sharding_constraint_p)
 def sharding_constraint(
     x: ArrayLike, sharding: object, unconstrained_dims: frozenset[int] = frozenset()
 ) -> Array:
-    """The value, split as a sharding says, with_sharding_constraint being its user interface.
+    """Return x with its sharding constrained; `with_sharding_constraint` is the user's interface.
 
     Args:
-      unconstrained_dims: the axes that are left to XLA.
+      unconstrained_dims: the axes whose sharding XLA chooses.
     """
     params = {
         "sharding": sharding,

@@ -238,11 +238,11 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
 @boundary
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """The index of the greatest element along an axis: the first NaN, or the first greatest.
+    """Return the index of the greatest element along an axis: the first NaN, or the first maximum.
 
     Args:
       operand: an array of real numbers or booleans.
-      axis: the axis that is searched and folded away, not negative.
+      axis: the axis that is reduced, not negative.
       index_dtype: the integer dtype of the result.
 
     Raises:

@@ -272,10 +272,11 @@ def _add_at(operand: ArrayLike, indices: ArrayLike, updates: ArrayLike, params: 
 def _read_at(
     x: Any, indices: Any, update_shape: tuple[int, ...], params: Params, *, zeros: bool
 ) -> Any:
-    """The elements of x that updates of this shape would go to.
+    """Gather the elements of x that a scatter with updates of this shape would write.
 
     Args:
-      zeros: whether they are to be zeros for updates that are left out; else they are anything.
+      params: of the scatter.
+      zeros: whether out-of-bounds updates that the scatter drops read zeros; else unspecified.
     """
     aval = typeof(x)
     if not aval.size:

@@ -328,7 +328,7 @@ def _where_split(sizes: tuple[int, ...], elements: int) -> int | None:
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Merge the axes from `start_dimension` up to, not including, `stop_dimension` into one.
 
-    They are given as in a slice of Python: negative ones count from the end, and None is the end.
+    The bounds are as in a Python slice: negative ones count from the end, and None is the end.
     An empty range inserts an axis of size 1.
 
     Raises:
@@ -343,7 +343,7 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
 
 @boundary
 def shape_as_value(shape: ShapeLike) -> np.ndarray:
-    """A shape as a NumPy array of integers, one per axis."""
+    """Return a shape as a NumPy array of default integers, one per axis."""
     return np.asarray(canonical_shape(shape), default_dtype("i"))
 
 

@@ -569,7 +569,7 @@ def _(cotangent, operand, padding_value, *, padding_config):
 
 
 def _without_padding(cotangent: ArrayLike, rows: PaddingConfig) -> Array:
-    """The elements that come from the operand of pad; zeros for those that were cut off."""
+    """Return the cotangent of pad's operand: drop the padding; elements cut off by pad get zero."""
     starts, limits = [0] * len(rows), list(typeof(cotangent).shape)
     if any(before < 0 or after < 0 for before, after, _ in rows):
         cotangent = _pad_with_zeros(cotangent, [(-row[0], -row[1], 0) for row in rows])

@@ -75,7 +75,7 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
 
 
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
-    """Elementwise regularized lower incomplete gamma function P(a, x).
+    """Compute elementwise the regularized lower incomplete gamma function P(a, x).
 
     NaN where a <= 0 or x < 0.
     """

@@ -119,7 +119,11 @@ def canonical_windows(
 
 
 def canonical_pads(padding: Pads) -> Pads:
-    """Pairs of padding before and after as tuples of integers."""
+    """Return padding as a tuple of pairs of integers (before, after), one per axis.
+
+    Raises:
+      ValueError: if an entry is no pair.
+    """
     pads = tuple(integers(pair, "each entry of padding") for pair in padding)
     if any(len(pair) != 2 for pair in pads):
         raise ValueError(f"padding must be pairs (before, after), one per axis; got {padding}.")
@@ -189,7 +193,7 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """The shape of `reduce_window` for an operand of this shape. See `reduce_window`."""
+    """Return the shape of the result of `reduce_window`, from the shape of its operand."""
     shape = tuple(operand_shape)
     windows = canonical_windows(
         shape,
@@ -261,18 +265,18 @@ def select_and_scatter_add(
     window_strides: tuple[int, ...],
     padding: Pads,
 ) -> Any:
-    """Add each element of `source` where its window's selected element of `operand` is.
+    """Scatter-add each element of `source` to the selected position of its window in `operand`.
 
     Args:
       source: one element per window.
-      operand: the array that the windows lie on.
-      select_prim: ge_p or le_p, which says what element of a window is selected.
-      window_dimensions: sizes of the window.
-      window_strides: its steps.
-      padding: pairs before and after.
+      operand: the array that the windows slide over.
+      select_prim: ge_p or le_p, which selects the greatest or the least element of a window.
+      window_dimensions: sizes of the window, per axis.
+      window_strides: its strides, per axis.
+      padding: pairs (before, after), per axis.
 
     Returns:
-      An array like `operand`.
+      An array like `operand`, zero where nothing is added.
     """
     params = {
         "select_prim": select_prim,
@@ -464,7 +468,7 @@ def _(
 
 
 def batched_windows(windows: dict[str, Any], axis: int) -> dict[str, Any]:
-    """Parameters of windows, some of those of `Windows`, that have size one along a new axis."""
+    """Return window parameters, such as strides, with a window of size one on a new axis."""
     return {
         name: (*values[:axis], (0, 0) if name == "padding" else 1, *values[axis:])
         for name, values in windows.items()

@@ -160,6 +160,6 @@ def broadcast_to_shape(x: A, shape: Sequence[int]) -> A | Array:
 
 
 def parts(key: Array, count: int = 2) -> list[Array]:
-    """Return some new keys from one."""
+    """Split a key into a list of `count` scalar keys."""
     keys = random_split(key, (count,))
     return [squeeze(slice_in_dim(keys, i, i + 1), (0,)) for i in range(count)]

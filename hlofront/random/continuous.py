@@ -59,7 +59,7 @@ def uniform(
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
 ) -> Array:
-    """Return uniform numbers from `minval` on to below `maxval`.
+    """Return floats uniform in [minval, maxval).
 
     Args:
       minval, maxval: the bounds, which broadcast to the shape.

@@ -60,7 +60,7 @@ def _product(x: ArrayLike, multiplier: np.uint32) -> tuple[Array, Array]:
 
 
 def philox_2x32(key: Words, block: Words) -> Words:
-    """Encrypt two words with a key of one."""
+    """Encrypt a block of two uint32 words by Philox, with a key of one word."""
     (k,) = key
     left, right = block
     for round_number in range(_PHILOX_ROUNDS):
@@ -145,7 +145,7 @@ def _words_of_seed(value: ArrayLike) -> list[Array]:
 
 
 def _seed_of_block(value: ArrayLike, *, cipher: Cipher, key_size: int, block_size: int) -> Array:
-    """Return the key of an integer: the beginning of its encryption, with a key of zeros."""
+    """Return the key, `key_size` words, of an integer seed encrypted with an all-zero key."""
     block = [*_words_of_seed(value), *_zeros((), block_size - 2)]
     return stack(cipher(_zeros((), key_size), block)[:key_size])
 
@@ -200,7 +200,15 @@ def _generator(
     name: str,
     tag: str,
 ) -> Generator:
-    """Return the generator of a cipher; `halves` says which words make the halves of 64 bits."""
+    """Return the generator that runs a cipher in counter mode.
+
+    Args:
+      cipher: encrypts a block of words with a key.
+      key_size, block_size: the number of uint32 words of a key and of a block.
+      seed: makes a key of an integer.
+      halves: selects the words that form the halves of 64-bit numbers.
+      name, tag: the generator's name, and its short name in dtypes.
+    """
     sizes = {"cipher": cipher, "block_size": block_size}
     return Generator(
         (key_size,),

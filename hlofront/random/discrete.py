@@ -138,7 +138,7 @@ def _as_wide(x: ArrayLike, dtype: DType) -> ArrayLike:
 
 
 def _clipped(x: ArrayLike, dtype: DType) -> Array:
-    """Return x in another dtype of integers, moved to its limits."""
+    """Convert integers to another integer dtype, clipped to its range."""
     aval = typeof(x)
     own, other = iinfo(aval.dtype), iinfo(dtype)
     low, high = max(int(own.min), int(other.min)), min(int(own.max), int(other.max))

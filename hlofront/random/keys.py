@@ -249,8 +249,8 @@ def key(
 
     Args:
       seed: an integer, or a scalar array of integers.
-      impl: the generator: its name, what `key_impl` gives, or the dtype of its keys. By default
-        the one that the option jax_default_prng_impl names, which is "threefry2x32".
+      impl: the generator: its name, a result of `key_impl`, or the dtype of its keys. By default
+        the option jax_default_prng_impl, which is "threefry2x32".
       dtype: the dtype of the key, instead of `impl`.
 
     Returns:
@@ -259,7 +259,7 @@ def key(
     Raises:
       TypeError: if the seed is no integer, or no scalar.
       OverflowError: if it does not fit in 64 bits.
-      ValueError: if there is no such generator, or both `impl` and `dtype` are given.
+      ValueError: if the generator does not exist, or both `impl` and `dtype` are given.
     """
     return _seeded("key", seed, _impl_or_dtype("jax.random.key", impl, dtype))
 

@@ -159,7 +159,7 @@ class ArgumentPlan:
     def dynamic(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments that are not static."""
+        """Return the arguments and keyword arguments of a call without the static ones."""
         if self._static_positions:
             static = self._static_of(len(args))
             args = tuple(x for i, x in enumerate(args) if i not in static)
@@ -168,12 +168,12 @@ class ArgumentPlan:
         return args, kwargs
 
     def dynamic_positions(self, count: int) -> list[int]:
-        """The positions of the arguments that are not static, of a call with `count`."""
+        """Return the positions of non-static arguments in a call with `count` positional ones."""
         static = self._static_of(count)
         return [i for i in range(count) if i not in static]
 
     def with_statics(self, fun: Callable[..., Any], args: Any, kwargs: Any) -> Callable[..., Any]:
-        """`fun` as a function of the dynamic arguments of this call."""
+        """Return `fun` as a function of the dynamic arguments, this call's static ones fixed."""
         if not self._static_positions and not self._static_names:
             return fun
         count = len(args)
@@ -205,7 +205,7 @@ class ArgumentPlan:
         return tuple(flags)
 
     def names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, ...]:
-        """The names of the leaves of the dynamic arguments."""
+        """Return the names of the leaves of a call's dynamic arguments."""
         dynamic_args, dynamic_kwargs = self.dynamic(args, kwargs)
         return self.signature.argument_names(
             (dynamic_args, dynamic_kwargs), self.dynamic_positions(len(args))
@@ -241,7 +241,11 @@ def _integers(values: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def _from_the_start(argnums: Sequence[int], count: int) -> tuple[int, ...]:
-    """Return positions among `count` arguments, of which negative ones count from the last."""
+    """Return positions among `count` arguments, negative ones counted from the last.
+
+    Raises:
+      ValueError: if a negative position is out of range.
+    """
     if any(n < -count for n in argnums):
         raise ValueError(
             "Positional argument indices, e.g. for `static_argnums`, must have value greater than "

@@ -140,9 +140,14 @@ def batch_flat(
     debug_info: DebugInfo | None = None,
     tag: Any = None,
 ) -> tuple[list[Any], list[int | None]]:
-    """The results of a flat function over an axis of its arguments, and where theirs is.
+    """Run a flat function batched over an axis; return its results and their batch axes.
 
-    Values of a trace with this tag that the function closes over are batched values too.
+    Args:
+      fun: takes and returns flat values.
+      axis: the size and name of the batch axis.
+      values: the arguments, with the batch axes `axes`; None where one has no batch axis.
+      debug_info: of the function.
+      tag: captured tracers whose BatchTrace has this tag are batched values too.
     """
     trace = BatchTrace(current_trace(), axis, debug_info, tag)
     named = () if axis.name is None else ((axis.name, axis.size),)

@@ -168,7 +168,12 @@ def check_vjp(
     pulled = point.cotangents(pull_back(cotangent_tree), what)
 
     def compare(direction: list[Any]) -> tuple[float, float, float, float]:
-        """The sum over the cotangents, that over the differences, and what they may differ by."""
+        """Compare the vjp with finite differences along a direction.
+
+        Returns:
+          The vjp's directional derivative, that of the differences, and the absolute and relative
+          tolerances.
+        """
         differences, noise = point.differences(f, direction)
         derivative = sum(_dot(pulled[i], direction[i]) for i in point.moving)
         wanted = sum(_dot(cotangents[i], differences[i]) for i in outputs.moving)
@@ -232,7 +237,7 @@ def _name_of(f: Callable[..., Any]) -> str:
 
 
 class _Point:
-    """Arguments, flat, and which of them can move."""
+    """Flattened arguments at which derivatives are checked, and which leaves are differentiable."""
 
     def __init__(self, args: Sequence[Any], eps: float | None):
         self.args = tuple(args)
@@ -273,7 +278,7 @@ class _Point:
         return np.where(count == 0, np.sign(direction), count) * unit / self.step
 
     def tangents(self, direction: list[Any]) -> Any:
-        """A direction as arrays, in the structure of the arguments."""
+        """Return a direction as a pytree of tangents like the arguments, float0 zeros for None."""
         leaves = [
             np.zeros(aval.shape, float0) if along is None else _as_array(along, aval.dtype)
             for along, aval in zip(direction, self.avals, strict=True)
@@ -420,7 +425,7 @@ def _as_array(x: np.ndarray, dtype: Any) -> Any:
 
 
 def _random(generator: np.random.Generator, like: np.ndarray) -> np.ndarray:
-    """Numbers of either sign and none of them small, so that each element counts."""
+    """Return random numbers like an array, real or complex: parts in [0.3, 1), of either sign."""
 
     def part():
         signs = generator.choice([-1.0, 1.0], like.shape)

@@ -90,7 +90,11 @@ class ShapeDtypeStruct:
 
 
 def _check_sharding(sharding: Any, shape: tuple[Any, ...]) -> None:
-    """Raise the ValueError for what is no sharding, and for one of more axes than the shape has."""
+    """Check that an argument is a sharding, of no more axes than the shape has.
+
+    Raises:
+      ValueError: if it is not.
+    """
     if sharding is None or isinstance(sharding, PartitionSpec):
         return
     spec = getattr(sharding, "spec", ())
@@ -204,7 +208,7 @@ class Signature:
         return tuple(argument_names)
 
     def names_in(self, in_tree: Any) -> tuple[str, ...]:
-        """Return the names of positional arguments of which only the structure is known."""
+        """Return the names of the leaves of positional arguments that have this structure."""
         return self.argument_names((in_tree.unflatten(range(in_tree.num_leaves)), {}))
 
 
@@ -228,7 +232,11 @@ def check_callable(fun: Any, what: str = "a transformation") -> None:
 
 
 def refuse_generators(fun: Any, what: str) -> None:
-    """Raise the TypeError for a generator function, which returns no value of its own."""
+    """Raise TypeError if `fun` is a generator function, whose results are no arrays.
+
+    Args:
+      what: the transformation, for the message.
+    """
     inner = fun
     while isinstance(inner, functools.partial):
         inner = inner.func

@@ -28,7 +28,7 @@ from hlofront.transforms.vmap import documented
 
 
 class FlatCall:
-    """A function of pytrees as one of flat lists, which notes the structure of its result."""
+    """An adapter from a function of pytrees to one of flat leaves; a call sets `out_tree`."""
 
     __slots__ = ("aux", "fun", "has_aux", "in_tree", "out_tree", "signature")
 
@@ -342,19 +342,20 @@ def grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]:
-    """The gradient of a function with a scalar result, as a function of the same arguments.
+    """Return a function that computes the gradient of `fun`, whose result is a scalar.
 
     Args:
       fun: a function of pytrees of arrays.
-      argnums: which positional argument to differentiate with respect to, or which ones.
+      argnums: the position, or positions, of the arguments to differentiate with respect to.
       has_aux: whether `fun` returns (result, auxiliary data), the latter not differentiated.
-      holomorphic: whether `fun` is promised to be holomorphic: arguments and result are complex.
+      holomorphic: whether `fun` is holomorphic, with complex arguments and a complex result.
       allow_int: whether to allow integer and boolean arguments, whose gradients are of float0.
       reduce_axes: () only.
 
     Returns:
-      A function that returns the gradient, in the structure of the argument, or a tuple of
-      gradients where argnums is a sequence; (gradient, auxiliary data) where there are some.
+      A function of the arguments of `fun` that returns the gradient, in the structure of the
+      argument, or a tuple of gradients for a sequence of argnums; with `has_aux` the pair
+      (gradient, auxiliary data).
 
     Raises:
       TypeError: if the result is no scalar, or arguments or result are not of dtypes that have
@@ -493,7 +494,7 @@ def check_real_or_complex(name: str, x: Any, allow_int: bool = False) -> None:
 
 
 def dtype_name(dtype: Any) -> str:
-    """A dtype's name, also of one that is not NumPy's."""
+    """Return the name of a NumPy or extended dtype, such as "float32"."""
     return getattr(dtype, "name", str(dtype))
 
 

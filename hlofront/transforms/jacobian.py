@@ -208,7 +208,7 @@ def _basis(avals: Sequence[Any]) -> tuple[list[Any], int]:
 
 
 def _parts(x: Any, avals: Sequence[Any], axis: int) -> list[Any]:
-    """An array cut along an axis into the share of each aval."""
+    """Split an array along an axis into pieces of the sizes of these avals."""
     return split(x, [aval.size for aval in avals], axis) if len(avals) > 1 else [x]
 
 

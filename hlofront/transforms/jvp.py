@@ -180,7 +180,11 @@ def jvp_flat(
 def jvp_jaxpr(
     jaxpr: Jaxpr, consts: Sequence[Any], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """The values and tangents of a program, its operations going to the current interpreter."""
+    """Return the values and tangents of a jaxpr's results; its operations go to the current trace.
+
+    Args:
+      tangents: one per primal, an array or a symbolic zero.
+    """
     values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     values.update(zip(jaxpr.invars, primals, strict=True))
     # A variable without an entry has a zero tangent.

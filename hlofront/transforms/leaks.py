@@ -44,7 +44,13 @@ def _line(tracer: Tracer, survivors: list[Any]) -> str:
 
 
 def _holders(held: Any, ours: list[Any], depth: int = 2) -> list[str]:
-    """Describe what refers to a value: globals, closures, and containers with their holders."""
+    """Return descriptions of an object's referrers: globals, closures and containers.
+
+    Args:
+      held: the object.
+      ours: the caller's own list, which is ignored.
+      depth: how many levels of containers to describe.
+    """
     descriptions: list[str] = []
     for holder in gc.get_referrers(held):
         if holder is ours or isinstance(holder, types.FrameType):

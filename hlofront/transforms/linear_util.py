@@ -91,7 +91,7 @@ class WrappedFun:
       f: the innermost function.
       f_transformed: the same function with all transformations around it.
       transforms: pairs (step, static arguments), the outermost first.
-      stores: per transformation the `AuxiliaryStore` of what it hands aside, or None.
+      stores: per transformation the `AuxiliaryStore` of its auxiliary value, or None.
       params: keyword arguments of `f`, as sorted pairs.
       in_type: the types of its arguments, where a tracer fixed them.
       debug_info: the names of the function and of its arguments, for messages.
@@ -224,12 +224,12 @@ def wrap_init(
 
 
 def _transformation2(gen: Step, fun: WrappedFun, *gen_static_args: Hashable) -> WrappedFun:
-    """Put a step around a function.
+    """Transform a function by a step.
 
     Args:
       gen: `gen(fun, *gen_static_args, *args, **kwargs)` calls `fun` and returns a result.
       fun: the function to transform.
-      gen_static_args: hashable values that the step is told beforehand.
+      gen_static_args: hashable values, the step's first arguments after `fun`.
     """
     return fun.wrap(gen, gen_static_args, None)
 
@@ -296,16 +296,16 @@ def _transformation(gen: StepGenerator, fun: WrappedFun, *gen_static_args: Hasha
 def _transformation_with_aux(
     gen: StepGenerator, fun: WrappedFun, *gen_static_args: Hashable
 ) -> tuple[WrappedFun, Callable[[], Any]]:
-    """Put a generator around a function that hands a value aside.
+    """Transform a function by a generator that also yields an auxiliary value.
 
     Args:
-      gen: a generator as that of `transformation`, whose last yield is a pair: its result, and the
-        value to hand aside.
+      gen: a generator as that of `transformation`, whose last yield is a pair: the result, and the
+        auxiliary value.
       fun: the function to transform.
-      gen_static_args: hashable values that the generator is told beforehand.
+      gen_static_args: hashable values, the generator's first arguments.
 
     Returns:
-      The transformed function, and a function that returns the value handed aside.
+      The transformed function, and a function that returns the auxiliary value after a call.
     """
     return _transformation_with_aux2(_run_generator_with_aux, fun, gen, *gen_static_args)
 

@@ -14,7 +14,7 @@ from hlofront.transforms.stage import JitTracer, StagingTrace, stage
 
 
 class PartialVal(NamedTuple):
-    """A value that is known, or only its type: (aval, None), or (None, value)."""
+    """A known value, (None, value), or the type of an unknown one, (aval, None)."""
 
     aval: AbstractValue | None
     const: Any
@@ -112,7 +112,7 @@ def trace_to_jaxpr_nounits(
 
 
 def _described(fun: WrappedFun) -> DebugInfo:
-    """Return the debug info of a wrapped function, whose names are found out when asked for."""
+    """Return the debug info of a wrapped function; its names are computed on first use."""
     info = fun.debug_info
     return DebugInfo(info.traced_for, lambda: info.func_src_info, lambda: info.arg_names)
 
@@ -120,14 +120,15 @@ def _described(fun: WrappedFun) -> DebugInfo:
 def dce_jaxpr_call_rule(
     used_outputs: list[bool], eqn: Equation
 ) -> tuple[list[bool], Equation | None]:
-    """Leave out of a call what the used results do not need: the rule of operations that call.
+    """Remove dead code from a call: the dead-code rule of primitives that call a program.
 
     Args:
       used_outputs: per result of the equation, whether it is used.
       eqn: an equation that calls one program with all its operands.
 
     Returns:
-      Per operand whether it is still used, and the smaller equation; None where nothing is left.
+      Per operand whether it is still used, and the smaller equation; None if no result is used and
+      it has no effects.
 
     Raises:
       TypeError: if the equation calls no program.

@@ -52,7 +52,7 @@ class DidntWant(_Mark):
 
 
 class NotNeeded(_Mark):
-    """In the place of an argument that is no residual: a pytree without leaves."""
+    """A marker in place of an argument that is not a residual: a pytree without leaves."""
 
     __slots__ = ()
 

@@ -224,7 +224,7 @@ class StagingTrace(Trace):
         return result
 
     def finish(self, outputs: Sequence[Any]) -> ClosedJaxpr:
-        """The program that was written down, which returns `outputs`."""
+        """Return the staged program with these results."""
         outvars = [self.atom(x) for x in outputs]
         effects: Effects = no_effects
         for equation in self.equations:
@@ -243,7 +243,7 @@ class StagingTrace(Trace):
 
 
 def _typed(value: Any, aval: ShapedArray) -> Any:
-    """A constant, as a value that has this aval also after the block that set enable_x64."""
+    """Return a constant that has this aval's dtype even if enable_x64 is switched later."""
     if type(value) is not np.ndarray or value.dtype.itemsize < 8:
         return value
     if value.dtype != aval.dtype:

@@ -13,10 +13,10 @@ from hlofront.transforms.stage import StagingTrace
 
 
 class OpaqueTraceState:
-    """A snapshot of what interprets operations: equal only while the same trace is current.
+    """A snapshot of the current trace: two are equal while the same trace is current.
 
-    It compares with others and tells nothing else. Libraries keep one with an object that is made
-    inside of a traced function, and refuse to change the object when another trace is current.
+    Libraries store one in an object that is created in a traced function, and refuse to change the
+    object under another trace.
     """
 
     __slots__ = ("_axes", "_trace")

@@ -30,21 +30,20 @@ def vmap(
     spmd_axis_name: Any = None,
     sum_match: bool = False,
 ) -> Callable[..., Any]:
-    """Map a function over an axis of its arguments, all at once.
+    """Return a function that maps `fun` over an axis of its arguments, as one batched computation.
 
     Args:
       fun: a function of pytrees of arrays, for one example.
-      in_axes: which axis of each positional argument is mapped: an int, None for an argument that
-        all examples share, or a tuple with an entry per argument; an entry is a tree whose leaves
-        are such, a prefix of the argument's. Negative axes count from the end. Arguments by
-        keyword are mapped over axis 0.
-      out_axes: where the results have the axis: an int, None for a result that does not depend
-        on the example, or a tree of them, a prefix of the result's.
-      axis_name: what collectives such as `psum(x, axis_name)` call the axis.
-      axis_size: its size, where no argument tells.
-      spmd_axis_name: the mesh axis or axes that the axis is spread over.
-      sum_match: whether a result for which out_axes is None, and that does depend on the example,
-        is summed over them.
+      in_axes: the mapped axis of each positional argument: an int, None for an argument that all
+        examples share, or a tuple with an entry per argument, each a pytree prefix of ints and
+        None. Negative axes count from the end. Keyword arguments are mapped over axis 0.
+      out_axes: the position of the mapped axis in the results: an int, None for a result that does
+        not depend on the example, or a pytree prefix of them.
+      axis_name: the axis name for collectives such as `psum(x, axis_name)`.
+      axis_size: the size of the axis, needed where no argument is mapped.
+      spmd_axis_name: the mesh axis or axes that the axis is sharded over.
+      sum_match: whether a result with out_axes None that depends on the example is summed over
+        the examples.
 
     Returns:
       A function of the same arguments with the axis, which returns results with the axis.
@@ -136,7 +135,13 @@ def vmap(
 
 
 def documented(wrapper: Any, fun: Any, summary: str) -> Any:
-    """A transformed function that is named as the function, and whose docstring says what it is."""
+    """Name a transformed function after the original, and set its docstring; return the wrapper.
+
+    Args:
+      wrapper: the transformed function.
+      fun: the original, whose docstring follows the summary.
+      summary: says what the transformed function does.
+    """
     named_as(wrapper, fun)
     original = getattr(fun, "__doc__", None)
     own = original if isinstance(original, str) and fun.__class__.__doc__ is not original else None

@@ -48,7 +48,7 @@ def register_vmappable(
 
 
 def unregister_vmappable(data_type: type) -> None:
-    """Nothing, as in JAX: types stay registered."""
+    """Do nothing, as in JAX: a registered type stays registered."""
 
 
 def is_vmappable(x: Any) -> bool:

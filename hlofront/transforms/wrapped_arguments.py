@@ -85,14 +85,14 @@ def argnums_partial(
       f: the function.
       dyn_argnums: the positions that stay arguments; negative ones count from the last.
       args: all arguments of a call.
-      require_static_args_hashable: whether the fixed ones must be hashable. One that is not is told
-        apart by identity otherwise.
+      require_static_args_hashable: whether fixed arguments must be hashable; if not, unhashable
+        ones are compared by identity.
 
     Returns:
-      The function of the other arguments, and these.
+      The function of the remaining arguments, and their values in `args`.
 
     Raises:
-      ValueError: if a fixed argument cannot be hashed and must be, or there is no such position.
+      ValueError: if a fixed argument must be hashable and is not, or a position is out of range.
     """
     dyn_argnums = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
     if any(not -len(args) <= position < len(args) for position in dyn_argnums):

@@ -114,11 +114,11 @@ class GraphBuilder:
         source: tuple[str, int] = ("", 0),
         identity: Iterable[bytes] = (),
     ) -> Instruction:
-        """Add an operation.
+        """Add an operation to a computation, compute its digest, and return it.
 
         Args:
-          source: the user's file and line, "" and 0 where they are not known.
-          identity: what it is beside what is given here, such as the programs that it runs.
+          source: the user's file and line, "" and 0 if unknown.
+          identity: more bytes for the digest, such as the digests of its regions.
         """
         attributes = attributes or {}
         made = Instruction(name, shape, opcode, attributes, literal, number)

@@ -238,7 +238,7 @@ class _Reader:
             atoms.append(constants[key])
 
     def is_literal(self) -> bool:
-        """Return whether the next word is a number such as `inf` and no variable."""
+        """Return whether the text continues with a literal `nan:` or `inf:`, and not a variable."""
         return re.match(r"(?:nan|inf):", self.text[self.at : self.at + 4]) is not None
 
     def source(self, start: int) -> tuple[str, int]:

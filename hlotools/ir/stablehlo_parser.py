@@ -183,7 +183,7 @@ class _Reader:
         return self.block
 
     def region(self) -> None:
-        """Begin a region of the operation that is open."""
+        """Add a region to the innermost unfinished operation, and enter its block."""
         opened = self.stack[-1] if self.stack else None
         block = self.current()
         if opened is None:
@@ -393,7 +393,7 @@ class _Reader:
         return made
 
     def part(self, block: _Block, value: Instruction, number: int) -> Instruction:
-        """Return one of several results of an operation."""
+        """Return the `number`-th result of an operation, a get-tuple-element shared in a block."""
         if not value.shape.is_tuple:
             return value
         if number >= len(value.shape.elements):

@@ -186,7 +186,7 @@ _NAMES = re.compile(r"[A-Za-z_][\w.\-]*")
 
 
 def _nameless(change: Change) -> tuple[str, str]:
-    """Return the texts before and after, without the names of operations."""
+    """Return a change's texts before and after, with the names of operations removed."""
     texts = [change.before, change.after]
     if change.kind in _EXAMPLES:
         for site in (*change.a, *change.b):

@@ -207,7 +207,12 @@ def _what(instruction: Instruction) -> str:
 
 
 def described(instruction: Instruction, caller: Instruction | None = None) -> str:
-    """Return an operation in one line, for one who reads what was added or removed."""
+    """Return a one-line text of an operation: shape, opcode and operands.
+
+    Args:
+      instruction: the operation.
+      caller: the fusion or call whose operands its parameters are named by.
+    """
     shape = instruction.shape.short_text()
     if instruction.opcode == "constant":
         literal = instruction.literal

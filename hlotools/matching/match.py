@@ -98,7 +98,7 @@ class Matching:
         return known
 
     def opcodes(self, instruction: Instruction) -> dict[str, int]:
-        """Return the opcodes of an operation's work, each with how often it occurs."""
+        """Return how often each opcode occurs in an operation or in the body of a fusion."""
         counts: dict[str, int] = {}
         for (opcode, _), count in self.tokens(instruction).items():
             counts[opcode] = counts.get(opcode, 0) + count

@@ -223,9 +223,9 @@ def _git(folder: pathlib.Path, *arguments: str) -> str:
 def at_revision(
     path: pathlib.Path, name: str, specs: str | None, revision: str, tell: Tell = lambda text: None
 ) -> Column:
-    """Return the column of `path:name` as it was at a git revision, under the hlofront of today.
+    """Return the comparison's column of `path:name` at a git revision, by the current hlofront.
 
-    It is loaded in a process of its own, because its modules have the names of today's.
+    A subprocess compiles it, as the modules of both revisions have the same names.
     """
     label = f"at {revision}"
     tell(f"compiling {path.name}:{name} {label}")

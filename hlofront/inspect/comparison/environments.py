@@ -49,7 +49,10 @@ def python_with(jaxlib: str, tell: Tell = lambda text: None) -> str:
 
 
 def about(python: str) -> dict[str, str]:
-    """Return the version of a Python's jaxlib, and of the StableHLO that it reads.
+    """Return the versions of jaxlib and StableHLO in another environment.
+
+    Args:
+      python: the path of its Python.
 
     Raises:
       NoEnvironment: if jaxlib does not load there.

@@ -125,7 +125,7 @@ def _report(
 def _bad_values(
     search: TrailSearch, values: list[Value], names: Sequence[str]
 ) -> tuple[Values, ...]:
-    """Return summaries of the values that are bad."""
+    """Return, for each value with bad elements, a summary of them under its name."""
     bad: list[Values] = []
     for name, value in zip(names, values, strict=True):
         host = nonfinite(value.array)

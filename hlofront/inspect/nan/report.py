@@ -179,7 +179,7 @@ class NanOrigin:
         return f"{self.expression} = {self.value}{at}"
 
     def lines(self) -> list[str]:
-        """Return the operation in words."""
+        """Return the lines of the report: source, operation, result, scopes and operands."""
         lines: list[str] = []
         if self.place is not None:
             lines.append(f"  {self.place}")

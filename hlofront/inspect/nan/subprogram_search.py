@@ -130,7 +130,14 @@ class _Loop:
     def made_at(
         self, time: int, position: int, value: Value, which: str = "bad"
     ) -> tuple[Trail, ...]:
-        """Return the trails into a result of a step, which runs one operation at a time."""
+        """Return the trails to the origins of bad elements in one iteration's result.
+
+        Args:
+          time: the number of the iteration, rerun operation by operation if any reruns are left.
+          position: the number of the result.
+          value: the result, in which to search otherwise.
+          which: the attribute of `Value` that holds its trails.
+        """
         results = self.looked_at.get(time)
         if results is None and self.left > 0:
             self.left -= 1
@@ -186,11 +193,11 @@ class _Loop:
         return values
 
     def look_beside(self, results: Sequence[Value], collected_from: int) -> None:
-        """Look at the steps in which an operation goes bad first, for what no result tells of.
+        """Rerun the iterations where an operation first makes a bad value, and record its trails.
 
         Args:
-          results: of the loop; what of them turns out to come from there is told by them.
-          collected_from: the first result that is collected from steps.
+          results: of the loop; stacked outputs with bad elements get the trails that reach them.
+          collected_from: the first result that is stacked over iterations, not carried.
         """
         firsts = np.asarray(self.watched(self.end()).firsts)
         for time in sorted({int(n) for n in firsts if n >= 0}):

@@ -349,9 +349,11 @@ _METHODS = frozenset("T at copy flatten ravel reshape squeeze swapaxes take tran
 def plug_in_key_operators(
     tracers: dict[str, Callable[..., Any]], arrays: dict[str, Callable[..., Any]]
 ) -> None:
-    """Give keys those operators and methods of arrays that do not calculate.
+    """Set the operators and methods of key arrays; those that compute with numbers raise.
 
-    Python's operators are all there: they say themselves that they do not take keys.
+    Args:
+      tracers: functions by name, set on tracers.
+      arrays: the functions of arrays of numbers, by name.
     """
     own = vars(KeyArray)
     global _getitem

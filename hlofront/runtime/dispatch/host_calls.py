@@ -241,7 +241,7 @@ def keep_running(token: "ShardedToken") -> None:
 
 
 def _has_failed(token: "Array | ShardedToken") -> bool:
-    """Wait for a program; return whether it failed, which effects_barrier is to raise then."""
+    """Wait for a program's token; save its error for effects_barrier, return whether it failed."""
     try:
         token.block_until_ready()
     except failures.JaxRuntimeError as error:

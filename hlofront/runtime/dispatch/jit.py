@@ -247,7 +247,7 @@ class Jitted(Function):
         return self.compile_and_call(args, kwargs)
 
     def compile_and_call(self, args: tuple[object, ...], kwargs: dict[str, object]) -> CallAnswer:
-        """Compile the function for arguments like these, and run it; see `CallAnswer`."""
+        """Trace, compile and run the function on a call's arguments; return a `CallAnswer`."""
         traced, leaves = self.traced(args, kwargs)
         program = traced.program
         if not is_eager():

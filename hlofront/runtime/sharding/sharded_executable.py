@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InputSharding:
-    """The sharding of an input that has this many axes."""
+    """A program input's sharding, and its number of axes."""
 
     sharding: NamedSharding
     ndim: int
@@ -141,7 +141,7 @@ def compiled_shardings(
 
 
 def _as_stored(sharding: Sharding, aval: ShapedArray) -> Sharding:
-    """Return the sharding of the array on the devices behind a value that may be random keys."""
+    """Return the sharding of a value's buffer: for random keys, that of their array of integers."""
     return stored_sharding(sharding, aval) if is_key(aval) else sharding
 
 

@@ -56,7 +56,7 @@ def _fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str, axes: tuple[int, ...
 
 
 def _smooth(size: int) -> int:
-    """Return the least size from this one on that has no prime factor above 5."""
+    """Return the least 5-smooth integer >= size: an FFT length whose prime factors are 2, 3, 5."""
     while True:
         rest = size
         for factor in (2, 3, 5):

@@ -205,7 +205,10 @@ def _apply(quat: Array, vectors: Array, inverse: bool) -> Array:
 
 @operation
 def _mean(quat: Array, weights: Array) -> Array:
-    """Return the mean: an eigenvector, by Markley et al., "Averaging Quaternions" (2007)."""
+    """Return the weighted mean (4,) of unit quaternions (n, 4), by an eigendecomposition.
+
+    See Markley et al., "Averaging Quaternions" (2007).
+    """
     products = jnp.matmul(jnp.swapaxes(quat, -1, -2) * weights[None], quat)
     return eigh(products)[1][..., -1]
 
@@ -356,7 +359,11 @@ class Rotation(NamedTuple):
         return jnp.roll(quat, 1, -1) if scalar_first else quat
 
     def as_rotvec(self, degrees: bool = False) -> Array:
-        """Return the axes, as long as the angles, an array of shape (..., 3)."""
+        """Return rotation vectors, an array of shape (..., 3): the unit axes times the angles.
+
+        Args:
+          degrees: whether the angles are in degrees, not radians.
+        """
         rotvec = _as_rotvec(self.quat)
         return jnp.rad2deg(rotvec) if degrees else rotvec
 
