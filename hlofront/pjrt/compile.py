@@ -1,7 +1,7 @@
 """Compilation of StableHLO to executables, and the options of XLA's compiler."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,13 +67,10 @@ def compile_options(
     Raises:
       ValueError: if an option's value has a type that no XLA option has.
     """
-    options = bridge.CompileOptions()
-    options.num_replicas = 1
-    options.num_partitions = len(devices)
+    options = options_of_size(1, len(devices))
     ids = np.array([[device.id for device in devices]], np.int32)
     options.device_assignment = bridge.DeviceAssignment.create(ids)
     build = options.executable_build_options
-    _apply_compiler_settings(options)
     if len(devices) > 1 or chosen_outputs:
         build.use_spmd_partitioning = True
         build.use_shardy_partitioner = True
@@ -86,15 +83,30 @@ def compile_options(
             overrides[_DISABLED_PASSES] = _PASSES_WITHOUT_BARRIERS
         elif isinstance(disabled, str):
             overrides[_DISABLED_PASSES] = f"{disabled},{_PASSES_WITHOUT_BARRIERS}"
+    override(options, overrides or {})
+    return options
+
+
+def options_of_size(replica_count: int, partition_count: int) -> bridge.CompileOptions:
+    """Return what the config options say of a program of this many replicas and partitions."""
+    options = bridge.CompileOptions()
+    options.num_replicas = replica_count
+    options.num_partitions = partition_count
+    _apply_compiler_settings(options)
+    return options
+
+
+def override(options: bridge.CompileOptions, overrides: Mapping[str, Any]) -> None:
+    """Write a user's values into compile options: those of build options, and flags of XLA's."""
+    build = options.executable_build_options
     flags: list[tuple[str, object]] = []
-    for name, value in (overrides or {}).items():
+    for name, value in overrides.items():
         if hasattr(build, name):
             setattr(build, name, value)
         else:
             flags.append((name, value))
     if flags:
         options.env_option_overrides = flags
-    return options
 
 
 def _apply_compiler_settings(options: bridge.CompileOptions) -> None:

@@ -1,0 +1,85 @@
+"""Clients, their caches and XLA's compile options, under the names of `jax.extend.backend`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from hlofront.bridge.client import Client, CompileOptions, DeviceAssignment
+from hlofront.pjrt import clients
+from hlofront.pjrt.compile import options_of_size, override
+
+
+class Clearable(Protocol):
+    """A cache that can be emptied, as `functools.lru_cache` makes them."""
+
+    def cache_clear(self) -> None: ...
+
+
+def backends() -> dict[str, Client]:
+    """Return the clients of this process by platform, the default one among them."""
+    clients.client_for()
+    return clients.clients()
+
+
+def backend_xla_version(platform: str | None = None) -> int | None:
+    """Return the version of XLA that a platform's plugin reports, or None where it reports none."""
+    return getattr(clients.client_for(platform), "xla_version", None)
+
+
+def register_backend_cache(cache: Clearable, for_what: str) -> None:
+    """Have a cache emptied whenever the clients are forgotten, as it refers to their devices.
+
+    Args:
+      cache: a function with a cache, or the cache.
+      for_what: what the cache is for, in words.
+
+    Raises:
+      TypeError: if it has no method `cache_clear`.
+    """
+    if not callable(getattr(cache, "cache_clear", None)):
+        raise TypeError(f"the cache for {for_what} has no method cache_clear: got {cache!r}")
+    clients.on_reset(cache.cache_clear)
+
+
+def get_compile_options(
+    num_replicas: int,
+    num_partitions: int,
+    device_assignment: Sequence[Sequence[int]] | Sequence[int] | None = None,
+    env_options_overrides: Mapping[str, str] | None = None,
+    fdo_profile: bytes | None = None,
+    detailed_logging: bool = True,
+    backend: Client | None = None,
+) -> CompileOptions:
+    """Return the options that XLA compiles a program with.
+
+    Args:
+      num_replicas: how many copies of the program run, each on data of its own.
+      num_partitions: how many devices a copy is split over.
+      device_assignment: the numbers of devices, a row of partitions per replica; a flat list is
+        one partition per replica. By default XLA chooses.
+      env_options_overrides: XLA's flags by name.
+      fdo_profile: a profile of an earlier run, which guides the optimization.
+      detailed_logging: whether XLA logs what it compiles.
+      backend: the client that will compile; all take the same options.
+
+    Raises:
+      ValueError: if the device assignment is of another size.
+    """
+    options = options_of_size(num_replicas, num_partitions)
+    override(options, env_options_overrides or {})
+    build = options.executable_build_options
+    build.use_spmd_partitioning = True
+    if fdo_profile is not None:
+        build.fdo_profile = fdo_profile
+    build.debug_options.xla_detailed_logging = detailed_logging
+    if device_assignment is not None:
+        numbers = np.array(device_assignment, np.int32)
+        rows = numbers[:, None] if numbers.ndim == 1 else numbers
+        if rows.shape != (num_replicas, num_partitions):
+            raise ValueError(
+                f"a device assignment of {num_replicas} replicas and {num_partitions} partitions "
+                f"has as many rows and columns: got {device_assignment!r}"
+            )
+        options.device_assignment = DeviceAssignment.create(rows)
+    return options

@@ -1,0 +1,78 @@
+"""jax.extend.backend: clients, their caches and XLA's compile options."""
+
+import subprocess
+import sys
+
+import pytest
+
+import hlofront as jax
+from hlofront.extend import backend
+
+
+def test_clients_by_platform():
+    clients = backend.backends()
+    assert clients["cpu"] is backend.get_backend("cpu") is backend.get_backend()
+    assert backend.get_default_device() == jax.devices()[0]
+    version = backend.backend_xla_version("cpu")
+    assert version is None or version > 0
+    with pytest.raises(RuntimeError, match="nope"):
+        backend.get_backend("nope")
+
+
+FORGOTTEN = """
+import functools
+import hlofront as jax
+from hlofront.extend import backend
+
+@functools.lru_cache
+def devices_of(platform):
+    calls.append(platform)
+    return jax.devices(platform)
+
+calls = []
+backend.register_backend_cache(devices_of, "devices by platform")
+first = devices_of("cpu")
+assert devices_of("cpu") is first and calls == ["cpu"]
+backend.clear_backends()
+assert devices_of("cpu")[0] is not first[0] and calls == ["cpu", "cpu"]
+"""
+
+
+def test_a_cache_goes_with_the_clients():
+    # In a process of its own, as arrays of other tests stay with the clients that are forgotten.
+    subprocess.run([sys.executable, "-c", FORGOTTEN], check=True)
+
+
+def test_a_cache_can_be_emptied():
+    with pytest.raises(TypeError, match="cache for numbers has no method cache_clear"):
+        backend.register_backend_cache(print, "numbers")
+
+
+def test_compile_options():
+    options = backend.get_compile_options(
+        2, 1, [0, 1], env_options_overrides={"xla_embed_ir_in_executable": "true"}
+    )
+    assert options.num_replicas == 2 and options.num_partitions == 1
+    assert options.device_assignment.replica_count() == 2
+    assert options.env_option_overrides == [("xla_embed_ir_in_executable", "true")]
+    quiet = backend.get_compile_options(1, 1, fdo_profile=b"profile", detailed_logging=False)
+    assert quiet.executable_build_options.fdo_profile == b"profile"
+    assert not quiet.executable_build_options.debug_options.xla_detailed_logging
+    with pytest.raises(ValueError, match="device assignment"):
+        backend.get_compile_options(1, 1, [0, 1])
+
+
+def test_compiled_programs_are_forgotten():
+    traces = []
+
+    @jax.jit
+    def f(x):
+        traces.append(x)
+        return x
+
+    f(1.0)
+    f(1.0)
+    assert len(traces) == 1
+    backend.clear_in_memory_compilation_cache()
+    f(1.0)
+    assert len(traces) == 2
