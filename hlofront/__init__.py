@@ -131,6 +131,7 @@ __getattr__, __dir__ = _lazy(
         "nn",
         "numpy",
         "ops",
+        "profiler",
         "random",
         "scipy",
         "sharding",

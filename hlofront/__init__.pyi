@@ -27,6 +27,7 @@ from hlofront import monitoring as monitoring
 from hlofront import nn as nn
 from hlofront import numpy as numpy
 from hlofront import ops as ops
+from hlofront import profiler as profiler
 from hlofront import random as random
 from hlofront import scipy as scipy
 from hlofront import sharding as sharding

@@ -1,0 +1,23 @@
+"""XLA's profiler, as jaxlib binds it: sessions, annotations, servers, and readers of profiles."""
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+# Type checkers do not see the members of these modules.
+_profiler: ModuleType = importlib.import_module("jaxlib._profiler")
+_profile_data: ModuleType = importlib.import_module("jaxlib._profile_data")
+
+# `ProfilerSession(options)` records from when it is made; `stop()` returns the bytes of the record
+# and `export(record, folder)` writes it, in the layout that TensorBoard reads.
+ProfilerSession: Any = _profiler.ProfilerSession
+# A block of the host's timeline with a name: `with TraceMe(name, **metadata)`.
+TraceMe: Any = _profiler.TraceMe
+ProfilerServer: Any = _profiler.ProfilerServer
+start_server: Any = _profiler.start_server
+register_subprocess: Any = _profiler.register_subprocess
+ProfileOptions: Any = _profiler.ProfileOptions
+ProfileData: Any = _profile_data.ProfileData
+ProfilePlane: Any = _profile_data.ProfilePlane
+ProfileLine: Any = _profile_data.ProfileLine
+ProfileEvent: Any = _profile_data.ProfileEvent

@@ -1,0 +1,302 @@
+"""Profiles: timelines of host and devices, annotations in them, and what holds device memory."""
+
+import functools
+import glob
+import gzip
+import http.server
+import json
+import os
+import socketserver
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+from hlofront.bridge import profiler as bridge
+from hlofront.bridge.profiler import ProfileOptions
+from hlofront.pjrt import clients
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+_PERFETTO_PORT = 9001
+
+
+class _Recording(NamedTuple):
+    session: Any
+    log_dir: str
+    create_perfetto_link: bool
+    create_perfetto_trace: bool
+
+
+_lock = threading.Lock()
+_recording: _Recording | None = None
+_server: Any = None
+
+
+# ---- timelines -----------------------------------------------------------------------------------
+
+
+def start_trace(
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: Any = None,
+) -> None:
+    """Begin to record what the host and the devices do; `stop_trace` writes it to files.
+
+    TensorBoard's profile plugin, XProf and https://ui.perfetto.dev show it.
+
+    Args:
+      log_dir: the folder to write to; it gets subfolders `plugins/profile/TIME`.
+      create_perfetto_link: whether `stop_trace` prints a link to the viewer of Perfetto and waits
+        until the link was opened.
+      create_perfetto_trace: whether to write `perfetto_trace.json.gz` too, which that viewer opens.
+      profiler_options: a `ProfileOptions`, which says in how much detail to record.
+
+    Raises:
+      RuntimeError: if one is being recorded already.
+    """
+    global _recording
+    with _lock:
+        if _recording is not None:
+            raise RuntimeError(
+                "Profile has already been started. Only one profile may be run at a time: call "
+                "stop_trace() first."
+            )
+        # The tracers of a device are there once its client is.
+        clients.client_for()
+        session = (
+            bridge.ProfilerSession()
+            if profiler_options is None
+            else bridge.ProfilerSession(profiler_options)
+        )
+        _recording = _Recording(
+            session, os.fspath(log_dir), create_perfetto_link, create_perfetto_trace
+        )
+
+
+def stop_trace() -> None:
+    """End the recording that `start_trace` began, and write it.
+
+    Raises:
+      RuntimeError: if none was begun.
+    """
+    global _recording
+    with _lock:
+        recording = _recording
+        if recording is None:
+            raise RuntimeError("No profile started: call start_trace(log_dir) first.")
+        _recording = None
+        record = recording.session.stop()
+        recording.session.export(record, recording.log_dir)
+    if recording.create_perfetto_link or recording.create_perfetto_trace:
+        path = _write_perfetto_trace(recording.log_dir)
+        if recording.create_perfetto_link:
+            _serve_to_perfetto(path)
+
+
+@contextmanager
+def trace(
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: Any = None,
+) -> Generator[None, None, None]:
+    """Record what is done inside of the block; the arguments are those of `start_trace`.
+
+    Example::
+
+        with jax.profiler.trace("/tmp/profile"):
+            step(x).block_until_ready()
+    """
+    start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
+    try:
+        yield
+    finally:
+        stop_trace()
+
+
+def _write_perfetto_trace(log_dir: str) -> str:
+    """Write the newest timeline in `log_dir` in Perfetto's form, and return the file's path."""
+    newest = max(glob.glob(os.path.join(log_dir, "plugins", "profile", "*")), key=os.path.getmtime)
+    (written,) = glob.glob(os.path.join(newest, "*.trace.json.gz"))
+    with gzip.open(written, "rt", encoding="utf-8") as file:
+        timeline = json.load(file)
+    # Perfetto refuses what is beside the events.
+    path = os.path.join(newest, "perfetto_trace.json.gz")
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        json.dump({"traceEvents": timeline["traceEvents"]}, file)
+    return path
+
+
+class _PerfettoHandler(http.server.SimpleHTTPRequestHandler):
+    """A handler of requests for the files of a folder, which tells its server of the first one."""
+
+    def end_headers(self) -> None:
+        self.send_header("Access-Control-Allow-Origin", "*")
+        super().end_headers()
+
+    def do_GET(self) -> None:
+        self.server.was_asked = True  # pyright: ignore[reportAttributeAccessIssue]
+        super().do_GET()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing of each request."""
+
+
+def _serve_to_perfetto(path: str) -> None:
+    """Print a link that opens a timeline in Perfetto's viewer, and serve the file until it is read.
+
+    The viewer runs in the browser and takes files from this port of the browser's own machine.
+    """
+    folder, name = os.path.split(os.path.abspath(path))
+    handler = functools.partial(_PerfettoHandler, directory=folder)
+    socketserver.TCPServer.allow_reuse_address = True
+    with socketserver.TCPServer(("127.0.0.1", _PERFETTO_PORT), handler) as server:
+        url = f"https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{_PERFETTO_PORT}/{name}"
+        print(f"Open URL in browser: {url}", flush=True)
+        server.was_asked = False  # pyright: ignore[reportAttributeAccessIssue]
+        while not server.was_asked:  # pyright: ignore[reportAttributeAccessIssue]
+            server.handle_request()
+
+
+# ---- annotations ---------------------------------------------------------------------------------
+
+
+class TraceAnnotation(bridge.TraceMe):
+    """A block that the timeline of the host shows under a name.
+
+    Keyword arguments are shown with it. Example::
+
+        with jax.profiler.TraceAnnotation("loading", file=name):
+            batch = load(name)
+    """
+
+
+class StepTraceAnnotation(TraceAnnotation):
+    """A block that is one step of training: profilers group what devices do by it.
+
+    Example::
+
+        for number, batch in enumerate(batches):
+            with jax.profiler.StepTraceAnnotation("train", step_num=number):
+                state = step(state, batch)
+    """
+
+    def __init__(self, name: str, **kwargs: Any):
+        super().__init__(name, _r=1, **kwargs)
+
+
+def annotate_function(
+    func: Callable[Parameters, Result], name: str | None = None, **decorator_kwargs: Any
+) -> Callable[Parameters, Result]:
+    """Have the host's timeline show the calls of a function; a decorator.
+
+    Args:
+      func: the function.
+      name: what to show, by default the function's name.
+      decorator_kwargs: shown with it.
+    """
+    shown = getattr(func, "__qualname__", None) or getattr(func, "__name__", repr(func))
+    label = shown if name is None else name
+
+    @functools.wraps(func)
+    def annotated(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        with TraceAnnotation(label, **decorator_kwargs):
+            return func(*args, **kwargs)
+
+    return annotated
+
+
+# ---- memory --------------------------------------------------------------------------------------
+
+
+def device_memory_profile(backend: str | None = None) -> bytes:
+    """Return what holds the memory of the devices now, as a compressed profile of `pprof`.
+
+    Args:
+      backend: a platform's name, by default that of the default one.
+    """
+    return gzip.compress(clients.client_for(backend).heap_profile())
+
+
+def save_device_memory_profile(
+    filename: os.PathLike[str] | str, backend: str | None = None
+) -> None:
+    """Write what holds the memory of the devices now to a file for `pprof`.
+
+    Args:
+      filename: of the file.
+      backend: a platform's name, by default that of the default one.
+    """
+    with open(filename, "wb") as file:
+        file.write(device_memory_profile(backend))
+
+
+# ---- servers -------------------------------------------------------------------------------------
+
+
+def start_server(port: int, requires_backend: bool = True) -> Any:
+    """Serve profiles on a port: TensorBoard and XProf connect to it and record when told to.
+
+    Args:
+      port: of this machine.
+      requires_backend: whether to make the default client first, whose devices are then recorded.
+
+    Returns:
+      The server, which `stop_server` ends.
+
+    Raises:
+      ValueError: if there is one already.
+    """
+    global _server
+    with _lock:
+        if _server is not None:
+            raise ValueError("Only one profiler server can be active at a time.")
+        if requires_backend:
+            clients.client_for()
+        _server = bridge.start_server(port)
+        return _server
+
+
+def stop_server() -> None:
+    """End the server that `start_server` began.
+
+    Raises:
+      ValueError: if there is none.
+    """
+    global _server
+    with _lock:
+        if _server is None:
+            raise ValueError("No active profiler server.")
+        _server = None
+
+
+def register_subprocess(pid: int, port: int) -> Callable[[], None]:
+    """Have profiles of this process include those of a process that serves its own.
+
+    Args:
+      pid: the number of the process.
+      port: the port of its `start_server`.
+
+    Returns:
+      A function that leaves it out again.
+    """
+    return bridge.register_subprocess(pid, port)
+
+
+__all__ = [
+    "ProfileOptions",
+    "StepTraceAnnotation",
+    "TraceAnnotation",
+    "annotate_function",
+    "device_memory_profile",
+    "register_subprocess",
+    "save_device_memory_profile",
+    "start_server",
+    "start_trace",
+    "stop_server",
+    "stop_trace",
+    "trace",
+]
