@@ -121,6 +121,7 @@ __getattr__, __dir__ = _lazy(
         "errors",
         "experimental",
         "extend",
+        "ffi",
         "flatten_util",
         "interpreters",
         "lax",

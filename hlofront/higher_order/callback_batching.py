@@ -1,9 +1,9 @@
-"""Callbacks under vmap: called for one example after another, or once for all."""
+"""Callbacks and foreign functions under vmap: called for each example, or once for all."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hlofront.base.typing import ArrayLike
-from hlofront.core.aval import ShapedArray
+from hlofront.core.axes import unmapped_aval
 from hlofront.core.jaxpr import ParamDict
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, batch
@@ -12,24 +12,33 @@ from hlofront.core.trace import process
 from hlofront.higher_order.scan import scan
 from hlofront.primitives.batching import batch_size, move_axis, with_new_axis
 from hlofront.primitives.callbacks import io_callback_p, pure_callback_p
+from hlofront.primitives.ffi import MinorToMajor, ffi_call_p
 
 
-@batch(pure_callback_p)
-def _(
+def _by_method(
+    primitive: Primitive,
     values: Sequence[ArrayLike],
     axes: Sequence[BatchAxis],
-    *,
-    vmap_method: str | None,
-    result_avals: Sequence[ShapedArray],
-    **params: object,
+    params: ParamDict,
+    with_batch: Callable[[ParamDict, Sequence[bool], int], ParamDict],
 ) -> BatchResult:
+    """Call a function that sees arrays alone as its parameter `vmap_method` says.
+
+    Args:
+      primitive: the operation that calls it.
+      values: the operands.
+      axes: the batch axis of each operand.
+      params: the parameters of the operation.
+      with_batch: (parameters, per operand whether it gets an axis for the batch, which is its
+        first, the size of the batch) -> the parameters of the one call for all examples.
+    """
+    vmap_method = params["vmap_method"]
     if vmap_method in ("sequential", "sequential_unrolled"):
-        params |= {"vmap_method": vmap_method, "result_avals": result_avals}
         unroll = batch_size(values, axes) if vmap_method == "sequential_unrolled" else 1
-        return _one_by_one(pure_callback_p, values, axes, params, unroll)
+        return _one_by_one(primitive, values, axes, params, unroll)
     if vmap_method is None:
         raise NotImplementedError(  # the class that JAX raises
-            "vmap is only supported for the pure_callback primitive when vmap_method is one of "
+            f"vmap is only supported for the {primitive} primitive when vmap_method is one of "
             "'sequential', 'sequential_unrolled', 'expand_dims', 'broadcast_all', or "
             f"'legacy_vectorized'. Got vmap_method={vmap_method}."
         )
@@ -42,12 +51,44 @@ def _(
             operands.append(x)
         else:
             operands.append(with_new_axis(x, 1 if vmap_method == "expand_dims" else size))
-    params |= {
-        "vmap_method": vmap_method,
-        "result_avals": tuple(aval.update(shape=(size, *aval.shape)) for aval in result_avals),
-    }
-    results = process(pure_callback_p, tuple(operands), params)
+    gains = [axis is not None or vmap_method != "legacy_vectorized" for axis in axes]
+    results = process(primitive, tuple(operands), with_batch(params, gains, size))
     return results, [0] * len(results)
+
+
+def _with_larger_results(params: ParamDict, _: Sequence[bool], size: int) -> ParamDict:
+    """Return the parameters of a call whose results have a first axis for the batch."""
+    return {
+        **params,
+        "result_avals": tuple(unmapped_aval(size, 0, aval) for aval in params["result_avals"]),
+    }
+
+
+@batch(pure_callback_p)
+def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object) -> BatchResult:
+    return _by_method(pure_callback_p, values, axes, params, _with_larger_results)
+
+
+@batch(ffi_call_p)
+def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object) -> BatchResult:
+    return _by_method(ffi_call_p, values, axes, params, _with_larger_layouts)
+
+
+def _with_larger_layouts(params: ParamDict, gains: Sequence[bool], size: int) -> ParamDict:
+    """Return the parameters of a foreign call for a batch, which is the slowest axis in memory."""
+    return {
+        **_with_larger_results(params, gains, size),
+        "input_layouts": tuple(
+            _with_slowest(layout) if gain else layout
+            for layout, gain in zip(params["input_layouts"], gains, strict=True)
+        ),
+        "output_layouts": tuple(map(_with_slowest, params["output_layouts"])),
+    }
+
+
+def _with_slowest(layout: MinorToMajor) -> MinorToMajor:
+    """Return the layout of an array with a new first axis, of which each index is one block."""
+    return (*[axis + 1 for axis in layout], 0)
 
 
 @batch(io_callback_p)

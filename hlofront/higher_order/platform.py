@@ -7,8 +7,9 @@ import numpy as np
 
 from hlofront.base import errors, source, tree
 from hlofront.base.boundary import boundary, named_as
+from hlofront.base.hashable import HashableArray
 from hlofront.base.tree import PyTreeDef
-from hlofront.base.typing import Array, ArrayLike, NumPyArray
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
@@ -232,25 +233,3 @@ def _attribute(name: str, key: str, value: object) -> tuple[str, tuple[object, .
         for leaf in leaves
     ]
     return key, tuple(wrapped), structure
-
-
-class HashableArray:
-    """A NumPy array that is equal to those of the same dtype, shape and elements."""
-
-    __slots__ = ("val",)
-
-    def __init__(self, val: NumPyArray):
-        self.val = val.copy()
-        self.val.setflags(write=False)
-
-    def _key(self) -> tuple[object, ...]:
-        return self.val.dtype, self.val.shape, self.val.tobytes()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, HashableArray) and self._key() == other._key()
-
-    def __hash__(self):
-        return hash(self._key())
-
-    def __repr__(self):
-        return f"HashableArray({self.val!r})"

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.hashable import HashableArray
 from hlofront.bridge.mlir import Value, context, ir
 from hlofront.core.aval import token_aval
 from hlofront.core.effects import ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rules import lower
-from hlofront.higher_order.platform import HashableArray, composite_p
+from hlofront.higher_order.platform import composite_p
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder, large_constants
 from hlofront.lowering.module import symbol_name

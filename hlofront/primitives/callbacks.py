@@ -91,6 +91,26 @@ io_callback_p = Primitive("io_callback", multiple_results=True, carries_programs
 subprograms(pure_callback_p, io_callback_p)(no_subprograms)
 
 
+# How vmap may call a function that sees arrays alone: one example after another, or once for all.
+VMAP_METHODS = (
+    "sequential",
+    "sequential_unrolled",
+    "expand_dims",
+    "broadcast_all",
+    "legacy_vectorized",
+    None,
+)
+
+
+def check_vmap_method(vmap_method: object) -> None:
+    """Raise the ValueError for a `vmap_method` that there is not."""
+    if vmap_method not in VMAP_METHODS:
+        raise ValueError(
+            f"vmap_method must be one of the allowed methods {list(VMAP_METHODS)}, but got: "
+            f"{vmap_method}"
+        )
+
+
 class FlatCallback:
     """A user's function of pytrees as one of flat values, which returns a flat list."""
 

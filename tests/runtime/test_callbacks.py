@@ -363,7 +363,7 @@ def test_results_are_checked(mode, returned, match):
 
 
 def test_misuse():
-    with pytest.raises(ValueError, match="vmap_method must be on of"):
+    with pytest.raises(ValueError, match="vmap_method must be one of"):
         hlofront.pure_callback(np.asarray, F32, 1.0, vmap_method="parallel")
     with pytest.raises(AttributeError, match="leaves with a shape and a dtype"):
         hlofront.pure_callback(np.asarray, 1.0, 1.0)

@@ -17,7 +17,12 @@ from hlofront.core.rules import run
 from hlofront.core.trace import process
 from hlofront.higher_order import callback_batching
 from hlofront.pjrt import clients
-from hlofront.primitives.callbacks import FlatCallback, io_callback_p, pure_callback_p
+from hlofront.primitives.callbacks import (
+    FlatCallback,
+    check_vmap_method,
+    io_callback_p,
+    pure_callback_p,
+)
 from hlofront.runtime.array.key_array import array_of, base_of
 from hlofront.runtime.dispatch.host_calls import call_on_the_host, checked_results, describe_failure
 from hlofront.runtime.sharding.device_assignment import first_device
@@ -25,15 +30,6 @@ from hlofront.runtime.sharding.placement import choose_device, put
 
 # Imported for what it does: callbacks get their batch rules.
 del callback_batching
-
-_METHODS = (
-    "sequential",
-    "sequential_unrolled",
-    "expand_dims",
-    "broadcast_all",
-    "legacy_vectorized",
-    None,
-)
 
 
 @boundary
@@ -73,11 +69,7 @@ def pure_callback(
       JaxRuntimeError: if the callback raises an exception, which is the error's cause, or returns
         something else. A program that is running already may raise it where its results are used.
     """
-    if vmap_method not in _METHODS:
-        raise ValueError(
-            f"vmap_method must be on of the allowed methods {list(_METHODS)}, but got: "
-            f"{vmap_method}"
-        )
+    check_vmap_method(vmap_method)
     leaves, flat, avals, out_tree = _flat(
         "pure_callback", callback, result_shape_dtypes, args, kwargs
     )

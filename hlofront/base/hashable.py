@@ -1,0 +1,25 @@
+"""Arrays as parameters of equations, which are compared and hashed."""
+
+from hlofront.base.typing import NumPyArray
+
+
+class HashableArray:
+    """A NumPy array that is equal to those of the same dtype, shape and elements."""
+
+    __slots__ = ("val",)
+
+    def __init__(self, val: NumPyArray):
+        self.val = val.copy()
+        self.val.setflags(write=False)
+
+    def _key(self) -> tuple[object, ...]:
+        return self.val.dtype, self.val.shape, self.val.tobytes()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HashableArray) and self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def __repr__(self):
+        return f"HashableArray({self.val!r})"

@@ -1,0 +1,76 @@
+"""Foreign functions and types that XLA calls by name, as jaxlib registers them."""
+
+import ctypes
+import os
+
+import jaxlib
+
+from hlofront.bridge.client import xla_client
+from hlofront.bridge.state import extension
+
+_PyCapsule_New = ctypes.pythonapi.PyCapsule_New
+_PyCapsule_New.restype = ctypes.py_object
+_PyCapsule_New.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+
+
+def pycapsule(funcptr: object) -> object:
+    """Return a function of a library, loaded with `ctypes`, as XLA is handed it: a capsule.
+
+    Args:
+      funcptr: the function, such as `ctypes.cdll.LoadLibrary(path).RmsNorm`.
+    """
+    return _PyCapsule_New(ctypes.cast(funcptr, ctypes.c_void_p), None, None)  # pyright: ignore[reportArgumentType]
+
+
+def include_dir() -> str:
+    """Return the folder of the C++ headers `xla/ffi/api/*.h`, for the compiler's option -I."""
+    return os.path.join(os.path.dirname(os.path.abspath(jaxlib.__file__)), "include")
+
+
+def register_ffi_target(
+    name: str, fn: object, platform: str = "cpu", api_version: int = 1, **kwargs: object
+) -> None:
+    """Make a foreign function known to XLA by a name, before a program that calls it is compiled.
+
+    Args:
+      name: the name, which `ffi_call` calls it by.
+      fn: the function as a capsule (see `pycapsule`), or a dictionary of capsules by the stage of
+        execution: "instantiate", "prepare", "initialize", "execute".
+      platform: "cpu", "CUDA" or "ROCM".
+      api_version: 1 for functions of XLA's typed interface, 0 for older ones.
+      kwargs: passed on to XLA, such as `traits`.
+    """
+    xla_client.register_custom_call_target(
+        name, fn, platform=platform, api_version=api_version, **kwargs
+    )
+
+
+def register_ffi_type(name: str, type_registration: object, platform: str = "cpu") -> None:
+    """Make a C++ type known to XLA, of the state that a foreign function keeps between stages.
+
+    Args:
+      name: of the type.
+      type_registration: a dictionary of capsules: "type_id", and "type_info" where there is one.
+      platform: "cpu", "CUDA" or "ROCM".
+    """
+    xla_client.register_custom_type(name, type_registration, platform=platform)
+
+
+def register_ffi_type_id(name: str, obj: object, platform: str = "cpu") -> None:
+    """Make the number of a C++ type known to XLA.
+
+    Args:
+      name: of the type.
+      obj: the capsule of its `ffi::TypeId`.
+      platform: "cpu", "CUDA" or "ROCM".
+    """
+    xla_client.register_custom_type(name, {"type_id": obj}, platform=platform)
+
+
+def register_ffi_target_as_batch_partitionable(name: str) -> None:
+    """Tell XLA that a foreign function may be called with a part of its batch.
+
+    Where operands and results are split over devices along their first axes, each device then calls
+    the function with its own part.
+    """
+    extension.register_custom_call_as_batch_partitionable(name)

@@ -1,0 +1,244 @@
+"""Foreign functions as StableHLO: custom calls with typed attributes, layouts and aliases."""
+
+# Attributes of foreign functions are of any type, and jaxlib's stubs leave types out.
+# pyright: basic, reportArgumentType=false, reportAttributeAccessIssue=false
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.hashable import HashableArray
+from hlofront.bridge.mlir import Operation, Value, context, ir
+from hlofront.core.aval import AbstractValue, ShapedArray
+from hlofront.core.rules import lower
+from hlofront.lowering import types
+from hlofront.lowering.builder import Builder
+from hlofront.lowering.extension import (
+    IrValues,
+    LoweringRule,
+    LoweringRuleContext,
+    flatten_ir_values,
+    ir_attribute,
+)
+from hlofront.primitives.ffi import (
+    TYPED_API_VERSION,
+    Aliases,
+    HashableAttributes,
+    LayoutOptions,
+    MinorToMajor,
+    ffi_call_p,
+)
+
+
+def _attribute(value: Any) -> ir.Attribute:
+    """Return an attribute of a call as MLIR has it: tuples of numbers are arrays of one axis."""
+    if isinstance(value, HashableArray):
+        array = value.val
+        return _number_array(array) if array.ndim == 1 and array.size else types.dense(array)
+    if isinstance(value, HashableAttributes):
+        return _dictionary(dict(value))
+    if isinstance(value, tuple) and value and all(_is_number(member) for member in value):
+        array = np.asarray(value)
+        return _number_array(array)
+    if isinstance(value, tuple):
+        return ir.ArrayAttr.get([_attribute(member) for member in value], context)
+    return ir_attribute(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, bool | int | float | np.generic)
+
+
+def _number_array(array: "np.ndarray[Any, Any]") -> ir.Attribute:
+    """Return numbers as a dense array attribute, which foreign functions read as a span."""
+    element = types.element_type(array.dtype)
+    if array.dtype == np.bool_:
+        texts = ["true" if member else "false" for member in array.tolist()]
+    else:
+        texts = [str(ir_attribute(member)).split(" : ")[0] for member in array]
+    return types.attribute(f"array<{element}: {', '.join(texts)}>")
+
+
+def _dictionary(attributes: Mapping[str, Any]) -> ir.Attribute:
+    return ir.DictAttr.get({name: _attribute(value) for name, value in attributes.items()}, context)
+
+
+def _layouts(layouts: Sequence[MinorToMajor]) -> ir.Attribute:
+    return ir.ArrayAttr.get([_layout(layout) for layout in layouts], context)
+
+
+def _layout(layout: MinorToMajor) -> ir.Attribute:
+    body = f"[{', '.join(map(str, layout))}]" if layout else ""
+    return types.attribute(f"dense<{body}> : tensor<{len(layout)}xindex>")
+
+
+def _aliases(aliases: Aliases, result_count: int) -> ir.Attribute:
+    texts = [
+        "#stablehlo.output_operand_alias<output_tuple_indices = "
+        f"[{result if result_count > 1 else ''}], operand_index = {operand}, "
+        "operand_tuple_indices = []>"
+        for operand, result in aliases
+    ]
+    return types.attribute(f"[{', '.join(texts)}]")
+
+
+@lower(ffi_call_p)
+def _(
+    build: Builder,
+    *operands: Value,
+    target_name: str,
+    attributes: HashableAttributes,
+    has_side_effect: bool,
+    input_layouts: Sequence[MinorToMajor],
+    output_layouts: Sequence[MinorToMajor],
+    input_output_aliases: Aliases,
+    custom_call_api_version: int,
+    legacy_backend_config: str | None,
+    **_: object,
+) -> list[Value]:
+    if custom_call_api_version >= TYPED_API_VERSION:
+        settings = _dictionary(dict(attributes))
+    else:
+        settings = types.string(legacy_backend_config or "")
+    return build.ops(
+        "stablehlo.custom_call",
+        operands,
+        build.avals_out,
+        call_target_name=types.string(target_name),
+        api_version=types.i32(custom_call_api_version),
+        has_side_effect=types.boolean(has_side_effect),
+        backend_config=settings,
+        operand_layouts=_layouts(input_layouts),
+        result_layouts=_layouts(output_layouts),
+        output_operand_aliases=_aliases(input_output_aliases, len(build.avals_out)),
+    )
+
+
+# ---- lowering rules of other packages' primitives ------------------------------------------------
+
+
+def build_ffi_lowering_function(
+    call_target_name: str,
+    *,
+    operand_layouts: Sequence[LayoutOptions] | None = None,
+    result_layouts: Sequence[LayoutOptions] | None = None,
+    backend_config: Mapping[str, ir.Attribute] | str | None = None,
+    skip_ffi_layout_processing: bool = False,
+    **lowering_args: Any,
+) -> Callable[..., ir.Operation]:
+    """Return a function that emits the call of a foreign function, for use in lowering rules.
+
+    Args:
+      call_target_name: the name that the foreign function was registered under.
+      operand_layouts: per operand the order of its axes in memory, the slowest first; None is
+        row-major.
+      result_layouts: the same per result.
+      backend_config: more attributes of the call; for versions of custom calls before 4 a text.
+      skip_ffi_layout_processing: whether the layouts are written as XLA has them already, the
+        fastest axis first.
+      lowering_args: `has_side_effect`, `api_version` (4), and `operand_output_aliases`, a mapping
+        from operands to results, all by their indices; `result_types`, where they are not those of
+        the primitive.
+
+    Returns:
+      A function (ctx, *operands, **attributes) of a LoweringRuleContext, which returns the
+      operation.
+    """
+    api_version = int(lowering_args.pop("api_version", TYPED_API_VERSION))
+    has_side_effect = bool(lowering_args.pop("has_side_effect", False))
+    aliases = lowering_args.pop("operand_output_aliases", None) or {}
+    wanted_types = lowering_args.pop("result_types", None)
+    if lowering_args:
+        raise TypeError(f"a custom call has no options {sorted(lowering_args)}")
+    if api_version < TYPED_API_VERSION and isinstance(backend_config, Mapping):
+        raise ValueError(
+            f"attributes of a custom call are of api_version {TYPED_API_VERSION}: got a mapping "
+            f"for {api_version}"
+        )
+
+    def lowering(ctx: LoweringRuleContext, *operands: IrValues, **params: Any) -> ir.Operation:
+        def written(
+            layouts: Sequence[LayoutOptions] | None, avals: Sequence[AbstractValue]
+        ) -> ir.Attribute:
+            chosen = [None] * len(avals) if layouts is None else layouts
+            return _layouts(
+                [
+                    tuple(layout)
+                    if layout is not None and skip_ffi_layout_processing
+                    else tuple(reversed(range(_rank(aval)) if layout is None else layout))
+                    for layout, aval in zip(chosen, avals, strict=True)
+                ]
+            )
+
+        if api_version >= TYPED_API_VERSION:
+            more = backend_config if isinstance(backend_config, Mapping) else {}
+            own = {name: _attribute(_frozen(value)) for name, value in params.items()}
+            settings: ir.Attribute = ir.DictAttr.get({**more, **own}, context)
+        else:
+            settings = types.string(str(backend_config or ""))
+        result_types = wanted_types or [types.aval_type(aval) for aval in ctx.avals_out]
+        return Operation.create(
+            "stablehlo.custom_call",
+            result_types,
+            flatten_ir_values(operands),
+            {
+                "call_target_name": types.string(call_target_name),
+                "api_version": types.i32(api_version),
+                "has_side_effect": types.boolean(has_side_effect),
+                "backend_config": settings,
+                "operand_layouts": written(operand_layouts, ctx.avals_in),
+                "result_layouts": written(result_layouts, ctx.avals_out),
+                "output_operand_aliases": _aliases(
+                    tuple(sorted(aliases.items())), len(result_types)
+                ),
+            },
+        )
+
+    return lowering
+
+
+def _rank(aval: AbstractValue) -> int:
+    return aval.ndim if isinstance(aval, ShapedArray) else 0
+
+
+def _frozen(value: Any) -> Any:
+    """Return an attribute that is an array or a mapping in the form that calls keep it in."""
+    if isinstance(value, np.ndarray):
+        return HashableArray(value)
+    if isinstance(value, Mapping):
+        return HashableAttributes((name, _frozen(value[name])) for name in sorted(value))
+    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
+
+
+def ffi_lowering(
+    call_target_name: str,
+    *,
+    operand_layouts: Sequence[LayoutOptions] | None = None,
+    result_layouts: Sequence[LayoutOptions] | None = None,
+    backend_config: Mapping[str, ir.Attribute] | str | None = None,
+    skip_ffi_layout_processing: bool = False,
+    **lowering_args: Any,
+) -> LoweringRule:
+    """Return the lowering rule of a primitive that is the call of a foreign function.
+
+    The primitive's parameters are the attributes of the call. The arguments are those of
+    `build_ffi_lowering_function`.
+
+    Example::
+
+        mlir.register_lowering(norm_p, jax.ffi.ffi_lowering("rms_norm"), platform="cpu")
+    """
+    emit = build_ffi_lowering_function(
+        call_target_name,
+        operand_layouts=operand_layouts,
+        result_layouts=result_layouts,
+        backend_config=backend_config,
+        skip_ffi_layout_processing=skip_ffi_layout_processing,
+        **lowering_args,
+    )
+
+    def rule(ctx: LoweringRuleContext, *operands: IrValues, **params: Any) -> list[Value]:
+        return list(emit(ctx, *operands, **params).results)
+
+    return rule
