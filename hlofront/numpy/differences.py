@@ -10,7 +10,7 @@ import numpy as np
 
 from hlofront.base.dtypes import finfo, is_complex, issubdtype
 from hlofront.base.typing import Array, ArrayLike, Axes
-from hlofront.core.aval import typeof
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis
 from hlofront.numpy.bitwise import bitwise_and
 from hlofront.numpy.cumulative import cumsum
@@ -155,6 +155,11 @@ def _check_spacing(step: ArrayLike, size: int) -> None:
         )
 
 
+def _scalar_of(aval: ShapedArray, value: float) -> ArrayLike:
+    """Return a scalar of the dtype of an aval, weak where the aval is."""
+    return host_scalar(value, aval.dtype, aval.weak_type)
+
+
 def _slopes(f: Array, step: ArrayLike, axis: int) -> Array:
     """Compute central differences inside an axis, and one-sided ones at both ends."""
     size = typeof(f).shape[axis]
@@ -173,7 +178,7 @@ def _slopes(f: Array, step: ArrayLike, axis: int) -> Array:
     last = elementwise.sub(part(size - 1, size), part(size - 2, size - 1))
     if not typeof(step).ndim:
         inside = elementwise.sub(part(2, size), part(0, size - 2))
-        inside = elementwise.mul(inside, scalar_like(typeof(inside), 0.5))
+        inside = elementwise.mul(inside, _scalar_of(typeof(inside), 0.5))
         slopes = [elementwise.div(x, step) for x in (first, inside, last)]
         return concatenate(slopes, axis)
 
@@ -212,7 +217,7 @@ def _gradient(f: ArrayLike, steps: Sequence[ArrayLike], *, axis: Axes) -> Array 
     else:
         axes = (canonical_axis(axis, ndim),)
     if not steps:
-        steps = [scalar_like(typeof(f), 1)]
+        steps = [_scalar_of(typeof(f), 1)]
     if len(steps) == 1:
         steps = [*steps] * len(axes)
     elif len(steps) != len(axes):
