@@ -1,8 +1,8 @@
-"""The language of programs: values, jaxprs, primitives, rules. The public `hlofront.core`."""
+"""The public `hlofront.core`, the language of programs: avals, jaxprs, primitives and rules."""
 
 from hlofront.base.lazy import lazy as _lazy
 
-# Each name, with the module that defines it: loaded when the name is first asked for.
+# Each name, with the module that defines it and is loaded on first use of the name.
 __getattr__, __dir__ = _lazy(
     __name__,
     (),

@@ -1,4 +1,4 @@
-"""Abstract values: what is known of an array before it exists."""
+"""Abstract values (avals): the types of arrays before they exist."""
 
 # Values may be of any type, so theirs stay unknown here.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -26,7 +26,7 @@ from hlofront.core.mesh import AbstractMesh
 
 
 class MemorySpace(enum.Enum):
-    """The kinds of memory that a device works with: its own, and that of its host."""
+    """The kinds of memory that a device uses: its own, and that of its host."""
 
     Device = "device"
     Host = "pinned_host"
@@ -37,7 +37,7 @@ class MemorySpace(enum.Enum):
 
 
 class AbstractValue:
-    """The type of a variable in a jaxpr: all that a program knows about a value."""
+    """An abstract value: the type of a variable in a jaxpr."""
 
     __slots__ = ()
 
@@ -45,7 +45,7 @@ class AbstractValue:
         return str(self)
 
     def to_tangent_aval(self) -> "AbstractValue":
-        """The type of the tangents of such values."""
+        """Return the aval of the tangents of values of this type."""
         return self
 
     def to_cotangent_aval(self) -> "AbstractValue":
@@ -78,11 +78,11 @@ class ShapedArray(AbstractValue):
     ndim: int
     size: int
     _hash: int
-    # Found when it is first asked for.
+    # The tangent aval, computed on first use; None before.
     _tangent: "ShapedArray | None"
 
-    # Which axes of a mesh it is split along as far as its type says: along none, as axes of
-    # meshes are of type Auto. Given by pjrt/shardings.py.
+    # A sharding that is replicated: types have no sharding, as mesh axes are of type Auto.
+    # pjrt/shardings.py sets the property.
     sharding: Any
 
     def __new__(
@@ -136,7 +136,7 @@ class ShapedArray(AbstractValue):
         sharding: Any = None,
         memory_space: MemorySpace | None = None,
     ) -> "ShapedArray":
-        """Return an aval with other values for some of its fields."""
+        """Return an aval with some fields replaced; None leaves a field unchanged."""
         return ShapedArray(
             self.shape if shape is None else shape,
             self.dtype if dtype is None else dtype,
@@ -149,7 +149,7 @@ class ShapedArray(AbstractValue):
         return self.update(weak_type=False) if self.weak_type else self
 
     def to_tangent_aval(self) -> "ShapedArray":
-        """Floats and complex numbers have tangents like themselves, all else has float0's."""
+        """Return this aval if it is floating or complex, else one of dtype float0."""
         tangent = self._tangent
         if tangent is None:
             inexact = issubdtype(self.dtype, np.inexact)
@@ -200,7 +200,7 @@ class AbstractToken(AbstractValue):
 token_aval = AbstractToken()
 
 _interned: dict[Any, ShapedArray] = {}
-# Beyond this many, interning starts anew: a memory bound for programs of ever new shapes.
+# The size at which the table is cleared: a memory bound for programs of ever new shapes.
 _MOST_INTERNED = 1 << 16
 
 
@@ -209,7 +209,7 @@ def _remade(shape: Any, dtype: Any, weak_type: bool, memory_space: MemorySpace) 
 
 
 def _check_sharding(sharding: Any, shape: Any) -> None:
-    """Raise for a sharding that the type of an array cannot have."""
+    """Raise ValueError for a sharding that an aval cannot have."""
     if type(sharding.mesh) is not AbstractMesh:
         raise ValueError(
             "the sharding of an aval is over an AbstractMesh, such as mesh.abstract_mesh: got "
@@ -264,7 +264,7 @@ def _dimension(size: Any) -> Any:
 
 
 class SymbolicSize:
-    """A size that is not known yet: the base class of what `export/symbolic.py` makes."""
+    """The base class of symbolic sizes, whose values are unknown; see `export/symbolic.py`."""
 
     __slots__ = ()
 
@@ -279,12 +279,12 @@ _aval_of_type: dict[type, Callable[[Any], AbstractValue]] = {}
 
 
 def register_value_type(type_: type, aval_of: Callable[[Any], AbstractValue]) -> None:
-    """Make values of exactly this type acceptable to every operation."""
+    """Register the aval of values of a type and its subclasses, which makes them valid operands."""
     _aval_of_type[type_] = aval_of
 
 
 def is_value(x: Any) -> bool:
-    """Return whether x may be an operand: an array, a tracer, a NumPy array or a scalar."""
+    """Return whether `x` may be an operand: an array, a tracer, a NumPy array or a scalar."""
     return _aval_rule(type(x)) is not None
 
 
@@ -314,7 +314,7 @@ def _aval_rule(type_: type) -> Callable[[Any], AbstractValue] | None:
         for base in type_.__mro__[1:-1]:
             if base in _aval_of_type:
                 rule = _aval_of_type[base]
-                # By name: importing numpy.ma to ask costs more than all of this floor.
+                # Compare the name of the module: importing numpy.ma costs more than this floor.
                 if base is np.ndarray and type_.__module__.startswith("numpy.ma"):
                     rule = _no_masked_arrays
                 _aval_of_type[type_] = rule

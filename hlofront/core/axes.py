@@ -1,4 +1,4 @@
-"""Named axes: those in scope, whose names `psum(x, "i")` may use, and their sizes."""
+"""Named axes in scope, whose names `psum(x, "i")` may use, and their sizes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ _set = _cell.set_local
 
 
 class AxisData:
-    """The axis that vmap adds: its name, or None; its size; the mesh axes it is spread over."""
+    """The axis that vmap maps: its name or None, its size, the mesh axes that it is split over."""
 
     __slots__ = ("name", "size", "spmd_name")
 
@@ -35,7 +35,7 @@ class AxisData:
 
 
 class axes_in_scope:
-    """Inside the block these axes, (name, size) pairs, are in scope too."""
+    """A context manager that adds named axes, as (name, size) pairs, to those in scope."""
 
     __slots__ = ("axes", "before")
 
@@ -50,14 +50,15 @@ class axes_in_scope:
 
 
 def current_axes() -> tuple[tuple[Any, Any], ...]:
-    """The axes in scope, outermost first: (name, size)."""
+    """Return the named axes in scope as (name, size) pairs, outermost first."""
     return _cell.value
 
 
 def axis_size(name: Any) -> Any:
-    """The size of the innermost axis of this name.
+    """Return the size of the innermost named axis of a name.
 
-    Raises NameError if there is none.
+    Raises:
+      NameError: if no axis of that name is in scope.
     """
     for known, size in reversed(current_axes()):
         if known == name:
@@ -74,8 +75,8 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
 
     Args:
       size: the size of the axis.
-      axis: its position; None leaves the aval as it is.
-      aval: the type of the whole array, or of a token, which has no axes.
+      axis: its position; None leaves the aval unchanged.
+      aval: the aval of the whole array, or of a token, which has no axes.
 
     Raises:
       ValueError: if the axis has another size.
@@ -94,9 +95,9 @@ def unmapped_aval(
 
     Args:
       size: the size of the new axis.
-      axis: its position in the result; None leaves the aval as it is.
-      aval: the type of one element along the axis, or of a token, which gets no axis.
-      explicit_mesh_axis: accepted for JAX's sake; shapes alone are in avals here.
+      axis: its position in the result; None leaves the aval unchanged.
+      aval: the aval of one element along the axis, or of a token, which gets no axis.
+      explicit_mesh_axis: accepted for JAX's sake; avals here have no sharding.
     """
     if axis is None or not isinstance(aval, ShapedArray):
         return aval

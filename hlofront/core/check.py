@@ -1,4 +1,4 @@
-"""The type rules of a jaxpr, and a checker that says where they are broken."""
+"""A checker of the type rules of jaxprs, which reports where they are broken."""
 
 # Parameters, literals and users' shapes may be anything, so their types stay unknown here.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -18,22 +18,22 @@ from hlofront.core.subprograms import Subprogram, is_program, subprograms_of
 
 
 def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
-    """Raise an error unless a program, with the programs inside it, keeps the type rules.
+    """Raise an error unless a jaxpr and its subprograms satisfy the type rules.
 
     Every variable is bound once, before it is used; every equation has results of the types and
     effects that the rules of its primitive infer from its operands (results may differ from that
-    in weak types alone); and a program has all the effects that its equations have.
+    in weak types alone); and a jaxpr has all the effects of its equations.
 
     Raises:
-      JaxprTypeError: names the rule that is broken, and shows the equation and the program.
+      JaxprTypeError: with the broken rule, the equation and the program.
     """
     _check_program(jaxpr, set())
 
 
 class _Broken(Exception):
-    """A broken rule, on its way to where the program is known that it is to be shown in.
+    """An exception for a broken type rule, raised to the function that knows the program.
 
-    The message may have a gap, `{}`, for the name that the variable has in there.
+    The message may have a gap, `{}`, for the printed name of the variable.
     """
 
     def __init__(self, message: str, equation: Equation | None, variable: Var | None = None):
@@ -113,14 +113,14 @@ def _check_call(equation: Equation) -> None:
 
 
 def _parts(equation: Equation) -> Sequence[Subprogram]:
-    """Return what an equation holds, also where that is no program as it should be."""
+    """Return the subprograms of an equation, valid or not; none if its rule raises an error."""
     rule = rules.subprograms.get(equation.primitive)
     if rule is None:
         return subprograms_of(equation)
     try:
         return rule(**equation.params)
     except Exception:
-        # The operation refuses its parameters, and its infer rule says which ones.
+        # The infer rule reports which parameters are invalid.
         return ()
 
 
@@ -163,7 +163,7 @@ def _check_results(equation: Equation) -> None:
     except NoRuleError:
         raise
     except Exception as error:
-        # Rules raise what the wrong call raises for users: TypeError, ValueError, ...
+        # Infer rules raise the errors of a wrong call by users: TypeError, ValueError, ...
         raise _Broken(
             f"Operands and parameters that {primitive} refuses: {error}", equation
         ) from error
@@ -197,7 +197,7 @@ def types_match(a: Any, b: Any) -> bool:
     return a == b
 
 
-# ---- what is said of it ----------------------------------------------------------------------
+# ---- messages --------------------------------------------------------------------------------
 
 
 def _type(aval: Any) -> str:
@@ -225,7 +225,7 @@ def _report(jaxpr: Jaxpr, broken: _Broken) -> str:
     )
 
 
-# With the equation, its source line and the words between, an error takes one screen at most.
+# With this limit, an error with the equation and its source line fits one screen.
 _LINES_AROUND = 8
 
 

@@ -1,4 +1,4 @@
-"""ensure_compile_time_eval: run what can be run while a function is being traced."""
+"""ensure_compile_time_eval: evaluation of concrete operands while a function is traced."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from hlofront.core.trace import Trace, Tracer, current_trace, engine, interpreti
 
 
 class CompileTimeTrace(Trace):
-    """Runs operations on concrete values now; those on tracers go to the trace around it."""
+    """A trace that runs operations on concrete values and hands those on tracers to its parent."""
 
     __slots__ = ("parent",)
 
@@ -19,7 +19,7 @@ class CompileTimeTrace(Trace):
 
     @property
     def programs_of(self) -> dict[Any, Any]:
-        """The programs that captured values of the function around this one."""
+        """The parent trace's table of jaxprs and the values that they captured."""
         return getattr(self.parent, "programs_of", {})
 
     def lift(self, x: Any) -> Any:
@@ -33,10 +33,10 @@ class CompileTimeTrace(Trace):
 
 @contextmanager
 def ensure_compile_time_eval() -> Generator[None, None, None]:
-    """Run the operations inside now where their operands are concrete, while a function is traced.
+    """Run operations on concrete operands immediately inside the block, also while tracing.
 
-    What is computed from NumPy arrays, Python scalars and concrete arrays is concrete and may
-    steer Python. An operation on a traced value is written down, as it is outside of the block.
+    Results of NumPy arrays, Python scalars and concrete arrays are concrete and may be used in
+    Python control flow. Operations on tracers are traced as they are outside of the block.
     """
     if is_eager():
         yield
@@ -47,6 +47,6 @@ def ensure_compile_time_eval() -> Generator[None, None, None]:
 
 @contextmanager
 def eval_context() -> Generator[None, None, None]:
-    """Run every operation inside now: a traced value inside is an error, as it has no value."""
+    """Run every operation inside the block immediately; operations on tracers raise an error."""
     with interpreting_with(engine()):
         yield

@@ -1,4 +1,4 @@
-"""Slices whose start may be computed: `x[ds(i, 2)]`."""
+"""Slices whose start may be traced: `x[ds(i, 2)]`."""
 
 import dataclasses
 import operator
@@ -18,15 +18,15 @@ def _is_known(number: Any) -> bool:
 @register_pytree_node_class
 @dataclasses.dataclass(slots=True)
 class Slice:
-    """A number of elements from a start on, every `stride`-th; the start may be computed.
+    """A slice of `size` elements from a start that may be traced, every `stride`-th element.
 
-    As a pytree it has those numbers as leaves that are traced.
+    It is a pytree whose leaves are the traced numbers among start and size.
 
     Attributes:
-      start: the index of the first element; negative ones count from the end. Where fewer than
-        `size` elements follow, the slice begins as far before it as is needed.
-      size: how many elements there are.
-      stride: the distance from one to the next.
+      start: the index of the first element; negative ones count from the end. It is clamped so
+        that the slice lies within the axis.
+      size: the number of elements.
+      stride: the distance between elements.
 
     Raises:
       ValueError: if the stride is negative.
@@ -42,17 +42,21 @@ class Slice:
 
     @property
     def is_dynamic_start(self) -> bool:
-        """Return whether the start is a traced value."""
+        """True if the start is a traced value."""
         return not _is_known(self.start)
 
     @property
     def is_dynamic_size(self) -> bool:
-        """Return whether the size is a traced value."""
+        """True if the size is a traced value."""
         return not _is_known(self.size)
 
     @classmethod
     def from_slice(cls, slc: slice, size: int) -> "Slice":
-        """Return what a slice of an axis of this size reads; a ValueError if it goes backwards."""
+        """Return a Python slice of an axis of a size as a Slice.
+
+        Raises:
+          ValueError: if the step is negative.
+        """
         start, stop, step = slc.indices(size)
         if step < 1:
             raise ValueError(f"a slice with a step of at least 1 is wanted: got {slc}")
@@ -73,16 +77,16 @@ class Slice:
 
 
 def ds(start: Any, size: Any = None, stride: Any = None) -> Any:
-    """The slice of `size` elements from `start` on, which may be computed: an index of arrays.
+    """Return an index of arrays: a slice of `size` elements from `start`, which may be traced.
 
-    `x[ds(i, n)]` is what `x[i:i + n]` would be if slices could be computed; the shape of the result
-    must be known, so that `size` is an integer. The result is of `n` elements whatever the start
-    is: near the end of the axis it begins before `i`.
+    `x[ds(i, n)]` is `x[i:i + n]` for traced `i`; `n` must be an integer, as it is the size of the
+    result. The start is clamped, so that the result always has `n` elements.
 
     Args:
-      start: where it begins; negative ones count from the end. None is all of the axis.
-      size: how many elements it has; where it is left out, `start` is the size, and 0 the start.
-      stride: the distance from one element to the next, 1 by default.
+      start: the index of the first element; negative ones count from the end. None is all of the
+        axis.
+      size: the number of elements; if it is None, `start` is the size, and 0 the start.
+      stride: the distance between elements, 1 by default.
 
     Raises:
       ValueError: if the stride is no integer, or negative.

@@ -1,4 +1,4 @@
-"""jaxpr_as_fun: a program as a function of its arguments, which is called later."""
+"""jaxpr_as_fun: a closed jaxpr as a Python function."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,10 +8,9 @@ from hlofront.core.jaxpr import ClosedJaxpr
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
-    """A function of the program's inputs, which returns the list of its results.
+    """Return a function that takes a closed jaxpr's inputs and returns the list of its outputs.
 
-    Raises:
-      ValueError: when the function is called, if it is given more or fewer values.
+    The function raises ValueError for a wrong number of inputs.
     """
 
     def run(*args: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Caches of what is derived from a program: its derivative, its batched form, its executables."""
+"""Caches of values derived from a closed jaxpr: its derivative, batched form and executables."""
 
 import functools
 from collections.abc import Callable, Hashable
@@ -9,7 +9,7 @@ from hlofront.core.jaxpr import ClosedJaxpr
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 Parameters = ParamSpec("Parameters")
-# Stands in a cache for the program that holds the cache.
+# A cached value that stands for the program that holds the cache.
 _ITSELF = object()
 
 
@@ -20,8 +20,8 @@ class DerivedCache(Generic[Key, Value]):
     A value must not refer to its program, which would then live until the next garbage collection.
 
     Args:
-      limit: the number of values that one program holds at most, of which the oldest goes first;
-        None for programs that cannot meet with ever new keys.
+      limit: the maximum number of values per program, of which the oldest is evicted first; None
+        for no limit.
     """
 
     __slots__ = ("limit",)
@@ -30,14 +30,14 @@ class DerivedCache(Generic[Key, Value]):
         self.limit = limit
 
     def of(self, program: ClosedJaxpr) -> dict[Key, Value]:
-        """Return the values derived from a program so far, by key."""
+        """Return the values that this cache holds for a program, by key."""
         values = program.derived.get(self)
         if values is None:
             values = program.derived.setdefault(self, {})
         return values
 
     def get_or_compute(self, program: ClosedJaxpr, key: Key, compute: Callable[[], Value]) -> Value:
-        """Return the value of a key, which `compute()` returns the first time."""
+        """Return the value that a program has for a key; call `compute()` on the first use."""
         values = self.of(program)
         try:
             return values[key]
@@ -53,7 +53,7 @@ class DerivedCache(Generic[Key, Value]):
 def once_per_program(
     function: Callable[Concatenate[ClosedJaxpr, Parameters], Value],
 ) -> Callable[Concatenate[ClosedJaxpr, Parameters], Value]:
-    """Make a function of a program and hashable positional arguments compute each value once.
+    """Decorate a function of a program and hashable positional arguments to cache its results.
 
     The function may return the program itself, which is not stored: a program that refers to itself
     lives until the next garbage collection.

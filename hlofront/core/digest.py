@@ -1,7 +1,7 @@
-"""A program as a digest: two programs that are lowered alike have one, in any process, on any day.
+"""Digests of programs: equal in every process for programs with equal lowerings.
 
-Names of variables, source lines and the history of the process do not enter it. What cannot be told
-by its value, such as a function of the user's, makes a program that has no digest.
+Names of variables, source lines and the history of the process do not enter a digest. A value
+without a canonical form, such as a user's function, makes a program that has no digest.
 """
 
 import enum
@@ -22,15 +22,15 @@ from hlofront.core.rules import lower
 
 ArrayImpl = state.ArrayImpl
 
-# Parameters that lowering does not read: derivative rules and their like.
+# Parameters that lowering does not read, such as derivative rules, by primitive.
 _unread: dict[Primitive, frozenset[str]] = {}
 
-# Constants of more bytes are not part of a module, but arguments of its executable.
+# Larger constants are arguments of an executable, and not part of its module.
 LARGE_CONSTANT_BYTES = 1024
 
 
 def not_lowered(primitive: Primitive, *parameters: str) -> None:
-    """Say that these parameters of a primitive make no difference to what it is lowered to."""
+    """Register parameters of a primitive that its lowering does not read, for digests to skip."""
     _unread[primitive] = frozenset(parameters)
 
 
@@ -49,17 +49,17 @@ def program_digest(program: ClosedJaxpr) -> str | None:
 
 
 class _NoCanonicalForm(Exception):
-    """A value that can be told from others by its identity alone."""
+    """An exception for a value that differs from others only by its identity."""
 
 
 class _Writer:
-    """Writes programs as a list of strings."""
+    """A writer that appends the canonical text of programs to a list of strings."""
 
     __slots__ = ("parts", "programs")
 
     def __init__(self):
         self.parts: list[str] = []
-        # A program that is called several times is written once.
+        # The number of each program by id: a program that occurs several times is written once.
         self.programs: dict[int, int] = {}
 
     def closed(self, program: ClosedJaxpr) -> None:
@@ -130,7 +130,11 @@ class _Writer:
         self._constant(atom.val)
 
     def value(self, value: Any) -> None:
-        """Write a parameter, so that different ones are written differently."""
+        """Write a parameter, so that unequal values are written differently.
+
+        Raises:
+          _NoCanonicalForm: for a value without a canonical form.
+        """
         kind = cast("type[Any]", type(value))
         write = _WRITERS.get(kind)
         if write is not None:
@@ -155,7 +159,7 @@ class _Writer:
         self.parts.append(repr(value))
 
     def _text(self, value: str) -> None:
-        # With its length: strings may have whatever stands between two parts.
+        # The length is written because strings may contain the separator of parts.
         self.parts.append(f"'{len(value)}:{value}")
 
     def _bytes(self, value: bytes) -> None:
@@ -170,7 +174,7 @@ class _Writer:
         self._float(value.imag)
 
     def _array(self, value: Any) -> None:
-        # An array of objects or strings has no bytes of its own.
+        # Arrays of objects or strings, and large arrays, have no canonical form.
         if value.dtype.kind in "OUS" or value.nbytes > LARGE_CONSTANT_BYTES:
             raise _NoCanonicalForm(f"an array of {value.nbytes} bytes of {value.dtype}")
         self.parts.append(f"{value.dtype}{value.shape} {value.tobytes().hex()}")

@@ -1,4 +1,4 @@
-"""Shapes and axes as users give them, made canonical: tuples of ints, and ints from 0."""
+"""Canonical forms of users' shapes and axes: tuples of ints, and ints from 0."""
 
 # Parameters, literals and users' shapes may be anything, so their types stay unknown here.
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -15,16 +15,16 @@ from hlofront.core.aval import SymbolicSize
 from hlofront.core.trace import Tracer
 
 Shape = tuple[int, ...]
-# Axes of an array, by their position.
+# The axes of an array, by number.
 Axes = tuple[int, ...]
 
 
 def canonical_shape(shape: Any, context: str = "") -> Shape:
-    """A shape as a tuple of ints; a single integer is a shape of one axis.
+    """Return a shape as a tuple of ints; a single integer is a shape of one axis.
 
     Args:
       shape: a sequence of integers, such as a tuple, list or NumPy array, or one integer.
-      context: what the shape is for, said at the end of the error.
+      context: a sentence on the purpose of the shape, for the end of the error message.
 
     Raises:
       TypeError: if a size is no integer, or is a traced value.
@@ -52,7 +52,7 @@ def _size(size: Any) -> Any:
 
 
 def _no_shape(shape: Any, context: str) -> TypeError:
-    # Tuples and lists show what each member is; everything else shows itself.
+    # Tuples and lists print each member; all else prints itself.
     shown = tuple(shape) if isinstance(shape, tuple | list) else shape
     text = f"Shapes must be 1D sequences of concrete values of integer type, got {shown}." + (
         f" {context}" if context else ""
@@ -72,10 +72,10 @@ def _no_shape(shape: Any, context: str) -> TypeError:
 
 
 def integers(values: Any, what: str) -> tuple[int, ...]:
-    """A list of axes, indices or strides as a tuple of ints, of any sign.
+    """Return a sequence of axes, indices or strides as a tuple of ints, of any sign.
 
     Raises:
-      TypeError: if one is no integer, or there is no list; `what` names it.
+      TypeError: if one is no integer, or there is no sequence; `what` names it in the message.
     """
     if type(values) is tuple:
         for value in values:
@@ -94,12 +94,12 @@ def integers(values: Any, what: str) -> tuple[int, ...]:
 
 
 def canonical_axis(axis: Any, ndim: int) -> int:
-    """An axis counted from 0; negative ones count from the end.
+    """Return an axis counted from 0; negative ones count from the end.
 
     Raises:
       numpy.exceptions.AxisError, a ValueError and IndexError: if an array of `ndim` axes has no
-        such one.
-      TypeError: if it is no integer.
+        such axis.
+      TypeError: if the axis is no integer, or is a tracer.
     """
     if isinstance(axis, Tracer):
         raise errors.ConcretizationTypeError(axis, "An axis must be known while tracing.")
@@ -117,7 +117,13 @@ def canonical_axis(axis: Any, ndim: int) -> int:
 
 
 def canonical_axes(axes: Any, ndim: int) -> tuple[int, ...]:
-    """Several axes, each counted from 0, in the order given; one integer is one axis."""
+    """Return one or several axes as a tuple, each counted from 0, in unchanged order.
+
+    Raises:
+      numpy.exceptions.AxisError, a ValueError and IndexError: if an array of `ndim` axes has no
+        such axis.
+      TypeError: if an axis is no integer, or is a tracer.
+    """
     if isinstance(axes, Tracer):
         raise errors.ConcretizationTypeError(axes, "An axis must be known while tracing.")
     if not isinstance(axes, Sequence) and (
@@ -128,17 +134,17 @@ def canonical_axes(axes: Any, ndim: int) -> tuple[int, ...]:
 
 
 def check_nonnegative(name: str, what: str, values: tuple[int, ...]) -> None:
-    """Raise the TypeError that names the operation, its parameter and what was given."""
+    """Raise TypeError if a value of parameter `what` of operation `name` is negative."""
     for value in values:
         if value < 0:
             raise TypeError(f"{name} {what} must have every element be nonnegative, got {values}.")
 
 
 def max_dim(d1: Any, d2: Any) -> Any:
-    """The greater of two sizes."""
+    """Return the greater of two sizes."""
     return max(d1, d2)
 
 
 def min_dim(d1: Any, d2: Any) -> Any:
-    """The lesser of two sizes."""
+    """Return the lesser of two sizes."""
     return min(d1, d2)

@@ -1,4 +1,4 @@
-"""Running a jaxpr: its operations are bound again, one by one, to whatever interprets them now."""
+"""Evaluation of a jaxpr: each equation is bound again with the current interpreter."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,20 +13,19 @@ from hlofront.core.trace import as_result, is_eager
 def eval_jaxpr(
     jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
 ) -> list[Any]:
-    """The results of a program.
+    """Evaluate a jaxpr on values, and return the list of its outputs.
 
-    Values are let go after their last use, so that arrays in the middle of the program are freed
-    as it runs.
+    Each value is released after its last use, so that intermediate arrays are freed early.
 
     Args:
-      jaxpr: the program.
+      jaxpr: the jaxpr.
       consts: a value for each of its constants.
       *args: a value for each of its inputs.
-      propagate_source_info: while tracing, whether what is written down says that it comes from
-        the lines that this program comes from, rather than from the line of this call.
+      propagate_source_info: while tracing, whether new equations have the source lines of the
+        jaxpr's equations, rather than the line of this call.
 
     Raises:
-      ValueError: if the number of constants or inputs is not the program's.
+      ValueError: if the number of constants or inputs is not the jaxpr's.
     """
     environment: dict[Any, Any] = {}
     _assign(environment, "constant", jaxpr.constvars, consts)
@@ -52,19 +51,23 @@ def eval_jaxpr(
             environment.update(zip(equation.outvars, results, strict=True))
             for var in is_last:
                 del environment[var]
-            # These would hold on to values while the next operation runs.
+            # Release the references to values before the next operation runs.
             del operands, results
     except Exception:
         with user_context(equation.traceback):  # pyright: ignore[reportPossiblyUnboundVariable]
             raise
     results = [read(atom) for atom in jaxpr.outvars]
-    # Results that are literals of the program are scalars of Python or NumPy; the latter may be of
-    # 64 bits whatever the option says.
+    # Outputs that are literals are Python or NumPy scalars, which may have 64 bits although x64
+    # is off.
     return results if tracing else list(map(as_result, results))
 
 
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> list[Any]:
-    """The results of a program that has its constants with it."""
+    """Evaluate a closed jaxpr on inputs, and return the list of its outputs.
+
+    Raises:
+      ValueError: if the number of inputs is wrong.
+    """
     return eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args)
 
 

@@ -24,7 +24,7 @@ _x64 = state.enable_x64
 
 
 class Var:
-    """A variable of a jaxpr: it is itself, and has a type."""
+    """A variable of a jaxpr: it equals only itself, and has an aval."""
 
     __slots__ = ("__weakref__", "aval")
 
@@ -38,7 +38,7 @@ class Var:
 
 
 class DropVar(Var):
-    """A result that nobody uses; it prints as `_`."""
+    """A variable for an unused result; it prints as `_`."""
 
     __slots__ = ()
 
@@ -47,16 +47,16 @@ class DropVar(Var):
 
 
 class Literal:
-    """A constant that stands in the program itself: a scalar, unless the option says otherwise.
+    """A constant that stands in an equation itself: a scalar by default.
 
-    The option is `jax_use_simplified_jaxpr_constants`.
+    It may be an array with the option `jax_use_simplified_jaxpr_constants`.
     """
 
     __slots__ = ("_x64", "aval", "val")
 
     val: Any
     aval: AbstractValue
-    # Whether 64-bit dtypes were on where it was written.
+    # Whether 64-bit dtypes were on when the literal was made.
     _x64: bool
 
     def __init__(self, val: Any, aval: AbstractValue | None = None):
@@ -66,7 +66,7 @@ class Literal:
 
     @property
     def operand(self) -> Any:
-        """The value as an operand of this literal's type, also where 64-bit dtypes are not as then.
+        """The value as an operand of this literal's type, whether or not 64-bit dtypes are on now.
 
         Scalars of Python and NumPy have other types with 64-bit dtypes on and off.
         """
@@ -81,7 +81,7 @@ class Literal:
 
 
 Atom = Var | Literal
-# What a program runs on, and what the parameters of an equation are.
+# Value: an operand at run time. ParamDict: the parameters of an equation.
 Value = Any
 ParamDict = Params
 Names = tuple[str, ...] | Callable[[], tuple[str, ...]] | None
@@ -100,14 +100,14 @@ class DebugInfo:
         result_paths: Names = None,
     ):
         self.traced_for = traced_for
-        # Each may be a function that finds it: most programs are never asked.
+        # Each may be a function that computes it on first use: most are never read.
         self._func_src_info = func_src_info
         self._arg_names = arg_names
         self._result_paths = result_paths
 
     @property
     def func_src_info(self) -> str:
-        """The function's name and place, as in "loss at model.py:12"."""
+        """The function's name and source line, as in "loss at model.py:12"."""
         if callable(self._func_src_info):
             self._func_src_info = self._func_src_info()
         return self._func_src_info
@@ -125,7 +125,7 @@ class DebugInfo:
         return self._result_paths
 
     def without_names(self) -> "DebugInfo":
-        """Return the debug info of a program made from this one with other inputs and outputs."""
+        """Return a copy without argument and result names, for a program with other ones."""
         return DebugInfo(self.traced_for, self._func_src_info)
 
     @property
@@ -149,12 +149,12 @@ class EquationContext:
 
     @property
     def manager(self) -> AbstractContextManager[None]:
-        """A block in which these options are in force."""
+        """A context manager that has no effect, as there are no options to enter."""
         return nullcontext()
 
 
 class Equation:
-    """`outvars = primitive[params] invars`: one small object per operation."""
+    """An equation of a jaxpr: `outvars = primitive[params] invars`."""
 
     __slots__ = ("effects", "invars", "name_stack", "outvars", "params", "primitive", "traceback")
 
@@ -163,7 +163,7 @@ class Equation:
     outvars: Sequence[Var]
     params: Params
     effects: Effects
-    # The C++ traceback of the call that made it; base/source.py reads the user's lines from it.
+    # The C++ traceback of the call that made the equation; base/source.py reads user lines from it.
     traceback: Any
     # The enclosing named_scopes and transformations, outermost first.
     name_stack: NameStack
@@ -193,11 +193,11 @@ class Equation:
 
     @property
     def ctx(self) -> "EquationContext":
-        """The options that were in force where the equation was made, under JAX's name."""
+        """The options of the equation under JAX's name; an EquationContext, which has none."""
         return EquationContext()
 
     def replace(self, **changes: Any) -> "Equation":
-        """Return a copy with other values for some of its fields, or with another `source_info`."""
+        """Return a copy of the equation with some fields, or its `source_info`, replaced."""
         if "source_info" in changes:
             info = changes.pop("source_info")
             changes = {"traceback": info.traceback, "name_stack": tuple(info.name_stack), **changes}
@@ -239,7 +239,7 @@ class Jaxpr:
     eqns: tuple[Equation, ...]
     effects: Effects
     debug_info: DebugInfo | None
-    # The equations that outputs or effects depend on, once something asked for them.
+    # The equations that outputs or effects depend on, cached on first use.
     live: tuple[Equation, ...] | None
 
     def __init__(
@@ -269,12 +269,12 @@ class Jaxpr:
 
     @property
     def origin(self) -> DebugInfo | None:
-        """The debug info for a program that is made from this one."""
+        """The debug info, without argument names, for a program that is derived from this one."""
         info = self.debug_info
         return None if info is None else info.without_names()
 
     def replace(self, **changes: Any) -> "Jaxpr":
-        """Return a copy of the program with other values for some of its fields."""
+        """Return a copy of the jaxpr with some fields replaced."""
         fields = {name: getattr(self, name) for name in _JAXPR_FIELDS}
         return Jaxpr(**{**fields, **changes})
 
@@ -297,7 +297,7 @@ class ClosedJaxpr:
 
     jaxpr: Jaxpr
     consts: list[Any]
-    # The values derived from this program, by cache and key: see core/derived.py, which fills it.
+    # The values derived from this program, by cache and key: see core/derived.py.
     derived: dict[object, dict[Any, Any]]
 
     def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()):
@@ -334,7 +334,7 @@ class ClosedJaxpr:
         return self.jaxpr.debug_info
 
     def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None):
-        """Return a copy of the program with other values for some of its fields."""
+        """Return a copy of the closed jaxpr with its jaxpr or its constants replaced."""
         return ClosedJaxpr(
             self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts
         )

@@ -1,11 +1,11 @@
-"""Liveness: which equations and variables of a program its outputs and effects depend on."""
+"""Liveness: the equations and variables that a program's outputs and effects depend on."""
 
 from collections.abc import Callable, Iterable, Sequence
 
 from hlofront.core.jaxpr import Atom, Equation, Jaxpr, Var
 
-# Takes an equation that is live, and the variables that are needed after it, and returns the
-# equation that takes its place.
+# Takes a live equation and the variables that are needed after it, and returns the equation
+# that replaces it, or None.
 Smaller = Callable[[Equation, set[Var]], Equation | None]
 
 
@@ -16,9 +16,9 @@ def live_equations(
 
     Args:
       equations: the equations of a program.
-      outputs: what is wanted of them.
-      smaller: returns what takes the place of a live equation, which may read fewer variables;
-        None if nothing does.
+      outputs: the outputs of the program.
+      smaller: returns a replacement of a live equation, which may read fewer variables, or None
+        to remove it; it is called with the equation and the variables needed after it.
     """
     needed = {atom for atom in outputs if isinstance(atom, Var)}
     live: list[Equation] = []
@@ -44,7 +44,7 @@ def variables_read(equations: Iterable[Equation], outputs: Iterable[Atom]) -> se
 
 
 def last_uses(jaxpr: Jaxpr) -> list[set[Var]]:
-    """Return for each equation the variables that nothing after it uses, its results included."""
+    """Return for each equation the variables, its results included, that are unused after it."""
     needed = variables_read((), jaxpr.outvars)
     uses: list[set[Var]] = []
     for equation in reversed(jaxpr.eqns):

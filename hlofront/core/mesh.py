@@ -1,4 +1,4 @@
-"""Mesh: devices in an array whose axes have names; AbstractMesh: the axes alone."""
+"""Meshes of devices with named axes (Mesh), and their axes alone (AbstractMesh)."""
 
 import enum
 import math
@@ -16,7 +16,7 @@ from hlofront.bridge.state import unset
 
 
 class AxisType(enum.Enum):
-    """Who says how arrays lie along an axis: XLA, their types, or the code of each device."""
+    """The type of a mesh axis: XLA, the types of arrays, or user code splits arrays along it."""
 
     Auto = enum.auto()
     Explicit = enum.auto()
@@ -32,7 +32,12 @@ def _names(given: Any) -> tuple[Any, ...]:
 
 
 def _types(given: Any, names: tuple[Any, ...], what: str) -> tuple[AxisType, ...]:
-    """The types of axes, checked: all are Auto by default."""
+    """Return the checked types of mesh axes; None is Auto for all.
+
+    Raises:
+      TypeError: if a type is no AxisType.
+      ValueError: if there are not as many types as names.
+    """
     if given is None:
         return (AxisType.Auto,) * len(names)
     types = cast("tuple[Any, ...]", given if isinstance(given, tuple) else (given,))
@@ -76,12 +81,12 @@ class NamedAxes:
 
     @property
     def shape_tuple(self) -> tuple[tuple[Hashable, int], ...]:
-        """The axes, as pairs of a name and a size."""
+        """The axes of the mesh, as pairs of a name and a size."""
         return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
 
     @property
     def shape(self) -> OrderedDict[Hashable, int]:
-        """The sizes of the axes, by their names."""
+        """An ordered dictionary from the names of the axes to their sizes."""
         return OrderedDict(self.shape_tuple)
 
     def _axes_of_type(self, kind: AxisType) -> tuple[Any, ...]:
@@ -126,12 +131,12 @@ _fill = object.__setattr__
 
 
 class AbstractMesh(NamedAxes):
-    """Named axes without devices. Equal ones are one object.
+    """A mesh of named axes without devices. Equal meshes are one object.
 
     Args:
-      axis_sizes: how many devices there are along each axis.
+      axis_sizes: the number of devices along each axis.
       axis_names: a name for each axis; a string is one name.
-      axis_types: the type of each axis; all are Auto if it is left out.
+      axis_types: the type of each axis; None is Auto for all.
 
     Raises:
       ValueError: if there are not as many names or types as sizes.
@@ -169,7 +174,7 @@ class AbstractMesh(NamedAxes):
         sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple) or "()"
         return f"AbstractMesh({sizes}, axis_types={self.axis_types})"
 
-    # C++ asks it of every mesh.
+    # C++ reads this of every mesh.
     _internal_device_list = None
 
     @property
@@ -197,7 +202,7 @@ class AbstractMesh(NamedAxes):
         axis_names: Any = None,
         axis_types: Any = None,
     ) -> "AbstractMesh":
-        """A mesh that differs in what is given."""
+        """Return a mesh with some fields replaced; None leaves a field unchanged."""
         return AbstractMesh(
             self._sizes if axis_sizes is None else axis_sizes,
             self.axis_names if axis_names is None else axis_names,
@@ -205,7 +210,7 @@ class AbstractMesh(NamedAxes):
         )
 
     def update_axis_types(self, name_to_type: Mapping[Any, AxisType]) -> "AbstractMesh":
-        """Return a mesh in which the named axes have the given types, and others keep their own."""
+        """Return a mesh with new types of the axes in `name_to_type`, and the others unchanged."""
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return self.update(axis_types=tuple(name_to_type.get(name, each) for name, each in pairs))
 
@@ -237,15 +242,15 @@ _abstract_meshes: dict[Any, AbstractMesh] = {}
 
 
 class Mesh(NamedAxes):
-    """Devices in an array whose axes have names. Equal ones are one object.
+    """A mesh: an array of devices whose axes have names. Equal meshes are one object.
 
     Args:
       devices: an array of devices, or nested sequences of them.
       axis_names: a name for each axis; a string is one name.
-      axis_types: a tuple of the types of the axes; all are Auto if it is left out.
+      axis_types: a tuple of the types of the axes; None is Auto for all.
 
     Raises:
-      ValueError: if there are not as many names or types as axes, or a name is None or given twice.
+      ValueError: if there are not as many names or types as axes, or a name is None or repeated.
       TypeError: if a type is no AxisType.
     """
 
@@ -253,7 +258,7 @@ class Mesh(NamedAxes):
 
     devices: np.ndarray
     _key: tuple[Any, ...]
-    # The devices as jaxlib's DeviceList, from the first time that a sharding asks; None before.
+    # The devices as jaxlib's DeviceList, from the first use by a sharding on; None before.
     device_list: Any
 
     def __new__(
@@ -275,7 +280,7 @@ class Mesh(NamedAxes):
             raise ValueError(f"Mesh axis names must be different. Got: {names}")
         types = _types(axis_types, names, "Mesh")
         if not array.size or (not array.ndim and array.item() is None):
-            # A mesh of no devices is the empty one, which has no axes.
+            # A mesh of no devices is the empty mesh, which has no axes.
             array, names, types = np.array(None, dtype=object), (), ()
         key = (tuple(array.flat), array.shape, names, types)
         with _lock:
@@ -321,11 +326,11 @@ class Mesh(NamedAxes):
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
-        """A mesh with these axes and without devices."""
+        """The AbstractMesh with the axes of this mesh."""
         return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
 
     def __enter__(self) -> "Mesh":
-        """Have with_sharding_constraint take PartitionSpecs of this mesh inside of a block.
+        """Let with_sharding_constraint take PartitionSpecs of this mesh in the block; deprecated.
 
         Raises:
           RuntimeError: if the option jax_disallow_mesh_context_manager is on.
@@ -351,7 +356,7 @@ class Mesh(NamedAxes):
 
     @property
     def device_ids(self) -> np.ndarray:
-        """The numbers of the devices, an array of the mesh's shape."""
+        """The ids of the devices, an integer array of the mesh's shape."""
         return np.array([device.id for device in self.devices.flat]).reshape(self.devices.shape)
 
     @property
@@ -370,9 +375,10 @@ class Mesh(NamedAxes):
 
     @property
     def local_mesh(self) -> "Mesh":
-        """The part of it whose devices belong to this process.
+        """The part of the mesh whose devices belong to this process.
 
-        Raises ValueError if that is no block of the mesh.
+        Raises:
+          ValueError: if that is no block of the mesh.
         """
         local = set(self.local_devices)
         if len(local) == self.size:
@@ -391,7 +397,7 @@ class Mesh(NamedAxes):
         axis_names: Any = None,
         axis_types: tuple[AxisType, ...] | None = None,
     ) -> "Mesh":
-        """A mesh that differs in what is given."""
+        """Return a mesh with some fields replaced; None leaves a field unchanged."""
         return Mesh(
             self.devices if devices is None else devices,
             self.axis_names if axis_names is None else axis_names,
@@ -400,7 +406,7 @@ class Mesh(NamedAxes):
 
 
 _meshes: dict[Any, Mesh] = {}
-# The meshes that this thread is inside of; programs depend on it as on options.
+# The meshes that this thread has entered; programs depend on them as on options.
 _disallow_with = options["jax_disallow_mesh_context_manager"]
 _entered = Option("meshes", (), OptionKind("a tuple of meshes", lambda given: given, str), "", True)
 

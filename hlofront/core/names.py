@@ -1,4 +1,4 @@
-"""Where operations come from: the named scopes that are open, and the equation run again."""
+"""Origins of operations: name stacks, and tracebacks of equations that are evaluated again."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from hlofront.base.boundary import named_as
 
 
 class Transformation:
-    """A transformation among the scopes: it is shown around the scope that comes after it."""
+    """A transformation in a name stack: it prints around the scope that comes after it."""
 
     __slots__ = ("name",)
 
@@ -32,7 +32,7 @@ _stack: ContextVar[NameStack] = ContextVar("names", default=())
 _replayed: ContextVar[Any] = ContextVar("replayed_traceback", default=None)
 
 current_name_stack = _stack.get
-# The traceback of the equation that is run again now; None where the user's code is running.
+# The traceback of the equation that is evaluated again; None while user code runs.
 replayed_traceback = _replayed.get
 
 
@@ -40,7 +40,7 @@ replayed_traceback = _replayed.get
 def named_scope(name: str) -> Generator[None, None, None]:
     """Label the operations traced inside with `name`, in HLO metadata and profiles.
 
-    Also a decorator: `@named_scope("attention")`.
+    It is also a decorator: `@named_scope("attention")`.
 
     Raises:
       TypeError: if `name` is not a string.
@@ -55,7 +55,7 @@ def named_scope(name: str) -> Generator[None, None, None]:
 
 
 def path_of(stack: NameStack) -> str:
-    """A stack as a path, as profilers show it: "jit(f)/transpose(jvp(attention))/scores"."""
+    """Return a name stack as a path for profilers: "jit(f)/transpose(jvp(attention))/scores"."""
     path: list[str] = []
     for part in reversed(stack):
         if type(part) is not Transformation:
@@ -79,11 +79,11 @@ class PrintedNameStack(tuple[str | Transformation, ...]):
         return tuple(self)
 
     def extend(self, name: str) -> "PrintedNameStack":
-        """This stack with one scope more inside."""
+        """Return a name stack with one more scope inside."""
         return PrintedNameStack((*self, name))
 
     def transform(self, transform_name: str) -> "PrintedNameStack":
-        """This stack with one transformation more inside."""
+        """Return a name stack with one more transformation inside."""
         return PrintedNameStack((*self, Transformation(transform_name)))
 
     def __str__(self):
@@ -91,7 +91,7 @@ class PrintedNameStack(tuple[str | Transformation, ...]):
 
 
 class SourceInfo:
-    """A record of the origin of an equation, which is its `source_info`.
+    """The origin of an equation, which is its `source_info`.
 
     Attributes:
       traceback: the C++ traceback of the call that made the equation; None if it is not known.
@@ -108,7 +108,7 @@ class SourceInfo:
     def replace(
         self, *, traceback: Any = None, name_stack: NameStack | None = None
     ) -> "SourceInfo":
-        """Return a copy with those fields replaced whose new values are not None."""
+        """Return a copy with some fields replaced; None leaves a field unchanged."""
         return SourceInfo(
             self.traceback if traceback is None else traceback,
             self.name_stack if name_stack is None else name_stack,
@@ -128,7 +128,7 @@ class SourceInfo:
 
 
 class transformed:
-    """A block whose operations this transformation makes of the function that runs inside."""
+    """A context manager that adds a transformation to the name stack of the operations inside."""
 
     __slots__ = ("token", "transformation")
 
@@ -143,7 +143,7 @@ class transformed:
 
 
 class coming_from:
-    """A block whose operations come from this traceback, and these scopes within the open ones."""
+    """A context manager that sets the traceback of operations and extends their name stack."""
 
     __slots__ = ("name_stack", "tokens", "traceback")
 
@@ -161,7 +161,7 @@ class coming_from:
 
 
 class scopes_replaced:
-    """Have what is traced inside come from these scopes, and from no others that are open."""
+    """A context manager that replaces the name stack of the operations traced inside."""
 
     __slots__ = ("name_stack", "token")
 
@@ -176,7 +176,7 @@ class scopes_replaced:
 
 
 class in_own_program:
-    """A block that traces a program of its own, to which the scopes around it do not belong."""
+    """A context manager for tracing a separate program, which starts with an empty name stack."""
 
     __slots__ = ("tokens",)
 
@@ -189,7 +189,11 @@ class in_own_program:
 
 
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
-    """`fun` with its operations labelled by `name`, by default its own name."""
+    """Return `fun` with its operations labeled by `name`, by default its own name.
+
+    Raises:
+      TypeError: if `fun` is not callable.
+    """
     if not callable(fun):
         raise TypeError(f"named_call wants a function, got {source.shortened(repr(fun))}")
     label = source.callable_name(fun) if name is None else name

@@ -1,12 +1,12 @@
-"""The operator wire: what `x + y` and `x.sum()` mean is filled in from above, on first use."""
+"""Operators and methods of arrays and tracers, loaded from hlofront.numpy on first use."""
 
 import importlib
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-# The one module that knows what the operators mean. It is loaded when the first operator or
-# array method is used, and not by `import hlofront`: it brings NumPy's whole vocabulary.
+# The module that defines the operators. It is loaded on the first use of an operator or array
+# method and not by `import hlofront`, because it imports all of hlofront.numpy.
 FILLED_BY = "hlofront.numpy.operators"
 
 _NAMES = (
@@ -21,13 +21,13 @@ _plugged: set[type] = set()
 
 
 def load_operators() -> None:
-    """Load what fills the wire; nothing where it is filled."""
+    """Load the module that sets the operators, unless it is loaded already."""
     with _lock:
         importlib.import_module(FILLED_BY)
 
 
 def _waiting(name: str) -> Callable[..., Any]:
-    """An operator that finds out what it means, and means that from then on."""
+    """Return an operator that loads the operators on first use and then calls the loaded one."""
 
     def operator(self: Any, *args: Any, **kwargs: Any) -> Any:
         load_operators()
@@ -41,18 +41,21 @@ def _waiting(name: str) -> Callable[..., Any]:
 
 
 def _find(self: Any, name: str) -> Any:
-    """Asked for members that are not there: those of the wire are, once it is filled."""
+    """Return a missing attribute of an array or tracer after loading the operators.
+
+    This is the `__getattr__` of classes whose operators are not loaded yet.
+    """
     kind = self.__class__
     if not name.startswith("__") and not any(base in _plugged for base in kind.__mro__):
         load_operators()
         if hasattr(kind, name):
             return getattr(self, name)
-    # Raises the AttributeError that brought us here, with what a property had to say.
+    # This raises the original AttributeError, with the message of a property that raised it.
     return object.__getattribute__(self, name)
 
 
 def await_operators(type_: type) -> None:
-    """Have values of a type load the wire when one of its members is asked for."""
+    """Make values of a type load the operators on first use of one of its operators or methods."""
     for name in _NAMES:
         dunder = f"__{name}__"
         if dunder not in vars(type_):
@@ -61,9 +64,9 @@ def await_operators(type_: type) -> None:
 
 
 def await_class_members(type_: type) -> None:
-    """Have a class load the wire when a member is asked for of the class itself: `Array.sum`.
+    """Make a class load the operators on first use of a member of the class: `Array.sum`.
 
-    The class must have a metaclass of its own, which is asked.
+    The class must have its own metaclass, whose `__getattr__` and `__dir__` are set.
     """
     await_operators(type_)
     metaclass: Any = type(type_)
@@ -85,11 +88,11 @@ def _find_in_class(type_: type, name: str) -> Any:
 
 
 class ArrayOperators:
-    """The base of tracers: operators and array methods."""
+    """The base class of tracers, with operators and array methods."""
 
     __slots__ = ()
 
-    # NumPy's own operators must defer to ours: `np.ones(3) + tracer` is traced.
+    # NumPy's own operators must defer to these: `np.ones(3) + tracer` is traced.
     __array_priority__ = 100
 
 

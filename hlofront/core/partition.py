@@ -1,4 +1,4 @@
-"""PartitionSpec: along which axes of a mesh each axis of an array is split."""
+"""PartitionSpec: the mesh axes along which each axis of an array is split."""
 
 from collections.abc import Collection, Iterator
 from typing import Any, cast
@@ -34,7 +34,11 @@ def _axes(name: str, given: Any) -> frozenset[Any]:
 
 
 def _entry(given: Any) -> Any:
-    """An axis's part of a specification: one name stands for itself, no names are None."""
+    """Return a canonical entry: no names are None, one name is that name, several are a tuple.
+
+    Raises:
+      ValueError: if the entry is a tuple that contains a tuple.
+    """
     if type(given) not in (list, tuple):
         return given
     names = tuple(given)
@@ -49,14 +53,14 @@ def _entry(given: Any) -> Any:
 
 
 class PartitionSpec:
-    """Along which axes of a mesh each axis of an array is split. Equal ones are one object.
+    """The mesh axes along which each axis of an array is split. Equal specs are one object.
 
     Args:
-      partitions: per axis of the array None, where it is not split; the name of a mesh axis; a
+      partitions: per axis of the array None, if it is not split; the name of a mesh axis; a
         tuple of names, of which the first is the outermost; or `PartitionSpec.UNCONSTRAINED`,
-        where XLA decides. Axes of the array that are left out are not split.
-      unreduced: names of mesh axes along which the array is a sum that is still to be done.
-      reduced: names of mesh axes along which its derivative is one.
+        if XLA decides. Axes of the array without an entry are not split.
+      unreduced: names of mesh axes along which the array consists of summands to be added.
+      reduced: names of mesh axes along which its cotangent consists of summands.
 
     Raises:
       TypeError: if `unreduced` or `reduced` is no set, or a name cannot be hashed.
@@ -79,7 +83,7 @@ class PartitionSpec:
     ) -> "PartitionSpec":
         entries = tuple(map(_entry, partitions))
         sums, derivatives = _axes("unreduced", unreduced), _axes("reduced", reduced)
-        # 1 and True are equal, and not the same name.
+        # 1 and True are equal, but different names.
         key = entries, sums, derivatives, tuple(map(type, entries))
         spec = _specs.get(key)
         if spec is not None:
@@ -115,7 +119,7 @@ class PartitionSpec:
             )
 
     def names(self) -> list[Any]:
-        """All names of mesh axes that it splits along, in order."""
+        """Return all names of mesh axes that the array is split along, in order."""
         names: list[Any] = []
         for entry in self.partitions:
             names += axes_of(entry)
@@ -141,7 +145,11 @@ class PartitionSpec:
         return self.partitions[index]
 
     def index(self, entry: Any) -> int:
-        """The first axis that is split along `entry`; ValueError if there is none."""
+        """Return the first axis of the array that is split along `entry`.
+
+        Raises:
+          ValueError: if there is none.
+        """
         return self.partitions.index(_entry(entry))
 
     def count(self, entry: Any) -> int:
@@ -200,7 +208,7 @@ class PartitionSpec:
 _FIELDS = ("partitions", "unreduced", "reduced")
 _specs: WeakValueDictionary[Any, PartitionSpec] = WeakValueDictionary()
 
-# What programs call it.
+# User programs use this short name.
 P = PartitionSpec
 
 
@@ -209,7 +217,7 @@ def _remade(partitions: Any, unreduced: Any, reduced: Any) -> PartitionSpec:
 
 
 def axes_of(entry: Any) -> tuple[Any, ...]:
-    """The names of mesh axes in one axis's part of a specification, outermost first."""
+    """Return the names of mesh axes in one entry of a PartitionSpec, outermost first."""
     if entry is None or entry is UNCONSTRAINED:
         return ()
     return cast("tuple[Any, ...]", entry) if type(entry) is tuple else (entry,)

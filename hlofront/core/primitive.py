@@ -1,4 +1,4 @@
-"""A primitive is a name; what it means is in the rule tables."""
+"""Primitives: operations by name, whose meaning is in the rule tables."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ ALL: dict[str, "Primitive"] = {}
 
 
 class Primitive:
-    """One operation on arrays, known to every interpreter by the rules registered for it."""
+    """An operation on arrays, which interpreters know by the rules registered for it."""
 
     __slots__ = (
         "__dict__",
@@ -26,16 +26,16 @@ class Primitive:
 
     name: str
     multiple_results: bool
-    # Whether parameters hold jaxprs or functions: such results are not kept in `inferred`.
+    # Whether parameters hold jaxprs or functions: then `inferred` is not filled.
     carries_programs: bool
-    # Whether linearization writes the scopes around it twice into its path, as JAX's does.
+    # Whether linearization repeats the scopes around the operation in its path, as in JAX.
     repeats_scopes: bool
-    # What staging learned: (avals of the operands, parameters) -> avals of the results.
+    # The cache of infer rules: (avals of the operands, parameters) -> avals of the results.
     inferred: dict[Any, Any]
-    # What the engine compiled: parameters -> compiled call. Owned by runtime/dispatch/engine.py.
+    # The engine's cache: parameters -> compiled call. Owned by runtime/dispatch/engine.py.
     eager: dict[Any, Any]
 
-    # What JAX's interpreters ask of a primitive, and what is so of every one here.
+    # Attributes that JAX's interpreters read; all primitives here have these values.
     call_primitive = False
     ref_primitive = False
     ref_allocating = False
@@ -54,23 +54,24 @@ class Primitive:
         ALL.setdefault(name, self)
 
     def bind(self, *args: Any, **params: Any) -> Any:
-        """Hand the operation to whichever interpreter is current.
+        """Apply the primitive to operands, in the current interpreter.
 
-        Returns the result, or a list of results where the primitive has several.
+        Returns:
+          The result, or a list of results if `multiple_results`.
         """
         return trace.process(self, args, params)
 
     def get_bind_params(self, params: Params) -> dict[str, Any]:
-        """The parameters that `bind` takes, for those that an equation has: the same."""
+        """Return the parameters of `bind` for those of an equation, which are equal here."""
         return params
 
-    # ---- rules, as JAX's extensions give them ----------------------------------------------------
+    # ---- rules under JAX's names -----------------------------------------------------------------
 
     @property
     def impl(self) -> Callable[..., Any]:
         """The function that runs the operation on arrays: `impl(*arrays, **params)`.
 
-        It is the function that `def_impl` was given; without one the operation is compiled and run.
+        It is the argument of `def_impl`; without one the operation is compiled and run.
         """
         return rules.run.get(self) or self._run
 
@@ -83,26 +84,26 @@ class Primitive:
         return trace.engine().process(self, args, params)
 
     def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
-        """Say how the operation runs on arrays, outside of compiled programs.
+        """Register the function that runs the operation on arrays, outside of compiled programs.
 
         Args:
           impl: takes the operands and parameters of `bind`, and returns its result.
 
         Returns:
-          impl, so that this decorates it.
+          impl, so that this is a decorator.
         """
         self.impl = impl
         return impl
 
     def def_abstract_eval(self, abstract_eval: Callable[..., Any]) -> Callable[..., Any]:
-        """Say which type the result has, or which types the results have.
+        """Register the infer rule of the primitive, which returns the avals of its results.
 
         Args:
           abstract_eval: takes the avals of the operands, and the parameters by name, and returns
-            an aval, or a list of avals where the primitive has several results.
+            an aval, or a list of avals if the primitive has several results.
 
         Returns:
-          abstract_eval, so that this decorates it.
+          abstract_eval, so that this is a decorator.
         """
         self.inferred.clear()
         rules.infer[self] = abstract_eval
@@ -110,10 +111,14 @@ class Primitive:
         return abstract_eval
 
     def def_effectful_abstract_eval(self, abstract_eval: Callable[..., Any]) -> Callable[..., Any]:
-        """As `def_abstract_eval`, of an operation with effects.
+        """Register the infer rule of a primitive with effects.
 
         Args:
-          abstract_eval: returns what is said there, and a set of effects.
+          abstract_eval: takes the avals of the operands, and the parameters by name, and returns
+            a pair: an aval, or a list of avals for several results, and a set of effects.
+
+        Returns:
+          abstract_eval, so that this is a decorator.
         """
 
         def infer(*avals: Any, **params: Any) -> Any:
@@ -128,10 +133,10 @@ class Primitive:
         return abstract_eval
 
     def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, Effects]:
-        """The type of the result, or a list of types, and the effects of the operation.
+        """Return the aval of the result, or a list of avals, and the effects of the operation.
 
         Raises:
-          NotImplementedError: if nothing says which types its results have.
+          NotImplementedError: if the primitive has no infer rule.
         """
         result = rules.infer[self](*avals, **params)
         effects = rules.effects.get(self)

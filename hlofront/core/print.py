@@ -1,12 +1,12 @@
-"""A jaxpr as text, as JAX 0.10.2 writes it.
+"""Jaxprs as text, in the format of JAX 0.10.2.
 
     { lambda a:f32[3]; b:f32[3]. let c:f32[3] = mul b a in (c,) }
 
-Constants stand before the semicolon, inputs after it; results that nobody uses are `_`. Variables
-are named in the order in which they are printed. A program inside an equation is printed there,
-or, where it is long or occurs more than once, ahead of the program under a name of its own.
+Constants stand before the semicolon, inputs after it; unused results are `_`. Variables are named
+in the order of printing. A subprogram is printed inside its equation or, if it is long or occurs
+more than once, before the program under its own name.
 
-This module is told programs apart by what they have (`eqns`), since core/jaxpr.py imports it.
+Programs are recognized by their attribute `eqns`, since core/jaxpr.py imports this module.
 """
 
 # Parameters, literals and users' shapes may be anything, so their types stay unknown here.
@@ -37,15 +37,15 @@ def print_jaxpr(
     annotation_prefix: str = " # ",
     **options: Any,
 ) -> str:
-    """The text of a program.
+    """Return the text of a jaxpr.
 
     Args:
       jaxpr: a Jaxpr or ClosedJaxpr.
-      use_color: whether to colour it for a terminal; None: if stdout is one, and the option
+      use_color: whether to color it for a terminal; None: if stdout is one, and the option
         jax_pprint_use_color is on.
-      width: the columns of a line, where it can be kept to.
-      annotation_prefix: what stands before source lines and name stacks.
-      **options: those of `Printing`.
+      width: the maximum columns of a line, where possible.
+      annotation_prefix: the text before source lines and name stacks.
+      **options: the options of `Printing`.
     """
     colour = _on_terminal() if use_color is None else use_color
     document = Printing(colour=colour, **options).whole_program(_opened(jaxpr))
@@ -60,7 +60,7 @@ def print_equation(
     annotation_prefix: str = " # ",
     **options: Any,
 ) -> str:
-    """The text of one equation; takes what print_jaxpr takes."""
+    """Return the text of an equation; the options are those of `print_jaxpr`."""
     colour = _on_terminal() if use_color is None else use_color
     document = Printing(colour=colour, **options).equation(equation)
     return show.render(document, width, colour=colour, note_prefix=annotation_prefix)
@@ -79,10 +79,10 @@ def _is_program(value: Any) -> bool:
 
 
 class Printing:
-    """One text in the making: the names given so far, and what is wanted.
+    """The state of printing one text: the names of variables so far, and the options.
 
-    A rule of `core.rules.show` is handed an equation and this, and returns the document of the
-    equation: usually `printing.laid_out(equation, parameters)` with parameters of its choice.
+    A rule of `core.rules.show` is called with an equation and a Printing, and returns the document
+    of the equation: usually `printing.laid_out(equation, parameters)` with selected parameters.
     """
 
     __slots__ = (
@@ -97,7 +97,7 @@ class Printing:
         "shared",
     )
 
-    # id of a program that has a name of its own -> the name.
+    # id of a program with its own name -> the name.
     shared: dict[int, str]
 
     def __init__(
@@ -110,15 +110,16 @@ class Printing:
         print_effects: bool = False,
         colour: bool = False,
     ):
-        """
+        """Set the options of a text.
+
         Args:
-          source_info: whether to print beside each equation the line of the user that made it.
+          source_info: whether to print beside each equation the user line that made it.
           print_shapes: whether to print the types of variables where they are bound.
           name_stack: whether to print beside each equation the named scopes around it.
-          custom_pp_eqn_rules: whether primitives may leave parameters out and print in their own
-            way; else all parameters are printed.
+          custom_pp_eqn_rules: whether primitives may omit parameters and print in their own way;
+            else all parameters are printed.
           print_effects: whether to print the effects of programs.
-          colour: whether the text is for a terminal that shows colours.
+          colour: whether the text is for a terminal that shows colors.
         """
         self._annotated = (source_info, name_stack)
         self._with_rules = custom_pp_eqn_rules
@@ -141,7 +142,7 @@ class Printing:
         return name
 
     def bound(self, variable: Any) -> Document:
-        """A variable where it is bound: with its type."""
+        """Return the text of a variable where it is bound, with its type if `print_shapes`."""
         name = self.name(variable)
         if not self.print_shapes:
             return name
@@ -150,7 +151,7 @@ class Printing:
         return show.concat((name, show.styled(f":{variable.aval.str_short(True)}", "magenta")))
 
     def used(self, atom: Any) -> str:
-        """A variable or literal where it is used."""
+        """Return the text of a variable or literal where it is used."""
         if hasattr(type(atom), "val"):
             return f"{_literal_text(atom.val)}:{atom.aval.str_short(True)}"
         return self.name(atom)
@@ -158,7 +159,7 @@ class Printing:
     # ---- equations ---------------------------------------------------------------------------
 
     def equation(self, equation: Any) -> Document:
-        """`results = primitive[parameters] operands`"""
+        """Return the document of an equation: `results = primitive[parameters] operands`."""
         if not self._with_rules:
             return self.laid_out(equation, sorted(equation.params.items()))
         rule = rules.show.get(equation.primitive)
@@ -172,7 +173,7 @@ class Printing:
         return self.laid_out(equation, select(equation.params))
 
     def laid_out(self, equation: Any, parameters: Sequence[tuple[str, Any]]) -> Document:
-        """An equation of which these parameters are shown, in this order."""
+        """Return the document of an equation with selected (name, value) parameters, in order."""
         parts: list[Document] = []
         if equation.outvars:
             parts.append(show.fill([self.bound(v) for v in equation.outvars]))
@@ -204,26 +205,26 @@ class Printing:
         return f"{name}={text}" if type(text) is str else show.concat((f"{name}=", text))
 
     def value(self, value: Any) -> Document:
-        """The value of a parameter."""
+        """Return the document of a parameter's value."""
         if _is_program(value):
             return self.program(_opened(value))
         if type(value) in (tuple, list) and value and all(map(_is_program, value)):
             return show.block("(", [self.program(_opened(member)) for member in value], ")")
         text = _set_text(value) if type(value) is frozenset else str(value)
-        # Where a function lies in memory tells nobody anything, and differs from run to run.
+        # Addresses of functions are masked, because they differ from run to run.
         return _ADDRESS.sub(_masked, text) if _ADDRESS_MARK in text else text
 
     def _share_names(self, equation: Any, program: Any) -> None:
-        """Let the variables of a called program be named as what the call binds them to."""
+        """Name the variables of a called program after the call's operands and results."""
         if not _is_program(program):
-            return  # It is an equation that breaks the rules, shown in an error that says so.
+            return  # The equation is invalid, and is printed in the error that reports it.
         program = _opened(program)
         if id(program) in self.shared:
             return
         names = self._names
         seen = set()
         for inner, outer in zip(program.invars, equation.invars):
-            # An operand that is given twice keeps its name in the first place.
+            # A repeated operand gives its name to the first input only.
             if inner not in names and not hasattr(type(outer), "val") and outer not in seen:
                 seen.add(outer)
                 names[inner] = self.name(outer)
@@ -234,7 +235,7 @@ class Printing:
     # ---- programs ----------------------------------------------------------------------------
 
     def whole_program(self, jaxpr: Any) -> Document:
-        """A program, after the programs inside it that have names of their own."""
+        """Return the document of a program, after its subprograms that have their own names."""
         named = _named_programs(jaxpr)
         self.shared = {id(program): name for name, program in named}
         self._spellings = spellings(frozenset(self.shared.values()))
@@ -245,7 +246,7 @@ class Printing:
         return show.concat((*parts, self._block(jaxpr)))
 
     def program(self, jaxpr: Any) -> Document:
-        """A program inside an equation: its name, where it has one."""
+        """Return the document of a subprogram: its name if it has one, else its text."""
         return self.shared.get(id(jaxpr)) or self._block(jaxpr)
 
     def _block(self, jaxpr: Any) -> Document:
@@ -271,7 +272,7 @@ class Printing:
         return show.group(show.concat(("{ ", show.nest(2, show.concat(inside)), " }")))
 
     def _drop_unused(self, jaxpr: Any) -> None:
-        """Name the results `_` that no later equation and no output uses."""
+        """Name results `_` that no later equation and no output uses."""
         used = set(jaxpr.outvars)
         for equation in reversed(jaxpr.eqns):
             for v in equation.outvars:
@@ -293,7 +294,7 @@ def _masked(match: re.Match[str]) -> str:
 
 
 def _set_text(members: frozenset[Any]) -> str:
-    """A set in sorted order: the same in each run."""
+    """Return the text of a set in sorted order, which is equal in each run."""
     try:
         ordered = sorted(members)
     except TypeError:
@@ -302,7 +303,7 @@ def _set_text(members: frozenset[Any]) -> str:
 
 
 def _listed(atoms: Sequence[str]) -> Sequence[str]:
-    """Atoms with the commas of a tuple of Python."""
+    """Return the texts of atoms with the commas of a Python tuple."""
     if len(atoms) == 1:
         return [f"{atoms[0]},"]
     return [f"{atom}," for atom in atoms[:-1]] + list(atoms[-1:])
@@ -310,7 +311,7 @@ def _listed(atoms: Sequence[str]) -> Sequence[str]:
 
 def _literal_text(value: Any) -> str:
     if getattr(value, "shape", ()):
-        return "[...]"  # The text of a program does not depend on what is in its arrays.
+        return "[...]"  # The text of a program does not depend on the elements of its arrays.
     if isinstance(value, np.generic | np.ndarray):
         value = value.item()
     return str(value)
@@ -320,7 +321,7 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def spellings(avoided: frozenset[str] = frozenset()) -> Iterator[str]:
-    """The names of variables: the numbers from 0 on in base 26, with letters for digits."""
+    """Yield the names of variables, a to z, ba, bb, ..., except `avoided` ones."""
     first: str = _LETTERS
     for further in itertools.count():
         for digits in itertools.product(first, *[_LETTERS] * further):
@@ -331,14 +332,14 @@ def spellings(avoided: frozenset[str] = frozenset()) -> Iterator[str]:
         first = _LETTERS[1:]
 
 
-# ---- programs with names of their own --------------------------------------------------------
+# ---- named programs --------------------------------------------------------------------------
 
-# Longer programs are printed under a name even if they occur once.
+# The number of equations above which a program has its own name even if it occurs once.
 _MOST_EQUATIONS_INSIDE = 10
 
 
 def _named_programs(jaxpr: Any) -> list[tuple[str, Any]]:
-    """The programs inside a program that are to have names, in the order they are met in."""
+    """Return the subprograms of a program that have their own names, with these, in order."""
     labels: dict[int, str] = {}
     met: dict[int, Any] = {}
     repeated: set[int] = set()
@@ -363,7 +364,7 @@ def _named_programs(jaxpr: Any) -> list[tuple[str, Any]]:
 
 
 def _mark_with_inner(program: Any, repeated: set[int]) -> None:
-    """Add a program that occurs twice, and all programs inside it, to those that occur twice."""
+    """Add the ids of a program and of all programs inside it to `repeated`."""
     waiting = [program]
     while waiting:
         program = waiting.pop()
@@ -384,7 +385,7 @@ def _programs_in(equation: Any) -> Iterator[Any]:
 
 
 def _distinct(labels: Iterable[str]) -> list[str]:
-    """The labels, with numbers appended where they occur again."""
+    """Return labels with numbers appended to repeated ones."""
     taken: set[str] = set()
     numbers: dict[str, int] = {}
     names = []
@@ -398,17 +399,17 @@ def _distinct(labels: Iterable[str]) -> list[str]:
     return names
 
 
-# ---- which parameters are shown --------------------------------------------------------------
+# ---- selections of parameters ----------------------------------------------------------------
 
 Parameters = list[tuple[str, Any]]
 _Selection = Callable[[dict[str, Any]], Parameters]
 
-# Equations that call a program whose variables then take the names of operands and results.
+# Primitives that call a program whose variables then take the names of operands and results.
 _SHARES_NAMES = {"jit": "jaxpr"}
 
 
 def says_nothing(value: Any) -> bool:
-    """Return whether a parameter's value says that it was left out: None, False, (), ..."""
+    """Return whether a parameter's value is a default that is not shown: None, False, (), ..."""
     if value is None or value is False:
         return True
     if type(value) is tuple:
@@ -417,7 +418,7 @@ def says_nothing(value: Any) -> bool:
 
 
 def hiding(*silent: str, implied: Sequence[str] = ()) -> _Selection:
-    """Show all but the `silent` parameters where they say nothing, and but the `implied` ones."""
+    """Return a selection of parameters without `implied` ones, and `silent` ones with defaults."""
 
     def select(params: Params) -> Parameters:
         return [
@@ -448,7 +449,7 @@ _hide_precision = hiding("precision", "preferred_element_type", implied=("out_sh
 
 
 def _of_custom_rule(functions: dict[str, str], hidden: Sequence[str]) -> _Selection:
-    """Show functions by their names alone; `functions`: the parameter -> what it is shown as."""
+    """Return a selection that shows functions by name; `functions`: parameter -> printed name."""
 
     def select(params: Params) -> Parameters:
         shown = {

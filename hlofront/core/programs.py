@@ -1,4 +1,4 @@
-"""Programs made and taken apart, and questions of values, in JAX's extension language."""
+"""JAX's extension interface for jaxprs: making variables and equations, and asking about values."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
@@ -19,7 +19,7 @@ from hlofront.core.trace import Tracer
 
 
 def gensym() -> Callable[[AbstractValue], Var]:
-    """Return a function that makes a new variable of a type: a variable equals only itself."""
+    """Return a function that makes a new variable of an aval."""
     return Var
 
 
@@ -32,15 +32,15 @@ def new_jaxpr_eqn(
     source_info: SourceInfo | None = None,
     ctx: object = None,
 ) -> Equation:
-    """Return an equation.
+    """Return a new equation.
 
     Args:
       invars: the operands.
       outvars: the variables of the results.
       primitive: the operation.
-      params: its parameters.
-      effects: what it does beside computing its results.
-      source_info: where it comes from.
+      params: the parameters of the operation.
+      effects: the effects of the operation.
+      source_info: the traceback and name stack of the equation; None for empty ones.
       ctx: accepted for JAX's sake; options that decide what an operation is are parameters here.
     """
     if source_info is None:
@@ -50,7 +50,7 @@ def new_jaxpr_eqn(
 
 
 def jaxprs_in_params(params: Mapping[str, object]) -> Iterator[Jaxpr]:
-    """Yield the programs among the parameters of an equation, and in those that are sequences."""
+    """Yield the jaxprs among an equation's parameters, and inside parameters that are sequences."""
     for value in params.values():
         members = cast(Sequence[object], value) if isinstance(value, tuple | list) else (value,)
         for member in members:
@@ -59,7 +59,7 @@ def jaxprs_in_params(params: Mapping[str, object]) -> Iterator[Jaxpr]:
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: DType) -> DType:
-    """Return the dtype of the tangents of arrays of a dtype: float0 where they have none."""
+    """Return the dtype of tangents of arrays of a dtype: float0 for integers and booleans."""
     if isinstance(primal_dtype, ExtendedDType) or issubdtype(primal_dtype, np.inexact):
         return primal_dtype
     return float0
@@ -74,15 +74,15 @@ def valid_jaxtype(x: object) -> bool:
 
 
 def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
-    """Return a value that is no tracer, converted.
+    """Return a value that is no tracer, converted by `force`.
 
     Args:
-      force: the conversion, such as `int`; None leaves the value as it is.
-      val: the value. A tracer that stands for a known value is replaced by it.
-      context: what the value is needed for, which the error says.
+      force: the conversion, such as `int`; None leaves the value unchanged.
+      val: the value. A tracer with a concrete value is replaced by that value.
+      context: the purpose of the value, for the error message.
 
     Raises:
-      ConcretizationTypeError: if the value is a tracer, which has no value yet.
+      ConcretizationTypeError: if the value is a tracer without a concrete value.
     """
     if isinstance(val, Tracer):
         known = val.to_concrete_value()
@@ -92,7 +92,7 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
     return val if force is None else force(val)
 
 
-# The classes of NumPy's arrays and scalars whose values may be operands.
+# The classes of NumPy arrays and scalars that may be operands.
 array_types = frozenset(
     {np.ndarray}
     | {

@@ -1,7 +1,7 @@
-"""Checks of what rules and transformations make, where the option jax_enable_checks asks for them.
+"""Type checks of traced jaxprs, tangents and cotangents under the option jax_enable_checks.
 
-They tell whoever writes a rule which one is wrong: without them, a result of a wrong type is handed
-on until something far away breaks. Each is an option read where nothing is to be checked.
+They report the rule that is wrong: without them, a result of a wrong type is handed on until an
+unrelated rule fails. If the option is off, a check only reads it.
 """
 
 from collections.abc import Sequence
@@ -18,18 +18,18 @@ _enable_checks = options["jax_enable_checks"]
 
 
 def checks_are_on() -> bool:
-    """Return whether jaxprs, tangents and cotangents are checked here."""
+    """Return whether the option jax_enable_checks is on: jaxprs and derivatives are checked."""
     return _enable_checks.value
 
 
 def checked(program: ClosedJaxpr) -> ClosedJaxpr:
-    """Return a program that was made just now, type-checked if the option says so.
+    """Return a newly made program, type-checked if the option jax_enable_checks is on.
 
     Raises:
       JaxprTypeError: if the program breaks the type rules.
     """
     if _enable_checks.value:
-        # Loads the printing of jaxprs as well.
+        # Imported here because it also loads the printing of jaxprs.
         from hlofront.core.check import check_jaxpr
 
         check_jaxpr(program)
@@ -37,11 +37,12 @@ def checked(program: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def check_tangents(primitive: Primitive, results: Any, tangents: Any) -> None:
-    """Raise a JaxprTypeError if the jvp rule of a primitive gave tangents of the wrong types.
+    """Raise JaxprTypeError if a primitive's jvp rule returned tangents of wrong number or types.
 
     Args:
-      results: its result, or a sequence of them where it has several.
-      tangents: their tangents, as the rule gave them.
+      primitive: the primitive.
+      results: its result, or a sequence of results if `multiple_results`.
+      tangents: the tangents of the results, as the rule returned them.
     """
     if not primitive.multiple_results:
         results, tangents = (results,), (tangents,)
@@ -56,11 +57,12 @@ def check_tangents(primitive: Primitive, results: Any, tangents: Any) -> None:
 
 
 def check_cotangents(primitive: Primitive, operands: Sequence[Any], cotangents: Any) -> None:
-    """Raise a JaxprTypeError if the transpose rule of a primitive gave wrong cotangents.
+    """Raise JaxprTypeError if a primitive's transpose rule returned wrong cotangents.
 
     Args:
-      operands: the operands of an equation, as atoms of a jaxpr.
-      cotangents: per operand its cotangent, as the rule gave it; None where it has none.
+      primitive: the primitive.
+      operands: the operands of the equation, as atoms of a jaxpr.
+      cotangents: per operand its cotangent, as the rule returned it; or None.
     """
     cotangents = list(cotangents)
     if len(operands) != len(cotangents):

@@ -1,4 +1,4 @@
-"""The rule tables: one mapping per question that an interpreter asks of a primitive."""
+"""The rule tables of primitives: one table per question, such as batch, jvp and lower."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Concatenate, Generic, Protocol, TypeVar
@@ -12,14 +12,17 @@ from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent
 
 
 class PrimitiveLike(Hashable, Protocol):
-    """A protocol of what the tables need of a primitive, whose class refers to them."""
+    """A protocol of the attributes of a primitive that rule tables use.
+
+    The class Primitive itself refers to the tables.
+    """
 
     name: str
 
 
-# ---- what rules take and return; `...` stands for the operation's own parameters -----------------
+# ---- types of rules; `...` is the operation's parameters -----------------------------------------
 
-# The result of an operation, or its results where it has several.
+# The result of an operation, or a sequence of several results.
 Results = ArrayLike | Sequence[ArrayLike]
 Tangents = Tangent | Sequence[Tangent]
 
@@ -28,9 +31,9 @@ EffectsRule = Callable[..., Effects]
 JvpRule = Callable[
     Concatenate[Sequence[ArrayLike], Sequence[Tangent], ...], tuple[Results, Tangents]
 ]
-# The first argument is the cotangent of the result, or a list of those of the results.
+# The first argument is the cotangent of the result, or a list of cotangents of the results.
 TransposeRule = Callable[Concatenate[Any, ...], Sequence[Cotangent | None]]
-# A value and its batch axis, or as many of both as the operation has results.
+# A value and its batch axis, or sequences of both if the operation has several results.
 BatchResult = tuple[Results, BatchAxis | Sequence[BatchAxis]]
 # The batch axes of the operands are Sequence[BatchAxis], or Sequence[int] in a rule of one operand.
 BatchAxes = Sequence[Any]
@@ -38,12 +41,12 @@ BatchRule = Callable[Concatenate[Sequence[ArrayLike], BatchAxes, ...], BatchResu
 BatchRuleWithAxis = Callable[
     Concatenate[AxisData, Sequence[ArrayLike], BatchAxes, ...], BatchResult
 ]
-# The first argument is a trace, whose class is above this floor, as those of equations are.
+# The first argument is a trace, whose class cannot be imported here.
 BatchRuleWithTrace = Callable[Concatenate[Any, Sequence[ArrayLike], BatchAxes, ...], BatchResult]
 StagedRule = Callable[Concatenate[Any, ...], Results]
 PartialEvalRule = Callable[[list[bool], Any], tuple[Any, Any, Sequence[bool], Sequence[Any]]]
 SimplifyRule = Callable[[list[bool], Any], tuple[Sequence[bool], Any]]
-# The results are Subprograms, of core/subprograms.py, which asks this module.
+# The results are Subprograms, of core/subprograms.py, which imports this module.
 SubprogramsRule = Callable[..., Sequence[Any]]
 ShowRule = Callable[[Any, Any], Any]
 # The first argument is the builder of the module, the others are MLIR values.
@@ -60,7 +63,7 @@ class RuleTable(dict[PrimitiveLike, Rule], Generic[Rule]):
         super().__init__()
         self.name = name
         self.home = home
-        # JAX's name for such a rule, which errors say where one is missing.
+        # JAX's name of such a rule, for the error message if one is missing.
         self.kind = kind or f"The {name} rule"
         self.__doc__ = question
         # The primitives whose rule another package registered, and may change at any time.
@@ -74,7 +77,7 @@ class RuleTable(dict[PrimitiveLike, Rule], Generic[Rule]):
     def __call__(self, *primitives: PrimitiveLike) -> Callable[[Rule], Rule]:
         def register(rule: Rule) -> Rule:
             function: Any = rule
-            # Rules are written `def _`; tracebacks read `in cumsum_batch`.
+            # Rules are written `def _`; tracebacks show names such as `in cumsum_batch`.
             if function.__name__ == "_":
                 name = f"{primitives[0].name}_{self.name}"
                 function.__name__ = name
@@ -95,11 +98,10 @@ class RuleTable(dict[PrimitiveLike, Rule], Generic[Rule]):
 
 
 class LoweringTable(RuleTable[LoweringRule]):
-    """A rule table where a rule may be for one platform: `@lower(sin_p, platform="tpu")`.
+    """A rule table in which a rule may be for one platform: `@lower(sin_p, platform="tpu")`.
 
-    The rules in `on_platform` go before the general ones. A general rule that asks which platform
-    it is for is registered with `platform="each"`: a program for several platforms then calls it
-    once for each of them.
+    The rules in `on_platform` precede the general ones. A general rule that reads the platform is
+    registered with `platform="each"`: a program for several platforms calls it once for each.
     """
 
     def __init__(self, name: str, home: str, question: str, kind: str = ""):
@@ -107,7 +109,7 @@ class LoweringTable(RuleTable[LoweringRule]):
         self.on_platform: dict[tuple[PrimitiveLike, str], LoweringRule] = {}
         # The primitives that have rules for one platform.
         self.on_some: set[PrimitiveLike] = set()
-        # The primitives whose general rule asks for the platform.
+        # The primitives whose general rule reads the platform.
         self.on_each: set[PrimitiveLike] = set()
 
     def __call__(
@@ -135,7 +137,7 @@ class LoweringTable(RuleTable[LoweringRule]):
         return register
 
     def for_platform(self, primitive: PrimitiveLike, platform: str) -> LoweringRule:
-        """Return the rule of a primitive for a platform, or its general one.
+        """Return the lowering rule of a primitive for a platform, or its general one.
 
         Raises:
           NoRuleError: if there is neither.
@@ -156,7 +158,7 @@ class LoweringTable(RuleTable[LoweringRule]):
     ) -> list[tuple[LoweringRule, tuple[str, ...]]]:
         """Return pairs of a lowering rule and the platforms that it lowers in one call.
 
-        The general rule is called once for all platforms without a rule of their own, unless it is
+        The general rule is called once for all platforms without their own rule, unless it is
         registered to be called for each platform.
         """
         if primitive not in self.on_some and primitive not in self.on_each:
@@ -203,7 +205,7 @@ class AxisNameRules:
         return primitive in self._table
 
 
-# The platforms that programs are lowered for; a rule for "gpu" is for both of its kinds.
+# The platforms that programs are lowered for; "gpu" means both kinds of GPU.
 _PLATFORMS = {
     **{name: (name,) for name in ("cpu", "cuda", "rocm", "tpu", "oneapi")},
     "gpu": ("cuda", "rocm"),

@@ -1,4 +1,4 @@
-"""Where operations come from, for interpreters of other packages: read, set, and told in errors."""
+"""Source info of operations for interpreters in other packages, under JAX's names."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -11,22 +11,22 @@ from hlofront.core.names import NameStack, PrintedNameStack, SourceInfo, Transfo
 
 
 def current_name_stack() -> PrintedNameStack:
-    """Return the named scopes and transformations that are open, which print as a path."""
+    """Return the current named scopes and transformations, which print as a path."""
     return PrintedNameStack(names.current_name_stack())
 
 
 def new_name_stack(name: str = "") -> PrintedNameStack:
-    """Return a stack of one scope, or an empty one."""
+    """Return a name stack of one scope, or an empty one."""
     return PrintedNameStack((name,) if name else ())
 
 
 def current() -> SourceInfo:
-    """Return what an equation made by the caller would have as its `source_info`."""
+    """Return the `source_info` of an equation that the caller would make now."""
     return SourceInfo(get_traceback(), names.current_name_stack())
 
 
 def new_source_info() -> SourceInfo:
-    """Return the source info of what comes from nowhere that is known."""
+    """Return a source info without traceback and scopes."""
     return SourceInfo(None, ())
 
 
@@ -34,36 +34,39 @@ def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
     """Return the user's lines that an equation comes from, as in "model.py:12:4 (loss)".
 
     Args:
-      source_info: of the equation.
-      num_frames: how many frames of the user's code to tell, the innermost first.
+      source_info: the source info of the equation.
+      num_frames: the number of frames of user code to include, innermost first.
     """
     return source.summarize(source_info.traceback, num_frames)
 
 
 @contextmanager
 def set_name_stack(name_stack: NameStack) -> Generator[None, None, None]:
-    """Have what is traced inside come from these scopes alone."""
+    """Replace the name stack of operations traced inside the block."""
     with names.scopes_replaced(tuple(name_stack)):
         yield
 
 
 @contextmanager
 def reset_name_stack() -> Generator[None, None, None]:
-    """Have what is traced inside come from no scope."""
+    """Clear the name stack of operations traced inside the block."""
     with names.scopes_replaced(()):
         yield
 
 
 @contextmanager
 def extend_name_stack(name: str) -> Generator[PrintedNameStack, None, None]:
-    """Open a named scope, and yield the stack with it."""
+    """Add a named scope to the name stack inside the block, and yield the new name stack."""
     with names.scopes_replaced((*names.current_name_stack(), name)):
         yield current_name_stack()
 
 
 @contextmanager
 def transform_name_stack(name: str) -> Generator[PrintedNameStack, None, None]:
-    """Open a transformation, shown around the scope that comes next, and yield the stack."""
+    """Add a transformation to the name stack inside the block, and yield the new name stack.
+
+    It prints around the scope that comes after it.
+    """
     with names.scopes_replaced((*names.current_name_stack(), Transformation(name))):
         yield current_name_stack()
 
@@ -72,11 +75,11 @@ def transform_name_stack(name: str) -> Generator[PrintedNameStack, None, None]:
 def user_context(
     traceback: Any, *, name_stack: NameStack | None = None
 ) -> Generator[None, None, None]:
-    """Have what is run inside come from a traceback, in errors and in what is traced.
+    """Set the traceback of operations and errors inside the block.
 
     Args:
-      traceback: of the call that an equation was made by; None where it is not known.
-      name_stack: the scopes of the equation; None leaves those that are open.
+      traceback: the traceback of the call that made an equation; None if it is not known.
+      name_stack: the name stack of the equation; None leaves the current one unchanged.
     """
     stack = names.current_name_stack() if name_stack is None else tuple(name_stack)
     with names.scopes_replaced(()), names.coming_from(stack, traceback):

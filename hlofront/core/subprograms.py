@@ -1,4 +1,4 @@
-"""Programs inside equations: which an operation holds, and how operands map to their inputs."""
+"""Subprograms of equations: their roles, and how operands map to their inputs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,15 +10,15 @@ from hlofront.core.primitive import Primitive
 
 Program = ClosedJaxpr | Jaxpr
 
-# What an operation does with a program:
-# - "inlined": it calls the program and does nothing else, so its equations may replace the call;
-# - "call": it runs the program once, with meaning of its own, such as a derivative rule;
-# - "branch": it runs one of several programs, which its first operand chooses;
+# The roles of a program that an operation holds:
+# - "inlined": it only calls the program, so that the program's equations may replace the call;
+# - "call": it runs the program once, with a meaning beyond that, such as a derivative rule;
+# - "branch": it runs one of several programs, selected by its first operand;
 # - "body": it runs the program in each iteration of a loop;
 # - "condition": it runs the program before each iteration, to decide whether there is one;
 # - "combiner": it applies the program to elements of its operands, as a reduction does;
 # - "alternative": it does not run the program; a transformation of it may;
-# - "unknown": nothing says, because another package defines the operation.
+# - "unknown": the operation is of another package and has no subprograms rule.
 Role = Literal[
     "inlined", "call", "branch", "body", "condition", "combiner", "alternative", "unknown"
 ]
@@ -31,18 +31,18 @@ class Subprogram:
     """A program that an equation holds, and how the equation's operands and results map to it.
 
     Attributes:
-      program: the program. In the raw answer of a rule it may be a function that is not traced
-        yet; `subprograms_of` leaves those out.
+      program: the program. A rule may return a function that is not traced yet instead, which
+        `subprograms_of` leaves out.
       parameter: the name of the parameter that holds the program.
-      role: what the operation does with the program.
-      operands: per input of the program, the index of the operand that it receives; None where
+      role: the way in which the operation uses the program.
+      operands: per input of the program, the index of the operand that it receives; None if
         inputs are not operands.
       results: per output of the program, the index of the equation's result that it becomes; None
-        where outputs are not results.
+        if outputs are not results.
       carried: the inputs that receive, from the second iteration on, the first outputs of the loop
-        body in the iteration before, in order.
+        body in the previous iteration, in order.
       sliced: the inputs that receive one index of the first axis of their operand per iteration.
-      iterations: how often the program runs; None where that depends on values.
+      iterations: the number of runs of the program; None if that depends on values.
       path: the indices that lead to the program in a parameter that is a tuple or list.
     """
 
@@ -63,12 +63,12 @@ class Subprogram:
 
     @property
     def consts(self) -> Sequence[Any]:
-        """The values of the program's constants; empty where the program has none with it."""
+        """The values of the program's constants; empty for an open jaxpr."""
         return self.program.consts if isinstance(self.program, ClosedJaxpr) else ()
 
     @property
     def closed(self) -> ClosedJaxpr:
-        """The program with the values of its constants."""
+        """The program as a closed jaxpr, with the values of its constants."""
         return self.program if isinstance(self.program, ClosedJaxpr) else ClosedJaxpr(self.program)
 
     @property
@@ -90,11 +90,11 @@ def opened(program: Program) -> Jaxpr:
     return program.jaxpr if isinstance(program, ClosedJaxpr) else program
 
 
-# ---- what the homes of operations fill the table with --------------------------------------------
+# ---- makers of rules -----------------------------------------------------------------------------
 
 
 def calls(parameter: str, role: Role = "call") -> SubprogramRule:
-    """Return the rule of an operation that passes all operands to the program in a parameter."""
+    """Return the subprograms rule of an operation that calls one parameter on all operands."""
 
     def rule(**params: Program) -> tuple[Subprogram]:
         return (called(params[parameter], parameter, role),)
@@ -104,7 +104,7 @@ def calls(parameter: str, role: Role = "call") -> SubprogramRule:
 
 
 def called(program: Program, parameter: str, role: Role = "call") -> Subprogram:
-    """Return the record of a program that is called on all operands."""
+    """Return the Subprogram of a program that is called on all operands."""
     if not is_program(program):
         return Subprogram(program, parameter, role)
     jaxpr = opened(program)
@@ -118,7 +118,7 @@ def called(program: Program, parameter: str, role: Role = "call") -> Subprogram:
 
 
 def combines(*parameters: str) -> SubprogramRule:
-    """Return the rule of an operation that applies programs to elements, if they are not None."""
+    """Return the subprograms rule of an operation whose parameters are combiners or None."""
 
     def rule(**params: Program | None) -> list[Subprogram]:
         return [
@@ -132,20 +132,20 @@ def combines(*parameters: str) -> SubprogramRule:
 
 
 def no_subprograms(**_: object) -> Sequence[Subprogram]:
-    """Return no programs: the rule of operations whose parameters hold functions alone."""
+    """Return no subprograms: the rule of operations whose parameters hold only functions."""
     return ()
 
 
-# ---- what interpreters ask -----------------------------------------------------------------------
+# ---- queries -------------------------------------------------------------------------------------
 
 
 def subprograms_of(equation: Equation) -> Sequence[Subprogram]:
-    """Return the programs that an equation holds, with what the operation does with each.
+    """Return the programs that an equation holds, each with its role.
 
-    For operations without a rule of `core.rules.subprograms`, which other packages define, these
-    are the programs among its parameters and the members of parameters that are tuples or lists. A
-    single one with as many inputs as the equation has operands, and as many outputs as it has
-    results, is taken to be called with them.
+    For operations of other packages, without a rule of `core.rules.subprograms`, these are the
+    programs among its parameters and the members of parameters that are tuples or lists. A single
+    one with as many inputs as the equation has operands, and as many outputs as it has results, is
+    assumed to be called with them.
     """
     rule = rules.subprograms.get(equation.primitive)
     if rule is None:
@@ -155,7 +155,7 @@ def subprograms_of(equation: Equation) -> Sequence[Subprogram]:
 
 
 def closed_programs_of(equation: Equation) -> tuple[ClosedJaxpr, ...]:
-    """Return the programs that an equation holds together with the values of their constants."""
+    """Return the closed jaxprs that an equation holds."""
     parts = subprograms_of(equation)
     if not parts:
         return ()
@@ -164,10 +164,10 @@ def closed_programs_of(equation: Equation) -> tuple[ClosedJaxpr, ...]:
 
 
 def closed_programs_in(equations: Sequence[Equation]) -> Iterator[ClosedJaxpr]:
-    """Yield the programs that equations hold together with the values of their constants.
+    """Yield the closed jaxprs that equations hold.
 
-    Only primitives are asked that have a rule of `core.rules.subprograms`, or whose lowering is not
-    defined here: most equations are of others, and a program may have many of them.
+    Only equations are read whose primitive has a rule of `core.rules.subprograms`, or a lowering
+    from another package: most equations have neither.
     """
     primitives = {equation.primitive for equation in equations}
     holders = {primitive for primitive in primitives if _may_hold_programs(primitive)}
@@ -195,8 +195,8 @@ def called_by(equation: Equation) -> Subprogram | None:
 def executed_by(equation: Equation) -> Subprogram | None:
     """Return the program that an equation runs: the one it calls, its first branch, or its body.
 
-    The role of what is returned tells which. None is returned for equations that run no program on
-    their operands, and for operations that say nothing of their programs.
+    See the `role` of the result. Return None for equations that run no program on their operands,
+    and for operations without a rule of `core.rules.subprograms`.
     """
     if equation.primitive in rules.subprograms:
         for part in subprograms_of(equation):
@@ -211,13 +211,13 @@ def branches_of(equation: Equation) -> list[Subprogram]:
 
 
 def condition_of(equation: Equation) -> Subprogram | None:
-    """Return the program that decides whether a loop goes on, or None if the loop has none."""
+    """Return the program that decides whether a loop continues, or None if the loop has none."""
     parts = subprograms_of(equation)
     return next((part for part in parts if part.role == "condition"), None)
 
 
 def inputs_among(part: Subprogram, operands: Sequence[Any]) -> list[Any]:
-    """Return, of values for the operands of an equation, those that a program in it receives.
+    """Return those of an equation's operands that are inputs of one of its programs.
 
     Raises:
       TypeError: if the inputs of the program are not operands.
@@ -239,9 +239,9 @@ def split_inputs(
 def replace_programs(
     equation: Equation, change: Callable[[ClosedJaxpr], ClosedJaxpr]
 ) -> dict[str, object]:
-    """Return the parameters of an equation with each closed program in them replaced.
+    """Return the parameters of an equation with each closed jaxpr replaced by `change(program)`.
 
-    The very parameters of the equation are returned if `change` returns all programs unchanged.
+    Return the equation's own dictionary if `change` returns all programs unchanged.
     """
     params: dict[str, object] = equation.params
     for part in subprograms_of(equation):
@@ -278,7 +278,7 @@ def _programs_in(value: object, path: tuple[int, ...]) -> Iterator[tuple[Program
 
 
 def _in_params(equation: Equation) -> Sequence[Subprogram]:
-    # Most equations hold no programs, and are asked often.
+    # Most equations hold no programs, so this loop returns early.
     for value in equation.params.values():
         if isinstance(value, Jaxpr | ClosedJaxpr | tuple | list):
             break

@@ -1,4 +1,4 @@
-"""The values that rules take and return beside arrays: unknown operands, zeros, no batch axis."""
+"""Values beside arrays in rules: UndefinedPrimal operands, symbolic zeros, absent batch axes."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class UndefinedPrimal:
-    """The operand that a transpose rule is linear in, known only by its aval."""
+    """A linear operand of a transpose rule, of which only the aval is known."""
 
     __slots__ = ("aval",)
 
@@ -23,7 +23,7 @@ class UndefinedPrimal:
 
 
 class Zero:
-    """A tangent or cotangent that is zero and was never computed."""
+    """A symbolic zero: a tangent or cotangent that is zero and was never computed."""
 
     __slots__ = ("aval",)
 
@@ -32,7 +32,7 @@ class Zero:
 
     @staticmethod
     def of(primal: Any) -> "Zero":
-        """The zero tangent of a value."""
+        """Return the symbolic zero tangent of a value."""
         return Zero(typeof(primal).to_tangent_aval())
 
     from_primal_value = of
@@ -41,7 +41,7 @@ class Zero:
         return f"Zero({self.aval})"
 
 
-# Nodes of pytrees without leaves.
+# Both are pytree nodes without leaves.
 tree.register_pytree_node(
     UndefinedPrimal, lambda mark: ((), mark.aval), lambda aval, _: UndefinedPrimal(aval)
 )
@@ -57,7 +57,7 @@ Tangent = ArrayLike | Zero
 Cotangent = ArrayLike | Zero
 # An operand of a transpose rule: its value, or only its aval where the operation is linear in it.
 Operand = ArrayLike | UndefinedPrimal
-# The axis of a value that vmap maps over; None where the value is the same for the whole batch.
+# The axis of a value that vmap maps over; None if the whole batch shares the value.
 BatchAxis = int | None
 # The batch axis of an operand that has none.
 not_mapped = None

@@ -1,4 +1,4 @@
-"""Who interprets the next operation: a context variable holds the trace, and tracers stand in."""
+"""Traces, tracers and the context variable that holds the current trace."""
 
 from contextvars import ContextVar
 from typing import Any
@@ -14,18 +14,18 @@ from hlofront.core.operators import ArrayOperators
 
 
 class Trace:
-    """An interpreter of operations: each kind says what `process` does."""
+    """An interpreter of operations; subclasses define `process`."""
 
     __slots__ = ("__weakref__", "alive")
 
-    # False once its function has returned: a tracer of it that is still used has leaked.
+    # False once its function has returned: tracers that are used afterwards have leaked.
     alive: bool
 
     def process(self, primitive: Any, args: tuple[Any, ...], params: Params) -> Any:
         raise TypeError(f"{type(self).__name__} does not say how to process {primitive}")
 
     def lift(self, x: Any) -> Any:
-        """A scalar of Python or NumPy, or a NumPy array, as what users may call an array."""
+        """Return a Python or NumPy scalar or a NumPy array as an array or tracer for users."""
         raise TypeError(f"{type(self).__name__} does not say how to lift {x!r}")
 
 
@@ -41,7 +41,7 @@ class Tracer(ArrayOperators):
         self._trace = trace
         self.aval = aval
 
-    # jaxlib asks this to answer isinstance(x, Array).
+    # jaxlib calls this for isinstance(x, Array).
     def _is_traced_array(self) -> bool:
         return True
 
@@ -73,38 +73,38 @@ class Tracer(ArrayOperators):
     def nbytes(self):
         return self.aval.size * self.aval.dtype.itemsize
 
-    # Above that of arrays, so that NumPy leaves what both take part in to the tracer.
+    # Higher than that of arrays, so that NumPy operations with both are left to the tracer.
     __array_priority__ = 1000
 
-    # The value of a size that is a symbol: no array stands for one.
+    # JAX's name for a symbolic size; no array stands for one.
     dimension_as_value = None
 
     def to_concrete_value(self) -> Any:
-        """The array behind this tracer where there is one, or None."""
+        """Return the array behind this tracer, or None if there is none."""
         return None
 
     def full_lower(self) -> Any:
-        """This tracer: none stands for something simpler than itself."""
+        """Return this tracer, which has no simpler form."""
         return self
 
     def get_referent(self) -> Any:
-        """Return the value that this tracer stands for: itself, as its value is not known."""
+        """Return the value that this tracer stands for, which is the tracer itself."""
         return self
 
     def _known_scalar(self) -> Any:
-        """The scalar that this tracer stands for where a program has it as a literal, or None."""
+        """Return the scalar literal that this tracer stands for, or None; for subclasses."""
         return None
 
     def _origin_message(self) -> str:
-        """How this value came to be a tracer, for errors; subclasses know more."""
+        """Return how this value came to be a tracer, for errors; for subclasses."""
         return ""
 
     def _origin_arguments(self) -> list[str]:
-        """Return the users' arguments that this value depends on, as "x of f"; subclasses know."""
+        """Return the user arguments that this value depends on, as "x of f"; for subclasses."""
         return []
 
     def _traced_function(self) -> str:
-        """Return what was being traced, as "f at model.py:12 for jit"; subclasses know."""
+        """Return the traced function, as "f at model.py:12 for jit"; for subclasses."""
         return ""
 
     def __len__(self):
@@ -177,7 +177,7 @@ class Tracer(ArrayOperators):
 
 
 def ambiguous_truth(aval: Any) -> ValueError:
-    """The error for `if x:` where x has not exactly one element."""
+    """Return the error for `if x:` with an array that does not have exactly one element."""
     if not aval.size:
         return ValueError(
             "The truth value of an empty array is ambiguous. Use `array.size > 0` to check that "
@@ -190,7 +190,7 @@ def ambiguous_truth(aval: Any) -> ValueError:
 
 
 def leaked(tracer: Tracer) -> errors.UnexpectedTracerError:
-    """The error for a tracer that is used after its function has returned."""
+    """Return the error for a tracer that is used after its function has returned."""
     return errors.leaked_tracer(tracer, tracer._traced_function())  # pyright: ignore[reportPrivateUsage]
 
 
@@ -199,7 +199,10 @@ def _scalar_advice(kind: str) -> str:
 
 
 def _needs_value(name: str, *, called: bool) -> Any:
-    """A member of arrays that tracers cannot have: they are on no device, and have no value."""
+    """Return a member of tracers that raises ConcretizationTypeError without a concrete value.
+
+    `called` is whether the member is a method; else it is a property.
+    """
 
     def member(self: Tracer, *args: Any) -> Any:
         value = self.to_concrete_value()
@@ -246,7 +249,7 @@ class _NoEngine(Trace):
         )
 
 
-# The one wire from the maths to the machine: what interprets where no transformation is at work.
+# The interpreter without transformations, set by the runtime.
 _engine: Trace = _NoEngine()
 _engine.alive = True
 _current: ContextVar[Trace | None] = ContextVar("trace", default=None)
@@ -258,19 +261,19 @@ _Array = fast_parts.Array
 
 
 def plug_in_engine(trace: Trace) -> None:
-    """Let `trace` run concrete values from now on; runtime/dispatch/engine.py calls this once."""
+    """Make `trace` run concrete values from now on; runtime/dispatch/engine.py calls this once."""
     global _engine
     trace.alive = True
     _engine = trace
 
 
 def engine() -> Trace:
-    """The interpreter at the bottom: it runs what it is given."""
+    """Return the engine, the interpreter at the bottom, which runs concrete values."""
     return _engine
 
 
 def current_trace() -> Trace:
-    """The interpreter that the next operation goes to."""
+    """Return the interpreter of the next operation."""
     return _get() or _engine
 
 
@@ -280,7 +283,7 @@ def is_eager() -> bool:
 
 
 def as_array(x: Any) -> Any:
-    """A value as one that has the members of arrays: what users' rules are given.
+    """Return a value as an array or tracer, with the members of arrays, for users' rules.
 
     Arrays of float0 stay NumPy's: no device has them.
     """
@@ -290,7 +293,7 @@ def as_array(x: Any) -> Any:
 
 
 def as_result(x: Any) -> Any:
-    """As `as_array`, but a scalar of Python stays one: transformations hand it through."""
+    """Return a value as an array or tracer, but leave a Python scalar unchanged."""
     if isinstance(x, (int, float, complex)) and not isinstance(x, np.generic):
         return x
     return as_array(x)
@@ -301,7 +304,7 @@ def process(primitive: Any, args: tuple[Any, ...], params: Params) -> Any:
 
 
 class interpreting_with:
-    """Send operations to `trace` inside the block."""
+    """A context manager that sends operations to `trace`."""
 
     __slots__ = ("before", "token", "trace")
 
@@ -310,8 +313,8 @@ class interpreting_with:
 
     def __enter__(self) -> Trace:
         trace = self.trace
-        # The flag is part of the C++ jit key: a jitted function that is called with arrays alone
-        # while a program is being written down must be written down too, not run.
+        # The flag is part of the C++ jit key: while tracing, a jitted function that is called with
+        # arrays alone must be traced too, not run.
         eager = trace is _engine
         self.token = _current.set(None if eager else trace)
         self.before = _swap_flag(_unset if eager else True)

@@ -1,4 +1,4 @@
-"""Primitives that keep an order: optimization_barrier, tokens, sinks."""
+"""Primitives that order computations: optimization_barrier, tokens and sinks."""
 
 from collections.abc import Sequence
 from typing import Any, TypeVar
@@ -29,10 +29,10 @@ optimization_barrier_p = Primitive("optimization_barrier", multiple_results=True
 
 @boundary
 def optimization_barrier(operand: _T, /) -> _T:
-    """Return the values unchanged, all of them computed before any is used: a compiler barrier.
+    """Return a pytree of arrays unchanged; a compiler barrier computes all of them before any use.
 
     Args:
-      operand: a tree of arrays.
+      operand: a pytree of arrays.
     """
     leaves, structure = tree.tree_flatten(operand)
     return tree.tree_unflatten(structure, process(optimization_barrier_p, tuple(leaves), {}))
@@ -56,7 +56,7 @@ def _(cotangents: Sequence[Cotangent], *operands: Operand) -> Sequence[Cotangent
 
 
 def _fenced(tangents: Sequence[Tangent]) -> list[Any]:
-    """Tangents behind a barrier of their own, but for those that are zero."""
+    """Return tangents or cotangents behind a separate barrier; a `Zero` stays a `Zero`."""
     present = [tangent for tangent in tangents if type(tangent) is not Zero]
     if not present:
         return list(tangents)
@@ -98,13 +98,13 @@ after_all_p = Primitive("after_all")
 
 @boundary
 def create_token(_: object = None) -> Any:
-    """A token that waits for nothing."""
+    """Return a new token, which is ready at once."""
     return process(create_token_p, (), {})
 
 
 @boundary
 def after_all(*operands: object) -> Any:
-    """Return a token that becomes ready after all these tokens.
+    """Return a token that becomes ready after all operands, which are tokens.
 
     Raises:
       TypeError: if an operand is no token.
@@ -138,7 +138,7 @@ def _(*operands: object) -> object:
     return Token()
 
 
-# Tokens carry nothing that could vary, and there is one for all of a batch.
+# Tokens carry no numbers: their derivative is zero, and all examples of a batch share one token.
 no_derivative(create_token_p, after_all_p)
 
 
@@ -156,7 +156,7 @@ def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis]) -> tuple[ArrayLike
 
 
 class SinkEffect(Effect):
-    """The effect of an operation that is to stay though nothing uses its result."""
+    """The effect of an operation that stays in the program although its result is unused."""
 
     __slots__ = ()
 
@@ -171,12 +171,12 @@ dce_sink_p = Primitive("dce_sink", multiple_results=True)
 
 @boundary
 def dce_sink(val: object, *, prevent_mlir_dce: bool = False) -> Any:
-    """Use a value for nothing, so that what computes it stays in the program.
+    """Protect arrays from dead code elimination: the equations that compute them stay.
 
     Args:
-      val: a tree of arrays.
-      prevent_mlir_dce: whether it is to stay in the compiled program too; otherwise the compiler
-        may drop it. That needs a custom call `dce_sink` on the device.
+      val: a pytree of arrays.
+      prevent_mlir_dce: whether they stay in the compiled program too, which needs a custom call
+        `dce_sink` on the device; if False, the compiler may drop them.
     """
     params = {"prevent_mlir_dce": bool(prevent_mlir_dce)}
     for leaf in tree.tree_leaves(val):

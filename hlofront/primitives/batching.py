@@ -1,4 +1,4 @@
-"""Makers of batch rules, and what they need: axes moved, added and matched."""
+"""Makers of batch rules, with helpers that move, add and match batch axes."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, reshape, 
 
 
 def move_axis(x: ArrayLike, source: int, destination: int) -> ArrayLike:
-    """x with one axis moved, the others in order; x itself where nothing moves."""
+    """Return `x` with axis `source` moved to `destination`, the other axes in order."""
     if source == destination:
         return x
     order = [i for i in range(typeof(x).ndim) if i != source]
@@ -24,12 +24,12 @@ def move_axis(x: ArrayLike, source: int, destination: int) -> ArrayLike:
 
 
 def to_front(x: ArrayLike, axis: BatchAxis, size: int) -> ArrayLike:
-    """Return x with its batch axis first, broadcast along a new one of this size if it has none."""
+    """Return `x` with its batch axis first, or broadcast along a new axis 0 if `axis` is None."""
     return with_new_axis(x, size) if axis is None else move_axis(x, axis, 0)
 
 
 def with_new_axis(x: ArrayLike, size: int, axis: int = 0) -> ArrayLike:
-    """x repeated `size` times along a new axis."""
+    """Return `x` repeated `size` times along a new axis inserted at `axis`."""
     aval = typeof(x)
     shape = (*aval.shape[:axis], size, *aval.shape[axis:])
     if aval.dtype == float0:
@@ -43,7 +43,7 @@ def shifted(axes: Sequence[int], new: int) -> tuple[int, ...]:
 
 
 def batch_size(values: Sequence[ArrayLike], axes: Sequence[int | None]) -> int:
-    """The size of the batch axis of the operands of a batch rule."""
+    """Return the size of the batch axis that the operands of a batch rule share."""
     return next(
         typeof(x).shape[axis] for x, axis in zip(values, axes, strict=True) if axis is not None
     )
@@ -52,7 +52,10 @@ def batch_size(values: Sequence[ArrayLike], axes: Sequence[int | None]) -> int:
 def with_same_axis(
     values: Sequence[ArrayLike], axes: Sequence[int | None]
 ) -> tuple[tuple[ArrayLike, ...], int]:
-    """Operands that all have one batch axis, and that axis: the first, unless all have another."""
+    """Return the operands with one common batch axis, and that axis.
+
+    It is 0, unless all operands already have another one in common; operands without are broadcast.
+    """
     if axes[0] is not None and all(axis == axes[0] for axis in axes):
         return tuple(values), axes[0]
     size = batch_size(values, axes)
@@ -60,9 +63,9 @@ def with_same_axis(
 
 
 def batch_elementwise(*primitives: Primitive) -> None:
-    """Register the batch rule of operations on each element, of any number of operands.
+    """Register the batch rule of elementwise primitives of any number of operands.
 
-    Operands are of one shape, or scalars, or have sizes of one where others have more.
+    Operands broadcast: each has the full shape, is a scalar, or has size 1 where others have more.
     """
     for primitive in primitives:
         _register(primitive)
@@ -82,9 +85,9 @@ def _register(primitive: Primitive) -> None:
 def match_axes(
     values: Sequence[ArrayLike], axes: Sequence[int | None]
 ) -> tuple[list[ArrayLike], int]:
-    """Operands of an elementwise operation, so shaped that their batch axes meet; and that axis.
+    """Return the operands of an elementwise operation with aligned batch axes, and the batch axis.
 
-    An operand without a batch axis gets one of size one, or stays where it is a scalar.
+    An operand without a batch axis gets one of size 1; a scalar without one is unchanged.
     """
     if len(values) == 1:
         return list(values), axes[0]  # type: ignore[return-value]
@@ -100,11 +103,11 @@ def match_axes(
     matched: list[ArrayLike] = []
     for x, shape, own in zip(values, shapes, axes, strict=True):
         if own is None:
-            # A scalar fits as it is.
+            # A scalar without a batch axis broadcasts unchanged.
             matched.append(expand_dims(x, (axis,)) if shape else x)
         elif len(shape) - 1 == rank:
             matched.append(move_axis(x, own, axis))
-        else:  # a scalar for each index of the batch
+        else:  # a scalar for each example of the batch
             matched.append(reshape(x, [1] * axis + [shape[own]] + [1] * (rank - axis)))
     return matched, axis
 
@@ -112,13 +115,16 @@ def match_axes(
 def match_shapes(
     values: Sequence[ArrayLike], axes: Sequence[int | None], may_be_scalars: Sequence[int] = ()
 ) -> tuple[list[ArrayLike], int]:
-    """As `match_axes`, where an operation wants its operands to be of one shape.
+    """Return the operands of a batch rule broadcast to one shape, and their common batch axis.
 
-    `may_be_scalars`: the positions of operands that may be scalars nevertheless.
+    Args:
+      values: the operands, at least one of them batched.
+      axes: the batch axis of each operand, or None.
+      may_be_scalars: positions of operands that stay scalars if they are not batched.
     """
     shapes = [typeof(x).shape for x in values]
     rank = max(len(s) - (a is not None) for s, a in zip(shapes, axes, strict=True))
-    # Where the batch axis is in most of the operands that have all axes; and their shape.
+    # The most frequent batch axis of the operands of full rank, and their shape.
     whole = [(a, s) for a, s in zip(axes, shapes, strict=True) if a is not None and len(s) > rank]
     if whole:
         mapped_axes = [a for a, _ in whole]
@@ -137,15 +143,17 @@ def match_shapes(
             matched.append(x)
         elif len(shape) > rank:
             matched.append(move_axis(x, own, axis))
-        else:  # a scalar for each index of the batch
+        else:  # a scalar for each example of the batch
             matched.append(broadcast_in_dim(x, full, (axis,)))
     return matched, axis
 
 
 def batch_of_one_shape(primitive: Primitive, may_be_scalars: Sequence[int] = ()) -> None:
-    """As `batch_elementwise`, of an operation that wants its operands to be of one shape.
+    """Register the batch rule of an elementwise primitive whose operands must have one shape.
 
-    `may_be_scalars`: the positions of operands that may be scalars nevertheless.
+    Args:
+      primitive: the primitive.
+      may_be_scalars: positions of operands that may be scalars nevertheless.
     """
 
     def rule(

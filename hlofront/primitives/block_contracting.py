@@ -1,4 +1,4 @@
-"""Contractions in blocks: ragged_dot, scaled_dot."""
+"""Primitives that contract in blocks: ragged_dot_general and scaled_dot."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -43,12 +43,13 @@ from hlofront.primitives.shaping import broadcast_in_dim, refuse_sharding, resha
 
 
 class RaggedDotDimensionNumbers:
-    """The axes that a ragged dot sums over, and the one that falls into groups.
+    """The contracting and batch axes of a ragged dot, and the axis that is divided into groups.
 
     Args:
-      dot_dimension_numbers: as of `dot_general`.
-      lhs_ragged_dimensions: the one axis of lhs that falls into groups.
-      rhs_group_dimensions: the axis of rhs with an index per group, if the ragged axis is free.
+      dot_dimension_numbers: the contracting and batch axes, as for `dot_general`.
+      lhs_ragged_dimensions: the one axis of lhs that is divided into groups.
+      rhs_group_dimensions: the axis of rhs with one index per group, if the ragged axis is neither
+        a batch axis nor contracted; else empty.
     """
 
     __slots__ = ("dot_dimension_numbers", "lhs_ragged_dimensions", "rhs_group_dimensions")
@@ -85,7 +86,10 @@ class RaggedDotDimensionNumbers:
         return "contracting" if ragged in lhs_contracting else "noncontracting"
 
     def outer_axes(self, ndim: int) -> tuple[int, ...]:
-        """The axes of lhs that sizes of groups may differ along, in the order of theirs."""
+        """Return the axes of lhs that group sizes may differ along, in the order of `group_sizes`.
+
+        `ndim` is the rank of lhs.
+        """
         (ragged,) = self.lhs_ragged_dimensions
         (lhs_contracting, _), (lhs_batch, _) = self.dot_dimension_numbers
         if self.mode == "batch":
@@ -124,8 +128,8 @@ def ragged_dot_general(
       ragged_dot_dimension_numbers: a RaggedDotDimensionNumbers.
       precision: see `dot_general`.
       preferred_element_type: see `dot_general`.
-      group_offset: None.
-      out_sharding: None.
+      group_offset: must be None.
+      out_sharding: must be None.
 
     Raises:
       TypeError: if axes, sizes or dtypes do not fit.
@@ -164,14 +168,14 @@ def ragged_dot(
     group_offset: ArrayLike | None = None,
     out_sharding: object = None,
 ) -> Array:
-    """A matrix whose rows fall into groups, times a matrix for each group.
+    """Multiply a matrix whose rows are divided into groups by one matrix per group.
 
     Args:
       lhs: an array of shape (m, k).
       rhs: an array of shape (g, k, n).
-      group_sizes: how many rows each group has, integers of shape (g,). Rows beyond are zero in the
-        result.
-      precision: for this and the others, see `ragged_dot_general`.
+      group_sizes: the number of rows of each group, integers of shape (g,). Rows beyond all groups
+        are zero in the result.
+      precision: see `ragged_dot_general`, also for the other arguments.
 
     Returns:
       An array of shape (m, n).
@@ -218,7 +222,7 @@ def _(
 
 
 def _check_groups(lhs: Any, rhs: Any, group_sizes: Any, numbers: Any) -> int:
-    """The number of groups; TypeError if their axes or sizes do not fit."""
+    """Return the number of groups; raise TypeError if group axes or group sizes do not fit."""
     name = "ragged_dot_general"
     if len(numbers.lhs_ragged_dimensions) != 1:
         raise TypeError(
@@ -309,7 +313,10 @@ def _bind_ragged(lhs, rhs, group_sizes, dot_numbers, ragged, group_axes, params)
 
 
 def _transpose_by_group(cotangent, lhs, rhs, group_sizes, numbers, params):
-    """Of a dot whose groups are multiplied with parts of rhs of their own."""
+    """Return the cotangents of a ragged dot's operands (lhs, rhs) in mode "noncontracting".
+
+    The operand that is not linear has the cotangent None.
+    """
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     (ragged,), group_axes = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
     lhs_aval, rhs_aval = aval_of_operand(lhs), aval_of_operand(rhs)
@@ -325,7 +332,7 @@ def _transpose_by_group(cotangent, lhs, rhs, group_sizes, numbers, params):
         )
         regained = [own for own, _ in sorted(pairs, key=lambda pair: pair[1])]
         return as_cotangent(result, (*lhs_batch, *lhs_kept, *regained), lhs_aval), None
-    # Either factor may have the ragged axis: better the one whose result needs no transpose.
+    # Either factor may come first: prefer the order whose result needs no transpose.
     regained = [own for _, own in sorted(pairs)]
     options = {**params}
     axes = (*group_axes, *rhs_batch, *regained, *rhs_kept)
@@ -341,7 +348,10 @@ def _transpose_by_group(cotangent, lhs, rhs, group_sizes, numbers, params):
 
 
 def _transpose_summed(cotangent, lhs, rhs, group_sizes, numbers, params):
-    """Of a dot whose groups have sums of their own, which come first in the cotangent."""
+    """Return the cotangents of a ragged dot's operands (lhs, rhs) in mode "contracting".
+
+    The cotangent of the result has the groups along axis 0; the known operand's result is None.
+    """
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     lhs_aval, rhs_aval = aval_of_operand(lhs), aval_of_operand(rhs)
     lhs_kept = remaining_axes(lhs_aval.ndim, lhs_batch, lhs_contracting)
@@ -358,7 +368,7 @@ def _transpose_summed(cotangent, lhs, rhs, group_sizes, numbers, params):
     ragged_index = lhs_contracting.index(numbers.lhs_ragged_dimensions[0])
     other_batch, other_contracting = others
     if typeof(group_sizes).ndim > 1:
-        # Sizes of groups follow the order of summed axes, so the other operand's must as well.
+        # Group sizes follow the order of the contracted axes, so the other operand must as well.
         order = (*other_batch, *other_contracting, *rest)
         other = transpose(other, order)
         other_batch, other_contracting, rest = _ranges(other_batch, other_contracting, rest)
@@ -398,8 +408,8 @@ def _(values, axes, *, ragged_dot_dimension_numbers, **params):
     group_axes = numbers.rhs_group_dimensions
     grouped = numbers.mode == "noncontracting"
     if groups_axis is not None:
-        # Sizes of groups can differ along a batch axis and, of a ragged axis that is kept, along
-        # a kept axis of lhs before it.
+        # Group sizes can differ along a batch axis and, if the ragged axis is neither contracted
+        # nor a batch axis, along such an axis of lhs before it.
         if lhs_axis is None:
             lhs, lhs_axis = with_new_axis(lhs, size), 0
         if grouped and rhs_axis is None and lhs_axis > ragged:
@@ -411,7 +421,7 @@ def _(values, axes, *, ragged_dot_dimension_numbers, **params):
         lhs_ndim, typeof(rhs).ndim, (lhs_axis, rhs_axis), numbers.dot_dimension_numbers
     )
     if lhs_axis is None and group_axes:
-        # It is an axis of rhs that the result has not.
+        # The group axis of rhs is absent from the result.
         axis -= group_axes[0] < rhs_axis
     had_outer = bool(numbers.outer_axes(lhs_ndim - (lhs_axis is not None)))
     if lhs_axis is not None:
@@ -426,7 +436,7 @@ def _(values, axes, *, ragged_dot_dimension_numbers, **params):
         if groups_axis is None:
             group_sizes = with_new_axis(group_sizes, size, index)
         elif own == 1 and had_outer:
-            # The same sizes along all axes but the new one.
+            # All axes but the new one have equal group sizes.
             group_sizes = move_axis(group_sizes, groups_axis, 0)
             shape = (*[typeof(lhs).shape[i] for i in outer], typeof(group_sizes).shape[-1])
             group_sizes = broadcast_in_dim(group_sizes, shape, (index, len(outer)))
@@ -452,19 +462,20 @@ def scaled_dot(
     dimension_numbers: Any = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """A dot of arrays of which each block has a scale: microscaling formats.
+    """Compute a dot_general of arrays with one scale per block of elements: microscaling formats.
 
     Args:
-      lhs: an array, of float8 as a rule.
+      lhs: an array, usually of float8.
       rhs: an array.
-      lhs_scale: factors of the shape of `lhs`, but that the summed axis has one for each of its
-        blocks. None for ones.
-      rhs_scale: as for `lhs`.
-      dimension_numbers: as of `dot_general`, with one axis to sum over; by default that of matrix
-        products, with a batch axis where there are three axes.
+      lhs_scale: scales of the shape of `lhs`, except that the contracted axis has one per block;
+        None for ones.
+      rhs_scale: scales of `rhs`, of the analogous shape; None for ones.
+      dimension_numbers: as for `dot_general`, with one contracted axis; by default those of matrix
+        products, with a leading batch axis if `lhs` has three axes.
       preferred_element_type: the dtype of the result, bfloat16 by default.
 
-    Raises TypeError if shapes do not fit.
+    Raises:
+      TypeError: if shapes do not fit.
     """
     lhs_aval, rhs_aval = typeof(lhs), typeof(rhs)
     if dimension_numbers is None:
@@ -540,13 +551,13 @@ _bfloat16, _float32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
 
 
 def dequantized(x: ArrayLike, scale: ArrayLike, axis: int) -> Array:
-    """x times the scale of the block that each element is in, as bfloat16."""
+    """Return `x` as bfloat16, each element times the scale of its block along `axis`."""
     factors = convert(_repeat_scales(scale, axis, typeof(x).shape), _bfloat16, False)
     return mul(convert(x, _bfloat16, False), factors)
 
 
 def _repeat_scales(scale: ArrayLike, axis: int, wanted: tuple[int, ...]) -> Array:
-    """Each factor of a block once per element of it."""
+    """Return scales repeated along `axis` to shape `wanted`: one per element, not one per block."""
     shape = typeof(scale).shape
     split = (*shape[: axis + 1], wanted[axis] // shape[axis], *shape[axis + 1 :])
     dimensions = [i for i in range(len(split)) if i != axis + 1]
@@ -591,7 +602,7 @@ def _(cotangent, *operands, dimension_numbers, **_):
 
 @rules.batch(scaled_dot_p)
 def _(values, axes, *, dimension_numbers, preferred_element_type):
-    # Compilers know the operation with the same batch axes in all operands.
+    # Compilers implement the operation with equal batch axes of all operands.
     size = batch_size(values, axes)
     values = [to_front(x, axis, size) for x, axis in zip(values, axes, strict=True)]
     ndims = [typeof(x).ndim for x in values]

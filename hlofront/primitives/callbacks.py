@@ -1,4 +1,4 @@
-"""Python functions that programs call back: pure, with effects, and for debugging."""
+"""Primitives that call Python functions back from programs: pure, with effects, for debugging."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -20,11 +20,11 @@ from hlofront.primitives.batching import batch_size
 from hlofront.primitives.derivatives import is_linear
 from hlofront.primitives.slicing import index_in_dim
 
-# ---- what callbacks do beside computing ----------------------------------------------------------
+# ---- effects of callbacks ------------------------------------------------------------------------
 
 
 class HostEffect(Effect):
-    """The effect of calling Python while the program runs; all effects of one class are equal."""
+    """The effect of calling Python while the program runs; all instances of a class are equal."""
 
     __slots__ = ()
     on_host = True
@@ -37,7 +37,7 @@ class HostEffect(Effect):
 
 
 class IOEffect(HostEffect):
-    """The effect of an io_callback."""
+    """The effect of an io_callback that is not ordered."""
 
     __slots__ = ()
     in_checkpoint = False
@@ -48,7 +48,7 @@ class IOEffect(HostEffect):
 
 
 class OrderedIOEffect(IOEffect):
-    """The effect of an io_callback that is in order with the others."""
+    """The effect of an ordered io_callback: such callbacks run in program order."""
 
     __slots__ = ()
     ordered = True
@@ -67,7 +67,7 @@ class DebugEffect(HostEffect):
 
 
 class OrderedDebugEffect(DebugEffect):
-    """The effect of a debug callback that is in order with the others."""
+    """The effect of an ordered debug callback: such callbacks run in program order."""
 
     __slots__ = ()
     ordered = True
@@ -84,7 +84,7 @@ ordered_debug_effect = OrderedDebugEffect()
 
 # ---- pure_callback, io_callback ------------------------------------------------------------------
 #
-# Their parameters hold functions, so what staging infers of them is not kept.
+# Their parameters hold functions, so results of infer rules are not cached for them.
 
 pure_callback_p = Primitive("pure_callback", multiple_results=True, carries_programs=True)
 io_callback_p = Primitive("io_callback", multiple_results=True, carries_programs=True)
@@ -112,13 +112,13 @@ def check_vmap_method(vmap_method: object) -> None:
 
 
 class FlatCallback:
-    """A user's function of pytrees as one of flat values, which returns a flat list."""
+    """A user's function of pytrees, as a function of flat leaves that returns a flat list."""
 
     __slots__ = ("callback_func", "in_tree")
 
     def __init__(self, callback_func: Callable[..., Any], in_tree: PyTreeDef):
         self.callback_func = callback_func
-        # The structure of (args, kwargs).
+        # The tree definition of (args, kwargs).
         self.in_tree = in_tree
 
     def __call__(self, *leaves: Any) -> list[Any]:
@@ -136,7 +136,7 @@ class FlatCallback:
         return hash((id(self.callback_func), self.in_tree))
 
     def __repr__(self) -> str:
-        # As JAX prints it.
+        # This is the form that JAX prints.
         return f"_FlatCallback(callback_func={self.callback_func!r}, in_tree={self.in_tree})"
 
 
@@ -203,7 +203,7 @@ subprograms(debug_callback_p, debug_print_p)(no_subprograms)
 
 
 class FlatDebugCallback:
-    """A user's function of any arguments as one of the arrays among them; returns nothing."""
+    """A user's function of any arguments, as a function of only the arrays that returns ()."""
 
     __slots__ = ("arguments", "callback")
 
@@ -217,26 +217,26 @@ class FlatDebugCallback:
         return ()
 
     def __repr__(self) -> str:
-        # As JAX prints it.
+        # This is the form that JAX prints.
         name = "debug_callback.<locals>._debug_callback.<locals>._flat_callback"
         return f"<function {name} at {id(self):#x}>"
 
 
 class CallbackArguments:
-    """The arguments of a call of any Python function, with the arrays taken out."""
+    """The tree definition and the static leaves of (args, kwargs) of a call, without its arrays."""
 
     __slots__ = ("static", "structure")
 
     def __init__(self, structure: Any, static: Sequence[tuple[int, Any]]):
         self.structure = structure
-        # The leaves that are no arrays, with their places.
+        # Pairs (index, leaf) of the leaves that are no arrays.
         self.static = tuple(static)
 
     @staticmethod
     def split(
         args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> "tuple[CallbackArguments, list[Any]]":
-        """The arguments, and the arrays among them."""
+        """Return the CallbackArguments of a call, and the list of the arrays among its leaves."""
         leaves, structure = tree.tree_flatten((args, kwargs))
         static: list[tuple[int, Any]] = []
         values: list[Any] = []
@@ -250,7 +250,7 @@ class CallbackArguments:
         return CallbackArguments(structure, static), values
 
     def restored(self, values: Sequence[ArrayLike]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments with these arrays."""
+        """Return (args, kwargs) with `values` for the arrays."""
         leaves = list(values)
         for index, leaf in self.static:
             leaves.insert(index, leaf)
@@ -264,7 +264,7 @@ def debug_callback(
     ordered: bool,
     partitioned: bool,
 ) -> None:
-    """Call a function of arrays and other things for what it does."""
+    """Bind a debug_callback equation, which calls `callback` for its side effects."""
     arguments, values = CallbackArguments.split(args, kwargs)
     params = {
         "callback": FlatDebugCallback(callback, arguments),
@@ -283,7 +283,7 @@ def debug_print(
     partitioned: bool,
     logging_record: logging.LogRecord | None = None,
 ) -> None:
-    """Print a format string with arguments, or log it."""
+    """Bind a debug_print equation, which prints a format string with arguments, or logs it."""
     arguments, values = CallbackArguments.split(args, kwargs)
     params = {
         "fmt": fmt,
@@ -291,7 +291,7 @@ def debug_print(
         "partitioned": partitioned,
         "in_tree": arguments.structure,
         "static_args": arguments.static,
-        # Those at the call: where the program runs, other ones may be set.
+        # The options at the call: other ones may be set where the program runs.
         "np_printoptions": tuple(np.get_printoptions().items()),
         "has_placeholders": has_placeholders,
         "logging_record": logging_record,
@@ -309,7 +309,7 @@ def print_now(
     logging_record: logging.LogRecord | None,
     **_: object,
 ) -> tuple[()]:
-    """Print these arrays as a debug_print with these parameters does."""
+    """Print or log the text of a debug_print with these operands and parameters on the host."""
     args, kwargs = CallbackArguments(in_tree, static_args).restored(values)
     with np.printoptions(**dict(np_printoptions)):
         text = fmt.format(*args, **kwargs)
@@ -323,7 +323,7 @@ def print_now(
 
 
 def _log(like: logging.LogRecord, text: str) -> None:
-    # Whether it is shown is for the handlers to say: as in JAX, the logger's own level drops none.
+    # Handlers decide what is shown: as in JAX, the logger's own level drops no record.
     logger = logging.getLogger(like.name)
     logger.handle(
         logger.makeRecord(
@@ -354,7 +354,7 @@ def _(*operands: AbstractValue, ordered: bool, **_: object) -> Effects:
     return frozenset({ordered_debug_effect if ordered else debug_effect})
 
 
-# Tangents pass unseen: the values are shown, once.
+# Tangents are ignored: only the primals are shown, once.
 @jvp(debug_callback_p)
 def _(
     primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
@@ -396,7 +396,7 @@ def _each_example(
     axes: Sequence[int | None],
     params: Params,
 ) -> tuple[list[Any], list[Any]]:
-    """One after another, so that those that are ordered come in the order of the examples."""
+    """Bind a debug primitive once per example of a batch, in order; return no results."""
     for i in range(batch_size(values, axes)):
         operands = tuple(
             x if axis is None else index_in_dim(x, i, axis, keepdims=False)

@@ -1,4 +1,4 @@
-"""How vmap maps operations along named axes: over its own axis they are operations on arrays."""
+"""Batch rules of collectives: over the axis that vmap maps, they are operations on arrays."""
 
 import math
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
 
 
 def rows(x: ArrayLike, places: np.ndarray) -> Array:
-    """`x[places]` along the first axis, for places that are known."""
+    """Return `x[places]` along the first axis, for an integer array of known indices."""
     rank, count = typeof(x).ndim, places.ndim
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(range(count, count + rank - 1)),
@@ -45,7 +45,7 @@ def rows(x: ArrayLike, places: np.ndarray) -> Array:
 
 
 def _group_of(groups: Sequence[Sequence[int]]) -> np.ndarray:
-    """For each place the group that it is in."""
+    """Return an int32 array with, per index along the mapped axis, the number of its group."""
     group_indices = np.zeros(sum(map(len, groups)), np.int32)
     for number, group in enumerate(groups):
         group_indices[list(group)] = number
@@ -53,7 +53,7 @@ def _group_of(groups: Sequence[Sequence[int]]) -> np.ndarray:
 
 
 def _in_group(groups: Sequence[Sequence[int]]) -> np.ndarray:
-    """For each place its position in its group."""
+    """Return an int32 array with, per index along the mapped axis, its position in its group."""
     positions = np.zeros(sum(map(len, groups)), np.int32)
     for group in groups:
         positions[list(group)] = np.arange(len(group))
@@ -112,7 +112,7 @@ def _reduced(
         parts = [fold(rows(x, np.array(group)), (0,)) for group in groups]
         whole = with_rows(parts)
         return rows(whole, _group_of(groups)), 0
-    # Axes of the array, counted with the batch axis.
+    # Positional axes, counted with the batch axis.
     shifted = [
         a
         if a not in c.positional(axes)
@@ -127,7 +127,7 @@ def _reduced(
 
 
 def with_rows(parts: Sequence[ArrayLike]) -> Array:
-    """Arrays of one shape as the rows of one."""
+    """Stack arrays of one shape along a new first axis."""
     result: Any = None
     count = len(parts)
     for number, part in enumerate(parts):
@@ -181,7 +181,7 @@ def _(
     (x,), (batch_axis,) = values, places
     names, groups = params["axis_name"], params["axis_index_groups"]
     if data.name not in names:
-        # The place of the batch axis shifts the axis, or is shifted by it.
+        # A batch axis before the gathered axis shifts it, and one after it is shifted.
         shift = batch_axis is not None and (
             batch_axis <= all_gather_dimension if tiled else batch_axis < all_gather_dimension
         )
@@ -216,7 +216,10 @@ def _gather_over_all(
     names: Any,
     groups: Any,
 ) -> tuple[Any, int | None]:
-    """Over several axes: the innermost first, each as a new first axis, then all as one."""
+    """Return an all_gather over several named axes, one of them mapped, and the batch axis None.
+
+    Gather the innermost name first, each along a new first axis, and then merge the new axes.
+    """
     if groups is not None:
         _one_name(names, "all_gather with axis_index_groups")
     sizes = []
@@ -235,7 +238,7 @@ def _gather_over_all(
 
 
 def _joined(x: ArrayLike, dimension: int, tiled: bool) -> ArrayLike:
-    """With `tiled`, the axis over places as the outer part of the axis after it."""
+    """Merge axes `dimension` and `dimension + 1` if `tiled`, the first as the major part."""
     if not tiled:
         return x
     shape = typeof(x).shape
@@ -283,11 +286,11 @@ def _(
         shared = move_axis(
             _shared_out(by_position, 1 + scatter_dimension, size), 1 + scatter_dimension, 1
         )
-        # Each place takes its own share.
+        # Each index along the mapped axis gets its own share.
         flat = reshape(shared, (data.size * size, *typeof(shared).shape[2:]))
         shares = rows(flat, np.arange(data.size) * size + _in_group(groups))
     if not tiled:
-        # An axis of size one is left of the one that was shared out.
+        # The scattered axis is left with size 1.
         shape = list(typeof(shares).shape)
         del shape[1 + scatter_dimension]
         shares = reshape(shares, shape)
@@ -295,7 +298,7 @@ def _(
 
 
 def _shared_out(x: ArrayLike, dimension: int, size: int) -> Array:
-    """An axis as two: over places, and within the share of a place."""
+    """Split axis `dimension` into two: `size` shares, and the elements within a share."""
     shape = typeof(x).shape
     return reshape(x, (*shape[:dimension], size, shape[dimension] // size, *shape[dimension + 1 :]))
 
@@ -318,7 +321,7 @@ def _(
         if batch_axis is None:
             own = {"split_axis": split_axis, "concat_axis": concat_axis, "tiled": tiled}
             return process(c.all_to_all_p, (x,), {**params, **own}), None
-        # With the batch axis last, the others are where they were.
+        # With the batch axis last, the numbers of the other axes are unchanged.
         rank = typeof(x).ndim
         x = move_axis(x, batch_axis, rank - 1)
         own = {"split_axis": split_axis, "concat_axis": concat_axis, "tiled": tiled}
@@ -331,7 +334,7 @@ def _(
         ), 0
     x = to_front(x, batch_axis, data.size)
     size = data.size if groups is None else len(groups[0])
-    # (sender, ..., receiver, share, ...) -> (receiver, ..., sender at the axis that joins, ...)
+    # (sender, ..., receiver, share, ...) -> (receiver, ..., sender at concat_axis, ...)
     x = _shared_out(x, 1 + split_axis, size)
     if groups is None:
         x = _exchanged(x, split_axis)
@@ -358,10 +361,10 @@ def _all_to_all_over_several(
     concat_axis: int,
     tiled: bool,
 ) -> Array:
-    """all_to_all over several named axes, of which one is mapped: it is at the front of the result.
+    """Return an all_to_all over several named axes, of which the mapped one is first in the result.
 
-    Places are counted with the last name fastest, so an exchange over all of them is one over each
-    name, along that part of the axis which belongs to the name.
+    Indices are counted with the last name fastest, so an exchange over all names is one over each
+    name, along the part of the split axis that belongs to that name.
     """
     x = to_front(x, place, data.size)
     number = names.index(data.name)
@@ -372,11 +375,11 @@ def _all_to_all_over_several(
     share = shape[split] // (others * data.size)
     parts = (others // after, data.size, after)
     x = reshape(x, (*shape[:split], *parts, share, *shape[split + 1 :]))
-    # (receiver, sender, ..., places along the other names, share, ...)
+    # (receiver, sender, ..., indices along the other names, share, ...)
     order = [split + 1, 0, *[i for i in range(1, typeof(x).ndim) if i != split + 1]]
     x = transpose(x, order)
     shape = typeof(x).shape
-    # Without tiles a share has one element, and its axis is gone from the result.
+    # Without tiles a share has one element, and its axis is absent from the result.
     received_axes = (others, share) if tiled else (others,)
     x = reshape(x, (*shape[: split + 1], *received_axes, *shape[split + 4 :]))
     joined = 2 + concat_axis
@@ -400,7 +403,7 @@ def _all_to_all_over_several(
 
 
 def _exchanged(x: ArrayLike, split_axis: int) -> Array:
-    """Senders, the first axis, and receivers swap places."""
+    """Exchange the axis of senders, which is first, with the axis of receivers."""
     order = list(range(typeof(x).ndim))
     order[0], order[1 + split_axis] = order[1 + split_axis], order[0]
     return transpose(x, order)

@@ -1,4 +1,4 @@
-"""Operations along named axes: sums over them, exchanges between their places."""
+"""Primitives along named axes: reductions, gathers and exchanges of arrays."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ def _names(axis_name: object) -> tuple[Any, ...]:
 
 
 def _size(names: Sequence[Any]) -> int:
-    """The number of places along named axes; NameError if one is not in scope."""
+    """Return the product of the sizes of named axes; raise NameError if one is not in scope."""
     return math.prod(named.axis_size(name) for name in names)
 
 
@@ -87,7 +87,7 @@ def _reduced(primitive: Primitive, x: ArrayLike, axis_name: object, groups: Any)
     results = list(leaves)
     varying = list(range(len(leaves)))
     if primitive is psum_p and chosen is None:
-        # What is the same at each place and has no axes is summed without being sent.
+        # A constant is multiplied by the size of the named axes, without communication.
         constant = [i for i in varying if isinstance(leaves[i], int | float | complex | np.generic)]
         if all(not isinstance(name, int) for name in names):
             for i in constant:
@@ -105,12 +105,13 @@ def _reduced(primitive: Primitive, x: ArrayLike, axis_name: object, groups: Any)
 def psum(
     x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
 ) -> Any:
-    """The sum over a named axis, at each of its places.
+    """Return the sum over named axes, at each index of these axes.
 
     Args:
       x: a pytree of arrays.
       axis_name: a name, or a tuple of names; integers among them are axes of the arrays.
-      axis_index_groups: lists of places, of which each is in one: sums are over the group.
+      axis_index_groups: lists of axis indices that together name each index once: arrays are
+        summed over each group separately.
 
     Returns:
       A pytree like `x`. Python scalars are multiplied by the size of the axis.
@@ -130,7 +131,7 @@ def psum(
 def pmean(
     x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
 ) -> Any:
-    """The mean over a named axis, at each of its places. See `psum`."""
+    """Return the mean over named axes, at each index of these axes. See `psum`."""
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
 
@@ -148,7 +149,7 @@ def pmean(
 def pmax(
     x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
 ) -> Any:
-    """The greatest over a named axis, at each of its places. See `psum`."""
+    """Return the maximum over named axes, at each index of these axes. See `psum`."""
     return _reduced(pmax_p, x, axis_name, axis_index_groups)
 
 
@@ -156,7 +157,7 @@ def pmax(
 def pmin(
     x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
 ) -> Any:
-    """The least over a named axis, at each of its places. See `psum`."""
+    """Return the minimum over named axes, at each index of these axes. See `psum`."""
     return _reduced(pmin_p, x, axis_name, axis_index_groups)
 
 
@@ -195,7 +196,7 @@ def _(
     axes: tuple[int, ...],
     axis_index_groups: Groups,
 ) -> Sequence[Cotangent | None]:
-    # Sums over named axes are their own transposes: each place sends its cotangent to all.
+    # A sum over named axes is its own transpose: each index sends its cotangent to all.
     names = tuple([a for a in axes if a not in positional(axes)])
     present = [c for c in cotangents if type(c) is not Zero]
     if names:
@@ -219,7 +220,7 @@ def _extremum_jvp(primitive: Primitive) -> Callable[..., Any]:
     def rule(
         primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
     ) -> tuple[Results, Tangents]:
-        """Places that share the extremum share its tangent equally."""
+        """Return the extrema, and the mean tangent of the elements that equal each extremum."""
         results = process(primitive, tuple(primals), params)
         moved: list[Any] = []
         for x, t, result in zip(primals, tangents, results, strict=True):
@@ -228,7 +229,7 @@ def _extremum_jvp(primitive: Primitive) -> Callable[..., Any]:
                 continue
             there = eq(x, _repeated(result, x, params["axes"]))
             share = convert_element_type(there, typeof(t).dtype)
-            # Apart, for what is not a tangent is known when tangents are not.
+            # The count is a separate psum because it is known where the tangents are not.
             (count,) = process(psum_p, (share,), params)
             (total,) = process(psum_p, (mul(t, share),), params)
             moved.append(div(total, count))
@@ -262,18 +263,19 @@ def all_gather(
     tiled: bool = False,
     to: str = "varying",
 ) -> Any:
-    """The arrays of all places of a named axis, at each of its places.
+    """Gather the arrays of all indices of a named axis, at each of its indices.
 
     Args:
       x: a pytree of arrays.
       axis_name: a name, or a tuple of names.
-      axis_index_groups: lists of places: arrays are those of the group.
-      axis: the new axis over places; with `tiled`, the axis along which arrays are joined.
-      tiled: whether arrays are joined along an axis that they have.
-      to: "varying".
+      axis_index_groups: lists of axis indices: only arrays of the same group are gathered.
+      axis: the new axis of the result; with `tiled`, the axis to concatenate arrays along.
+      tiled: whether to concatenate arrays along an existing axis instead of stacking them.
+      to: must be "varying".
 
     Raises:
       NameError: if no axis of that name is in scope.
+      ValueError: if `to` is not "varying".
     """
     if to != "varying":
         raise ValueError(f"all_gather takes to='varying' only, got {to!r}")
@@ -321,19 +323,19 @@ def psum_scatter(
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
 ) -> Any:
-    """The sum over a named axis, of which each place gets its share.
+    """Sum arrays over a named axis and scatter the sum: each index of the axis gets its share.
 
     Args:
       x: a pytree of arrays.
       axis_name: a name, or a tuple of names.
-      scatter_dimension: the axis of the arrays that is shared out. Its size is that of the named
-        axis, and it is gone from the result; with `tiled`, it is a multiple.
-      axis_index_groups: lists of places: sums are over the group.
-      tiled: whether a share keeps the axis.
+      scatter_dimension: the axis of the arrays to scatter. Its size is that of the named axis, and
+        the result lacks it; with `tiled`, its size is a multiple.
+      axis_index_groups: lists of axis indices: arrays are summed over each group separately.
+      tiled: whether the result has the scattered axis.
 
     Raises:
       NameError: if no axis of that name is in scope.
-      ValueError: if the axis cannot be shared out.
+      ValueError: if the axis cannot be divided into equal shares.
     """
     names = _names(axis_name)
     groups = _groups(axis_index_groups, names)
@@ -406,17 +408,17 @@ def all_to_all(
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
 ) -> Any:
-    """Exchange an axis of the arrays with the named axis.
+    """Exchange an axis of the arrays with a named axis.
 
     Args:
       x: a pytree of arrays.
-      axis_name: a name.
+      axis_name: a name, or a tuple of names.
       split_axis: the axis of the arrays that becomes the named axis. Its size is that of the
-        named axis, and it is gone from the result; with `tiled`, it is a multiple, and stays.
-      concat_axis: where the result has the axis over places; with `tiled`, the axis along which
-        what arrives is joined.
-      axis_index_groups: lists of places, between which alone arrays are exchanged.
-      tiled: see above.
+        named axis, and the result lacks it; with `tiled`, its size is a multiple, and it stays.
+      concat_axis: the axis of the result that the named axis becomes; with `tiled`, the axis to
+        concatenate received arrays along.
+      axis_index_groups: lists of axis indices: arrays are exchanged within each group.
+      tiled: whether to split and concatenate existing axes.
 
     Raises:
       NameError: if no axis of that name is in scope.
@@ -462,7 +464,7 @@ def pswapaxes(
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
 ) -> Any:
-    """Exchange an axis of the arrays with the named axis, in its place. See `all_to_all`."""
+    """Exchange axis `axis` of the arrays with a named axis of equal size. See `all_to_all`."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
@@ -501,16 +503,16 @@ linear(
 
 @boundary
 def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> Any:
-    """Send arrays from place to place of a named axis.
+    """Send arrays between indices of a named axis.
 
     Args:
       x: a pytree of arrays.
       axis_name: a name, or a tuple of names.
-      perm: pairs (from, to) of places. A place that nothing is sent to gets zeros.
+      perm: pairs (source, target) of axis indices. An index that is no target gets zeros.
 
     Raises:
       NameError: if no axis of that name is in scope.
-      ValueError: if a place is named twice, or is none of the axis.
+      ValueError: if an index is twice a source or twice a target, or is out of range.
     """
     names = _names(axis_name)
     size = _size(names)
@@ -528,10 +530,11 @@ def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> A
 
 @boundary
 def pshuffle(x: object, axis_name: object, perm: Sequence[int]) -> Any:
-    """Rearrange arrays along a named axis: place i gets what is at place `perm[i]`.
+    """Permute arrays along a named axis: index i receives the array of index `perm[i]`.
 
     Raises:
-      ValueError: if `perm` is no permutation of the places.
+      NameError: if no axis of that name is in scope.
+      ValueError: if `perm` is no permutation of the axis indices.
     """
     size = _size(_names(axis_name))
     if sorted(perm) != list(range(size)):
@@ -556,12 +559,14 @@ linear(
 )
 
 
-# ---- places --------------------------------------------------------------------------------------
+# ---- axis indices --------------------------------------------------------------------------------
 
 
 @boundary
 def axis_index(axis_name: object) -> Any:
-    """The place along a named axis, from 0, as int32; of several names, as if they were one axis.
+    """Return the index along a named axis, from 0, as int32.
+
+    A tuple or list of names counts as one axis, with the last name fastest.
 
     Raises:
       NameError: if no axis of that name is in scope.
@@ -583,7 +588,7 @@ def _(*, axis_name: object) -> ShapedArray:
 
 
 def axis_size(axis_name: object) -> int:
-    """The size of a named axis; of several names, the product.
+    """Return the size of a named axis; of several names, the product of their sizes.
 
     Raises:
       NameError: if no axis of that name is in scope.

@@ -1,4 +1,4 @@
-"""Primitives that compare, and that choose by what was compared."""
+"""Primitives that compare elements and select by the result: eq, lt, select_n."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -32,7 +32,7 @@ gt_p, gt = binary("gt", ORDERED, "Elementwise `x > y`, as booleans.", result_dty
 le_p, le = binary("le", ORDERED, "Elementwise `x <= y`, as booleans.", result_dtype=to_bool)
 lt_p, lt = binary("lt", ORDERED, "Elementwise `x < y`, as booleans.", result_dtype=to_bool)
 
-# In the total order of floating-point numbers: -NaN < -inf < ... < -0.0 < 0.0 < ... < inf < NaN.
+# The total order of floating-point numbers: -NaN < -inf < -0.0 < 0.0 < inf < NaN.
 eq_to_p = elementwise_primitive("eq_to", ORDERED, 2, to_bool)
 le_to_p = elementwise_primitive("le_to", ORDERED, 2, to_bool)
 lt_to_p = elementwise_primitive("lt_to", ORDERED, 2, to_bool)
@@ -44,24 +44,25 @@ select_n_p = Primitive("select_n")
 
 @boundary
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
-    """Elementwise `on_true` where `pred`, else `on_false`.
+    """Return elementwise `on_true` where `pred` is True, else `on_false`.
 
     Args:
       pred: booleans, a scalar or of the shape of the cases.
       on_true, on_false: arrays of one shape and dtype.
 
-    Raises TypeError if the shapes or dtypes do not fit.
+    Raises:
+      TypeError: if the shapes or dtypes do not fit.
     """
     return process(select_n_p, (pred, on_false, on_true), {})
 
 
 @boundary
 def select_n(which: object, *cases: ArrayLike) -> Array:
-    """Elementwise the case that `which` names: 0 or False for the first.
+    """Return elementwise the case that `which` selects by its index; False is 0, True is 1.
 
     Args:
       which: integers, or booleans if there are at most two cases; a scalar or of their shape.
-        Integers that name no case mean the first or the last one.
+        Integers out of range select the first or the last case.
       cases: one or more arrays of one shape and dtype.
 
     Raises:
@@ -100,7 +101,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
     cases = tangents[1:]
     if all(type(tangent) is Zero for tangent in cases):
         return result, Zero.of(result)
-    # Zeros are made once. They are of the dtype of the others, whose weakness they may lack.
+    # Zeros are made once, with the dtype of the other tangents but perhaps not their weak type.
     zeros = None
     if any(type(tangent) is Zero for tangent in cases):
         zeros = instantiate(next(tangent for tangent in cases if type(tangent) is Zero))
@@ -127,7 +128,7 @@ def _(cotangent: ArrayLike, which: Operand, *cases: Operand) -> Sequence[Cotange
 
 
 def _names(which: ArrayLike, number: int, cases: int) -> Array:
-    """Return where `which` selects a case; out of bounds, it selects the first or the last one."""
+    """Return booleans: where `which` selects case `number`, with integers out of range clamped."""
     compare = le if number == 0 else ge if number == cases - 1 else eq
     return compare(which, host_number(number, typeof(which).dtype))
 

@@ -1,4 +1,4 @@
-"""Sums of products: dot_general."""
+"""Primitives that contract axes, as sums of products: dot_general."""
 
 import enum
 import operator
@@ -30,7 +30,7 @@ from hlofront.primitives.derivatives import add_tangents, is_linear
 from hlofront.primitives.reducing import without_axes
 from hlofront.primitives.shaping import refuse_sharding, transpose
 
-# The contracting axes of both operands, and their batch axes.
+# ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs)).
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
 ]
@@ -59,12 +59,12 @@ class DotAlgorithm(NamedTuple):
     """The arithmetic of a dot: the types of its operands and sums, and the number of products.
 
     Args:
-      lhs_precision_type: what the left operand is rounded to.
-      rhs_precision_type: what the right operand is rounded to.
-      accumulation_type: in what products are summed.
-      lhs_component_count: how many numbers of that type stand for one on the left.
-      rhs_component_count: how many on the right.
-      num_primitive_operations: how many products are made for one.
+      lhs_precision_type: the type that the left operand is rounded to.
+      rhs_precision_type: the type that the right operand is rounded to.
+      accumulation_type: the type that products are summed in.
+      lhs_component_count: the number of numbers of its type that represent a left element.
+      rhs_component_count: the number of numbers of its type that represent a right element.
+      num_primitive_operations: the number of hardware products per product.
       allow_imprecise_accumulation: whether sums may be less exact for speed (FP8 on GPUs).
     """
 
@@ -78,7 +78,10 @@ class DotAlgorithm(NamedTuple):
 
 
 class DotAlgorithmPreset(enum.Enum):
-    """The dot algorithms that devices have: operand, operand, sum; X3 multiplies thrice."""
+    """The dot algorithms of devices, named by the types of lhs, rhs and sum, as in BF16_BF16_F32.
+
+    X3, X6 and X9 are the number of hardware products per product.
+    """
 
     DEFAULT = 1
     ANY_F8_ANY_F8_F32 = 2
@@ -131,7 +134,8 @@ def canonical_precision(precision: object) -> Any:
 
     None stands for the option jax_default_matmul_precision.
 
-    Raises ValueError for anything that is not a precision.
+    Raises:
+      ValueError: for anything that is not a precision.
     """
     if precision is None:
         precision = default_matmul_precision.value
@@ -163,7 +167,7 @@ def canonical_precision(precision: object) -> Any:
 
 
 def canonical_element_type(dtype: DTypeLike | None, where: str) -> DType | None:
-    """A preferred_element_type as a dtype, or None."""
+    """Return a preferred_element_type as a supported dtype, or None; `where` is for error texts."""
     return None if dtype is None else np.dtype(check_user_dtype_supported(dtype, where))
 
 
@@ -171,12 +175,12 @@ def canonical_element_type(dtype: DTypeLike | None, where: str) -> DType | None:
 
 
 def product_dtype(name: str, lhs: DType, rhs: DType, preferred: Any) -> DType:
-    """The dtype of sums of products of two dtypes: the wider one, unless another is preferred.
+    """Return the dtype of sums of products of two dtypes: `preferred`, or else the wider one.
 
-    A kind of number goes before bits, and bits before the sign: complex, floating, integer, bool.
+    Dtypes are ordered by kind (complex, floating, integer, bool), then by width, then by sign.
 
-    Raises TypeError if neither dtype is the wider, or the preferred one is too narrow for
-    integers.
+    Raises:
+      TypeError: if neither dtype is wider, or `preferred` is too narrow for integers.
     """
     if lhs == rhs:
         dtype = lhs
@@ -229,27 +233,27 @@ def dot_general(
     *,
     out_sharding: object = None,
 ) -> Array:
-    """Products of two arrays, summed over some axes and kept apart by others.
+    """Multiply two arrays and sum the products over the contracting axes.
 
     The result has the batch axes, then the other axes of `lhs`, then those of `rhs`.
 
     Args:
       lhs: an array.
       rhs: an array.
-      dimension_numbers: ((axes of lhs to sum over, axes of rhs), (batch axes of lhs, of rhs)),
-        each a sequence of integers or one integer, matched in order; None for matrices and
-        vectors: the last axis of lhs with the first of rhs.
+      dimension_numbers: ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs)), each a
+        sequence of integers or one integer, matched in order; None for matrices and vectors: the
+        last axis of lhs with the first of rhs.
       precision: see `Precision`; also the names "default", "high" and "highest", a pair for the
         two operands, a `DotAlgorithm`, or a `DotAlgorithmPreset` or its name. By default the
         option jax_default_matmul_precision.
       preferred_element_type: the dtype of the sums and of the result. By default the wider dtype
         of the operands.
-      out_sharding: None.
+      out_sharding: must be None.
 
     Raises:
-      TypeError: if sizes or numbers of the axes differ, axes are out of range or given twice, or
-        the dtypes do not go together.
-      ValueError: if `precision` is none.
+      TypeError: if sizes or numbers of the axes differ, axes are out of range or repeated, or
+        neither dtype is wider.
+      ValueError: if `precision` is no precision.
     """
     if dimension_numbers is None:
         dimension_numbers = _of_matrices(typeof(lhs).shape, typeof(rhs).shape)
@@ -279,7 +283,11 @@ def dot_general(
 
 
 def _of_matrices(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> DotDimensionNumbers:
-    """The dimension numbers of the product of matrices or vectors of these shapes."""
+    """Return the dimension numbers of the product of matrices or vectors of two shapes.
+
+    Raises:
+      ValueError: if a shape has no axis or more than two, or the summed sizes differ.
+    """
     if not (1 <= len(lhs) <= 2 and 1 <= len(rhs) <= 2 and lhs[-1] == rhs[0]):
         raise ValueError(
             "lax.dot: dimension_numbers must be specified when not performing simple un-batched "
@@ -300,12 +308,12 @@ def dot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: object = None,
 ) -> Array:
-    """The product of two matrices, a matrix and a vector, or two vectors; or any dot_general.
+    """Multiply two matrices, a matrix and a vector, or two vectors; or compute any dot_general.
 
     Args:
-      lhs: an array of shape (n,) or (m, n) unless `dimension_numbers` are given.
-      rhs: an array of shape (n,) or (n, k).
-      dimension_numbers: see `dot_general`, as are the other arguments.
+      lhs: an array of shape (n,) or (m, n), or of any shape with `dimension_numbers`.
+      rhs: an array of shape (n,) or (n, k), or of any shape with `dimension_numbers`.
+      dimension_numbers: see `dot_general`, also for the other arguments.
 
     Raises:
       ValueError: without `dimension_numbers`, for operands that do not fit.
@@ -323,7 +331,7 @@ def dot(
 
 @boundary
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike | None = None) -> Array:
-    """Matrix products over the last two axes, one for each index of the axes before.
+    """Multiply matrices in the last two axes, one pair for each index of the leading axes.
 
     Args:
       lhs: an array of shape (..., m, n).
@@ -331,7 +339,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike | None
       precision: see `dot_general`.
 
     Raises:
-      ValueError: if an operand has fewer than two axes.
+      ValueError: if an operand has fewer than two axes, or the numbers of axes differ.
       TypeError: if sizes do not fit.
     """
     rank, other = typeof(lhs).ndim, typeof(rhs).ndim
@@ -383,7 +391,7 @@ def _(
 def check_contraction(
     name: str, lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any
 ) -> None:
-    """Raise TypeError unless the axes of a contraction exist, differ and fit each other."""
+    """Raise TypeError unless the contracting and batch axes exist, are distinct and fit in size."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     for side, aval, batch, contracting in (
         ("lhs", lhs, lhs_batch, lhs_contracting),
@@ -428,7 +436,7 @@ def check_contraction(
 
 
 def bilinear(primitive: Primitive) -> None:
-    """Register the jvp rule of an operation that is linear in each of its first two operands."""
+    """Register the jvp rule of a primitive that is linear in each of its first two operands."""
 
     def rule(
         primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
@@ -479,8 +487,8 @@ def cotangent_of_factor(
     """Return the cotangent of one operand of a dot_general.
 
     Args:
-      cotangent: of the result.
-      aval: the type of this operand.
+      cotangent: the cotangent of the result.
+      aval: the aval of this operand.
       other: the value of the other operand.
       numbers: the contracting and batch axes, in pairs (this operand's, the other's).
       params: the equation's parameters.
@@ -492,9 +500,9 @@ def cotangent_of_factor(
     batch = tuple(range(len(own_batch)))
     first = len(batch) + (0 if last else len(own_kept))
     arrived = tuple(range(first, first + len(other_kept)))
-    # The other's contracted axes are what is left of it, in its order.
+    # This operand's contracted axes come in the order of the other operand's.
     regained = [own for _, own in sorted(zip(other_contracting, own_contracting, strict=True))]
-    # Either factor may go first: better the one whose result needs no transpose.
+    # Either factor may come first: prefer the order whose result needs no transpose.
     precision = params["precision"]
     if ascending_axes((*own_batch, *regained, *own_kept)) and not ascending_axes(
         (*own_batch, *own_kept, *regained)
@@ -510,7 +518,7 @@ def cotangent_of_factor(
 
 
 def remaining_axes(ndim: int, *left_out: Sequence[int]) -> tuple[int, ...]:
-    """The axes that are in none of these."""
+    """Return the axes from 0 to `ndim - 1` that are in none of the sequences."""
     return tuple([axis for axis in range(ndim) if not any(axis in axes for axes in left_out)])
 
 
@@ -519,18 +527,18 @@ def ascending_axes(axes: Sequence[int]) -> bool:
 
 
 def as_cotangent(x: ArrayLike, axes: Sequence[int], aval: ShapedArray) -> Array:
-    """x, whose axes are those of an operand in another order, as a cotangent of that operand."""
+    """Return `x` as a cotangent of type `aval`, where axis i of `x` is axis `axes[i]` of `aval`."""
     if not ascending_axes(axes):
         x = transpose(x, sorted(range(len(axes)), key=axes.__getitem__))
     if typeof(x).dtype == aval.dtype:
         return x
-    # No warning where the imaginary part of a real operand's cotangent is dropped.
+    # The primitive is bound directly, to drop an imaginary part without a warning.
     params = {"new_dtype": aval.dtype, "weak_type": aval.weak_type, "sharding": None}
     return process(convert_element_type_p, (x,), params)
 
 
 def flipped_precision(precision: object) -> object:
-    """The precision for the operands in the other order."""
+    """Return a canonical precision for operands in reverse order."""
     if type(precision) is tuple:
         return precision[::-1]
     if isinstance(precision, DotAlgorithm):
@@ -562,9 +570,16 @@ def _(
 def batched_contraction(
     lhs_ndim: int, rhs_ndim: int, axes: Sequence[int | None], numbers: Any
 ) -> tuple[Any, int]:
-    """Dimension numbers with one more axis in one operand or both, and where the result has it.
+    """Return dimension numbers with batch axes added to one operand or both, and the result's.
 
-    Two new axes become a batch axis, the first one; a single one stays apart.
+    Batch axes of both operands become the first batch axis of the dot; a single one remains an
+    axis of its operand.
+
+    Args:
+      lhs_ndim: the rank of lhs with its batch axis, if any.
+      rhs_ndim: the rank of rhs with its batch axis, if any.
+      axes: the batch axis of each operand, or None.
+      numbers: the dimension numbers without batch axes.
     """
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers
     lhs_axis, rhs_axis = axes

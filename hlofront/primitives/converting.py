@@ -1,4 +1,4 @@
-"""Primitives that change the dtype of elements, or how their bits are read; and plain copies."""
+"""Primitives that convert elements to another dtype, reinterpret their bits, or copy them."""
 
 import operator
 import warnings
@@ -41,16 +41,16 @@ stop_gradient_p = Primitive("stop_gradient")
 
 @boundary
 def dtype(x: DTypeLike) -> DType:
-    """The dtype of an array, or the one that a dtype, its name or a Python type stands for.
+    """Return the dtype of an array, or the one that a dtype, its name or a Python type names.
 
-    It is what arrays have: 64-bit dtypes are narrowed unless x64 is on.
+    64-bit dtypes are narrowed unless x64 is on, as they are for arrays.
 
     Args:
       x: an array, a scalar, anything else that has a dtype, or a dtype.
 
     Raises:
       TypeError: if `x` has no dtype, or one that arrays do not have.
-      ValueError: if it is None.
+      ValueError: if `x` is None.
 
     Example:
       >>> lax.dtype(2.0)
@@ -69,9 +69,9 @@ def dtype(x: DTypeLike) -> DType:
 
 @boundary
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """Elementwise conversion to another dtype.
+    """Convert the elements of an array to another dtype.
 
-    Floats become integers by dropping the fraction, clamped to what the dtype holds, NaN as 0;
+    Floats become integers by dropping the fraction, clamped to the range of the dtype, NaN as 0;
     integers wrap. Numbers become booleans by `x != 0`. Complex numbers lose their imaginary part
     in all other dtypes, with a warning (NumPy's ComplexWarning).
 
@@ -81,24 +81,24 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
     Raises:
       TypeError: if the operand is no array, or new_dtype no dtype that arrays have.
-      ValueError: if new_dtype is None, or one dtype is an extended one and the other is not it.
+      ValueError: if new_dtype is None, or one dtype is extended and the other differs from it.
     """
     if new_dtype is None:
         raise ValueError("dtype must be specified: got None.")
     wanted = check_user_dtype_supported(new_dtype, "convert_element_type")
     if type(operand) is int and not -(1 << 31) <= operand < 1 << 31:
-        # Its own dtype, the default integer one, may not hold it, but the wanted one may.
+        # The default integer dtype may not hold the operand, but `wanted` may.
         with np.errstate(all="ignore"):
             operand = exact_dtype(as_numpy(operand, wanted).astype(wanted)[()])
     return convert(operand, wanted, False)
 
 
 def as_numpy(value: ArrayLike, dtype: DType) -> np.ndarray:
-    """A scalar of Python or NumPy as an array of NumPy that can be converted to this dtype.
+    """Return a Python or NumPy scalar as a NumPy array that `astype(dtype)` can convert.
 
     Raises:
-      OverflowError: if it is a Python integer of more than 64 bits that is to become an integer,
-        or one that no float holds.
+      OverflowError: for a Python integer of more than 64 bits if `dtype` is an integer dtype, or
+        one beyond all floats.
     """
     array = np.asarray(value)
     if array.dtype != object:
@@ -114,7 +114,7 @@ def as_numpy(value: ArrayLike, dtype: DType) -> np.ndarray:
 
 
 def convert(operand: ArrayLike, new_dtype: DType, weak_type: bool) -> Array:
-    """The operand as an array of a canonical dtype, weak or not; itself where it is that already.
+    """Return the operand as an array of a canonical dtype, weak or not; unchanged if it is already.
 
     While tracing, scalars of Python and NumPy are converted at once and stay literals.
     """
@@ -150,11 +150,11 @@ def _convert(operand: ArrayLike, aval: ShapedArray, new_dtype: DType, weak_type:
 
 
 def _converted_scalar(operand: ArrayLike, dtype: DType, weak_type: bool) -> ArrayLike | None:
-    """A scalar of Python or NumPy in another dtype, or None where a device is to convert it."""
+    """Return a Python or NumPy scalar in another dtype, or None if a device must convert it."""
     if not isinstance(operand, np.ndarray | np.generic | bool | int | float | complex):
         return None
     if issubdtype(dtype, np.integer):
-        # What happens out of bounds differs between NumPy's processors.
+        # Results out of bounds depend on the processor in NumPy.
         if isinstance(operand, bool | np.bool_):
             operand = int(operand)
         elif not issubdtype(typeof(operand).dtype, np.integer):
@@ -206,14 +206,14 @@ batch_elementwise(convert_element_type_p)
 
 @boundary
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """The bits of an array, read as another dtype.
+    """Reinterpret the bits of an array as another dtype.
 
-    A dtype of half the bits adds a last axis of size 2, and so on, the lowest bits first; one of
-    twice the bits takes a last axis of size 2 away.
+    A dtype of 1/n of the bits adds a last axis of size n, the lowest bits first; one of n times
+    the bits removes a last axis of size n.
 
     Raises:
       ValueError: if new_dtype is None, or the last axis does not fit it.
-      TypeError: for bool and complex operands or dtypes, unless both are the same.
+      TypeError: for bool and complex operands or dtypes, unless both are equal.
     """
     if new_dtype is None:
         raise ValueError("dtype must be specified: got None.")
@@ -259,7 +259,7 @@ def _(
 ) -> tuple[ArrayLike, BatchAxis]:
     (x,), (axis,) = values, axes
     aval = typeof(x)
-    # The last axis may be read together: that is not to be the batch axis.
+    # The last axis may be merged into one element, so it must not be the batch axis.
     if axis == aval.ndim - 1 and bit_width(aval.dtype) < bit_width(new_dtype):
         x, axis = move_axis(x, axis, 0), 0
     return process(bitcast_convert_type_p, (x,), {"new_dtype": new_dtype}), axis
@@ -270,9 +270,9 @@ def _(
 
 @boundary
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Elementwise rounding to a floating-point format of fewer bits, kept in the same dtype.
+    """Round elements to a floating-point format of fewer bits, in an unchanged dtype.
 
-    What is too large for the format becomes infinite, and what is subnormal in it zero.
+    Values too large for the format become infinite, and those subnormal in it become zero.
 
     Raises:
       TypeError: if the numbers of bits are not integers, or the operand is not floating.
@@ -299,7 +299,7 @@ def _(x: ShapedArray, *, exponent_bits: int, mantissa_bits: int) -> ShapedArray:
     return x
 
 
-# Tangents are rounded too: they are of numbers in that format.
+# Tangents are rounded too, to the format of the primals.
 linear(
     reduce_precision_p,
     lambda cotangent, x, **params: [process(reduce_precision_p, (cotangent,), params)],
@@ -307,26 +307,27 @@ linear(
 batch_elementwise(reduce_precision_p)
 
 
-# ---- the same elements -----------------------------------------------------------------------
+# ---- copies ----------------------------------------------------------------------------------
 
 
 def copy(x: ArrayLike) -> Any:
-    """A new array of the same elements."""
+    """Return a new array of equal elements."""
     return process(copy_p, (x,), {})
 
 
 @boundary
 def stage(x: ArrayLike, /) -> Array:
-    """Return the value as an array on a device; a value that is being traced is returned as is."""
+    """Return the value as an array on a device; while tracing, return it unchanged."""
     typeof(x)
     return process(stage_p, (x,), {}) if is_eager() else x
 
 
 @boundary
 def stop_gradient(x: _T) -> _T:
-    """Return the values unchanged; derivatives take them to be constant.
+    """Return an array or a pytree of arrays unchanged, as a constant for differentiation.
 
-    `x` is an array or a pytree of arrays. Raises TypeError for leaves that are not.
+    Raises:
+      TypeError: if a leaf is no array.
     """
     return tree_map(_stop_gradient, x)
 

@@ -1,4 +1,4 @@
-"""Which axes of a convolution's input, kernel and output mean what."""
+"""The dimension numbers of convolutions: the roles of the axes of input, kernel and output."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,9 +11,9 @@ class ConvDimensionNumbers(NamedTuple):
     """The roles of the axes of a convolution's arrays.
 
     Args:
-      lhs_spec: of the input: its batch axis, its feature axis, its spatial axes.
-      rhs_spec: of the kernel: its output features, its input features, its spatial axes.
-      out_spec: of the output, as for the input.
+      lhs_spec: the input's axes: batch, features, then spatial axes.
+      rhs_spec: the kernel's axes: output features, input features, then spatial axes.
+      out_spec: the output's axes: batch, features, then spatial axes.
     """
 
     lhs_spec: Sequence[int]
@@ -28,11 +28,11 @@ ConvGeneralDilatedDimensionNumbers = None | ConvDimensionNumbers | tuple[str, st
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: object
 ) -> ConvDimensionNumbers:
-    """Return the roles of axes that three strings such as ("NHWC", "HWIO", "NHWC") name.
+    """Return the ConvDimensionNumbers that three strings such as ("NHWC", "HWIO", "NHWC") name.
 
     Args:
-      lhs_shape: of the input.
-      rhs_shape: of the kernel.
+      lhs_shape: the shape of the input.
+      rhs_shape: the shape of the kernel.
       dimension_numbers: None for batch and features first, ("NCHW", "OIHW", "NCHW") for two spatial
         axes; a ConvDimensionNumbers; or a letter per axis of input, kernel and output: N batch, C
         features, O output features, I input features, any others for the spatial axes.
@@ -41,7 +41,7 @@ def conv_dimension_numbers(
       A ConvDimensionNumbers.
 
     Raises:
-      TypeError: if ranks differ, or letters are missing, doubled or not the same.
+      TypeError: if ranks differ, or letters are missing, repeated or not equal.
     """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         numbers = ConvDimensionNumbers(
@@ -91,9 +91,12 @@ def conv_dimension_numbers(
 
 @boundary
 def conv_general_permutations(dimension_numbers: Sequence[str]) -> Any:
-    """The axes of input, kernel and output that strings such as ("NHWC", "HWIO", "NHWC") name.
+    """Return the axes of input, kernel and output that three strings of letters name, as tuples.
 
-    Raises TypeError if letters are missing, doubled or not the same.
+    `dimension_numbers` is such as ("NHWC", "HWIO", "NHWC"); see `conv_dimension_numbers`.
+
+    Raises:
+      TypeError: if letters are missing, repeated or not equal.
     """
     lhs, rhs, out = dimension_numbers
     for i, (spec, (first, second)) in enumerate(
@@ -114,7 +117,7 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> Any:
             "convolution dimension_numbers elements must each have the same set of spatial "
             f"characters, got {(lhs, rhs, out)}."
         )
-    # The kernel's order of the spatial axes is that of strides and padding.
+    # Strides and padding follow the kernel's order of the spatial axes.
     return tuple(
         tuple(spec.index(letter) for letter in (*kinds, *spatial))
         for spec, kinds in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))

@@ -1,4 +1,4 @@
-"""Functions spelt with conv_general_dilated: shorter, transposed, patches, local; and shapes."""
+"""Functions based on conv_general_dilated: transposed, patches, local, short forms; and shapes."""
 
 import math
 from collections.abc import Sequence
@@ -44,23 +44,24 @@ def conv_transpose(
     preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
 ) -> Array:
-    """A transposed, or fractionally strided, convolution: it undoes the shape of a strided one.
+    """Compute a transposed (fractionally strided) convolution, which inverts a strided one's shape.
 
     Args:
       lhs: the input, by default NH.., with the features last.
       rhs: the kernel, by default H..IO.
-      strides: by how much each spatial axis grows.
-      padding: "SAME" or "VALID", as of the convolution whose shape is undone; or pairs.
-      rhs_dilation: distances at which elements of the kernel are put.
+      strides: the factor by which each spatial axis grows.
+      padding: "SAME" or "VALID", of the convolution whose shape is inverted; or pairs.
+      rhs_dilation: the distances between elements of the kernel.
       dimension_numbers: see `conv_dimension_numbers`. By default features are last.
       transpose_kernel: whether to take the kernel as that of the convolution whose gradient this
         is: it is reversed, and its input and output features are swapped.
       precision: see `dot_general`.
       preferred_element_type: the dtype of the sums and of the result.
-      use_consistent_padding: whether pairs are, as the names are, padding of the convolution
-        whose shape is undone; else they are padding of this one.
+      use_consistent_padding: whether pairs are, like the names, padding of the convolution whose
+        shape is inverted; else they are padding of this one.
 
     Raises:
+      TypeError: if the operands have different ranks, or fewer than two axes.
       ValueError: for other names, or more than three spatial axes without `dimension_numbers`.
     """
     lhs_shape, rhs_shape = typeof(lhs).shape, typeof(rhs).shape
@@ -110,9 +111,10 @@ def conv_transpose(
 
 
 def _transposed_pads(extent: int, stride: int, padding: str) -> tuple[int, int]:
-    """The padding of a transposed convolution which undoes a strided one that has `padding`.
+    """Return the (low, high) padding of a transposed convolution, from that of the strided one.
 
-    It makes `size * stride` of "SAME", and `(size - 1) * stride + max(extent, stride)` of "VALID".
+    The output size is `size * stride` for "SAME", and `(size - 1) * stride + max(extent, stride)`
+    for "VALID".
     """
     total = extent + stride - 2
     if padding == "VALID":
@@ -126,7 +128,7 @@ def _transposed_pads(extent: int, stride: int, padding: str) -> tuple[int, int]:
 def _transposed_kernel(rhs: ArrayLike, spec: Sequence[int]) -> ArrayLike:
     order = list(range(len(spec)))
     order[spec[0]], order[spec[1]] = spec[1], spec[0]
-    if isinstance(rhs, np.ndarray):  # a constant: nothing for the program to do
+    if isinstance(rhs, np.ndarray):  # a constant is transposed on the host
         return np.flip(rhs, spec[2:]).transpose(order)
     for axis in spec[2:]:
         rhs = rev(rhs, (axis,))
@@ -141,14 +143,14 @@ def conv_transpose_shape_tuple(
     padding: str | Sequence[tuple[int, int]],
     dimension_numbers: object,
 ) -> Any:
-    """The shape of a transposed convolution with axes as three strings say.
+    """Return the shape of a transposed convolution's output.
 
     Args:
-      lhs_shape: of the input.
-      rhs_shape: of the kernel.
-      window_strides: by how much each spatial axis grows.
+      lhs_shape: the shape of the input.
+      rhs_shape: the shape of the kernel.
+      window_strides: the factor by which each spatial axis grows.
       padding: pairs, or "SAME", "VALID"; see `conv_transpose`.
-      dimension_numbers: see `conv_dimension_numbers`.
+      dimension_numbers: three strings; see `conv_dimension_numbers`.
     """
     lhs_spec, rhs_spec, out_spec = conv_general_permutations(dimension_numbers)
     window = [rhs_shape[axis] for axis in rhs_spec[2:]]
@@ -186,7 +188,7 @@ def conv_general_dilated_patches(
     Args:
       lhs: the input.
       filter_shape: spatial sizes of the kernel.
-      window_strides: for this and the others, see `conv_general_dilated`.
+      window_strides: see `conv_general_dilated`, also for the other arguments.
 
     Returns:
       An output of a convolution whose features are as many as those of the input times the
@@ -194,7 +196,7 @@ def conv_general_dilated_patches(
     """
     aval = typeof(lhs)
     filter_shape = integers(filter_shape, "filter_shape")
-    kernel_shape = (0, 0, *filter_shape)  # of which only the rank counts here
+    kernel_shape = (0, 0, *filter_shape)  # only its rank is used
     numbers = conv_dimension_numbers(aval.shape, kernel_shape, dimension_numbers)
     features = aval.shape[numbers.lhs_spec[1]]
     offsets = math.prod(filter_shape)
@@ -240,7 +242,7 @@ def conv_general_dilated_local(
       lhs: the input.
       rhs: the kernels, with axes of output features, of input features times kernel offsets (see
         `conv_general_dilated_patches`), and of the spatial axes of the output.
-      window_strides: for this and the others, see `conv_general_dilated`.
+      window_strides: see `conv_general_dilated`, also for the other arguments.
       filter_shape: spatial sizes of a kernel.
     """
     numbers = conv_dimension_numbers(typeof(lhs).shape, typeof(rhs).shape, dimension_numbers)
@@ -259,7 +261,7 @@ def conv_general_dilated_local(
     product = dot_general(
         patches, rhs, (contracting, (out_spec[2:], rhs_spec[2:])), precision=precision
     )
-    # Its axes are the spatial ones, then the batch and the output features.
+    # The product's axes are the spatial ones, then the batch and the output features.
     spatial = len(out_spec) - 2
     kernel_axes = (spatial, spatial + 1, *range(spatial))
     permutation = [0] * len(out_spec)
@@ -280,7 +282,7 @@ def conv(
     precision: PrecisionLike | None = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """A convolution of an input NC.. with a kernel OI... See `conv_general_dilated`."""
+    """Convolve an input NC.. with a kernel OI... See `conv_general_dilated`."""
     return conv_general_dilated(
         lhs,
         rhs,
@@ -302,7 +304,7 @@ def conv_with_general_padding(
     precision: PrecisionLike | None = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """As `conv`, with dilations. See `conv_general_dilated`."""
+    """Convolve an input NC.. with a kernel OI.., with dilations. See `conv_general_dilated`."""
     return conv_general_dilated(
         lhs,
         rhs,
@@ -326,16 +328,17 @@ def conv_shape_tuple(
     pads: Sequence[tuple[int, int]],
     batch_group_count: int = 1,
 ) -> tuple[int, ...]:
-    """The shape of a convolution of NC.. with OI.., from their shapes with dilation.
+    """Return the output shape of a convolution of NC.. with OI...
 
     Args:
-      lhs_shape: of the input.
-      rhs_shape: of the kernel.
+      lhs_shape: the shape of the input, dilated.
+      rhs_shape: the shape of the kernel, dilated.
       strides: steps of the kernel.
       pads: pairs, or "SAME", "SAME_LOWER", "VALID".
       batch_group_count: see `conv_general_dilated`.
 
-    Raises TypeError if numbers of axes differ.
+    Raises:
+      TypeError: if the numbers of axes differ.
     """
     if isinstance(pads, str):
         pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
@@ -356,7 +359,10 @@ def conv_general_shape_tuple(
     padding: str | Sequence[tuple[int, int]],
     dimension_numbers: object,
 ) -> Any:
-    """The shape of a convolution with axes as three strings say. See `conv_shape_tuple`."""
+    """Return the output shape of a convolution whose axes three strings name.
+
+    See `conv_shape_tuple`, and `conv_dimension_numbers` for the strings.
+    """
     lhs_spec, rhs_spec, out_spec = conv_general_permutations(dimension_numbers)
     shape = conv_shape_tuple(
         tuple(lhs_shape[axis] for axis in lhs_spec),

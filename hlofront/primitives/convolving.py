@@ -1,4 +1,4 @@
-"""Convolutions: conv_general_dilated."""
+"""Primitives that convolve: conv_general_dilated and its rules."""
 
 import math
 import operator
@@ -54,28 +54,28 @@ def conv_general_dilated(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: object = None,
 ) -> Array:
-    """A convolution of any rank, in the sense of neural networks: the kernel is not reversed.
+    """Compute a convolution of any rank, as in neural networks: the kernel is not reversed.
 
     Args:
-      lhs: the input, of batch, features and spatial axes.
-      rhs: the kernel, of output features, input features and as many spatial axes.
+      lhs: the input, with batch, feature and spatial axes.
+      rhs: the kernel, with output feature, input feature and as many spatial axes.
       window_strides: steps of the kernel along each spatial axis.
-      padding: pairs of how much to pad before and after, one per spatial axis; or "SAME",
+      padding: pairs of the padding before and after, one per spatial axis; or "SAME",
         "SAME_LOWER", "VALID".
-      lhs_dilation: distances at which elements of the input are put; above 1 for a transposed
+      lhs_dilation: the distances between elements of the input; above 1 for a transposed
         convolution.
-      rhs_dilation: distances at which elements of the kernel are put.
-      dimension_numbers: which axes mean what; see `conv_dimension_numbers`.
-      feature_group_count: into how many groups the features fall, each with kernels of its own.
-      batch_group_count: into how many groups the batch falls, each with kernels of its own.
+      rhs_dilation: the distances between elements of the kernel.
+      dimension_numbers: the roles of the axes; see `conv_dimension_numbers`.
+      feature_group_count: the number of groups of features, each with its own kernels.
+      batch_group_count: the number of groups of the batch, each with its own kernels.
       precision: see `dot_general`.
       preferred_element_type: the dtype of the sums and of the result.
-      out_sharding: None.
+      out_sharding: must be None.
 
     Raises:
       TypeError: if dtypes differ, or ranks and dimension numbers do not fit.
       ValueError: if sizes do not fit, or `padding` is no padding.
-      RuntimeError: if `padding` is no known name.
+      RuntimeError: if `padding` is a string that names no padding.
     """
     if out_sharding is not None:
         refuse_sharding("conv_general_dilated", "out_sharding", out_sharding)
@@ -243,7 +243,11 @@ def _check_groups(
 def output_sizes(
     sizes: Sequence[int], window: Any, strides: tuple[int, ...] | None, padding: Pads
 ) -> tuple[int, ...]:
-    """Sizes of the output's spatial axes, from sizes with dilation."""
+    """Return the sizes of the output's spatial axes, from dilated sizes of input and kernel.
+
+    Raises:
+      TypeError: if `padding` does not have one pair per spatial axis.
+    """
     if len(padding) != len(sizes):
         raise TypeError(
             f"Wrong number of explicit pads for convolution: expected {len(sizes)}, got "
@@ -322,12 +326,15 @@ def _cotangent_of_input(
     batch_group_count: int,
     **params: object,
 ) -> Any:
-    """The convolution of the cotangent, dilated by the strides, with the kernel in reverse."""
+    """Return the input's cotangent: that of the result, dilated, convolved with the kernel.
+
+    The kernel is reversed, and the dilation of the result's cotangent is the stride.
+    """
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     groups = max(feature_group_count, batch_group_count)
     if groups > 1:
-        # What were output features of a group are now its input features: the groups go to the
-        # other features.
+        # Output features of a group are now its input features: the groups move to the other
+        # feature axis.
         rhs = _merge(_split(rhs, rhs_spec[0], groups), rhs_spec[0], rhs_spec[1])
     if len(rhs_spec) > 2:
         rhs = rev(rhs, rhs_spec[2:])
@@ -380,7 +387,10 @@ def _cotangent_of_kernel(
     batch_group_count: int,
     **params: object,
 ) -> Any:
-    """The convolution of the input with the cotangent, the batch being what is summed over."""
+    """Return the kernel's cotangent: the input convolved with the cotangent of the result.
+
+    The roles of batch and features are exchanged, so that the sum is over the batch.
+    """
     if not typeof(cotangent).size:
         return Zero(aval)
     lhs_spec, rhs_spec, out_spec = dimension_numbers
@@ -408,7 +418,7 @@ def _cotangent_of_kernel(
             "lhs_dilation": lhs_dilation,
             "rhs_dilation": window_strides,
             "dimension_numbers": numbers,
-            # Groups of one kind are groups of the other.
+            # Batch groups and feature groups exchange roles.
             "feature_group_count": batch_group_count,
             "batch_group_count": feature_group_count,
         },
@@ -417,7 +427,7 @@ def _cotangent_of_kernel(
 
 
 def _sizes(aval: ShapedArray, spec: Sequence[int]) -> list[int]:
-    """The sizes of the spatial axes."""
+    """Return the sizes of the spatial axes of a convolution's array."""
     return [aval.shape[axis] for axis in spec[2:]]
 
 
@@ -448,7 +458,7 @@ def _(
     groups = max(feature_group_count, batch_group_count)
     result_axis = out_spec[1]
     if lhs_axis is not None and rhs_axis is not None:
-        # The new axis makes groups of their own.
+        # The batch axis multiplies the number of groups.
         lhs = _merge(lhs, lhs_axis, lhs_spec[0 if batch_group_count > 1 else 1])
         rhs = _merge(rhs, rhs_axis, rhs_spec[0])
         if batch_group_count > 1:
@@ -457,14 +467,14 @@ def _(
             feature_group_count *= size
         groups = 1
     elif lhs_axis is not None:
-        # It is part of the batch.
+        # The batch axis becomes part of the convolution's batch.
         if batch_group_count > 1:
             lhs = _within_groups(lhs, lhs_axis, lhs_spec[0], groups)
         else:
             lhs = _merge(lhs, lhs_axis, lhs_spec[0])
         result_axis, groups = out_spec[0], 1
     elif groups > 1:
-        # It is part of the output features of each group.
+        # The batch axis becomes part of the output features of each group.
         rhs = _within_groups(rhs, rhs_axis, rhs_spec[0], groups)
     else:
         rhs = _merge(rhs, rhs_axis, rhs_spec[0])
@@ -484,7 +494,7 @@ def _batch_of_none(
     batch_group_count: int,
     params: object,
 ) -> Any:
-    """The result, which has no elements: there are no groups of nothing to say it with."""
+    """Return the empty result for a batch of size 0, which groups cannot express."""
     avals = [
         aval if axis is None else aval.update(shape=without_axes(aval.shape, (axis,)))
         for aval, axis in zip(map(typeof, values), axes, strict=True)
@@ -496,14 +506,17 @@ def _batch_of_none(
 
 
 def _split(x: ArrayLike, axis: int, *sizes: int) -> Array:
-    """x with an axis as several: of these sizes, and of the size that is left."""
+    """Return `x` with an axis split into several: of `sizes`, and of the size that remains."""
     shape = typeof(x).shape
     left = shape[axis] // math.prod(sizes)
     return reshape(x, (*shape[:axis], *sizes, left, *shape[axis + 1 :]))
 
 
 def _merge(x: ArrayLike, source: int, target: int) -> Array:
-    """x with axis `source` as the major part of what is axis `target` without it."""
+    """Return `x` with axis `source` merged into axis `target` as its major part.
+
+    `target` is counted in the array without axis `source`.
+    """
     shape = typeof(x).shape
     order = [axis for axis in range(len(shape)) if axis != source]
     merged = [shape[axis] for axis in order]
@@ -513,7 +526,10 @@ def _merge(x: ArrayLike, source: int, target: int) -> Array:
 
 
 def _within_groups(x: ArrayLike, source: int, target: int, groups: int) -> Array:
-    """x with axis `source` as part of what is axis `target` without it: inside of groups."""
+    """Return `x` with axis `source` merged into each of the groups that axis `target` consists of.
+
+    `target` is counted in the array without axis `source`.
+    """
     x = _split(x, target + (source <= target), groups)
     source += source > target
     shape = typeof(x).shape

@@ -1,4 +1,4 @@
-"""Primitives that make arrays from nothing: iota, full, empty."""
+"""Primitives that create arrays without operands: iota, full, empty."""
 
 import functools
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ iota_p = Primitive("iota")
 
 @boundary
 def iota(dtype: DTypeLike, size: int) -> Array:
-    """The numbers 0, 1, ..., size - 1, modulo what an integer dtype can hold.
+    """Return the numbers 0, 1, ..., size - 1; integers wrap.
 
     Raises:
       TypeError: if the dtype is not a number's, or the size no integer or negative.
@@ -47,11 +47,11 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 def broadcasted_iota(
     dtype: DTypeLike, shape: ShapeLike, dimension: int, *, out_sharding: object = None
 ) -> Array:
-    """An array of this shape whose elements are their own index along axis `dimension`.
+    """Return an array of a shape whose elements are their own index along axis `dimension`.
 
     Raises:
       TypeError: if the dtype is not a number's, or a size no integer or negative.
-      ValueError: if there is no such axis; it is counted from 0.
+      ValueError: if the dtype is None, or `dimension` is negative or out of range.
     """
     if dtype is None:
         raise ValueError("dtype must be specified: iota was given None. Give a dtype, as int32.")
@@ -90,13 +90,13 @@ def full(
     *,
     sharding: object = None,
 ) -> Array:
-    """An array of this shape, every element `fill_value`.
+    """Return an array of a shape with every element equal to `fill_value`.
 
     Args:
-      shape: of the result.
+      shape: the shape of the result.
       fill_value: a scalar.
-      dtype: of the result; by default that of the scalar, weak as it is.
-      sharding: where the result is to be; a device or a Sharding.
+      dtype: the dtype of the result; by default that of the scalar, with its weak type.
+      sharding: the device or the Sharding of the result.
 
     Raises:
       TypeError: if the value is not a scalar, or a size no integer or negative.
@@ -120,7 +120,7 @@ def _placed(x: ArrayLike, sharding: object) -> ArrayLike:
 
 
 def of_rank(sharding: Any, ndim: int) -> Any:
-    """A sharding without entries for axes that an array of this rank lacks, where all are None."""
+    """Return a sharding without spec entries for axes beyond `ndim`, if all of these are None."""
     spec = getattr(sharding, "spec", None)
     if spec is None or len(spec) <= ndim or any(axes is not None for axes in spec[ndim:]):
         return sharding
@@ -135,22 +135,22 @@ def full_like(
     shape: ShapeLike | None = None,
     sharding: object = None,
 ) -> Array:
-    """An array as `x` is, every element `fill_value`.
+    """Return an array like `x` with every element equal to `fill_value`.
 
     Args:
       x: an array, a scalar, or anything with `shape` and `dtype`.
       fill_value: a scalar.
-      dtype: of the result; by default that of `x`, weak as it is.
-      shape: of the result; by default that of `x`.
-      sharding: where the result is to be; by default where `x` is, if that is an array which is
-        committed there, and has the result's shape or lies on one device.
+      dtype: the dtype of the result; by default that of `x`, with its weak type.
+      shape: the shape of the result; by default that of `x`.
+      sharding: the device or the Sharding of the result; by default that of `x`, if `x` is a
+        committed array and has the result's shape or is on one device.
 
     Raises:
       TypeError: if the value is not a scalar, or `x` not like an array.
     """
     if sharding is None and is_eager() and getattr(x, "committed", hasattr(x, "sharding")):
-        # Descriptions are not committed, and say where the result is to be. In another shape it is
-        # there where that can lie as the array does: on one device.
+        # Descriptions are not committed, and their sharding is that of the result. A result of
+        # another shape has the sharding of an array if that is on one device.
         same = shape is None or canonical_shape(shape) == x.shape
         if same or (hasattr(x, "committed") and len(x.sharding.device_set) == 1):
             sharding = x.sharding
@@ -173,7 +173,7 @@ def _full(shape: Shape, fill_value: ArrayLike, dtype: DType | None, weak: bool =
     if dtype is None:
         dtype, weak = aval.dtype, aval.weak_type
     if isinstance(dtype, ExtendedDType) and aval.dtype != dtype:
-        # Each number of those that an element is stored as.
+        # Each stored number of an element gets the fill value.
         shape, stored = dtype.physical(shape)
         return dtype.wrap(_full(shape, fill_value, stored))
     if hasattr(fill_value, "aval"):
@@ -191,8 +191,7 @@ def _full(shape: Shape, fill_value: ArrayLike, dtype: DType | None, weak: bool =
     if not shape:
         if hasattr(fill_value, "aval"):
             return fill_value
-        # While a program is written down, a scalar is a literal of it. A weak one is not known
-        # to NumPy.
+        # While tracing, a scalar is a literal of the program. NumPy scalars cannot be weakly typed.
         if isinstance(fill_value, np.generic) and not is_eager():
             return fill_value
     return process(
@@ -203,14 +202,14 @@ def _full(shape: Shape, fill_value: ArrayLike, dtype: DType | None, weak: bool =
 
 
 def scalar_of(value: Any, dtype: DType, weak: bool = False) -> Any:
-    """A scalar of NumPy or Python as one of NumPy, or of Python if it is to be weak.
+    """Return a Python or NumPy scalar as a NumPy scalar of `dtype`, or a Python scalar if `weak`.
 
-    Integers wrap around and floats are truncated, as when arrays are converted.
+    Integers wrap and floats are truncated, as when arrays are converted.
 
     Raises:
-      OverflowError: if a Python integer of more than 64 bits is to be an integer, or is beyond all
-        floats.
-      TypeError: if a complex Python number is to be real.
+      OverflowError: for a Python integer of more than 64 bits if `dtype` is an integer dtype, or
+        one beyond all floats.
+      TypeError: if a complex Python number would become real.
     """
     if isinstance(dtype, ExtendedDType):
         return value
@@ -235,7 +234,10 @@ def scalar_of(value: Any, dtype: DType, weak: bool = False) -> Any:
 
 
 def saturated(value: ArrayLike, dtype: DType) -> ArrayLike:
-    """A float of the host, that becomes an integer as on a device: at the ends, and NaN as 0."""
+    """Convert a host float for an integer `dtype` as devices do: clamped, NaN as 0.
+
+    Return other values unchanged.
+    """
     if not isinstance(value, float | np.floating) or dtype.kind not in "iu":
         return value
     limits = np.iinfo(dtype)
@@ -245,7 +247,7 @@ def saturated(value: ArrayLike, dtype: DType) -> ArrayLike:
 
 
 def scalar_like(x: ArrayLike, value: ArrayLike) -> ArrayLike:
-    """A scalar of the dtype of x, weak as it is: it meets x in elementwise operations."""
+    """Return a scalar of the dtype and weak type of `x`, for elementwise operations with `x`."""
     aval = typeof(x)
     dtype = aval.dtype
     if not aval.weak_type:
@@ -254,7 +256,7 @@ def scalar_like(x: ArrayLike, value: ArrayLike) -> ArrayLike:
     for number in (float, complex, int):
         if python_scalar_dtype(number) == dtype:
             return number(value)
-    # No number of Python has this dtype.
+    # No Python number has this dtype.
     return convert(_scalar_of_dtype(value, dtype), dtype, True)
 
 
@@ -262,7 +264,7 @@ _scalar_of_dtype = functools.lru_cache(1024)(scalar_of)
 
 
 def constant_like(x: ArrayLike, value: ArrayLike) -> ArrayLike:
-    """An array of the shape and dtype of x, weak as it is, every element `value`."""
+    """Return an array of the shape, dtype and weak type of `x`, with every element `value`."""
     scalar = scalar_like(x, value)
     shape = typeof(x).shape
     if not shape:
@@ -278,7 +280,7 @@ empty_p = Primitive("empty")
 
 @boundary
 def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: object = None) -> Array:
-    """Return an array of unspecified elements; they are zeros now, but that may change.
+    """Return an array of unspecified elements, which are currently zeros.
 
     Raises:
       TypeError: if a size is negative or no integer, or the dtype is not supported by devices.
@@ -293,11 +295,11 @@ def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: object = None) ->
 @infer(empty_p)
 def _(*, shape: Shape, dtype: DTypeLike, out_sharding: object) -> ShapedArray:
     check_nonnegative("empty", "shape", shape)
-    # The dtype is in the program as it was given.
+    # The equation has the dtype as the caller passed it.
     return ShapedArray(shape, check_user_dtype_supported(dtype, "empty"))
 
 
-# They have no operands.
+# Without operands there is no derivative.
 no_derivative(iota_p, empty_p)
 
 

@@ -1,4 +1,4 @@
-"""Primitives that fold along an axis and keep each step: cumsum, cummax; associative_scan."""
+"""Primitives that fold along an axis with each step in the result: cumsum; associative_scan."""
 
 import math
 import operator
@@ -83,14 +83,15 @@ cumlogsumexp_p, cumlogsumexp = _cumulative(
 def associative_scan(
     fn: Callable[..., Any], elems: object, reverse: bool = False, axis: int = 0
 ) -> Any:
-    """Fold along an axis with an associative function and keep each step, in logarithmic depth.
+    """Return all partial folds along an axis by an associative function, in logarithmic depth.
 
-    The algorithm is that of Blelloch, "Prefix Sums and Their Applications" (1990): neighbours are
-    combined, the half as long sequence is scanned, and its elements are combined with the others.
+    The algorithm is that of Blelloch, "Prefix Sums and Their Applications" (1990): neighbors are
+    combined, the sequence of half the length is scanned, and its elements are combined with the
+    others.
 
     Args:
-      fn: of two trees like `elems`, whose axis has any one size; it combines elements pairwise
-        and returns such a tree. `fn(fn(a, b), c)` is `fn(a, fn(b, c))`.
+      fn: a function of two trees like `elems`, whose axis has any one size; it combines elements
+        pairwise and returns such a tree. `fn(fn(a, b), c)` is `fn(a, fn(b, c))`.
       elems: an array, or a tree of arrays that have one size along the axis.
       reverse: whether to start from the end.
       axis: the axis; negative ones count from the end of each array's axes.
@@ -109,7 +110,7 @@ def associative_scan(
         raise ValueError("lax.associative_scan wants at least one array, and elems has none.")
     axes = [canonical_axis(axis, typeof(leaf).ndim) for leaf in leaves]
     if len(set(axes)) > 1:
-        # The same negative axis of arrays that differ in rank.
+        # A negative axis is another one in arrays of different rank.
         raise ValueError(
             f"Array inputs to associative_scan must have the axis {axis} in one place, got axes "
             f"{axes}"
@@ -149,7 +150,7 @@ def _scan(combine: Callable[..., list[Any]], elems: list[Any], axis: int) -> lis
         [slice_in_dim(x, 1, size, stride=2, axis=axis) for x in elems],
     )
     odd = _scan(combine, pairs, axis)
-    # The elements at even places, but the first, follow those at odd ones.
+    # Elements at even indices, except the first, follow those at odd ones.
     last = typeof(odd[0]).shape[axis] - (size % 2 == 0)
     even = combine(
         [slice_in_dim(x, 0, last, axis=axis) for x in odd] if size % 2 == 0 else odd,
@@ -163,7 +164,7 @@ def _scan(combine: Callable[..., list[Any]], elems: list[Any], axis: int) -> lis
 
 
 def _interleave(even: ArrayLike, odd: ArrayLike, axis: int) -> Array:
-    """even[0], odd[0], even[1], ... along an axis: each is spread out, and then they are added."""
+    """Return even[0], odd[0], even[1], ... along an axis: both are padded and then added."""
     aval = typeof(even)
     longer = aval.shape[axis] - typeof(odd).shape[axis]
     nothing = [(0, 0, 0)] * aval.ndim
@@ -190,7 +191,7 @@ linear(cumsum_p)
 
 
 def _fold_derivative(primitive: Primitive, operation: Primitive, **params: object) -> None:
-    """The derivative of keeping each step is that of the operation, at each step."""
+    """Register the jvp rule of a cumulative primitive: a scan of the jvp rule of its operation."""
 
     def combine(x: Sequence[Any], y: Sequence[Any]) -> tuple[Any, ...]:
         (a, a_tangent), (b, b_tangent) = x, y
@@ -219,8 +220,8 @@ def _(
     if aval.shape[axis] < 2:
         return x, tangent
     result = process(cumlogsumexp_p, (x,), {"axis": axis, "reverse": reverse})
-    # Each step is the logarithm of a sum of two, of what was before and the element. The tangent is
-    # their tangents' mean, weighted with their shares of the sum.
+    # Each step is the logarithm of a sum of two terms, the previous steps and the element. Its
+    # tangent is the mean of their tangents, weighted by their shares of the sum.
     row = (-1, 1, 0) if reverse else (1, -1, 0)
     nothing = ((0, 0, 0),) * aval.ndim
     before = pad(result, least_value(aval.dtype)[()], with_entry(nothing, axis, row))
@@ -244,19 +245,19 @@ def fold_by_halves(
     starts: Sequence[ArrayLike],
     axis: int,
 ) -> list[Any]:
-    """Fold an axis of arrays away by combining its halves, so that it can be differentiated.
+    """Reduce an axis of arrays by combining its halves, in a form that can be differentiated.
 
     Args:
-      combine: of two sequences of arrays, elementwise; it returns such a sequence.
+      combine: an elementwise function of two sequences of arrays that returns such a sequence.
       operands: arrays of one shape.
-      starts: for each a scalar that combines with anything to that.
-      axis: the axis, which has at least one element.
+      starts: per operand the identity element of `combine`, a scalar.
+      axis: the axis, which has at least one element and is absent from the results.
     """
     operands = list(operands)
     nothing = ((0, 0, 0),) * typeof(operands[0]).ndim
     while (size := typeof(operands[0]).shape[axis]) > 1:
         half = (size + 1) // 2
-        # Where the size is odd, the second half is filled up.
+        # An odd size pads the second half with the identity.
         row = with_entry(nothing, axis, (-half, size % 2, 0))
         operands = combine(
             [slice_in_dim(x, 0, half, axis=axis) for x in operands],

@@ -1,4 +1,4 @@
-"""Makers of derivative rules, and what tangents need: their sum, and zeros as arrays."""
+"""Makers of derivative rules, with sums of tangents and zeros as arrays."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
@@ -38,25 +38,25 @@ def _(x: ShapedArray, y: ShapedArray) -> ShapedArray:
 
 
 def add_tangents(x: Tangent, y: Tangent) -> Tangent:
-    """The sum of two tangents or cotangents of one type, either of which may be a Zero."""
+    """Return the sum of two tangents or cotangents of one type, either of which may be a Zero."""
     if type(x) is Zero:
         return y
-    # Tangents of integers: there is nothing to add, and no device has them.
+    # Tangents of integers, of dtype float0, have no sum, and no device has them.
     if type(y) is Zero or (type(x) is np.ndarray and x.dtype == float0):
         return x
     return process(add_any_p, (x, y), {})
 
 
 def zeros_of(aval: ShapedArray) -> ArrayLike:
-    """Zeros of this type; of float0 they are NumPy's, as no device has it."""
+    """Return an array of zeros of an aval; a NumPy array for float0, which no device has."""
     if aval.dtype == float0:
         return np.zeros(aval.shape, float0)
     zero = host_number(0, aval.dtype)
     if aval.weak_type and python_scalar_dtype(type(zero.item())) == aval.dtype:
         zero = zero.item()
     if not aval.shape and not is_eager():
-        return zero  # a literal of the program that is being written down
-    # By its name, because files that define operations on shapes need this one for their rules.
+        return zero  # a literal of the program
+    # Looked up by name, because files that define operations on shapes import this one.
     return process(
         ALL["broadcast_in_dim"],
         (zero,),
@@ -65,19 +65,19 @@ def zeros_of(aval: ShapedArray) -> ArrayLike:
 
 
 def instantiate(tangent: Tangent) -> ArrayLike:
-    """A tangent as an array, where it is a Zero."""
+    """Return a tangent as an array: zeros for a Zero."""
     return zeros_of(tangent.aval) if type(tangent) is Zero else tangent
 
 
 def is_linear(x: object) -> "TypeIs[UndefinedPrimal]":
-    """Say whether the operation is linear in this operand of its transpose rule."""
+    """Return whether an operand of a transpose rule is a linear one."""
     return type(x) is UndefinedPrimal
 
 
 def unbroadcast(cotangent: ArrayLike, operand: UndefinedPrimal) -> ArrayLike:
     """Sum a cotangent over the axes that its operand was broadcast along.
 
-    Operands are broadcast as elementwise operations do: scalars, and axes of size 1.
+    The operand is a scalar, or has size 1 along the axes that are summed.
     """
     wanted = operand.aval.shape
     shape = typeof(cotangent).shape
@@ -87,7 +87,7 @@ def unbroadcast(cotangent: ArrayLike, operand: UndefinedPrimal) -> ArrayLike:
         axes = tuple([i for i, size in enumerate(shape) if size != wanted[i]])
     else:
         axes = tuple(range(len(shape)))
-    # By their names, as in `zeros_of`.
+    # The primitives are looked up by name, because their files import this one.
     check_sum_allowed(cotangent, axes)
     cotangent = process(ALL["reduce_sum"], (cotangent,), {"axes": axes, "out_sharding": None})
     if not wanted:
@@ -102,8 +102,10 @@ def unbroadcast(cotangent: ArrayLike, operand: UndefinedPrimal) -> ArrayLike:
 def derivative(primitive: Primitive, *contributions: Rule | None) -> None:
     """Register the jvp rule of a primitive with one result from its partial derivatives.
 
-    One contribution per operand: (tangent, *operands, **params) -> its share of the tangent of
-    the result. None says that the result does not vary with that operand.
+    Args:
+      primitive: the primitive.
+      contributions: per operand (tangent, *operands, **params) -> its summand of the result's
+        tangent; None if the derivative by this operand is zero.
     """
 
     def rule(
@@ -121,7 +123,13 @@ def derivative(primitive: Primitive, *contributions: Rule | None) -> None:
 
 
 def derivative_from_result(primitive: Primitive, *contributions: Rule | None) -> None:
-    """As `derivative`, of contributions (tangent, result, *operands, **params)."""
+    """Register the jvp rule of a primitive with one result from derivatives that use the result.
+
+    Args:
+      primitive: the primitive.
+      contributions: per operand (tangent, result, *operands, **params) -> its summand of the
+        result's tangent; None if the derivative by this operand is zero.
+    """
 
     def rule(
         primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
@@ -138,9 +146,9 @@ def derivative_from_result(primitive: Primitive, *contributions: Rule | None) ->
 
 
 def linear(primitive: Primitive, transposed: Rule | None = None) -> None:
-    """Register that the result is linear in all operands together: tangents pass as values do.
+    """Register the jvp rule of a primitive that is linear in all operands together.
 
-    `transposed` is the transpose rule, where there is one to register here.
+    `transposed` is its transpose rule; None if that is registered elsewhere.
     """
 
     def rule(
@@ -155,7 +163,10 @@ def linear(primitive: Primitive, transposed: Rule | None = None) -> None:
 
 
 def linear_in_first(primitive: Primitive) -> None:
-    """Register that the result is linear in operand 0, and that the others have no tangents."""
+    """Register the jvp rule of a primitive that is linear in operand 0.
+
+    Tangents of the other operands are ignored.
+    """
 
     def rule(
         primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
@@ -170,15 +181,20 @@ def linear_in_first(primitive: Primitive) -> None:
 
 
 def linear_by_cotangent(primitive: Primitive, transpose_rule: Rule) -> None:
-    """As `linear`, of a transpose rule that is given the cotangent and parameters alone."""
+    """Register the jvp and transpose rules of a primitive that is linear in all operands together.
+
+    `transpose_rule(cotangent, **params)` returns the cotangents of the operands.
+    """
     linear(primitive, lambda cotangent, *operands, **params: transpose_rule(cotangent, **params))
 
 
 def bilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
-    """Register that the result is linear in each of two operands.
+    """Register the jvp and transpose rules of a primitive that is linear in each of two operands.
 
-    `lhs_rule(cotangent, x, y, **params)`, with `x.aval` alone known, gives the cotangent of the
-    first operand, `rhs_rule` likewise that of the second.
+    Args:
+      prim: the primitive.
+      lhs_rule: (cotangent, x, y, **params) -> cotangent of x, which is an UndefinedPrimal.
+      rhs_rule: (cotangent, x, y, **params) -> cotangent of y, which is an UndefinedPrimal.
     """
 
     def moved_left(tangent: ArrayLike, x: ArrayLike, y: ArrayLike, **params: object) -> Array:
@@ -200,7 +216,7 @@ def bilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
 
 
 def no_derivative(*primitives: Primitive) -> None:
-    """Register that results never vary smoothly: integers, booleans, steps."""
+    """Register jvp rules with zero tangents, for results that are integers, booleans or steps."""
     for primitive in primitives:
         _register(rules.jvp, primitive, _constant_rule(primitive))
 
@@ -221,6 +237,7 @@ def unknown_derivative(primitive: Primitive, advice: str) -> None:
     """Register a jvp rule that raises NotImplementedError, for a missing derivative.
 
     Args:
+      primitive: the primitive.
       advice: the end of the message.
     """
 
@@ -240,7 +257,7 @@ def _register(table: RuleTable[Any], primitive: Primitive, rule: Rule) -> None:
 
 
 def aval_of_operand(x: Operand) -> AbstractValue:
-    """The aval of an operand of a transpose rule, linear or known."""
+    """Return the aval of an operand of a transpose rule, linear or known."""
     return x.aval if type(x) is UndefinedPrimal else typeof(x)
 
 
@@ -253,7 +270,7 @@ _NARROW_FLOATS = (np.dtype(np.float16), np.dtype(bfloat16))
 def check_sum_allowed(operand: ArrayLike, axes: Collection[int]) -> None:
     """Raise ValueError for a sum of 16-bit floats that jax_allow_f16_reductions forbids.
 
-    Whoever binds reduce_sum asks, as its rule `infer` is not asked again for the same avals.
+    Callers that bind reduce_sum check it, because results of its infer rule are cached by avals.
     """
     if allow_f16_reductions.value:
         return

@@ -1,4 +1,4 @@
-"""Slices of arrays at computed places, taken and updated."""
+"""Primitives that read and update slices at computed start indices: dynamic_slice."""
 
 import operator
 from collections.abc import Sequence
@@ -42,20 +42,20 @@ def dynamic_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """The part of an array of these sizes, from a start that may be computed.
+    """Return the slice of an array of shape `slice_sizes` at start indices that may be traced.
 
-    A start from which the slice would not lie within the array is moved until it does.
+    Start indices are clamped so that the slice lies within the array.
 
     Args:
       operand: the array.
-      start_indices: one integer per axis: a sequence of scalars, or an array of one axis. All of
-        one dtype; Python's are of the default one.
+      start_indices: one integer per axis: a sequence of scalars, or an array of one axis. All have
+        one dtype; Python integers have the default one.
       slice_sizes: the shape of the result.
       allow_negative_indices: whether negative starts count from the end of the axis, for all axes
         or for each. Where they cannot be negative, False saves the computation.
 
     Raises:
-      TypeError: if an index is no integer or no scalar, or a size out of range.
+      TypeError: if an index is no integer or no scalar, or a size is out of range.
       ValueError: if there is not one index per axis.
     """
     indices = _dynamic_indices(operand, start_indices, allow_negative_indices)
@@ -65,7 +65,12 @@ def dynamic_slice(
 
 
 def _dynamic_indices(operand: ArrayLike, indices: Any, allow_negative: bool) -> list[Any]:
-    """One scalar per axis of the operand; what may be negative is counted from the start."""
+    """Return one scalar start index per axis of the operand, with negative ones wrapped if allowed.
+
+    Raises:
+      TypeError: if the indices are no sequence.
+      ValueError: if they have more than one axis, or there is not one index per axis.
+    """
     shape = typeof(operand).shape
     ndim = getattr(indices, "ndim", None)
     if ndim is None and isinstance(indices, Sequence):
@@ -91,7 +96,7 @@ def _dynamic_indices(operand: ArrayLike, indices: Any, allow_negative: bool) -> 
 
 
 def _from_start(index: ArrayLike, size: int, allow_negative: bool) -> ArrayLike:
-    """An index along an axis of this size, counted from its start."""
+    """Return an index along an axis, with a negative one counted from the end if allowed."""
     type_ = type(index)
     if type_ is int:
         return _static(index, default_dtype("i"), size, allow_negative)
@@ -101,14 +106,14 @@ def _from_start(index: ArrayLike, size: int, allow_negative: bool) -> ArrayLike:
         return _static(int(index), dtype, size, allow_negative)
     if not allow_negative or not issubdtype(dtype, np.signedinteger):
         return index
-    # The size may be beyond what the dtype holds: then both it and the sum wrap around.
+    # If the size exceeds the range of the dtype, both the size and the sum wrap around.
     scalar_type = dtype.type
     negative = process(lt_p, (index, scalar_type(0)), {})
     if aval.weak_type:
         moved = convert_element_type(index, dtype)
     else:
         moved = index
-    # A size beyond a narrow dtype wraps.
+    # Convert the size so that it wraps around in a narrow dtype.
     moved = process(add_p, (moved, exact_dtype(np.asarray(size).astype(dtype)[()])), {})
     return process(select_n_p, (negative, index, moved), {})
 
@@ -124,7 +129,7 @@ def _static(index: int, dtype: DType, size: int, allow_negative: bool) -> ArrayL
     try:
         return host_number(index, dtype)
     except OverflowError:
-        # Beyond any array: what is computed from it is the same for the furthest index there is.
+        # Indices beyond any array are clamped, which leaves the result unchanged.
         limits = np.iinfo(dtype)
         return host_number(min(max(index, limits.min), limits.max), dtype)
 
@@ -185,9 +190,11 @@ def dynamic_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """dynamic_slice along one axis, whole along the others.
+    """Return a dynamic_slice along one axis, with the other axes whole.
 
-    Raises IndexError if there is no such axis; otherwise as dynamic_slice.
+    Raises:
+      IndexError: if there is no such axis.
+      TypeError: if the index is no integer or no scalar, or the size is out of range.
     """
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape))
@@ -200,7 +207,7 @@ def dynamic_slice_in_dim(
 
 
 def _with_zeros(index: ArrayLike, axis: int, ndim: int) -> list[Any]:
-    """An index for every axis: 0 for all but one, of its dtype."""
+    """Return one start index per axis: `index` along `axis`, else 0 of its dtype."""
     zero = 0 if type(index) is int else host_number(0, typeof(index).dtype)
     indices = [zero] * ndim
     indices[axis] = index
@@ -216,9 +223,9 @@ def dynamic_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """Slice one index out of one axis, where the index may be computed; see dynamic_slice.
+    """Return the elements at one index of one axis, where the index may be traced.
 
-    `keepdims` is whether the axis stays, with size 1.
+    `keepdims` is whether the result has the axis, with size 1. See `dynamic_slice`.
     """
     result = dynamic_slice_in_dim(
         operand, index, 1, axis, allow_negative_indices=allow_negative_indices
@@ -240,14 +247,14 @@ def dynamic_update_slice(
     *,
     allow_negative_indices: bool | Sequence[bool] = True,
 ) -> Array:
-    """The array, with `update` in the place of the part that begins at a start.
+    """Return an array with `update` written at start indices that may be traced.
 
-    A start from which the update would not lie within the array is moved until it does.
+    Start indices are clamped so that the update lies within the array.
 
     Args:
       operand: the array.
-      update: of the operand's dtype and number of axes, no larger than it along any.
-      start_indices, allow_negative_indices: as for dynamic_slice.
+      update: an array of the operand's dtype and rank, no larger than it along any axis.
+      start_indices, allow_negative_indices: see `dynamic_slice`.
 
     Raises:
       TypeError: if the update does not fit, or an index is no integer or no scalar.
@@ -308,7 +315,10 @@ def dynamic_update_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """dynamic_update_slice whose start is 0 along all axes but one."""
+    """Return an array with `update` written from index `start_index` of one axis on.
+
+    The start is 0 along the other axes. See `dynamic_update_slice`.
+    """
     ndim = typeof(operand).ndim
     axis = canonical_axis(axis, ndim)
     return dynamic_update_slice(
@@ -328,11 +338,13 @@ def dynamic_update_index_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """The array, with `update` at one index of one axis.
+    """Return an array with `update` written at one index of one axis.
 
-    `update` has all axes of the operand, that one with size 1; or all but that one.
+    `update` has the operand's axes, with size 1 along `axis`, or lacks that axis.
 
-    Raises TypeError if it has another number of axes; otherwise as dynamic_update_slice.
+    Raises:
+      IndexError: if there is no such axis.
+      TypeError: if the update does not fit, or the index is no integer or no scalar.
     """
     ndim, update_ndim = typeof(operand).ndim, typeof(update).ndim
     axis = canonical_axis(axis, ndim)

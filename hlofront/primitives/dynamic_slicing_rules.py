@@ -1,4 +1,4 @@
-"""How slices at computed places are batched: as they are, or as gather and scatter."""
+"""Batch rules of dynamic slices: unchanged for shared start indices, else gather and scatter."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -39,7 +39,7 @@ def _(
         operand_batching_dims=() if axis is None else (axis,),
         start_indices_batching_dims=() if axis is None else (0,),
     )
-    # Each slice is of an array of its own, or all are of one.
+    # Each slice is of its own array, or all slices are of one array.
     indices_batched = axis is not None
     result = gather(
         operand,
@@ -90,13 +90,13 @@ def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis]) -> tuple[ArrayLike
 
 
 def _movable(whole: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
-    """Along which axes slices may begin elsewhere than at 0: they are smaller than the array."""
+    """Return the axes along which a slice is smaller than the array, so that its start matters."""
     both = zip(whole, sizes, strict=True)
     return tuple([axis for axis, (available, taken) in enumerate(both) if taken < available])
 
 
 def _differ(places: Sequence[int], index_axes: Sequence[Any]) -> bool:
-    """Return whether the slices of one batch begin at different indices along these axes."""
+    """Return whether start indices along any of the axes in `places` are batched."""
     return any(index_axes[axis] is not None for axis in places)
 
 
@@ -115,7 +115,7 @@ def _for_all(indices: Sequence[Any], index_axes: Sequence[Any], axis: int | None
 def _index_vectors(
     indices: Sequence[Any], index_axes: Sequence[Any], places: Sequence[int], size: int
 ) -> Array:
-    """For each of a batch, the indices along these axes: an array of two axes."""
+    """Return the start indices along the axes `places`: integers of shape (batch, len(places))."""
     columns = [
         with_new_axis(indices[i], size) if index_axes[i] is None else indices[i] for i in places
     ]

@@ -1,9 +1,9 @@
 """Primitives that act on each element: arithmetic, powers, exponentials, trigonometry, bits.
 
-How they differentiate is in elementwise_rules.py.
+Their derivative rules are in elementwise_rules.py.
 
-Operands have one dtype. Their shapes are equal but for scalars, which fit any shape, and for sizes
-of one, which fit any size. All raise TypeError for dtypes that they do not accept, for operands of
+Operands have one dtype. Their shapes are equal except for scalars, which fit any shape, and sizes
+of 1, which fit any size. All raise TypeError for dtypes that they do not accept, for operands of
 different dtypes, and for shapes that do not fit.
 """
 
@@ -41,7 +41,7 @@ from hlofront.primitives.families import (
 
 
 class RoundingMethod(enum.IntEnum):
-    """The direction in which `round` sends a value halfway between two whole numbers."""
+    """The rounding method of `round` for values halfway between two whole numbers."""
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
@@ -55,14 +55,15 @@ class AccuracyMode(enum.Enum):
 
 
 class Tolerance:
-    """How far the result of a function may be off: the compiler may then choose a faster one.
+    """An error bound for the result of a function: the compiler may choose a faster implementation.
 
     Args:
       atol: absolute error.
       rtol: relative error.
       ulps: error in units in the last place.
 
-    Raises ValueError if one of them is negative, or none is given.
+    Raises:
+      ValueError: if a bound is negative, or all are 0.
     """
 
     __slots__ = ("atol", "rtol", "ulps")
@@ -133,9 +134,9 @@ mul_p = Primitive("mul")
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DType | None = None) -> Array:
-    """Elementwise product `x * y`. Integers wrap.
+    """Return the elementwise product `x * y`. Integers wrap.
 
-    `out_dtype`: operands are converted to this dtype before they are multiplied.
+    `out_dtype`: the dtype that operands are converted to before the multiplication.
     """
     if out_dtype is not None:
         out_dtype = canonicalize_dtype(out_dtype)
@@ -158,9 +159,9 @@ abs_p = Primitive("abs")
 
 
 def abs(x: ArrayLike) -> Array:
-    """Elementwise absolute value; for complex x the modulus, a float.
+    """Return the elementwise absolute value; for complex x the modulus, a float.
 
-    The least signed integer has no absolute value and stays as it is.
+    The least signed integer has no absolute value and is unchanged.
     """
     return process(abs_p, (x,), {})
 
@@ -191,15 +192,18 @@ round_p = elementwise_primitive("round", FLOAT)
 
 
 def round(x: ArrayLike, rounding_method: object = RoundingMethod.AWAY_FROM_ZERO) -> Array:
-    """Elementwise nearest whole number, as a float.
+    """Return the elementwise nearest whole number, as a float.
 
-    `rounding_method`: where halves go, a RoundingMethod. Raises ValueError if it is not one.
+    `rounding_method`: the RoundingMethod of values halfway between two whole numbers.
+
+    Raises:
+      ValueError: if `rounding_method` is no RoundingMethod.
     """
     return process(round_p, (x,), {"rounding_method": RoundingMethod(rounding_method)})
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Elementwise next floating-point number after x1 in the direction of x2."""
+    """Return the elementwise next floating-point number after x1 in the direction of x2."""
     return process(nextafter_p, (x1, x2), {})
 
 
@@ -228,7 +232,7 @@ integer_pow_p = Primitive("integer_pow")
 
 
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
-    """Elementwise x to the power y.
+    """Return elementwise x to the power y.
 
     x is floating or complex. y has the dtype of x, or is of any integer dtype.
     """
@@ -250,9 +254,10 @@ def _(x: ShapedArray, y: ShapedArray) -> ShapedArray:
 
 
 def integer_pow(x: ArrayLike, y: int) -> Array:
-    """Elementwise x to the power y, a Python integer, by repeated multiplication.
+    """Return elementwise x to the power y, a Python integer, by repeated multiplication.
 
-    Raises TypeError if y is no integer, or is negative and x is of an integer dtype.
+    Raises:
+      TypeError: if y is no integer, or is negative and x is of an integer dtype.
     """
     if type(y) is not int:
         y = int(y) if isinstance(y, float) and y.is_integer() else operator.index(y)
@@ -268,7 +273,7 @@ def _(x: ShapedArray, *, y: int) -> ShapedArray:
 
 
 def reciprocal(x: ArrayLike) -> Array:
-    """Elementwise `1 / x`, of floating or complex x."""
+    """Return the elementwise reciprocal `1 / x` of floating or complex x."""
     return process(integer_pow_p, (x,), {"y": -1})
 
 
@@ -303,7 +308,7 @@ conj_p = Primitive("conj")
 
 
 def conj(x: ArrayLike) -> Array:
-    """Elementwise complex conjugate; of a float too, as a complex number."""
+    """Return the elementwise complex conjugate; a float becomes a complex number."""
     return process(conj_p, (x,), {"input_dtype": dtype_of(typeof(x).dtype)})
 
 
@@ -352,7 +357,7 @@ mulhi_p = elementwise_primitive("mulhi", INT, 2)
 
 
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Elementwise upper half of the bits of the product `x * y` in twice as many bits."""
+    """Return elementwise the upper half of the bits of the double-width product `x * y`."""
     return process(mulhi_p, (x, y), {})
 
 
@@ -362,9 +367,9 @@ clamp_p = Primitive("clamp")
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
-    """Elementwise x, but no less than `min` and no more than `max`.
+    """Return elementwise x, but no less than `min` and no more than `max`.
 
-    The bounds are scalars or have the shape of x. Where they cross, `max` wins; NaN stays.
+    The bounds are scalars or have the shape of x. If min > max, `max` wins; NaN stays.
     """
     return process(clamp_p, (min, x, max), {})
 

@@ -1,7 +1,6 @@
-"""How the elementwise primitives differentiate: slopes, and transposes of the linear ones.
+"""Derivative and batch rules of the elementwise primitives.
 
-Operands broadcast as elementwise operations let them: their tangents do too, and cotangents are
-summed back.
+Operands broadcast: their tangents do too, and cotangents are summed back.
 """
 
 import math
@@ -35,7 +34,7 @@ from hlofront.primitives.derivatives import (
 from hlofront.primitives.elementwise import add, complex, div, mul, neg, square, sub
 from hlofront.primitives.shaping import ascending, broadcast_in_dim
 
-# Those that the makers of families have not given their rule already.
+# The makers of primitive families register the batch rules of the other primitives.
 batch_elementwise(e.mul_p, e.abs_p, e.pow_p, e.integer_pow_p, e.conj_p)
 batch_of_one_shape(e.clamp_p, may_be_scalars=(0, 2))
 
@@ -58,7 +57,7 @@ unknown_derivative(
 
 
 def slope(primitive: Primitive, function: Callable[..., Any]) -> None:
-    """Register the derivative of a function of one operand: (result, x, **params) -> its slope."""
+    """Register the jvp rule of a unary primitive; `function(result, x, **params)` is its slope."""
     derivative_from_result(
         primitive, lambda t, result, x, **params: mul(t, function(result, x, **params))
     )
@@ -73,7 +72,7 @@ def _one_less(x: ArrayLike) -> Array:
 
 
 def _broadcast(tangent: ArrayLike, result: ArrayLike) -> ArrayLike:
-    """The tangent of an operand in the shape of the result."""
+    """Return the tangent of an operand broadcast to the shape of the result."""
     shape, wanted = typeof(tangent).shape, typeof(result).shape
     if shape == wanted:
         return tangent
@@ -142,7 +141,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
     change, change_of_y = tangents
     result = div(x, y)
     if type(change_of_y) is not Zero:
-        # With the quotient, rather than with x and the square of y, which may overflow.
+        # This uses the quotient rather than x and the square of y, which may overflow.
         lost = mul(change_of_y, result)
         change = neg(lost) if type(change) is Zero else sub(change, lost)
     return result, div(change, y)
@@ -156,7 +155,7 @@ def _(cotangent: ArrayLike, x: Operand, y: Operand) -> Sequence[Cotangent | None
 derivative_from_result(
     e.rem_p,
     lambda t, result, x, y: _broadcast(t, result),
-    # Less the quotient, a whole number.
+    # The slope is minus the quotient, a whole number.
     lambda t, result, x, y: mul(t, div(sub(result, x), y)),
 )
 
@@ -174,7 +173,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
 
 
 def _change_of_extreme(result: ArrayLike, primals: Any, tangents: Any) -> tuple[Any, Any]:
-    """The result moves with the operand that it is, and by half with each where it is both."""
+    """Return an extremum and its tangent: the selected operand's, or the mean of both at ties."""
     is_x, is_y = (eq(operand, result) for operand in primals)
     none, half, whole = (constant_like(result, share) for share in (0, 0.5, 1))
     total: Any = Zero.of(result)
@@ -207,7 +206,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
 def _change_of_abs(t: ArrayLike, result: ArrayLike, x: ArrayLike) -> Any:
     if not is_complex(typeof(x).dtype):
         return select_n(ge(x, scalar_like(x, 0)), neg(t), t)
-    # By way of the modulus and not of `sign`, which is held to have no derivative.
+    # This uses the modulus rather than `sign`, which has no derivative here.
     size = select_n(eq(result, scalar_like(result, 0)), result, _ones_like(result))
     return e.real(mul(t, div(e.conj(x), convert(size, typeof(x).dtype, False))))
 
@@ -248,13 +247,13 @@ def _change_by_base(t: ArrayLike, result: ArrayLike, x: ArrayLike, y: ArrayLike)
         # The tangent is strongly typed, also where both operands are weakly typed, as in JAX.
         strong = convert(y, base.dtype, False) if base.weak_type else y
         return mul(t, mul(strong, e.pow(x, sub(y, scalar_like(y, 1)))))
-    # An exponent of 0 is not lowered: zero to the power of -1 is infinite.
+    # An exponent of 0 is not decremented: zero to the power of -1 is infinite.
     lower = sub(y, convert(ne(y, scalar_like(y, 0)), exponent.dtype, exponent.weak_type))
     return mul(t, mul(convert(y, base.dtype, False), e.pow(x, lower)))
 
 
 def _change_by_exponent(t: ArrayLike, result: ArrayLike, x: ArrayLike, y: ArrayLike) -> Any:
-    # A base of 0 gives 0 for all exponents above, though its logarithm is infinite.
+    # A base of 0 has slope 0 for all exponents above 0, though its logarithm is infinite.
     safe = select_n(eq(x, scalar_like(x, 0)), x, constant_like(x, 1))
     return mul(t, mul(e.log(safe), result))
 
@@ -271,7 +270,7 @@ slope(e.acos_p, lambda result, x: neg(e.rsqrt(_one_less(square(x)))))
 derivative(e.atan_p, lambda t, x: div(t, _one_and(square(x))))
 slope(e.sinh_p, lambda result, x: e.cosh(x))
 slope(e.cosh_p, lambda result, x: e.sinh(x))
-# As a product, because a square is rounded to 1 long before the number is.
+# This is a product, because the square is rounded to 1 long before the result is.
 slope(e.tanh_p, lambda result, x, **_: mul(_one_and(result), _one_less(result)))
 derivative(e.atanh_p, lambda t, x: div(t, mul(_one_and(x), _one_less(x))))
 slope(e.asinh_p, lambda result, x: e.rsqrt(_one_and(square(x))))
@@ -302,8 +301,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
 
 # ---- complex numbers -----------------------------------------------------------------------------
 
-# Transposes do not conjugate, so a cotangent a + bi of x + yi stands for a as that of x and -b as
-# that of y.
+# Transposes do not conjugate, so that a cotangent a + bi of x + yi means a for x and -b for y.
 linear(e.real_p, lambda cotangent, x: [complex(cotangent, scalar_like(cotangent, 0))])
 linear(e.imag_p, lambda cotangent, x: [complex(scalar_like(cotangent, 0), neg(cotangent))])
 

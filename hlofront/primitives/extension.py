@@ -1,4 +1,4 @@
-"""Makers of rules under the signatures of `jax.interpreters`, for packages with primitives."""
+"""Makers of rules with the signatures of `jax.interpreters`, for packages with own primitives."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,10 +13,10 @@ from hlofront.primitives.reducing import batch_reduction
 def deflinear2(
     primitive: Primitive, transpose_rule: Callable[..., Sequence[Cotangent | None]]
 ) -> None:
-    """Register that the result of a primitive is linear in all operands together.
+    """Register the jvp and transpose rules of a primitive that is linear in all operands together.
 
     Args:
-      primitive: the operation.
+      primitive: the primitive.
       transpose_rule: `transpose_rule(cotangent, *operands, **params)` returns a cotangent, or None,
         per operand; operands that are linear are UndefinedPrimals.
     """
@@ -24,17 +24,17 @@ def deflinear2(
 
 
 def defvectorized(prim: Primitive) -> None:
-    """Register the batch rule of an operation on each element of its operands."""
+    """Register the batch rule of an elementwise primitive."""
     batch_elementwise(prim)
 
 
 def defbroadcasting(prim: Primitive) -> None:
-    """Register the batch rule of an operation on each element of operands that broadcast."""
+    """Register the batch rule of an elementwise primitive whose operands broadcast."""
     batch_elementwise(prim)
 
 
 def defreducer(prim: Primitive) -> None:
-    """Register the batch rule of an operation that reduces its operand over `axes`, a parameter."""
+    """Register the batch rule of a primitive that reduces its operand over its parameter `axes`."""
     batch_reduction(prim)
 
 
@@ -44,7 +44,7 @@ def bdim_at_front(x: ArrayLike, bdim: BatchAxis, size: int, mesh_axis: object = 
     Args:
       x: the array.
       bdim: its batch axis; None repeats the array along a new one.
-      size: of the batch axis.
+      size: the size of the batch axis.
       mesh_axis: accepted for JAX's sake; XLA chooses how new axes are split over a mesh.
     """
     return to_front(x, bdim, size)
