@@ -42,7 +42,7 @@ _int32 = np.dtype(np.int32)
 
 
 def symmetrize(name: str, x: ArrayLike) -> Array:
-    """(x + x^H) / 2; TypeError unless each matrix is square."""
+    """Return `(x + x^H) / 2` of matrices (..., n, n); raise TypeError unless they are square."""
     aval = typeof(x)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
         raise TypeError(f"{name} wants square matrices, of shape (..., n, n): got {aval.shape}")
@@ -61,14 +61,14 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 
     Args:
       x: of shape (..., n, n).
-      symmetrize_input: whether x is replaced by `(x + x^H) / 2` first; else only elements on and
+      symmetrize_input: whether to replace x by `(x + x^H) / 2` first; if not, only elements on and
         below the diagonal are read.
 
     Returns:
       L, of the shape and dtype of x; NaN where a matrix is not positive definite.
 
     Raises:
-      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+      TypeError: if the dtype is not floating or complex, or x has fewer than two axes.
       ValueError: if a matrix is not square.
     """
     if symmetrize_input:
@@ -96,7 +96,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
         factor, tangent, left_side=False, transpose_a=True, conjugate_a=True, lower=True
     )
     inner = triangular_solve(factor, inner, left_side=True, lower=True)
-    # Its lower triangle, with half of the diagonal.
+    # Keep the lower triangle, with the diagonal halved.
     ones = identity_like(inner)
     halves = broadcast_matrices(add(ones, scalar_like(ones, 1)), typeof(inner).shape)
     return factor, product(factor, div(lower_triangle(inner), halves))
@@ -107,18 +107,18 @@ cholesky_update_p = Primitive("cholesky_update")
 
 @boundary
 def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
-    """The factor of a Cholesky decomposition after a change of rank one.
+    """Compute the rank-one update of a Cholesky factor: that of `R^T R + w w^T`.
 
     Args:
-      r_matrix: upper triangular R, of shape (..., n, n), with `a = R^T R`.
-      w_vector: w, of shape (..., n).
+      r_matrix: the upper triangular factor R, of shape (..., n, n).
+      w_vector: the vector w, of shape (..., n).
 
     Returns:
-      The upper triangular factor of `a + w w^T`.
+      The upper triangular factor of `R^T R + w w^T`, of the shape and dtype of `r_matrix`.
 
     Raises:
       TypeError: if dtypes differ or are not floating.
-      ValueError: if the matrix is not square or the vector not as long as it.
+      ValueError: if the matrix is not square or the vector's length is not n.
     """
     return process(cholesky_update_p, (r_matrix, w_vector), {})
 
@@ -147,18 +147,21 @@ def symmetric_product(
     beta: ArrayLike = 0.0,
     symmetrize_output: bool = False,
 ) -> Array:
-    """`alpha a a^T + beta c`, a symmetric matrix.
+    """Compute the symmetric matrices `alpha a a^T + beta c`.
 
     Args:
       a_matrix: a, of shape (..., n, k).
       c_matrix: c, symmetric, of shape (..., n, n).
-      alpha: a number.
-      beta: a number.
-      symmetrize_output: whether the upper triangle is copied from the lower one.
+      alpha: the scalar factor of `a a^T`.
+      beta: the scalar factor of c.
+      symmetrize_output: whether to copy the lower triangle to the upper one.
+
+    Returns:
+      An array of the shape and dtype of `c_matrix`.
 
     Raises:
       TypeError: if dtypes differ or are not floating.
-      ValueError: if sizes do not fit.
+      ValueError: if c is not square or a has another number of rows.
     """
     params = {"alpha": alpha, "beta": beta}
     result = process(symmetric_product_p, (a_matrix, c_matrix), params)
@@ -187,18 +190,18 @@ lu_pivots_to_permutation_p = Primitive("lu_pivots_to_permutation")
 
 @boundary
 def lu(x: ArrayLike) -> list[Array]:
-    """Factor matrices with rows exchanged: `x[permutation] = L U`.
+    """Compute the LU decomposition with partial pivoting: `x[permutation] = L U`.
 
     Args:
       x: of shape (..., m, n).
 
     Returns:
-      [lu, pivots, permutation]: U on and above the diagonal and L below it, whose diagonal is
-      ones; the row that each of the first min(m, n) rows was exchanged with, one after the other;
-      and the order of rows that this makes. The latter two are int32.
+      [lu, pivots, permutation]. lu has U on and above the diagonal and the unit lower triangular
+      L below it. pivots, int32 of shape (..., min(m, n)), has the row that each row is exchanged
+      with in turn; permutation, int32 of shape (..., m), the row order that results.
 
     Raises:
-      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+      TypeError: if the dtype is not floating or complex, or x has fewer than two axes.
     """
     return process(lu_p, (x,), {})
 
@@ -218,7 +221,7 @@ def _(
     (x,), (tangent,) = primals, tangents
     results = factors, pivots, permutation = process(lu_p, (x,), {})
     m, n = typeof(x).shape[-2:]
-    # L^-1 x' U^-1 has L's change below the diagonal, U's on and above it.
+    # L^-1 x' U^-1 is L^-1 L' below the diagonal and U' U^-1 on and above it.
     left, right = _square_factor(factors, -1, m, n), _square_factor(factors, -2, n, m)
     inner = take_rows(tangent, permutation)
     inner = triangular_solve(left, inner, left_side=True, lower=True, unit_diagonal=True)
@@ -232,7 +235,7 @@ def _(
 
 
 def _square_factor(factors: Any, short: int, size: int, other: int) -> Array:
-    """A factor made square along one axis: what it lacks is zeros, with ones on the diagonal."""
+    """Return an LU factor sliced, or padded by rows or columns of the identity, to be square."""
     aval = typeof(factors)
     axis = aval.ndim + short
     if size <= other:
@@ -252,11 +255,11 @@ def _with_unit_diagonal(x: ArrayLike) -> Array:
 
 @boundary
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
-    """The order of rows that successive exchanges make.
+    """Return the permutation of rows that the pivots of an LU decomposition make.
 
     Args:
-      pivots: int32, of shape (..., k): row i was exchanged with row pivots[i], in order of i.
-      permutation_size: how many rows there are, at least k.
+      pivots: int32, of shape (..., k): row i is exchanged with row pivots[i], in order of i.
+      permutation_size: the number of rows, at least k.
 
     Returns:
       int32, of shape (..., permutation_size).
@@ -314,15 +317,15 @@ def qr(
 
     Args:
       x: of shape (..., m, n).
-      pivoting: whether columns are exchanged so that the diagonal of R descends in absolute value.
-      full_matrices: whether Q is square; else it has min(m, n) columns, and R as many rows.
-      use_magma: accepted as JAX does, for AMD GPUs.
+      pivoting: whether to exchange columns so that the diagonal of R descends in absolute value.
+      full_matrices: whether Q is square; if not, Q has min(m, n) columns, and R as many rows.
+      use_magma: accepted for compatibility with JAX, where it is an option for AMD GPUs.
 
     Returns:
       (Q, R); with pivoting (Q, R, columns), where `x[:, columns] = Q R` and columns is int32.
 
     Raises:
-      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+      TypeError: if the dtype is not floating or complex, or x has fewer than two axes.
     """
     params = {
         "pivoting": bool(pivoting),
@@ -391,11 +394,11 @@ def _(
 
 
 def _skew(inner: Any) -> Array:
-    """The skew-Hermitian matrix with this part below the diagonal."""
+    """Return the skew-Hermitian matrices (..., k, k) that equal `inner` below the diagonal."""
     below = lower_triangle(inner, -1)
     rotation = sub(below, adjoint(below))
     if is_complex(typeof(inner).dtype):
-        # The diagonal of R stays real: what is imaginary in the change turns columns of Q.
+        # The diagonal of R stays real: the imaginary part of the diagonal rotates columns of Q.
         ones = identity_like(inner)
         imaginary = sub(inner, _as_dtype_of(real_part(inner), inner))
         rotation = add(rotation, mul(broadcast_matrices(ones, typeof(inner).shape), imaginary))
@@ -427,27 +430,32 @@ def _complement(inner: Any, k: int, m: int) -> Array:
 
 @boundary
 def geqrf(a: ArrayLike) -> tuple[Array, ...]:
-    """The QR factorization as reflections: R on and above the diagonal, reflectors below it.
+    """Compute the QR factorization in LAPACK's packed form: R with Householder reflectors below.
 
     Args:
-      a: of shape (..., m, n).
+      a: of shape (..., m, n), floating or complex.
 
     Returns:
-      (matrices of the shape of a, scales of the min(m, n) reflectors).
+      (matrices, taus): R on and above the diagonal and the reflectors below it, of the shape of a;
+      and the reflectors' scales, of shape (..., min(m, n)).
     """
     return tuple(process(geqrf_p, (a,), {}))
 
 
 @boundary
 def geqp3(a: ArrayLike, jpvt: object) -> tuple[Array, ...]:
-    """As `geqrf`, with columns exchanged so that the diagonal of R descends.
+    """Compute the QR factorization with column pivoting, in LAPACK's packed form.
 
     Args:
-      a: of shape (..., m, n).
-      jpvt: int32 of shape (..., n): columns whose number here is not 0 are moved to the front.
+      a: of shape (..., m, n), floating or complex.
+      jpvt: int32 of shape (..., n): columns with a nonzero entry are moved to the front.
 
     Returns:
-      (matrices, the columns in their order from 1 on, scales of reflectors).
+      (matrices, columns, taus): R on and above the diagonal and the reflectors below it; the
+      column order, int32 counted from 1; and the reflectors' scales, of shape (..., min(m, n)).
+
+    Raises:
+      TypeError: if the shapes or dtypes differ from these.
     """
     return tuple(process(geqp3_p, (a, jpvt), {"use_magma": None}))
 
@@ -482,10 +490,10 @@ def _(
 
 @boundary
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
-    """Multiply Householder reflections, and return the product's first columns.
+    """Return the first columns of the product of Householder reflections.
 
     Args:
-      a: of shape (..., m, n) with m >= n: below the diagonal the reflectors, one in each column.
+      a: of shape (..., m, n) with m >= n: the reflectors, one below the diagonal of each column.
       taus: of shape (..., k), their scales; k <= n.
 
     Returns:
@@ -521,17 +529,17 @@ on_matrices(householder_product_p, INEXACT, (2, 1), _householder_shapes)
 def ormqr(
     a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: ArrayLike = True, transpose: bool = False
 ) -> Array:
-    """Multiply by the product Q of reflections, without making it.
+    """Multiply matrices by the product Q of Householder reflections, without computing Q.
 
     Args:
       a: of shape (..., m, k): below the diagonal the reflectors. See `householder_product`.
       taus: of shape (..., k), their scales.
       c: of shape (..., m, n) if `left`, else (..., n, m).
-      left: whether Q stands left of c.
-      transpose: whether Q^H is meant instead of Q.
+      left: whether to compute `Q c` instead of `c Q`.
+      transpose: whether to multiply by Q^H instead of Q.
 
     Returns:
-      `Q c` or `c Q`, of the shape of c.
+      The products, of the shape and dtype of c.
 
     Raises:
       TypeError: if dtypes differ or are not floating or complex, or batch axes differ.

@@ -1,4 +1,4 @@
-"""Makers of primitives that come in families: one line defines one elementwise operation."""
+"""Functions that define an elementwise primitive: its infer and batch rules, and its function."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from hlofront.core.rules import infer
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_elementwise
 
-# What dtypes an operation accepts, as NumPy's abstract scalar types.
+# The dtypes that an operation accepts, as NumPy's abstract scalar types.
 FLOAT = (np.floating,)
 COMPLEX = (np.complexfloating,)
 INT = (np.integer,)
@@ -22,9 +22,9 @@ SIGNED = (np.signedinteger,)
 UNSIGNED = (np.unsignedinteger,)
 BOOL = (np.bool_,)
 NUMBER = INT + FLOAT + COMPLEX
-# What `<` orders.
+# The dtypes that `<` orders.
 ORDERED = INT + FLOAT + BOOL
-# Every dtype that NumPy would know, but not keys and their like.
+# Every dtype except extended ones, such as random keys.
 ARITHMETIC = INT + BOOL + FLOAT + COMPLEX
 ANY = (np.generic,)
 
@@ -38,10 +38,11 @@ def accepts(dtype: DType, kinds: Kinds) -> bool:
 
 
 def check_dtype(name: str, dtype: DType, kinds: Kinds, position: int | None = None) -> None:
-    """Raise TypeError if an operation does not accept a dtype.
+    """Raise TypeError unless an operation accepts a dtype.
 
     Args:
-      name: of the operation, for the message.
+      name: the operation's name, for the message.
+      dtype: the operand's dtype.
       kinds: the accepted kinds of dtypes.
       position: the operand's position, for the message.
     """
@@ -55,9 +56,10 @@ def check_dtype(name: str, dtype: DType, kinds: Kinds, position: int | None = No
 
 
 def operand_shape(name: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
-    """Return the shape of an elementwise operation: scalars fit any, a size of one any size.
+    """Return the result shape of an elementwise operation; raise TypeError if shapes conflict.
 
-    Unlike NumPy's rule, which `shaping.broadcast_shapes` follows, ranks must agree but for scalars.
+    Axes of size 1 and scalars are broadcast. Unlike NumPy's rule, which `shaping.broadcast_shapes`
+    follows, all operands but scalars must have one rank.
     """
     first = shapes[0]
     if all(shape == first for shape in shapes):
@@ -100,7 +102,7 @@ def check_same_dtypes(name: str, avals: tuple[Any, ...]) -> None:
     )
 
 
-# The NumPy-like function that promotes, where its name differs; empty where there is none.
+# The NumPy-like function that promotes dtypes, by primitive name; empty where there is none.
 _promoting = {
     "add": "add",
     "sub": "subtract",
@@ -146,13 +148,13 @@ def elementwise_primitive(
     arity: int = 1,
     result_dtype: Callable[[Any], Any] | None = None,
 ) -> Primitive:
-    """Define a primitive that acts on each element of operands of one dtype, and is batched so.
+    """Define an elementwise primitive on operands of one dtype, with its infer and batch rules.
 
     Args:
-      name: of the primitive.
-      kinds: what dtypes it accepts.
-      arity: how many operands it takes.
-      result_dtype: operand dtype -> result dtype; by default the same.
+      name: the primitive's name.
+      kinds: the accepted kinds of dtypes.
+      arity: the number of operands.
+      result_dtype: operand dtype -> result dtype; by default the operand dtype.
     """
     primitive = Primitive(name)
 
@@ -184,10 +186,10 @@ def unary(
     result_dtype: Callable[[Any], Any] | None = None,
     function_name: str | None = None,
 ) -> tuple[Primitive, Callable[..., Any]]:
-    """A primitive of one operand, and the function that binds it."""
+    """Define an elementwise primitive of one operand; return it and the function that binds it."""
     primitive = elementwise_primitive(name, kinds, 1, result_dtype)
 
-    # As `boundary` does, without the cost of a call.
+    # Filter tracebacks here, without the cost of the call that `boundary` adds.
     def function(x: ArrayLike) -> Any:
         try:
             return process(primitive, (x,), {})
@@ -199,7 +201,10 @@ def unary(
 
 
 def unary_with_accuracy(name: str, kinds: Kinds, doc: str) -> tuple[Primitive, Callable[..., Any]]:
-    """Return a primitive of one operand and its function, which takes an `accuracy`."""
+    """Define an elementwise primitive of one operand; return it and its function of (x, accuracy).
+
+    The function's docstring is `doc` and a paragraph on `accuracy`.
+    """
     primitive = elementwise_primitive(name, kinds)
 
     def function(x: ArrayLike, *, accuracy: object = None) -> Any:
@@ -224,7 +229,7 @@ def binary(
     result_dtype: Callable[[Any], Any] | None = None,
     function_name: str | None = None,
 ) -> tuple[Primitive, Callable[..., Any]]:
-    """A primitive of two operands of one dtype, and the function that binds it."""
+    """Define an elementwise primitive of two operands; return it and the function that binds it."""
     primitive = elementwise_primitive(name, kinds, 2, result_dtype)
 
     def function(x: ArrayLike, y: ArrayLike) -> Any:
@@ -248,10 +253,10 @@ def to_bool(dtype: DType) -> DType:
 
 
 def real_of(dtype: DType) -> DType:
-    """The dtype of the parts of complex numbers: float32 for complex64; others as they are."""
+    """Return the dtype of a complex dtype's parts: float32 for complex64; others unchanged."""
     return np.dtype(f"float{dtype.itemsize * 4}") if dtype.kind == "c" else dtype
 
 
 def complex_of(dtype: DType) -> DType:
-    """The dtype of complex numbers with such parts: complex64 for float32."""
+    """Return the complex dtype with parts of a floating dtype: complex64 for float32."""
     return np.dtype(f"complex{dtype.itemsize * 16}") if dtype.kind == "f" else dtype

@@ -31,7 +31,7 @@ fft_p = Primitive("fft")
 
 
 class FftType(enum.IntEnum):
-    """The kind of transform: forwards or backwards, of complex numbers or from or to real ones."""
+    """A kind of Fourier transform: forward or inverse, complex or real."""
 
     FFT = 0
     IFFT = 1
@@ -44,20 +44,19 @@ _NAMES = {"fft": FftType.FFT, "ifft": FftType.IFFT, "rfft": FftType.RFFT, "irfft
 
 @boundary
 def fft(x: ArrayLike, fft_type: FftType | str | int, fft_lengths: Sequence[int]) -> Array:
-    """The discrete Fourier transform along the last axes.
+    """Compute the discrete Fourier transform along the last axes.
 
     Args:
-      x: of floats or complex numbers; of floats for RFFT.
-      fft_type: an FftType, or its name: FFT and IFFT from complex to complex, the latter divided
-        by the number of elements; RFFT from real numbers to the first half of their spectrum;
-        IRFFT back.
-      fft_lengths: the sizes of the last axes, those of the real numbers for RFFT and IRFFT.
+      x: an array of numbers, real for RFFT.
+      fft_type: an FftType, or its name: FFT and its inverse IFFT are complex; RFFT returns the
+        nonnegative half of the spectrum along the last axis, and IRFFT inverts it.
+      fft_lengths: the sizes of the last axes, those of the real array for RFFT and IRFFT.
 
     Returns:
-      Complex numbers, or real ones for IRFFT.
+      A complex array, or a real one for IRFFT.
 
     Raises:
-      ValueError: if the type is unknown, sizes do not fit, or dtypes are not those it takes.
+      ValueError: if the type is unknown, or x has a size or dtype that the type does not take.
     """
     if isinstance(fft_type, str):
         kind = _NAMES.get(fft_type.lower())
@@ -125,7 +124,7 @@ def _transpose(
         rows[-1] = (0, fft_lengths[-1] - aval.shape[-1], 0)
         whole = pad(cotangent, scalar_of(0, aval.dtype), rows)
         return [real(process(fft_p, (whole,), params))]
-    # What stands for itself and its mirror image counts twice.
+    # A coefficient that also represents its mirror image counts twice.
     spectrum = process(fft_p, (cotangent,), {**params, "fft_type": FftType.RFFT})
     half = typeof(spectrum)
     length = fft_lengths[-1]

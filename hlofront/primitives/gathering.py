@@ -1,4 +1,4 @@
-"""gather: slices at computed places, and what becomes of those that do not lie in the array."""
+"""The gather primitive: slices of an array at computed indices, and out-of-bounds modes."""
 
 import enum
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ class GatherScatterMode(enum.Enum):
 
     CLIP: the index is moved until the slice lies within the array.
     FILL_OR_DROP: gather returns a fill value there; scatter leaves the update out.
-    PROMISE_IN_BOUNDS: the caller says that it does not happen; if it does, any element may be the
-      result, and any may be updated.
+    PROMISE_IN_BOUNDS: the caller promises that no index is out of bounds; if one is, any element
+      may be returned or updated.
     ONE_HOT: gather returns zeros there, as a product with one-hot vectors would.
     """
 
@@ -42,9 +42,12 @@ class GatherScatterMode(enum.Enum):
 
     @staticmethod
     def from_any(mode: "str | GatherScatterMode | None") -> "GatherScatterMode":
-        """The mode itself, or the one of a name: clip, fill, drop, promise_in_bounds, one_hot.
+        """Return a mode, from itself or from its name.
 
-        None stands for FILL_OR_DROP. Raises ValueError for anything else.
+        Names are clip, fill, drop, promise_in_bounds and one_hot; None is FILL_OR_DROP.
+
+        Raises:
+          ValueError: for anything else.
         """
         if isinstance(mode, GatherScatterMode):
             return mode
@@ -77,10 +80,10 @@ class GatherDimensionNumbers(NamedTuple):
       offset_dims: the axes of the result that are axes of the slices, ascending.
       collapsed_slice_dims: the axes of the operand along which slices have size 1 and which the
         result does not have, ascending.
-      start_index_map: for each index, along which axis of the operand it counts.
-      operand_batching_dims: axes of the operand that go together with axes of the indices: the
-        slices at each position of these are taken from the operand at the same position.
-      start_indices_batching_dims: those axes of the indices, in the same order.
+      start_index_map: the axis of the operand that each index counts along.
+      operand_batching_dims: the batch axes of the operand, ascending: the slices at each position
+        of the indices' batch axes are taken from the operand at that position.
+      start_indices_batching_dims: the corresponding batch axes of the indices, in that order.
     """
 
     offset_dims: Axes
@@ -105,18 +108,18 @@ def gather(
     mode: str | GatherScatterMode | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """Slices of an array, all of one size, that begin where the indices say.
+    """Return slices of an array, all of one size, that begin at computed indices.
 
     Args:
-      operand: the array.
-      start_indices: integers; the last axis holds where one slice begins.
-      dimension_numbers: which axis is what.
+      operand: the array to slice.
+      start_indices: integers; the last axis holds the start of one slice.
+      dimension_numbers: the correspondence of the operand's, indices' and result's axes.
       slice_sizes: the size of the slices along each axis of the operand.
-      unique_indices: a promise that no two slices are the same. It is not checked.
+      unique_indices: a promise that no two slices overlap. It is not checked.
       indices_are_sorted: a promise that the indices ascend. It is not checked.
-      mode: what happens out of bounds; None is PROMISE_IN_BOUNDS.
-      fill_value: a scalar, what FILL_OR_DROP returns; by default NaN, the least signed or greatest
-        unsigned integer, True.
+      mode: a GatherScatterMode or its name, for indices out of bounds; None is PROMISE_IN_BOUNDS.
+      fill_value: the scalar that FILL_OR_DROP returns; by default NaN, the least signed or
+        greatest unsigned integer, or True.
 
     Raises:
       TypeError: if the dimension numbers or slice sizes do not fit the shapes.
@@ -146,12 +149,16 @@ def gather(
     )
 
 
-# One object: as part of the key of a cache, NaN equals only itself.
+# A single object, because in a cache key a NaN equals only itself.
 _NAN = float("nan")
 
 
 def default_fill_value(dtype: DType) -> float | int | bool:
-    """Return the default fill value of gather out of bounds for operands of this dtype."""
+    """Return gather's default fill value for a dtype: NaN, an extreme integer or True.
+
+    Raises:
+      ValueError: if the dtype has none.
+    """
     if issubdtype(dtype, np.inexact):
         return _NAN
     if issubdtype(dtype, np.signedinteger):
@@ -175,10 +182,14 @@ def _static_scalar(value: ArrayLike) -> ArrayLike | None:
 
 
 def canonical_numbers(numbers: Any, class_: type) -> Any:
-    """Dimension numbers whose fields are tuples of ints.
+    """Return dimension numbers with each field converted to a tuple of ints.
+
+    Args:
+      numbers: dimension numbers, whose fields are sequences of integers.
+      class_: the NamedTuple class that they must have.
 
     Raises:
-      TypeError: if it is not of that class.
+      TypeError: if `numbers` is no `class_`, or a field is no sequence of integers.
     """
     if type(numbers) is not class_ and not isinstance(numbers, class_):
         raise TypeError(
@@ -268,7 +279,17 @@ def check_index_dtype(indices: ShapedArray) -> None:
 
 
 def check_indices(name: str, indices: ShapedArray, count: int, field: str) -> tuple[int, ...]:
-    """The batch axes of indices whose last axis holds `count` of them."""
+    """Return the shape of indices without the last axis, whose size must be `count`.
+
+    Args:
+      name: the operation's name, for the message.
+      indices: the aval of the indices.
+      count: the number of entries in the dimension number `field`.
+      field: the name of that field, for the message.
+
+    Raises:
+      TypeError: if the indices are a scalar, or their last axis is not of size `count`.
+    """
     if not indices.shape:
         raise TypeError(
             f"{name.capitalize()} index leaf dimension must be within [0, rank(indices) + 1). "
@@ -284,14 +305,14 @@ def check_indices(name: str, indices: ShapedArray, count: int, field: str) -> tu
 
 
 def check_sorted_axes(name: str, field: str, axes: Axes, ndim: int) -> None:
-    """Raise unless these are different axes of `ndim`, ascending."""
+    """Raise TypeError unless `axes` are distinct, ascending and in [0, ndim)."""
     check_axes(name, field, axes, ndim)
     if tuple(sorted(axes)) != axes:
         raise TypeError(f"{field} in {name} op must be sorted; got {axes}")
 
 
 def check_axes(name: str, field: str, axes: Axes, ndim: int) -> None:
-    """Raise unless these are different axes of `ndim`."""
+    """Raise TypeError unless `axes` are distinct and in [0, ndim)."""
     for axis in axes:
         if not 0 <= axis < ndim:
             raise TypeError(
@@ -317,7 +338,17 @@ def check_batching_axes(
     indices_batching: tuple[int, ...],
     fields: tuple[str, str],
 ) -> None:
-    """Raise unless the batching axes of operand and indices fit, and the indices other axes."""
+    """Raise TypeError unless the batch axes of operand and indices are valid and of equal sizes.
+
+    Args:
+      name: the operation's name, for messages.
+      operand: the operand's aval.
+      indices: the indices' aval.
+      index_map: the axis of the operand that each index counts along.
+      batching: the batch axes of the operand, ascending and disjoint from `index_map`.
+      indices_batching: the corresponding batch axes of the indices, not the last.
+      fields: the names of `index_map` and `indices_batching` in the dimension numbers.
+    """
     map_field, indices_field = fields
     check_axes(name, map_field, index_map, operand.ndim)
     if not batching and not indices_batching:
@@ -357,7 +388,7 @@ def _(
     if type(tangent) is Zero:
         return result, Zero.of(result)
     if params["fill_value"] is not None:
-        # What is filled in does not vary.
+        # The fill value is constant: its tangent is zero.
         params = {**params, "fill_value": 0}
     return result, process(gather_p, (tangent, primals[1]), params)
 
@@ -381,8 +412,8 @@ def _(
     axis, indices_axis = axes
     offset, collapsed, index_map, batching, indices_batching = dimension_numbers
     if indices_axis is None:
-        # Slices are as long as the new axis, which becomes one of the result right after what
-        # comes before it in the slices.
+        # Slices span the whole batch axis, which becomes an offset axis of the result right after
+        # the slice axes that precede it in the operand.
         left_out = {*collapsed, *batching}
         before = sum(i not in left_out for i in range(axis))
         result_axis = offset[before - 1] + 1 if before else 0
@@ -391,14 +422,14 @@ def _(
     else:
         rank = typeof(indices).ndim - 1
         if indices_axis == rank:
-            # The last axis has to stay the last.
+            # The index vector axis has to remain the last.
             indices, indices_axis = move_axis(indices, rank, 0), 0
         batch_dimensions = [i for i in range(rank - 1 + len(offset)) if i not in offset]
         result_axis = batch_dimensions[indices_axis - 1] + 1 if indices_axis else 0
         offset = shifted(offset, result_axis)
         indices_batching = shifted(indices_batching, indices_axis)
         if axis is None:
-            # Promises of each part are not true of all together.
+            # Promises that hold for each batch element may not hold for all together.
             indices_are_sorted = unique_indices = False
         else:
             size = min(typeof(operand).shape[axis], 1)
@@ -426,12 +457,19 @@ def _(
 
 
 def with_axis(axes: Axes, axis: int) -> Axes:
-    """Ascending axes and one more."""
+    """Return ascending axes with one more axis inserted."""
     return tuple(sorted((*axes, axis)))
 
 
 def with_pair(batching: Axes, partners: Axes, axis: int, partner: int) -> tuple[Axes, Axes]:
-    """Ascending batching axes and one more, and the axes of the indices that go with them."""
+    """Return ascending batch axes and their partners with one pair of axes inserted.
+
+    Args:
+      batching: the batch axes of the operand, ascending.
+      partners: the corresponding batch axes of the indices.
+      axis: the operand's new batch axis.
+      partner: the indices' new batch axis.
+    """
     position = sum(other < axis for other in batching)
     return (
         (*batching[:position], axis, *batching[position:]),
@@ -444,12 +482,12 @@ def with_pair(batching: Axes, partners: Axes, axis: int, partner: int) -> tuple[
 
 @boundary
 def index_take(src: ArrayLike, idxs: object, axes: Sequence[int]) -> Array:
-    """Slices of size 1 along some axes, at indices that wrap around.
+    """Return the slices of an array at one index per axis, where indices wrap around.
 
     Args:
-      src: the array.
-      idxs: for each of the axes an array of n integers, modulo the size of the axis.
-      axes: of `src`.
+      src: the array to slice.
+      idxs: for each of the axes an array of n integers, taken modulo the size of the axis.
+      axes: the axes of `src` to index.
 
     Returns:
       An array of n slices along its first axis, and the other axes of `src` after it.
@@ -470,7 +508,7 @@ def index_take(src: ArrayLike, idxs: object, axes: Sequence[int]) -> Array:
 
 
 def _modulo(indices: ArrayLike, sizes: list[int]) -> Array:
-    """Indices of shape (n, len(sizes)), each modulo the size of its axis and not negative."""
+    """Return indices of shape (n, len(sizes)) modulo the sizes of their axes, not negative."""
     dtype = typeof(indices).dtype
     if max(sizes, default=0) > int(iinfo(dtype).max):
         dtype = np.dtype(np.int32)

@@ -1,4 +1,4 @@
-"""Random keys: their dtype, the generators behind it, and the operations on keys."""
+"""Random keys: their dtype, their generators of random bits, and the primitives on keys."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,9 +25,9 @@ _UNSIGNED = {bits: np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)}
 
 
 class Generator:
-    """A generator of random bits: how its keys are made, split, and turned into bits.
+    """A generator of random bits: the functions that seed, split, fold and use its keys.
 
-    A key is an array of uint32 of shape `key_shape`. The functions take one key each.
+    A key is a uint32 array of shape `key_shape`. Each function takes a single key.
     """
 
     __slots__ = ("fold_in", "key_shape", "name", "random_bits", "seed", "split", "tag")
@@ -37,12 +37,12 @@ class Generator:
     seed: Callable[[Any], Any]
     # (key, shape) -> keys, of shape (*shape, *key_shape)
     split: Callable[[Any, tuple[int, ...]], Any]
-    # (key, bit width, shape) -> unsigned integers of this width
+    # (key, bit width, shape) -> unsigned integers of the width
     random_bits: Callable[[Any, int, tuple[int, ...]], Any]
     # (key, data: a scalar of uint32) -> key
     fold_in: Callable[[Any, Any], Any]
     name: str
-    # What stands in the name of the dtype.
+    # The short name in the name of the dtype, such as "fry" in key<fry>.
     tag: str
 
     def __init__(
@@ -79,7 +79,7 @@ class Generator:
         return f"Generator(name={self.name!r}, tag={self.tag!r}, key_shape={self.key_shape})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Those that have a name are found by it, where the keys are unpickled.
+        # A registered generator is pickled by name, and looked up where keys are unpickled.
         if REGISTERED.get(self.name) is self:
             return generator_named, (self.name,)
         return Generator, (
@@ -98,9 +98,10 @@ REGISTERED: dict[str, Generator] = {}
 
 
 def register(generator: Generator) -> Generator:
-    """Make a generator known by its name.
+    """Register a generator under its name, and return it.
 
-    Raises ValueError if another is known by it.
+    Raises:
+      ValueError: if another generator has the name.
     """
     if REGISTERED.setdefault(generator.name, generator) is not generator:
         raise ValueError(f"there is a generator named {generator.name!r} already")
@@ -108,7 +109,7 @@ def register(generator: Generator) -> Generator:
 
 
 def generator_named(name: str) -> Generator:
-    """The generator of this name; ValueError if there is none."""
+    """Return the registered generator of a name; raise ValueError if there is none."""
     generator = REGISTERED.get(name)
     if generator is None:
         raise ValueError(
@@ -119,7 +120,7 @@ def generator_named(name: str) -> Generator:
 
 
 class KeyDType(ExtendedDType):
-    """The dtype of random keys of one generator; it prints as key<fry>."""
+    """The dtype of one generator's random keys, printed as key<fry> for Threefry."""
 
     __slots__ = ("generator", "name")
 
@@ -131,7 +132,7 @@ class KeyDType(ExtendedDType):
 
     @property
     def _impl(self) -> Generator:
-        """The name that JAX has for the generator."""
+        """The generator, under the name of the attribute in JAX."""
         return self.generator
 
     def physical(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], np.dtype]:
@@ -161,16 +162,16 @@ _dtypes: dict[int, KeyDType] = {}
 
 
 def key_dtype_of(generator: Generator) -> KeyDType:
-    """The dtype of a generator's keys, always the same object."""
+    """Return the dtype of a generator's keys, one object for each generator."""
     key_dtype = _dtypes.get(id(generator))
     if key_dtype is None:
-        # The dtype keeps its generator, so that the id is not given to another.
+        # The dtype refers to its generator, so that the id is not reused for another.
         key_dtype = _dtypes[id(generator)] = KeyDType(generator)
     return key_dtype
 
 
 def is_key(aval: ShapedArray) -> bool:
-    """Return whether an aval is that of random keys."""
+    """Return whether an aval has a dtype of random keys."""
     return type(getattr(aval, "dtype", None)) is KeyDType
 
 
@@ -201,16 +202,16 @@ no_derivative(
 
 
 def settings() -> dict[str, Any]:
-    """The parameters that say which options the generators of an operation are to run under.
+    """Return the parameters that record the options a primitive's generator runs under.
 
-    A generator runs when its operation is lowered, perhaps long after the block that set an option
-    has ended. The default goes without saying.
+    A generator runs when its equation is lowered, perhaps long after the block that set an option
+    has ended. Options with their default values have no parameter.
     """
     return {} if threefry_partitionable.value else {"partitionable": False}
 
 
 def random_seed(seeds: ArrayLike, generator: Generator) -> Array:
-    """Keys from integers, one from each."""
+    """Return keys of the seeds' shape, one from each integer seed."""
     return process(random_seed_p, (seeds,), {"impl": generator, **settings()})
 
 
@@ -222,7 +223,7 @@ def _(seeds: ShapedArray, *, impl: object, partitionable: bool = True) -> Shaped
 
 
 def random_split(keys: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """New keys from each key, in axes of this shape after those of the keys."""
+    """Return new keys of shape `keys.shape + shape`, split from each key."""
     return process(random_split_p, (keys,), {"shape": shape, **settings()})
 
 
@@ -233,7 +234,7 @@ def _(keys: ShapedArray, *, shape: Shape, partitionable: bool = True) -> ShapedA
 
 
 def random_fold_in(keys: ArrayLike, data: ArrayLike) -> Array:
-    """Keys that depend on keys and on integers of uint32, which are broadcast to each other."""
+    """Return keys that depend on both keys and uint32 data, which are broadcast to each other."""
     return process(random_fold_in_p, (keys, data), settings())
 
 
@@ -246,7 +247,10 @@ def _(keys: ShapedArray, data: ShapedArray, *, partitionable: bool = True) -> Sh
 
 
 def broadcast_sizes(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of what these are broadcast to; scalars fit any. TypeError if they do not fit."""
+    """Return the shape that shapes of one rank, or scalars, broadcast to; raise TypeError if none.
+
+    Axes of size 1 are broadcast. `name` is the operation's, for the message.
+    """
     ranks = {len(shape) for shape in shapes if shape}
     sizes = [set(column) - {1} for column in zip(*[shape for shape in shapes if shape])]
     if len(ranks) > 1 or any(len(column) > 1 for column in sizes):
@@ -255,7 +259,7 @@ def broadcast_sizes(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def random_bits(keys: ArrayLike, bit_width: int, shape: tuple[int, ...]) -> Array:
-    """Unsigned integers of random bits from each key, in axes after those of the keys."""
+    """Return random unsigned integers of `bit_width` bits and shape `keys.shape + shape`."""
     params = {"bit_width": bit_width, "shape": shape, **settings()}
     return process(random_bits_p, (keys,), params)
 
@@ -272,7 +276,7 @@ def _(
 
 
 def random_wrap(data: ArrayLike, generator: Generator) -> Array:
-    """The keys that are stored as these integers."""
+    """Return the keys that uint32 key data of shape (..., *key_shape) represents."""
     return process(random_wrap_p, (data,), {"impl": generator})
 
 
@@ -283,10 +287,10 @@ def _(data: ShapedArray, *, impl: object) -> ShapedArray:
 
 
 def check_key_data(data: ArrayLike, generator: Generator) -> None:
-    """Check that an array may be the data of keys.
+    """Check that an array may be the key data of a generator.
 
     Raises:
-      TypeError: unless it is one, of uint32, that has the axes of a key last.
+      TypeError: unless `data` is a uint32 array of shape (..., *generator.key_shape).
     """
     problem = None
     rank = len(generator.key_shape)
@@ -306,7 +310,7 @@ def check_key_data(data: ArrayLike, generator: Generator) -> None:
 
 
 def random_unwrap(keys: ArrayLike) -> Array:
-    """The integers that keys are stored as."""
+    """Return the key data of keys: uint32 of shape `keys.shape + key_shape`."""
     return process(random_unwrap_p, (keys,), {})
 
 
@@ -317,7 +321,7 @@ def _(keys: ShapedArray) -> ShapedArray:
 
 
 def random_clone(keys: ArrayLike) -> Array:
-    """Return equal keys, which may be used once more."""
+    """Return copies of keys, which key-reuse checks allow to be used again."""
     return process(random_clone_p, (keys,), {})
 
 
@@ -328,7 +332,7 @@ def _(keys: ShapedArray) -> ShapedArray:
 
 
 def _batch_in_place(primitive: Primitive) -> None:
-    """Register a batch rule: the axes of the keys stay, so the batch axis stays where it is."""
+    """Register the batch rule of a primitive whose result has the batch axis of its operand."""
 
     def rule(
         values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
@@ -366,7 +370,7 @@ def _(
     if len(layouts) == 1 and alone:
         ((_, axis),) = layouts
         return process(random_fold_in_p, tuple(values), params), axis
-    # The batch axis goes first, and axes of size one after it where there are fewer.
+    # Move batch axes to the front, and insert axes of size one after them up to one rank.
     rank = max(len(shape) - (axis is not None) for shape, axis in zip(shapes, axes, strict=True))
     aligned = []
     for x, axis in zip(values, axes, strict=True):
@@ -383,7 +387,7 @@ def _(
 
 
 def broadcast_keys(keys: ArrayLike, axis: int | None, size: int) -> Array:
-    """Keys with the batch axis first, which are repeated where they have none."""
+    """Return keys with the batch axis first: axis `axis` moved, or a new one of `size` if None."""
     if axis is not None:
         return move_axis(keys, axis, 0)
     return broadcast(keys, (size,))

@@ -1,4 +1,4 @@
-"""What operations on matrices share: infer and batch rules, triangles, diagonals, products."""
+"""Helpers of matrix primitives: infer and batch rules, triangles, diagonals, products."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -41,14 +41,14 @@ CoreRule = Callable[..., Sequence[tuple[tuple[int, ...], Any]]]
 
 
 def on_matrices(primitive: Primitive, kinds: Kinds, ranks: Sequence[int], rule: CoreRule) -> None:
-    """Register the infer and batch rules of an operation on matrices and vectors in batches.
+    """Register the infer and batch rules of a primitive on batches of matrices and vectors.
 
     Args:
-      primitive: its operands have leading axes, the same for all, and act along the others.
-      kinds: the dtypes that it accepts; all operands have one dtype.
-      ranks: how many axes of each operand are no batch axes.
-      rule: `rule(*shapes, dtype, **params)` gives the shapes and dtypes of the results, of one
-        element of the batch.
+      primitive: the primitive, whose operands have equal leading batch axes.
+      kinds: the accepted kinds of dtypes; all operands have one dtype.
+      ranks: the number of axes of each operand after its batch axes.
+      rule: a function `rule(*shapes, dtype, **params)` from the operands' shapes without batch axes
+        to pairs of shape and dtype, one per result.
     """
     name = primitive.name
 
@@ -93,7 +93,7 @@ def on_matrices(primitive: Primitive, kinds: Kinds, ranks: Sequence[int], rule: 
 
 
 def check_square(name: str, shape: tuple[int, ...]) -> int:
-    """The number of rows of a square matrix; ValueError if it is not square."""
+    """Return the number of rows of a shape (..., n, n); raise ValueError if it is not square."""
     if shape[-1] != shape[-2]:
         raise ValueError(f"The input to {name} must be a square matrix. Got shape {shape}.")
     return shape[-1]
@@ -111,7 +111,7 @@ def conjugate(x: ArrayLike) -> Array:
 
 
 def swap(x: ArrayLike) -> Array:
-    """Each matrix transposed."""
+    """Return the transpose of each matrix of an array (..., m, n)."""
     ndim = typeof(x).ndim
     return transpose(x, (*range(ndim - 2), ndim - 1, ndim - 2))
 
@@ -122,7 +122,7 @@ def adjoint(x: ArrayLike) -> Array:
 
 
 def product(x: ArrayLike, y: ArrayLike) -> Array:
-    """The products of matrices in one batch, with all digits of the dtype."""
+    """Return the products of matrices (..., m, k) and (..., k, n), at Precision.HIGHEST."""
     ndim = typeof(x).ndim
     batch = tuple(range(ndim - 2))
     numbers = (((ndim - 1,), (ndim - 2,)), (batch, batch))
@@ -135,12 +135,12 @@ def in_rows(x: ArrayLike) -> Array:
 
 
 def in_columns(x: ArrayLike) -> Array:
-    """A vector as a matrix of one column: it meets each column."""
+    """Reshape vectors (..., n) to matrices (..., n, 1), which broadcast over columns."""
     return expand_dims(x, (typeof(x).ndim,))
 
 
 def along_rows(x: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Matrices of this shape, each row of them a vector."""
+    """Broadcast vectors (..., n) to matrices of a shape (..., m, n), all rows equal."""
     ndim = len(shape)
     return broadcast_in_dim(x, shape, (*range(ndim - 2), ndim - 1))
 
@@ -151,7 +151,7 @@ def along_columns(x: ArrayLike, shape: tuple[int, ...]) -> Array:
 
 
 def broadcast_matrices(x: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Matrices broadcast to a shape: axes of size one, and those that are missing in front."""
+    """Broadcast matrices to a shape by NumPy's rule: along axes of size one and missing axes."""
     own = typeof(x).shape
     if own == shape:
         return x
@@ -167,7 +167,7 @@ def broadcast_matrices(x: ArrayLike, shape: tuple[int, ...]) -> Array:
 
 
 def _rows_and_columns(shape: tuple[int, ...], offset: int) -> tuple[Any, Any]:
-    """The row of each element, moved by the offset, and its column."""
+    """Return two int32 arrays of a shape: each element's row plus `offset`, and its column."""
     ndim = len(shape)
     rows = broadcasted_iota(_int32, shape, ndim - 2)
     if offset:
@@ -176,39 +176,39 @@ def _rows_and_columns(shape: tuple[int, ...], offset: int) -> tuple[Any, Any]:
 
 
 def lower_triangle(x: ArrayLike, offset: int = 0) -> Array:
-    """Matrices with zeros above the diagonal of this offset."""
+    """Return matrices with zeros above the diagonal `offset`, which is positive above the main."""
     below = ge(*_rows_and_columns(typeof(x).shape, offset))
     return select_n(below, full_like(x, 0), x)
 
 
 def upper_triangle(x: ArrayLike, offset: int = 0) -> Array:
-    """Matrices with zeros below the diagonal of this offset."""
+    """Return matrices with zeros below the diagonal `offset`, which is positive above the main."""
     above = le(*_rows_and_columns(typeof(x).shape, offset))
     return select_n(above, full_like(x, 0), x)
 
 
 def identity(dtype: DType, shape: tuple[int, ...]) -> Array:
-    """Matrices with ones on the diagonal, and zeros elsewhere."""
+    """Return identity matrices of a shape (..., m, n): ones on the main diagonal, else zeros."""
     return convert(eq(*_rows_and_columns(shape, 0)), dtype, False)
 
 
 def identity_like(x: ArrayLike) -> Array:
-    """One matrix of the dtype and size of those of x: an identity."""
+    """Return a single identity matrix of the dtype and size of the matrices x (..., m, n)."""
     aval = typeof(x)
     return identity(aval.dtype, aval.shape[-2:])
 
 
 def diagonal(x: ArrayLike) -> Array:
-    """The main diagonal of each matrix."""
+    """Return the main diagonal of each matrix (..., m, n), of shape (..., min(m, n))."""
     aval = typeof(x)
     on = eq(*_rows_and_columns(aval.shape, 0))
-    # The longer axis is summed over, so that one element is left for each place of the diagonal.
+    # Sum over the longer axis, so that one element of the diagonal remains along the other.
     axis = aval.ndim - (1 if aval.shape[-1] >= aval.shape[-2] else 2)
     return reduce_sum(select_n(on, full_like(x, 0), x), (axis,))
 
 
 def real_dtype(dtype: DType) -> DType:
-    """The dtype of the parts of an element."""
+    """Return the dtype of a complex dtype's parts; other dtypes unchanged."""
     return np.dtype(real_of(dtype)) if issubdtype(dtype, np.complexfloating) else dtype
 
 
@@ -216,7 +216,7 @@ def real_dtype(dtype: DType) -> DType:
 
 
 def take_rows(x: ArrayLike, indices: ArrayLike) -> Array:
-    """The rows of each matrix that its vector of indices names; all are in bounds."""
+    """Return the rows of matrices (..., m, n) at in-bounds `indices` (..., k), as (..., k, n)."""
     aval = typeof(x)
     if not aval.size:
         return x

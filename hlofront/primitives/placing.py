@@ -1,4 +1,4 @@
-"""Primitives that say where values are to be: device_put, sharding_constraint."""
+"""Primitives of placement on devices: device_put, sharding_constraint."""
 
 import enum
 from collections.abc import Sequence
@@ -31,9 +31,9 @@ class CopySemantics(enum.IntEnum):
     __str__ = __repr__
 
 
-# Per operand: where it goes (None: where it is, or by default), where it is said to be, and what
-# may be done with its memory. Within a compiled program all values are on its device, so that this
-# is no operation there.
+# Parameters, per operand: the target device or sharding (None: the current or default one), the
+# source, and the copy semantics. Within a compiled program all values are on its device, so that
+# this is no operation there.
 device_put_p = Primitive("device_put", multiple_results=True)
 
 
@@ -43,7 +43,14 @@ def device_put(
     srcs: Sequence[Any],
     copy_semantics: Sequence[CopySemantics],
 ) -> list[Any]:
-    """Put each operand on its device; runtime/array/transfer.py has the public device_put."""
+    """Bind device_put: move each operand to its device; the public one is in runtime/array.
+
+    Args:
+      operands: the arrays to move.
+      devices: the target device or sharding of each operand, or None.
+      srcs: the source device or sharding of each operand, or None; cotangents move back to it.
+      copy_semantics: the permitted use of each operand's memory.
+    """
     return process(
         device_put_p,
         tuple(operands),
@@ -127,7 +134,7 @@ def _(
 
 # ---- how a value is split ------------------------------------------------------------------------
 
-# The operand, split over the devices of the sharding as it says.
+# The identity, whose result has the sharding of the parameter.
 sharding_constraint_p = Primitive("sharding_constraint")
 linear(sharding_constraint_p)
 
@@ -138,6 +145,8 @@ def sharding_constraint(
     """Return x with its sharding constrained; `with_sharding_constraint` is the user's interface.
 
     Args:
+      x: the array to constrain.
+      sharding: the sharding of the result.
       unconstrained_dims: the axes whose sharding XLA chooses.
     """
     params = {
@@ -188,7 +197,7 @@ def _(
     context_mesh: object,
     unconstrained_dims: frozenset[int],
 ) -> tuple[ArrayLike, BatchAxis]:
-    """The new axis is split along the mesh axes that vmap names for it, else as XLA decides."""
+    """Constrain a batched value; vmap's spmd_axis_name, or else XLA, shards its batch axis."""
     (x,), (axis,) = values, axes
     if axis is None:
         return sharding_constraint(x, sharding, unconstrained_dims), None
@@ -202,7 +211,7 @@ def _(
     moved = frozenset(dim + (dim >= axis) for dim in unconstrained_dims)
     if not names and hasattr(sharding, "spec"):
         moved |= {axis}
-    # One device has the values wholly, with the new axis or without.
+    # A sharding without `with_axis` is on one device, and fits the batched value unchanged.
     if hasattr(sharding, "with_axis"):
         sharding = sharding.with_axis(axis, names)
     return sharding_constraint(x, sharding, moved), axis

@@ -1,4 +1,4 @@
-"""Random bits: the generators that XLA has, and Threefry."""
+"""Primitives of random bits: XLA's generators, and Threefry."""
 
 import enum
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from hlofront.primitives.slicing import slice_in_dim
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """The generator of random bits: the fastest of the device, Threefry or Philox."""
+    """An algorithm of `rng_bit_generator`: the device's default, Threefry or Philox."""
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -47,23 +47,23 @@ def rng_bit_generator(
     *,
     out_sharding: object = None,
 ) -> Any:
-    """Uniformly random bits, and the state to go on with. Fast, and stable for one device only.
+    """Return uniformly random bits and the next state of XLA's generator.
 
     The generators are counter-based: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3"
-    (2011). The same key gives other bits on other devices and other releases of XLA.
+    (2011). They are fast, but the bits of a key depend on the device and the release of XLA.
 
     Args:
       key: the state, of shape (4,) and dtype uint32, or of shape (2,) and dtype uint64.
-      shape: of the bits.
-      dtype: uint8, uint16, uint32 or uint64.
+      shape: the shape of the bits.
+      dtype: the dtype of the bits: uint8, uint16, uint32 or uint64.
       algorithm: a RandomAlgorithm, or its name.
       out_sharding: None.
 
     Returns:
-      The next state, like `key`, and the bits.
+      (state, bits): the next state, of the shape and dtype of `key`, and an array of `shape`.
 
     Raises:
-      TypeError: if the key or the dtype is another.
+      TypeError: if the key has another type, or the dtype is another.
       ValueError: if there is no such algorithm.
     """
     if out_sharding is not None:
@@ -120,7 +120,7 @@ def _(
 ) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
     keys = move_axis(values[0], axes[0], 0)
     size = typeof(keys).shape[0]
-    # One generator makes the bits of all, from the first key: only that goes on.
+    # One call makes the bits of the whole batch from the first key: only that key advances.
     first = squeeze(slice_in_dim(keys, 0, 1), (0,))
     key, bits = process(rng_bit_generator_p, (first,), {"shape": (size, *shape), **params})
     return [dynamic_update_slice(keys, expand_dims(key, (0,)), (0, 0)), bits], [0, 0]
@@ -128,12 +128,12 @@ def _(
 
 @boundary
 def rng_uniform(a: ArrayLike, b: ArrayLike, shape: ShapeLike) -> Array:
-    """Random numbers between two bounds, from a state that the device keeps: no key, no seed.
+    """Return uniform random numbers in [a, b) from the device's hidden state, without a key.
 
     Args:
-      a: the lower bound, a scalar; it may come up.
-      b: the upper bound, a scalar of that dtype; it does not.
-      shape: of the result.
+      a: the inclusive lower bound, a scalar.
+      b: the exclusive upper bound, a scalar of the dtype of `a`.
+      shape: the shape of the result.
 
     Raises:
       ValueError: if the bounds are not scalars of one dtype.
@@ -152,7 +152,7 @@ def _(a: ShapedArray, b: ShapedArray, *, shape: Shape) -> ShapedArray:
         raise ValueError(
             f"Arguments to rng_uniform must have identical dtypes, got {a.dtype} and {b.dtype}."
         )
-    # XLA ends the process on others.
+    # On other dtypes XLA aborts the process.
     is_float = issubdtype(a.dtype, np.floating) and a.dtype.itemsize >= 2
     is_integer = issubdtype(a.dtype, np.integer) and a.dtype.itemsize >= 4
     if not is_float and not is_integer:
@@ -185,16 +185,16 @@ _uint32 = np.dtype(np.uint32)
 
 
 def threefry2x32(key: Sequence[ArrayLike], counts: Sequence[ArrayLike]) -> list[Array]:
-    """Threefry-2x32 with 20 rounds: encrypts pairs of 32-bit words.
+    """Encrypt pairs of 32-bit words by Threefry-2x32 with 20 rounds.
 
     Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011).
 
     Args:
-      key: two arrays of uint32, scalars or of the shape of the counts.
-      counts: two arrays of uint32, of one shape.
+      key: two uint32 arrays, the words of the key; shapes broadcast by NumPy's rule.
+      counts: two uint32 arrays, the words to encrypt.
 
     Returns:
-      Two arrays of uint32 of that shape.
+      Two uint32 arrays of the broadcast shape.
     """
     return process(threefry2x32_p, (*key, *counts), {})
 

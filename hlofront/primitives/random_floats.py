@@ -1,4 +1,4 @@
-"""Random floats out of random bits: uniform between two bounds, and normal ones."""
+"""Samplers of random floats from random bits: uniform and normal."""
 
 import numpy as np
 
@@ -16,13 +16,13 @@ from hlofront.primitives.special import erf_inv
 def uniforms(
     key: ArrayLike, shape: tuple[int, ...], dtype: DType, low: ArrayLike, high: ArrayLike
 ) -> Array:
-    """Floats of this shape, uniform from `low` on to below `high`, which broadcast to it.
+    """Return uniform random floats in [low, high), of a shape that the bounds broadcast to.
 
-    Random bits are the fraction of a number from one to two.
+    Random bits become the fraction of a float in [1, 2), which is then shifted and scaled.
     """
     low, high = _of_rank(low, shape), _of_rank(high, shape)
     info = finfo(dtype)
-    # Bits come by 8, 16, 32 or 64; no more of them are made than the fraction needs.
+    # Bits come by 8, 16, 32 or 64; generate no more of them than the fraction needs.
     width = 8 if info.nmant < 8 else info.bits
     bits = random_bits(key, width, shape)
     integer = np.dtype(f"uint{info.bits}")
@@ -33,12 +33,12 @@ def uniforms(
     floats = bitcast_convert_type(bitwise_or(bits, exact_dtype(one.view(integer)[()])), dtype)
     floats = sub(floats, exact_dtype(one[()]))
     floats = add(mul(floats, sub(high, low)), low)
-    # What is rounded must not fall below the bound.
+    # Rounding must not take a sample below the lower bound.
     return max(low, reshape(floats, shape))
 
 
 def _of_rank(x: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """x with as many axes as this shape has, of size one where it had none."""
+    """Return x with leading axes of size one inserted, up to the rank of `shape`."""
     own = typeof(x).shape
     missing = len(shape) - len(own)
     if not missing:
@@ -47,7 +47,7 @@ def _of_rank(x: ArrayLike, shape: tuple[int, ...]) -> Array:
 
 
 def normals(key: ArrayLike, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Normal floats of this shape: where the distribution function has uniform values."""
+    """Return standard normal floats of a shape: the inverse error function of uniform floats."""
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype)
     uniform = uniforms(key, shape, dtype, exact_dtype(low[()]), host_number(1, dtype))
     return mul(host_number(np.sqrt(2), dtype), erf_inv(uniform))

@@ -1,4 +1,4 @@
-"""Primitives that fold axes away: sum, max, argmax, and."""
+"""Reductions over axes: reduce_sum, reduce_max, reduce_and, argmax and others."""
 
 import operator
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ from hlofront.primitives.shaping import (
 
 
 def check_axes(axes: Sequence[int], aval: ShapedArray, error: type[Exception] = ValueError) -> None:
-    """Raise an error unless these are different axes of an array of this aval."""
+    """Raise ValueError for repeated axes, and `error` for axes outside [0, aval.ndim)."""
     if len(set(axes)) != len(axes):
         raise ValueError(f"duplicate value in 'axes' of reduction: {axes}")
     if not all(0 <= axis < aval.ndim for axis in axes):
@@ -51,12 +51,12 @@ def check_axes(axes: Sequence[int], aval: ShapedArray, error: type[Exception] = 
 
 
 def without_axes(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that is left when axes are folded away."""
+    """Return a shape without the sizes of some axes."""
     return tuple(size for axis, size in enumerate(shape) if axis not in axes)
 
 
 def canonical_axes(axes: Sequence[int]) -> tuple[int, ...]:
-    """Axes as a tuple of Python's integers, so that equal ones are equal parameters."""
+    """Return axes as a tuple of Python integers, so that equal axes are equal parameters."""
     if type(axes) is tuple:
         for axis in axes:
             if type(axis) is not int:
@@ -67,7 +67,7 @@ def canonical_axes(axes: Sequence[int]) -> tuple[int, ...]:
 
 
 def _reduction(name: str, kinds: Kinds) -> tuple[Primitive, Callable[..., Any]]:
-    """Define a primitive that folds axes with one operation, and the function that binds it."""
+    """Define a reduction over axes; return its primitive and the function that binds it."""
     primitive = Primitive(name)
 
     def rule(operand: ShapedArray, *, axes: tuple[int, ...], **_: object) -> ShapedArray:
@@ -118,16 +118,16 @@ def _bind_sum(operand: ArrayLike, axes: tuple[int, ...]) -> Array:
 
 @boundary
 def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
-    """The sum over some axes, in the operand's dtype.
+    """Sum an array over some axes, in the operand's dtype.
 
     Args:
       operand: an array of numbers.
-      axes: which axes to fold away, as non-negative integers. None of them: the operand itself.
+      axes: the axes to sum over, as nonnegative integers; for no axes the result is the operand.
       out_sharding: None.
 
     Raises:
       TypeError: for booleans.
-      ValueError: if an axis is out of range or given twice; for float16 and bfloat16 where the
+      ValueError: if an axis is out of range or repeated; for float16 and bfloat16 where the
         option jax_allow_f16_reductions is off, unless the axes are of size one.
     """
     if out_sharding is not None:
@@ -191,12 +191,12 @@ for _function, _which, _empty in (
 
 
 def least_value(dtype: DType) -> np.ndarray:
-    """Return the identity of max: -inf where the dtype has it, else its least value."""
+    """Return the identity of max, as a 0-d array: -inf if the dtype has it, else the least."""
     return _extreme(dtype, -1)
 
 
 def greatest_value(dtype: DType) -> np.ndarray:
-    """Return the identity of min: inf where the dtype has it, else its greatest value."""
+    """Return the identity of min, as a 0-d array: inf if the dtype has it, else the greatest."""
     return _extreme(dtype, 1)
 
 
@@ -210,7 +210,7 @@ def _extreme(dtype: DType, sign: int) -> np.ndarray:
     part = infinity.real if issubdtype(dtype, np.complexfloating) else infinity
     if np.isinf(part.astype(np.float64)):
         return exact_dtype(infinity)
-    limits = finfo(dtype)  # float8_e4m3fn and its like have no infinity
+    limits = finfo(dtype)  # float8_e4m3fn and some other dtypes have no infinity
     return exact_dtype(np.array(limits.max if sign > 0 else limits.min, dtype))
 
 
@@ -222,11 +222,11 @@ argmax_p = Primitive("argmax")
 
 @boundary
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
-    """The index of the least element along an axis: the first NaN, or the first least element.
+    """Return the index of the least element along an axis: the first NaN, or the first minimum.
 
     Args:
       operand: an array of real numbers or booleans.
-      axis: the axis that is searched and folded away, not negative.
+      axis: the axis that is reduced, not negative.
       index_dtype: the integer dtype of the result.
 
     Raises:
@@ -326,7 +326,7 @@ def _(
             repeated.append(position)
     summed = tuple([axis for axis in range(len(shape)) if axis not in remaining])
     if all(shape[axis] == 1 for axis in summed):
-        # There was nothing but new axes of size one.
+        # The broadcast only inserted axes of size one.
         total = process(squeeze_p, (cotangent,), {"dimensions": summed}) if summed else cotangent
     else:
         total = _bind_sum(cotangent, summed)
@@ -341,7 +341,7 @@ def _(
     cotangent: ArrayLike, operand: UndefinedPrimal, *, reps: tuple[int, ...]
 ) -> Sequence[Cotangent | None]:
     shape = operand.aval.shape
-    # One axis counts the copies, the next one is within each.
+    # Split each tiled axis in two: the copies, and the elements of each copy.
     split, copies = [], []
     for size, times in zip(shape, reps, strict=True):
         if times != 1:
@@ -354,7 +354,7 @@ def _(
 def _extreme_tangent(
     tangent: ArrayLike, result: ArrayLike, operand: ArrayLike, *, axes: tuple[int, ...], **_: object
 ) -> Any:
-    """The mean of the tangents of all elements that are as great, or as small, as the result."""
+    """Return the tangent of an extreme: the mean of the tangents of all elements equal to it."""
     shape = typeof(operand).shape
     if typeof(result).shape:
         keepdims_shape = [1 if axis in axes else size for axis, size in enumerate(shape)]
@@ -371,7 +371,7 @@ derivative_from_result(reduce_min_p, _extreme_tangent)
 
 
 def batch_reduction(primitive: Primitive) -> None:
-    """Register the batch rule of an operation that reduces its operand over `axes`, a parameter."""
+    """Register the batch rule of a primitive that reduces its operand over its parameter `axes`."""
 
     def rule(
         values: Sequence[ArrayLike],

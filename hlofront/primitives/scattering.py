@@ -1,4 +1,4 @@
-"""scatter: an array with updates at computed places, set or combined with what is there."""
+"""The scatter primitives: an array with elements at computed indices replaced or combined."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -59,12 +59,12 @@ class ScatterDimensionNumbers(NamedTuple):
     an update begins. All its other axes are axes of the updates, in the same order.
 
     Attributes:
-      update_window_dims: the axes of the updates that are axes of each single one, ascending.
-      inserted_window_dims: the axes of the operand along which updates have size 1 and which they
-        do not have, ascending.
-      scatter_dims_to_operand_dims: for each index, along which axis of the operand it counts.
-      operand_batching_dims: axes of the operand that go together with axes of the indices.
-      scatter_indices_batching_dims: those axes of the indices, in the same order.
+      update_window_dims: the axes of the updates that are axes of each update window, ascending.
+      inserted_window_dims: the axes of the operand along which windows have size 1 and which the
+        updates do not have, ascending.
+      scatter_dims_to_operand_dims: the axis of the operand that each index counts along.
+      operand_batching_dims: the batch axes of the operand, ascending.
+      scatter_indices_batching_dims: the corresponding batch axes of the indices, in that order.
     """
 
     update_window_dims: Axes
@@ -164,7 +164,15 @@ def bind_scatter(
     program: Jaxpr | None,
     constants: tuple[Any, ...] = (),
 ) -> Array:
-    """Bind one of the primitives; `program` takes an element and an update to the new element."""
+    """Bind a scatter primitive to (operand, indices, updates) and canonical parameters.
+
+    `program` is a jaxpr from a scalar element and an update to the new element, and `constants`
+    are its captured constants.
+
+    Raises:
+      TypeError: if `dimension_numbers` is no ScatterDimensionNumbers.
+      ValueError: if the mode is unknown.
+    """
     return process(
         primitive,
         operands,
@@ -181,7 +189,7 @@ def bind_scatter(
 
 @memoize(maxsize=None, typed=False)
 def update_program(combine: Primitive, dtype: DType) -> Jaxpr:
-    """The program of one equation that combines two scalars of a dtype; the same one each time."""
+    """Return the jaxpr of one equation that combines two scalars of a dtype, memoized."""
     scalar = ShapedArray((), dtype)
     params = {"out_dtype": None} if combine is mul_p else {}
     old, update, new = Var(scalar), Var(scalar), Var(infer[combine](scalar, scalar, **params))
@@ -250,7 +258,7 @@ def _(
 def window_sizes(
     numbers: ScatterDimensionNumbers, operand_shape: tuple[int, ...], update_shape: tuple[int, ...]
 ) -> dict[int, int]:
-    """The size of each single update along the axes of the operand that updates have."""
+    """Return the sizes of a scatter's update windows, by axis of the operand."""
     left_out = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     window_axes = [axis for axis in range(len(operand_shape)) if axis not in left_out]
     return {
@@ -259,11 +267,11 @@ def window_sizes(
     }
 
 
-# ---- what derivatives need -----------------------------------------------------------------------
+# ---- helpers of derivatives ----------------------------------------------------------------------
 
 
 def _add_at(operand: ArrayLike, indices: ArrayLike, updates: ArrayLike, params: Params) -> Array:
-    """scatter_add where another scatter with these parameters has its updates."""
+    """Return scatter_add of updates, with the parameters of another scatter primitive."""
     program = update_program(add_p, typeof(operand).dtype)
     params = {**params, "update_jaxpr": program, "update_consts": ()}
     return process(scatter_add_p, (operand, indices, updates), params)
@@ -272,11 +280,14 @@ def _add_at(operand: ArrayLike, indices: ArrayLike, updates: ArrayLike, params: 
 def _read_at(
     x: Any, indices: Any, update_shape: tuple[int, ...], params: Params, *, zeros: bool
 ) -> Any:
-    """Gather the elements of x that a scatter with updates of this shape would write.
+    """Gather the elements of x that a scatter with updates of `update_shape` would write.
 
     Args:
-      params: of the scatter.
-      zeros: whether out-of-bounds updates that the scatter drops read zeros; else unspecified.
+      x: an array of the shape of the scatter's operand.
+      indices: the scatter's indices.
+      update_shape: the shape of the scatter's updates, and of the result.
+      params: the scatter's parameters.
+      zeros: whether updates that the scatter drops out of bounds read zeros; if not, unspecified.
     """
     aval = typeof(x)
     if not aval.size:
@@ -351,7 +362,7 @@ def _cotangent_of_updates(
     cotangent: ArrayLike, indices: ArrayLike, aval: ShapedArray, params: Params
 ) -> Array:
     gathered = _read_at(cotangent, indices, aval.shape, params, zeros=True)
-    # Results are as weak as the operand, whatever the updates are.
+    # The result is weakly typed as the operand is, and the cotangent has to be as the updates are.
     return gathered if aval.weak_type else convert(gathered, aval.dtype, False)
 
 
@@ -395,15 +406,15 @@ def _(
         result = process(scatter_p, (operand, indices, updates), params)
         params = {**params, "unique_indices": True}
         return result, process(scatter_p, (instantiate(moved), indices, instantiate(put)), params)
-    # Several updates may go to one place, and then it is not said which one is kept. To know, put
-    # numbers there as well; and to be sure that the same ones are kept, add up those kept.
+    # Of several updates of one element an unspecified one wins. Scatter their numbers to find the
+    # winners; then add the winners alone, so that primal and tangent agree on them.
     numbers, unused = _numbered(shape, scattered)
     there = full(typeof(operand).shape, unused)
     there = process(scatter_p, (there, indices, numbers), params)
     untouched = eq(there, unused)
     survived = eq(_read_at(there, indices, shape, params, zeros=False), numbers)
 
-    # Of all numbers only -0.0 leaves each one as it is when it is added, -0.0 too.
+    # -0.0 is the identity of floating-point addition: x + -0.0 is x, for x = -0.0 too.
     complex_ = issubdtype(typeof(operand).dtype, np.complexfloating)
     nothing = complex(-0.0, -0.0) if complex_ else -0.0
     none, none_put = full_like(operand, nothing), full_like(updates, nothing)
@@ -418,12 +429,15 @@ def _(
 
 
 def _scattered_axes(numbers: ScatterDimensionNumbers, ndim: int) -> list[int]:
-    """The axes of updates that are axes of the indices."""
+    """Return the axes of updates with `ndim` axes that are axes of the indices."""
     return [axis for axis in range(ndim) if axis not in numbers.update_window_dims]
 
 
 def _numbered(shape: tuple[int, ...], scattered: list[int]) -> tuple[Any, Any]:
-    """Different numbers for updates that may go to one place, and one more number."""
+    """Return (numbers, unused): distinct numbers for updates that may overlap, and another number.
+
+    The numbers are unsigned integers of the updates' shape; `scattered` are its scattered axes.
+    """
     count = math.prod(shape)
     dtype = np.dtype(np.uint32 if count < 2**32 else np.uint64)
     if len(scattered) == 1:
@@ -490,10 +504,14 @@ def _(cotangent, operand, indices, updates, **params):
 
 
 def _extreme_jvp(primitive: Primitive, beyond: Any) -> None:
-    """The tangent is the mean of those of the operand and the updates that are the result.
+    """Register the jvp rule of scatter_min or scatter_max.
 
-    `beyond` says of an element and the result that it was replaced: never of a NaN, so that
-    something is the result everywhere.
+    The tangent is the mean of the tangents of the elements and updates that equal the result.
+
+    Args:
+      primitive: scatter_min_p or scatter_max_p.
+      beyond: lt or gt, a comparison (result, element) that is True if the element was replaced;
+        False for NaN, so that no count is zero.
     """
 
     def rule(primals, tangents, **params):
@@ -533,8 +551,8 @@ def _batch(primitive: Primitive) -> None:
         size = batch_size(values, axes)
         window, inserted, index_map, batching, indices_batching = dimension_numbers
         if indices_axis is None:
-            # The new axis is one of each single update. Its place among these is that among the
-            # operand's axes.
+            # The batch axis becomes an update window axis, at its position among the operand's
+            # window axes.
             left_out = {*inserted, *batching}
             if axis is None:
                 window_axes = [i for i in range(typeof(operand).ndim) if i not in left_out]
@@ -547,7 +565,8 @@ def _batch(primitive: Primitive) -> None:
                 if updates_axis is None:
                     updates, updates_axis = with_new_axis(updates, size, position), position
                 elif sum(i < updates_axis for i in window) != before:
-                    # Better the one whose axis comes first then, as it is wanted there in the end.
+                    # If the batch axis of the updates comes first, move that of the operand to the
+                    # front, and with it that of the result; else move that of the updates.
                     if axis and updates_axis <= min(window, default=0):
                         operand, axis = move_axis(operand, axis, 0), 0
                     else:
@@ -555,8 +574,8 @@ def _batch(primitive: Primitive) -> None:
                         updates_axis = position
             window = with_axis(shifted(window, updates_axis), updates_axis)
         else:
-            # The new axis is a batching axis. Its place among the indices' axes is that among those
-            # axes of the updates.
+            # The batch axis becomes a batching axis, at one position among the indices' axes and
+            # the updates' scattered axes.
             rank = typeof(indices).ndim - 1
             scattered = [i for i in range(rank - 1 + len(window)) if i not in window]
             if updates_axis is not None:

@@ -1,4 +1,4 @@
-"""Primitives that rearrange: broadcast, reshape, transpose, squeeze, reverse, tile."""
+"""Primitives of shape and order: broadcast, reshape, transpose, squeeze, reverse, tile."""
 
 import math
 from collections.abc import Sequence
@@ -28,21 +28,23 @@ _ascending = tuple(tuple(range(n)) for n in range(33))
 
 
 def ascending(n: int) -> tuple[int, ...]:
-    """`(0, 1, ..., n - 1)`: all axes in their order."""
+    """Return `(0, 1, ..., n - 1)`, the axes of an array of rank n in order."""
     return _ascending[n] if n < 33 else tuple(range(n))
 
 
 def asks_nothing(sharding: object) -> bool:
-    """Return whether a sharding is None, or that of a type, which is over no mesh."""
+    """Return whether a sharding is None or over an empty abstract mesh, as avals have it."""
     mesh = getattr(sharding, "mesh", None)
     return sharding is None or (type(mesh) is AbstractMesh and mesh.empty)
 
 
 def refuse_sharding(name: str, argument: str, sharding: object) -> None:
-    """Raise where a sharding is asked of an operation; that of a type, over no mesh, asks nothing.
+    """Raise TypeError unless a sharding argument is None or over an empty abstract mesh.
 
-    Raises:
-      TypeError: for any other sharding, and for what is none.
+    Args:
+      name: the operation's name, for the message.
+      argument: the argument's name, for the message.
+      sharding: the value of the argument.
     """
     if asks_nothing(sharding):
         return
@@ -69,14 +71,14 @@ def broadcast_in_dim(
     """Repeat an array along new axes, and along its own axes of size 1.
 
     Args:
-      operand: the array.
-      shape: of the result.
-      broadcast_dimensions: for each axis of the operand, which axis of the result it becomes, in
-        any order. Sizes are the same, or 1 in the operand.
+      operand: the array to broadcast.
+      shape: the shape of the result.
+      broadcast_dimensions: the axis of the result that each axis of the operand becomes, in any
+        order. Their sizes are equal, or 1 in the operand.
       out_sharding: None.
 
     Raises:
-      TypeError: if the sizes do not fit, or the axes are not different axes of the result.
+      TypeError: if sizes conflict, or `broadcast_dimensions` are not distinct axes of the result.
     """
     shape = canonical_shape(shape)
     dimensions = integers(broadcast_dimensions, "broadcast_dimensions")
@@ -147,7 +149,7 @@ def _(
     sharding: object,
 ) -> tuple[ArrayLike, BatchAxis]:
     (operand,), (axis,) = values, axes
-    # After what the axis before it becomes, so that axes stay in order and nothing is moved.
+    # Insert the batch axis right after its predecessor's position, so that axes keep their order.
     position = broadcast_dimensions[axis - 1] + 1 if axis else 0
     moved = [i + (i >= position) for i in broadcast_dimensions]
     params = {
@@ -160,7 +162,7 @@ def _(
 
 @boundary
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object = None) -> Array:
-    """Repeat an array along new leading axes of these sizes: the shape is `sizes + old shape`."""
+    """Repeat an array along new leading axes: the result has shape `sizes + operand.shape`."""
     sizes = canonical_shape(sizes)
     shape = sizes + typeof(operand).shape
     return broadcast_in_dim(
@@ -178,17 +180,17 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
 
 @boundary
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """Put axes of size 1 in front until there are `rank`; arrays of more axes stay as they are."""
+    """Insert leading axes of size 1 up to `rank` axes; arrays of higher rank are unchanged."""
     return broadcast(x, (1,) * max(rank - typeof(x).ndim, 0))
 
 
 @boundary
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that arrays of these shapes broadcast to by NumPy's rule.
+    """Return the shape that arrays of some shapes broadcast to by NumPy's rule.
 
     Raises:
-      ValueError: if they do not broadcast.
-      TypeError: if one is not a shape: a sequence of integers, none negative.
+      ValueError: if the shapes do not broadcast.
+      TypeError: if a shape is no sequence of integers, or has a negative size.
     """
     canonical = [integers(shape, "each shape of broadcast_shapes") for shape in shapes]
     for shape in canonical:
@@ -227,12 +229,12 @@ def reshape(
     *,
     out_sharding: object = None,
 ) -> Array:
-    """Return the elements, in row-major order, in another shape.
+    """Return an array's elements, in row-major order, in another shape.
 
     Args:
-      operand: the array.
-      new_sizes: the shape of the result; unlike in NumPy, -1 does not stand for what is left.
-      dimensions: in which order the operand's axes are read, all of them; None: as they are.
+      operand: the array to reshape.
+      new_sizes: the shape of the result; unlike in NumPy, no size may be -1.
+      dimensions: a permutation of the operand's axes to read them in, or None for their order.
       out_sharding: None.
 
     Raises:
@@ -307,7 +309,7 @@ def _(
     shape = typeof(operand).shape
     split_axis = _where_split(new_sizes, math.prod(shape[:axis])) if dimensions is None else None
     if split_axis is None:
-        # The axis is read first.
+        # Read the batch axis first.
         order = range(len(shape) - 1) if dimensions is None else dimensions
         dimensions, split_axis = (axis, *[i + (i >= axis) for i in order]), 0
     sizes = (*new_sizes[:split_axis], shape[axis], *new_sizes[split_axis:])
@@ -315,7 +317,7 @@ def _(
 
 
 def _where_split(sizes: tuple[int, ...], elements: int) -> int | None:
-    """After how many of the sizes their product is this number of elements; None if never."""
+    """Return how many leading sizes have the product `elements`; None if none do."""
     product = 1
     for count, size in enumerate(sizes):
         if product == elements:
@@ -354,10 +356,10 @@ squeeze_p = Primitive("squeeze")
 
 @boundary
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Drop these axes, each of size 1; negative ones count from the end.
+    """Remove axes of size 1 from an array; negative ones count from the end.
 
     Raises:
-      ValueError: if one is out of range, given twice, or not of size 1.
+      ValueError: if an axis is out of range, repeated, or not of size 1.
     """
     aval = getattr(array, "aval", None)
     ndim = (typeof(array) if aval is None else aval).ndim
@@ -405,10 +407,10 @@ def _(
 
 @boundary
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Insert axes of size 1, at these positions of the result; negative ones count from its end.
+    """Insert axes of size 1 at positions of the result; negative ones count from its end.
 
     Raises:
-      ValueError: if one is out of range or given twice.
+      ValueError: if a position is out of range or repeated.
     """
     shape = typeof(array).shape
     order = tuple(dimensions)
@@ -431,7 +433,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Ar
     """Permute the axes: axis i of the result is axis `permutation[i]` of the operand.
 
     Raises:
-      TypeError: if it is not a permutation of the operand's axes.
+      TypeError: if `permutation` is not a permutation of the operand's axes.
     """
     permutation = integers(permutation, "permutation of transpose")
     aval = getattr(operand, "aval", None)
@@ -452,7 +454,7 @@ def _(operand: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
 
 
 def inverse_permutation(permutation: Sequence[int]) -> tuple[int, ...]:
-    """The permutation that undoes another one."""
+    """Return the inverse of a permutation of 0, ..., n - 1."""
     inverse = [0] * len(permutation)
     for new, old in enumerate(permutation):
         inverse[old] = new
@@ -482,10 +484,10 @@ rev_p = Primitive("rev")
 
 @boundary
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Reverse the order of elements along these axes, counted from 0.
+    """Reverse the order of elements along some axes, which are not negative.
 
     Raises:
-      TypeError: if one is out of range or given twice.
+      TypeError: if an axis is out of range or repeated.
     """
     return process(rev_p, (operand,), {"dimensions": integers(dimensions, "dimensions of rev")})
 
@@ -532,7 +534,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """Repeat the whole array `reps[i]` times along axis i.
 
     Raises:
-      TypeError: if there is not one number per axis, or one is negative.
+      TypeError: if `reps` has not one number per axis, or a negative one.
     """
     return process(tile_p, (operand,), {"reps": integers(reps, "reps of tile")})
 

@@ -1,4 +1,4 @@
-"""Primitives that take arrays apart and put them together: slice, pad, concatenate, split."""
+"""Primitives that cut and join arrays: slice, concatenate, stack, unstack, split, pad."""
 
 import itertools
 import operator
@@ -43,15 +43,15 @@ def slice(
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
 ) -> Array:
-    """The part of an array from a start up to, not including, a limit along each axis.
+    """Return the part of an array from a start up to, not including, a limit along each axis.
 
     Args:
-      operand: the array.
+      operand: the array to slice.
       start_indices, limit_indices: one each per axis, `0 <= start <= limit <= size`.
       strides: the step between elements along each axis; None means 1 for every axis.
 
     Raises:
-      TypeError: if there is not one number per axis, or one is out of range or traced.
+      TypeError: if an argument has not one number per axis, or one is out of range or traced.
     """
     return process(
         slice_p,
@@ -129,7 +129,7 @@ def _(values, axes, *, start_indices, limit_indices, strides):
 
 
 def _with_new(values: tuple[Any, ...], axis: int, value: Any) -> tuple[Any, ...]:
-    """Return one value per axis with the value of a new axis inserted."""
+    """Return values, one per axis, with the value of a new axis inserted at `axis`."""
     return (*values[:axis], value, *values[axis:])
 
 
@@ -141,10 +141,10 @@ def slice_in_dim(
     stride: int = 1,
     axis: int = 0,
 ) -> Array:
-    """Slice along one axis; negative indices count from its end, and None is its start or end.
+    """Slice an array along one axis; negative indices count from its end; None is its start or end.
 
     Raises:
-      IndexError: if there is no such axis.
+      numpy.exceptions.AxisError: if the axis is out of range.
       TypeError: if an index is out of range, unlike in Python.
     """
     shape = typeof(operand).shape
@@ -164,22 +164,22 @@ def slice_in_dim(
 
 
 def with_entry(values: tuple[Any, ...], axis: int, value: Any) -> tuple[Any, ...]:
-    """Return one value per axis with the value of one axis replaced."""
+    """Return values, one per axis, with that of `axis` replaced by `value`."""
     return (*values[:axis], value, *values[axis + 1 :])
 
 
 @boundary
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """Slice one index out of one axis; negative ones count from its end.
+    """Return the slice of an array at one index along an axis.
 
     Args:
-      operand: the array.
-      index: along the axis.
-      axis: which.
-      keepdims: whether the axis stays, with size 1.
+      operand: the array to slice.
+      index: the index along the axis; negative ones count from its end.
+      axis: the axis; negative ones count from the last.
+      keepdims: whether the result has the axis, with size 1.
 
     Raises:
-      IndexError: if there is no such axis or index.
+      IndexError: if the index or the axis is out of range.
     """
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape))
@@ -191,23 +191,23 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     return result if keepdims else process(squeeze_p, (result,), {"dimensions": (axis,)})
 
 
-# ---- together and apart --------------------------------------------------------------------------
+# ---- concatenate, stack and split ----------------------------------------------------------------
 
 concatenate_p = Primitive("concatenate")
 
 
 @boundary
 def concatenate(operands: object, dimension: int) -> Array:
-    """Arrays end to end along an axis that they have, counted from 0.
+    """Concatenate arrays along one of their axes.
 
     Args:
-      operands: arrays of one dtype whose shapes agree but along that axis; or one array, whose
-        members along its first axis are meant.
-      dimension: the axis.
+      operands: arrays of one dtype whose shapes agree except along the axis; or one array, which
+        is unstacked along its first axis.
+      dimension: the axis, not negative.
 
     Raises:
       ValueError: if there are no arrays.
-      TypeError: if shapes or dtypes differ, or there is no such axis.
+      TypeError: if shapes or dtypes differ, or the axis is out of range.
     """
     operands = sequence_of(operands)
     if not operands:
@@ -218,7 +218,7 @@ def concatenate(operands: object, dimension: int) -> Array:
 
 
 def sequence_of(operands: Any) -> Sequence[Any]:
-    """Arrays that are given as a sequence, or as one array of which they are the members."""
+    """Return a sequence of arrays from any iterable; one array is unstacked on its first axis."""
     if isinstance(operands, tuple | list):
         return operands
     if hasattr(operands, "aval"):
@@ -227,7 +227,7 @@ def sequence_of(operands: Any) -> Sequence[Any]:
 
 
 def members(array: Array) -> list[Array]:
-    """The members of an array along its first axis, each sliced out of it."""
+    """Return the list of an array's slices along its first axis, each without that axis."""
     return [index_in_dim(array, i, 0, keepdims=False) for i in range(array.shape[0])]
 
 
@@ -278,7 +278,7 @@ def _(values, axes, *, dimension):
 
 
 def _end_to_end(tangents: Sequence[Tangent], axis: int) -> Array:
-    """Tangents end to end, some of which are a Zero: neighbours are merged, the outer ones pad."""
+    """Concatenate tangents, of which some are Zero: adjacent ones are merged, outer ones padded."""
     present = [i for i, tangent in enumerate(tangents) if type(tangent) is not Zero]
     first, last = present[0], present[-1]
     weak = _weak_zeros(tangents)
@@ -308,14 +308,14 @@ stack_p = Primitive("stack")
 
 @boundary
 def stack(operands: object, axis: int = 0) -> Array:
-    """Arrays of one shape and dtype, side by side along a new axis.
+    """Stack arrays of one shape and dtype along a new axis.
 
     Args:
-      operands: the arrays; or one array, whose members along its first axis are meant.
-      axis: where the new axis is in the result; negative ones count from its end.
+      operands: the arrays; or one array, which is unstacked along its first axis.
+      axis: the position of the new axis in the result; negative ones count from its end.
 
     Raises:
-      ValueError: if there are no arrays, there is no such axis, or the shapes differ.
+      ValueError: if there are no arrays, the axis is out of range, or the shapes differ.
       TypeError: if the dtypes differ.
     """
     operands = sequence_of(operands)
@@ -326,7 +326,7 @@ def stack(operands: object, axis: int = 0) -> Array:
 
 
 class _NothingToStack(ValueError, IndexError):
-    """No arrays were given."""
+    """The error of `stack` for an empty sequence, a ValueError and an IndexError."""
 
 
 @infer(stack_p)
@@ -363,7 +363,7 @@ def _(values, axes, *, axis):
 
 
 def _stacked(tangents: Sequence[Tangent], axis: int) -> Array:
-    """Tangents side by side, some of which are a Zero."""
+    """Stack tangents, of which some are Zero, along a new axis."""
     present = [i for i, tangent in enumerate(tangents) if type(tangent) is not Zero]
     weak = _weak_zeros(tangents)
     if len(present) == 1 < len(tangents):
@@ -381,10 +381,10 @@ unstack_p = Primitive("unstack", multiple_results=True)
 
 @boundary
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Any, ...]:
-    """The members of an array along an axis, which they do not have: a tuple of arrays.
+    """Return the tuple of an array's slices along an axis, each without that axis.
 
     Raises:
-      ValueError: if there is no such axis.
+      ValueError: if the axis is out of range.
     """
     return tuple(process(unstack_p, (x,), {"axis": canonical_axis(axis, typeof(x).ndim)}))
 
@@ -416,10 +416,10 @@ split_p = Primitive("split", multiple_results=True)
 
 @boundary
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Any]:
-    """An array cut along an axis into parts of these sizes: a list of arrays.
+    """Split an array along an axis into a list of arrays with `sizes` along it.
 
     Raises:
-      ValueError: if there is no such axis, a size is negative, or they do not make up the axis.
+      ValueError: if the axis is out of range, a size is negative, or their sum is not the axis's.
     """
     params = {
         "sizes": integers(sizes, "sizes of split"),
@@ -468,20 +468,20 @@ PaddingConfig = tuple[tuple[int, int, int], ...]
 
 @boundary
 def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
-    """Put copies of a value around the array, and between its elements.
+    """Pad an array with a value before, after and between its elements.
 
     Args:
-      operand: the array.
-      padding_value: a scalar of its dtype.
-      padding_config: for each axis how many go before it, after it, and between each two elements.
-        Negative numbers before or after take elements away, after the interior has been filled.
+      operand: the array to pad.
+      padding_value: a scalar of the operand's dtype.
+      padding_config: for each axis the numbers (before, after, between two elements). Negative
+        numbers before or after remove elements, after interior padding.
 
     Raises:
       TypeError: if the dtypes differ, or a number is no integer.
-      ValueError: if there are not three numbers per axis, the interior is negative, nothing would
-        be left of an axis and less, or the value is no scalar.
+      ValueError: if the configuration has not three numbers per axis, interior padding is
+        negative, the size of an axis would be negative, or the value is no scalar.
     """
-    if len(padding_config) != np.ndim(operand):  # refused before what a row holds
+    if len(padding_config) != np.ndim(operand):  # the infer rule raises, before rows are read
         rules.infer[pad_p](typeof(operand), typeof(padding_value), padding_config=padding_config)
     config = tuple([_padding(row) for row in padding_config])
     return process(pad_p, (operand, padding_value), {"padding_config": config})
@@ -544,7 +544,7 @@ def _(primals, tangents, *, padding_config):
 
 
 def _pad_with_zeros(operand: ArrayLike, rows: Any, weak: bool = True) -> Array:
-    """pad with zeros of the operand's dtype; the operand itself where nothing changes."""
+    """Pad an array with zeros of its dtype; return the array itself if no padding is nonzero."""
     rows = tuple(rows)
     if not any(map(any, rows)):
         return operand
@@ -569,7 +569,7 @@ def _(cotangent, operand, padding_value, *, padding_config):
 
 
 def _without_padding(cotangent: ArrayLike, rows: PaddingConfig) -> Array:
-    """Return the cotangent of pad's operand: drop the padding; elements cut off by pad get zero."""
+    """Return the cotangent of pad's operand: drop the padding, and zeros for removed elements."""
     starts, limits = [0] * len(rows), list(typeof(cotangent).shape)
     if any(before < 0 or after < 0 for before, after, _ in rows):
         cotangent = _pad_with_zeros(cotangent, [(-row[0], -row[1], 0) for row in rows])

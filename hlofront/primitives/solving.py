@@ -1,4 +1,4 @@
-"""Linear systems that are solved directly: triangular ones and tridiagonal ones."""
+"""Direct solvers of linear systems: triangular_solve, tridiagonal_solve."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -49,19 +49,19 @@ def triangular_solve(
 
     Args:
       a: of shape (..., m, m). Elements of the other triangle are not read.
-      b: of shape (..., m, n) if `left_side`, else (..., n, m); or with one axis less: a vector.
-      left_side: whether `a` stands left of x.
-      lower: whether the elements above the diagonal are zeros, rather than those below it.
-      transpose_a: whether `a` is to be transposed.
-      conjugate_a: whether `a` is to be conjugated.
-      unit_diagonal: whether the diagonal is taken to be ones, and not read.
+      b: of shape (..., m, n) if `left_side`, else (..., n, m); or vectors, of shape (..., m).
+      left_side: whether to solve `a x = b` instead of `x a = b`.
+      lower: whether `a` is lower triangular instead of upper.
+      transpose_a: whether to transpose `a` first.
+      conjugate_a: whether to conjugate `a` first.
+      unit_diagonal: whether to take the diagonal as ones, without reading it.
 
     Returns:
-      x, of the shape and dtype of `b`. Where a diagonal has a zero, it is not finite.
+      x, of the shape and dtype of `b`; not finite where the diagonal has a zero.
 
     Raises:
       TypeError: if dtypes differ or are not floating or complex, or batch axes differ.
-      ValueError: if sizes do not fit.
+      ValueError: if `a` is not square or its size is not that of `b`.
     """
     conjugate_a = conjugate_a and np.issubdtype(typeof(a).dtype, np.complexfloating)
     is_vector = typeof(b).ndim == typeof(a).ndim - 1
@@ -119,7 +119,7 @@ def _(
 
 
 def _read(a: ArrayLike, params: Params) -> Array:
-    """Return the triangle of `a` that is read, transposed and conjugated as the parameters say."""
+    """Return the triangle of `a` that triangular_solve reads, transposed and conjugated."""
     offset = int(params["unit_diagonal"])
     a = lower_triangle(a, -offset) if params["lower"] else upper_triangle(a, offset)
     if params["transpose_a"]:
@@ -141,7 +141,7 @@ def _(
     a, b = values
     a_axis, b_axis = axes
     if a_axis is None:
-        # One matrix, many right sides: they are columns (or rows) of one larger right side.
+        # With one matrix, merge the batch of right sides into columns or rows of a larger one.
         along = typeof(b).ndim - (2 if left_side else 3)
         b = move_axis(b, b_axis, along)
         shape = typeof(b).shape
@@ -165,7 +165,7 @@ tridiagonal_solve_p = Primitive("tridiagonal_solve")
 def tridiagonal_solve(
     dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
 ) -> Array:
-    """Solve `a x = b`, where each matrix `a` has three diagonals.
+    """Solve `a x = b`, where each matrix `a` is tridiagonal.
 
     Args:
       dl: of shape (..., m), the diagonal below the main one: `dl[i] = a[i, i - 1]`; the first
@@ -174,14 +174,13 @@ def tridiagonal_solve(
       du: of shape (..., m), the diagonal above: `du[i] = a[i, i + 1]`; the last element is not
         read.
       b: of shape (..., m, n).
-      perturb_singular: whether pivots near zero are moved off it, so that the result is finite.
+      perturb_singular: whether to perturb pivots near zero, so that the result is finite.
 
     Returns:
       x, of the shape and dtype of `b`; NaN where the matrix is singular.
 
     Raises:
-      TypeError: if dtypes differ or are not floating or complex, or batch axes differ.
-      ValueError: if sizes do not fit.
+      TypeError: if dtypes differ or are not floating or complex, or batch axes or sizes differ.
     """
     params = {"perturb_singular": bool(perturb_singular)}
     return process(tridiagonal_solve_p, (dl, d, du, b), params)
@@ -234,7 +233,7 @@ def _tridiagonal_product(dl: ArrayLike, d: ArrayLike, du: ArrayLike, x: ArrayLik
 
 
 def _shifted(x: ArrayLike, axis: int, by: int) -> Array:
-    """x moved along an axis by one place, with a zero where nothing comes in."""
+    """Return x shifted along an axis by 1 or -1 elements, with zeros shifted in."""
     aval = typeof(x)
     row = (by, -by, 0)
     return pad(x, scalar_of(0, aval.dtype), with_entry(((0, 0, 0),) * aval.ndim, axis, row))
@@ -252,7 +251,7 @@ def _(
 ) -> Sequence[Cotangent | None]:
     assert is_linear(b) and not any(map(is_linear, (dl, d, du)))
     axis = aval_of_operand(d).ndim - 1
-    # Below the diagonal of the transpose is what was above it, one row further down.
+    # The lower diagonal of the transpose is the upper one, shifted by one row.
     params = {"perturb_singular": perturb_singular}
     below, above = _shifted(du, axis, 1), _shifted(dl, axis, -1)
     return [None, None, None, process(tridiagonal_solve_p, (below, d, above, cotangent), params)]

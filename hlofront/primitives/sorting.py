@@ -1,4 +1,4 @@
-"""Primitives that put elements in order: sort, top_k, approximate top_k."""
+"""Primitives of order: sort, top_k, approx_top_k."""
 
 import operator
 from collections.abc import Sequence
@@ -32,23 +32,23 @@ def sort(
     is_stable: bool = True,
     num_keys: int = 1,
 ) -> Any:
-    """Elements in ascending order along an axis; several arrays are reordered alike.
+    """Sort elements in ascending order along an axis; reorder several arrays together.
 
     NaN comes last, 0.0 and -0.0 are equal, and complex numbers are ordered by their real parts,
     then by their imaginary ones.
 
     Args:
       operand: an array of at least one axis, or a sequence of arrays of one shape.
-      dimension: the axis.
+      dimension: the axis to sort along.
       is_stable: whether equal elements keep their order.
-      num_keys: how many of the arrays decide, the first one first; the others follow.
+      num_keys: the number of leading arrays that are sort keys, in lexicographic order.
 
     Returns:
-      A sorted array, or a tuple of them for a sequence.
+      The sorted array, or a tuple of arrays for a sequence.
 
     Raises:
       ValueError: if the axis is out of range, or `num_keys` is not from 1 to the number of arrays.
-      TypeError: if the arrays differ in shape, or there is none.
+      TypeError: if the arrays differ in shape, or the sequence is empty.
     """
     single = not isinstance(operand, Sequence) or isinstance(operand, str)
     operands = (operand,) if single else tuple(operand)
@@ -72,10 +72,10 @@ def sort(
 def sort_key_val(
     keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Array, Array]:
-    """Sort `keys` along an axis, and reorder `values` like them. See `sort`.
+    """Sort `keys` along an axis, and reorder `values` by the keys' order. See `sort`.
 
     Returns:
-      The sorted keys, and the values.
+      (keys, values), of the operands' shape.
     """
     sorted_keys, reordered = sort((keys, values), dimension, is_stable, num_keys=1)
     return sorted_keys, reordered
@@ -96,19 +96,20 @@ top_k_p = Primitive("top_k", multiple_results=True)
 
 @boundary
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
-    """The k greatest elements along an axis, in descending order, and their indices.
+    """Return the k greatest elements along an axis, in descending order, and their indices.
 
-    Of equal elements the first comes first. NaN counts as the greatest.
+    Equal elements keep their order. NaN counts as the greatest.
 
     Args:
-      operand: an array of at least one axis; no complex one.
-      k: how many, from 0 to the size of the axis.
-      axis: the axis.
+      operand: a real array of at least one axis.
+      k: the number of elements, from 0 to the size of the axis.
+      axis: the axis to select along.
 
     Returns:
-      The elements, and their indices as int32; the axis has size k in both.
+      [values, indices], of the operand's shape but size k along the axis; indices are int32.
 
     Raises:
+      TypeError: if `k` is no integer.
       ValueError: if `k` or the axis is out of range, or the operand is complex.
     """
     try:
@@ -150,7 +151,7 @@ def _resized(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
     return (*shape[:axis], size, *shape[axis + 1 :])
 
 
-# ---- approximately -------------------------------------------------------------------------------
+# ---- approximate top_k ---------------------------------------------------------------------------
 
 approx_top_k_p = Primitive("approx_top_k", multiple_results=True)
 
@@ -164,22 +165,22 @@ def approx_max_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> list[Array]:
-    """About the k greatest elements along an axis, and their indices: fast on TPUs.
+    """Return approximately the k greatest elements along an axis and their indices, fast on TPUs.
 
-    Elsewhere the result is exact. The algorithm is that of Chern et al., "TPU-KNN: K Nearest
+    On other devices the result is exact. The algorithm is that of Chern et al., "TPU-KNN: K Nearest
     Neighbor Search at Peak FLOP/s" (2022).
 
     Args:
       operand: an array of floats.
-      k: how many, from 1 to the size of the axis.
-      reduction_dimension: the axis.
-      recall_target: which share of the k greatest are to be found.
-      reduction_input_size_override: the size of the axis to compute the recall with, where this is
-        a part of a longer one; -1 for its own size.
-      aggregate_to_topk: whether to sort the candidates and keep k; else all of them are returned.
+      k: the number of elements, from 1 to the size of the axis.
+      reduction_dimension: the axis to select along.
+      recall_target: the expected fraction of the k greatest elements in the result, in (0, 1].
+      reduction_input_size_override: the size to compute the recall with, where the axis is a part
+        of a longer one; -1 for the size of the axis.
+      aggregate_to_topk: whether to reduce the candidates to k sorted ones; if not, return all.
 
     Returns:
-      The elements, and their indices as int32.
+      [values, indices]: indices are int32.
 
     Raises:
       ValueError: if `k`, the axis or the recall is out of range, or the operand is not of floats.
@@ -204,7 +205,10 @@ def approx_min_k(
     reduction_input_size_override: int = -1,
     aggregate_to_topk: bool = True,
 ) -> list[Array]:
-    """About the k least elements along an axis, and their indices. See `approx_max_k`."""
+    """Return approximately the k least elements along an axis and their indices, fast on TPUs.
+
+    See `approx_max_k` for the arguments, results and errors.
+    """
     return _approx_top_k(
         operand,
         k=k,
@@ -276,9 +280,13 @@ def _(
 
 
 def _take_along(x: ArrayLike, places: Any, axis: int, unique: bool = True) -> Array:
-    """The elements of x at places along an axis, each where it is along the others.
+    """Return the elements of x at in-bounds indices along an axis, as take_along_axis does.
 
-    `places` has a last axis of size one.
+    Args:
+      x: the array.
+      places: integer indices, of the result's shape and a last axis of size one.
+      axis: the axis of x that the indices count along.
+      unique: whether to promise that no index repeats.
     """
     shape = typeof(x).shape
     others = tuple([i for i in range(len(shape)) if i != axis])
@@ -303,7 +311,7 @@ def _take_along(x: ArrayLike, places: Any, axis: int, unique: bool = True) -> Ar
 def _(
     operands: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
-    # Where each element was is sorted with them.
+    # Sort the elements' positions with them: the permutation applies to the tangents.
     axis, shape = params["dimension"], typeof(operands[0]).shape
     iota = broadcasted_iota(np.uint32, shape, axis)
     *results, indices = process(sort_p, (*operands, iota), params)
@@ -331,7 +339,7 @@ def _(
     ndim = typeof(results[1]).ndim
     axis = canonical_axis(params["reduction_dimension"], ndim)
     indices = expand_dims(results[1], (ndim,))
-    # Candidates that were not found may repeat an index.
+    # Without aggregation, empty candidates may repeat an index.
     tangent = _take_along(tangents[0], indices, axis, unique=params["aggregate_to_topk"])
     return results, [tangent, Zero.of(results[1])]
 

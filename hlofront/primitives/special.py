@@ -46,7 +46,7 @@ def _scaled_bell(t: ArrayLike, x: ArrayLike, scale: ArrayLike) -> Array:
 
 
 def _slope_of_bessel_i1e(result: ArrayLike, x: ArrayLike) -> Array:
-    # Where x is zero, 1 divides instead, so that the derivative of the slope is sound there too.
+    # Divide by 1 where x is zero, so that the derivative of the slope has no NaN there.
     is_zero = eq(x, scalar_like(x, 0))
     divisor = select_n(is_zero, x, constant_like(x, 1))
     slope = sub(sub(bessel_i0e(x), mul(sign(x), result)), div(result, divisor))
@@ -65,12 +65,15 @@ regularized_incomplete_beta_p = elementwise_primitive("regularized_incomplete_be
 
 
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
-    """Elementwise derivative of order m of the digamma function; m holds whole numbers."""
+    """Compute elementwise the m-th derivative of the digamma function, for floats m and x.
+
+    m holds nonnegative whole numbers.
+    """
     return process(polygamma_p, (m, x), {})
 
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
-    """Elementwise Hurwitz zeta function: the sum of (k + q) ** -x over k = 0, 1, 2, ..."""
+    """Compute elementwise the Hurwitz zeta function: the sum of (k + q) ** -x, k = 0, 1, 2, ..."""
     return process(zeta_p, (x, q), {})
 
 
@@ -83,7 +86,7 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
-    """Elementwise regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
+    """Compute elementwise the regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
 
     1 where a <= 0 or x < 0.
     """
@@ -91,27 +94,27 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
 
 
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
-    """Elementwise derivative of igamma(a, x) in a."""
+    """Compute elementwise the derivative of igamma(a, x) with respect to a."""
     return process(igamma_grad_a_p, (a, x), {})
 
 
 def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
-    """Elementwise derivative in a of samples x of the gamma distribution of shape a.
+    """Compute elementwise the derivative of gamma samples x with respect to the shape a.
 
-    The samples are seen as x(a, u) with igamma(a, x) = u held fixed.
+    A sample is a function x(a, u) with igamma(a, x) = u, and u is held fixed.
     """
     return process(random_gamma_grad_p, (a, x), {})
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """Elementwise regularized incomplete beta function I_x(a, b).
+    """Compute elementwise the regularized incomplete beta function I_x(a, b).
 
     NaN where a or b is not positive, or x is not in [0, 1].
     """
     return process(regularized_incomplete_beta_p, (a, b, x), {})
 
 
-# ---- derivatives of those of several operands ----------------------------------------------------
+# ---- derivatives of functions of several operands ------------------------------------------------
 
 
 def _change_by_order(t: ArrayLike, m: ArrayLike, x: ArrayLike) -> Array:
@@ -133,7 +136,7 @@ unknown_derivative(
 
 
 def _gamma_density(a: ArrayLike, x: ArrayLike) -> Array:
-    """The density of the gamma distribution: the derivative of igamma in x."""
+    """Return the density of the gamma distribution, the derivative of igamma(a, x) in x."""
     power = mul(_plus(a, scalar_like(a, -1)), log(x))
     return exp(sub(sub(power, x), lgamma(a)))
 
@@ -162,12 +165,12 @@ def _change_by_shape(t: ArrayLike, a: ArrayLike, b: ArrayLike, x: ArrayLike) -> 
 
 
 def _plus(x: ArrayLike, y: ArrayLike) -> Array:
-    """x + y: at once where both are numbers of NumPy or Python, which are literals of programs."""
+    """Return x + y, computed at once for scalars of NumPy or Python, which remain literals."""
     return add(x, y) if hasattr(x, "aval") or hasattr(y, "aval") else x + y
 
 
 def _beta_density(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """The density of the beta distribution: the derivative of betainc in x."""
+    """Return the density of the beta distribution, the derivative of betainc(a, b, x) in x."""
     powers = add(
         mul(_plus(b, scalar_like(b, -1)), log1p(neg(x))),
         mul(_plus(a, scalar_like(a, -1)), log(x)),

@@ -1,4 +1,4 @@
-"""The derivative of samples' derivatives: by differences, of which one program computes all."""
+"""Derivatives of random_gamma_grad, the derivative of gamma samples: by finite differences."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,20 +18,25 @@ from hlofront.primitives.shaping import broadcast_in_dim, squeeze
 from hlofront.primitives.slicing import slice_in_dim
 from hlofront.primitives.special import digamma, random_gamma_grad, random_gamma_grad_p
 
-# Of sixth order: steps of 1, 2 and 3, and their weights over 60.
+# Central differences of sixth order: the steps, and their weights.
 _STEPS, _WEIGHTS = np.array([1, 2, 3]), np.array([45, -9, 1]) / 60
 
 
 def _by_differences(t: ArrayLike, function: Callable[[Any], Any], x: ArrayLike) -> Array:
-    """The tangent of a smooth function of x > 0, of which no other derivative is known.
+    """Return the tangent of a smooth elementwise function at x > 0, by finite differences.
 
-    Differences of sixth order, the steps a fraction of x: as exact as the function's values let
-    them be, but for a digit or two. Zero at zero, where there are no steps. The function is called
-    once, with all places along two axes in front: a program of six loops, or of 36 for the second
-    derivative, would take long to compile.
+    The central differences are of sixth order, with steps proportional to x: they lose a digit or
+    two of the function's precision. The result is zero at x = 0. The function is called once, on
+    an array of shape (2, 3, *x.shape) of all points, because a program of six loops, or of 36 for
+    the second derivative, would take long to compile.
+
+    Args:
+      t: the tangent of x.
+      function: the elementwise function.
+      x: the primal, of floats.
     """
     aval = typeof(x)
-    # Rounding would leave little of the digits of narrow dtypes.
+    # In narrow dtypes rounding would leave few correct digits.
     dtype = max(aval.dtype, np.dtype(np.float32), key=bit_width)
     x = convert(x, dtype, aval.weak_type)
     fraction = 2.0 ** -(finfo(dtype).nmant // 5)
@@ -49,7 +54,7 @@ def _by_differences(t: ArrayLike, function: Callable[[Any], Any], x: ArrayLike) 
 
 
 def _gamma_grad_at(points: ArrayLike, x: ArrayLike) -> Array:
-    """Return random_gamma_grad at all points, for x in their dtype and repeated."""
+    """Return random_gamma_grad(points, x), with x converted and broadcast to the points' type."""
     aval = typeof(points)
     x = convert(x, aval.dtype, typeof(x).weak_type)
     dimensions = range(len(aval.shape) - len(typeof(x).shape), len(aval.shape))
@@ -57,9 +62,9 @@ def _gamma_grad_at(points: ArrayLike, x: ArrayLike) -> Array:
 
 
 def _sample_grad_by_sample(t: ArrayLike, a: ArrayLike, x: ArrayLike) -> Array:
-    """Of random_gamma_grad in x: what its quotient of derivatives of igamma has for a derivative.
+    """Return the tangent of random_gamma_grad(a, x) from the tangent t of x; zero at x = 0.
 
-    Zero at zero, where there is none.
+    The rule differentiates random_gamma_grad as a quotient of derivatives of igamma.
     """
     is_zero = eq(x, scalar_like(x, 0))
     x = select_n(is_zero, x, constant_like(x, 1))

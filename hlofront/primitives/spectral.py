@@ -1,4 +1,4 @@
-"""Factorizations that find eigenvalues or singular values, and the forms on the way to them."""
+"""Eigenvalue, singular value and Schur decompositions, Hessenberg and tridiagonal reductions."""
 
 import enum
 from collections.abc import Callable, Sequence
@@ -58,7 +58,7 @@ _int32 = np.dtype(np.int32)
 
 
 class EighImplementation(enum.Enum):
-    """How eigenvalues of Hermitian matrices are found: which devices can do which differs."""
+    """An algorithm for eigenvalues of Hermitian matrices; devices differ in what they support."""
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -78,22 +78,22 @@ def eigh(
     subset_by_index: tuple[int, int] | None = None,
     implementation: EighImplementation | str | None = None,
 ) -> tuple[Array, Array]:
-    """Eigenvectors and eigenvalues of Hermitian matrices.
+    """Compute the eigenvectors and eigenvalues of Hermitian matrices.
 
     Args:
       x: of shape (..., n, n).
-      lower: whether the lower triangle is read, or the upper one, where x is not symmetrized.
-      symmetrize_input: whether x is replaced by `(x + x^H) / 2` first.
+      lower: whether to read the lower triangle, not the upper one, if x is not symmetrized.
+      symmetrize_input: whether to replace x by `(x + x^H) / 2` first.
       sort_eigenvalues: whether eigenvalues must ascend; LAPACK's always do.
-      subset_by_index: (start, end) for those of the sorted eigenvalues that are wanted, where a
-        device can find only some; CPUs find all.
-      implementation: see EighImplementation.
+      subset_by_index: the range (start, end) of sorted eigenvalues to compute, on devices that
+        support it; None for all.
+      implementation: an EighImplementation or its value; None for the default.
 
     Returns:
       (v, w): eigenvectors as columns, and real eigenvalues, ascending; NaN where LAPACK fails.
 
     Raises:
-      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+      TypeError: if the dtype is not floating or complex, or x has fewer than two axes.
       ValueError: if a matrix is not square.
     """
     if symmetrize_input:
@@ -133,8 +133,8 @@ def _(
     (x,), (tangent,) = primals, tangents
     vectors, values = process(eigh_p, (x,), params)
     aval = typeof(vectors)
-    # How the change of the matrix looks to the eigenvectors: its diagonal moves the values, and
-    # the rest turns vectors into each other, the more the closer their values are.
+    # The matrix tangent in the basis of eigenvectors: its diagonal is the eigenvalues' tangent; the
+    # rest, divided by differences of eigenvalues, rotates the eigenvectors.
     seen = product(product(adjoint(vectors), tangent), vectors)
     own = convert(values, aval.dtype, False)
     ones = broadcast_matrices(identity_like(vectors), aval.shape)
@@ -148,7 +148,7 @@ def _(
 
 
 class EigImplementation(enum.Enum):
-    """The library that finds eigenvalues of general matrices, where a device has several."""
+    """A library for eigenvalues of general matrices, where a device has several."""
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -168,24 +168,25 @@ def eig(
     implementation: EigImplementation | str | None = None,
     use_magma: bool | None = None,
 ) -> list[Any]:
-    """Eigenvalues and eigenvectors of general matrices.
+    """Compute the eigenvalues and eigenvectors of general matrices.
 
     Args:
       x: of shape (..., n, n).
-      compute_left_eigenvectors: whether to return those with `u^H x = w u^H`.
-      compute_right_eigenvectors: whether to return those with `x v = w v`.
+      compute_left_eigenvectors: whether to return the vectors u with `u^H x = w u^H`.
+      compute_right_eigenvectors: whether to return the vectors v with `x v = w v`.
       enable_eigvec_derivs: whether eigenvectors may be differentiated. Their derivative holds
         where eigenvalues differ, and for results that do not depend on the phase of a vector,
         which is arbitrary.
-      implementation: see EigImplementation.
-      use_magma: accepted as JAX does: True stands for the implementation MAGMA.
+      implementation: an EigImplementation; None for the default.
+      use_magma: JAX's older option: True for MAGMA, False for CUSOLVER, if no implementation is
+        specified.
 
     Returns:
-      [w, left, right]: complex eigenvalues, and those eigenvectors that are wanted, as columns of
-      length one. NaN where LAPACK fails.
+      [w, left, right]: complex eigenvalues, and the requested eigenvectors as columns of norm one.
+      NaN where LAPACK fails.
 
     Raises:
-      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+      TypeError: if the dtype is not floating or complex, or x has fewer than two axes.
       ValueError: if a matrix is not square.
     """
     if use_magma is not None and implementation is None:
@@ -209,7 +210,7 @@ def _eig_shapes(
 ) -> Any:
     n = check_square("eig", shape)
     if not issubdtype(dtype, np.complexfloating):
-        # There are no complex numbers of 16 bits: the lowering refuses these.
+        # No complex dtype has 16-bit parts: the lowering raises for 16-bit floats.
         dtype = np.dtype(complex_of(dtype)) if dtype.itemsize >= 4 else np.dtype(np.complex64)
     count = compute_left_eigenvectors + compute_right_eigenvectors
     return [((n,), dtype), *[((n, n), dtype)] * count]
@@ -232,7 +233,7 @@ def _(
             "there."
         )
     results = process(eig_p, (x,), params)
-    # Eigenvalues do not depend on the phases of vectors: they may be differentiated again.
+    # Eigenvalues do not depend on the phases of vectors, so that higher derivatives are valid.
     both = {
         **params,
         "compute_left_eigenvectors": False,
@@ -249,7 +250,8 @@ def _(
         differences = sub(along_rows(values, aval.shape), along_columns(values, aval.shape))
         turn = mul(sub(integer_pow(add(ones, differences), -1), ones), seen)
     if left:
-        # They are the columns of V^-H, of length one. Where V' = V T, its change is -V^-H T^H.
+        # Left eigenvectors are the normalized columns of V^-H, whose tangent is -V^-H T^H for
+        # V' = V T.
         own = results[1]
         lengths = along_rows(conj(_diagonal_of_product(own, vectors)), aval.shape)
         moved = mul(product(div(own, lengths), adjoint(turn)), lengths)
@@ -260,9 +262,9 @@ def _(
 
 
 def _same_length(vectors: ArrayLike, change: ArrayLike) -> Array:
-    """The change of columns of length one, which keeps their length and phase.
+    """Return the tangent of columns of norm one, projected so that norm and phase are constant.
 
-    As LAPACK chooses phases, the greatest element of each column is real.
+    LAPACK's phase makes the element of greatest absolute value in each column real.
     """
     aval = typeof(vectors)
     if not aval.size:
@@ -281,12 +283,12 @@ def _same_length(vectors: ArrayLike, change: ArrayLike) -> Array:
 
 
 def _diagonal_of_product(x: ArrayLike, y: ArrayLike) -> Array:
-    """The diagonal of x^H y."""
+    """Return the diagonal of x^H y for matrices (..., m, n): inner products of columns."""
     return reduce_sum(mul(conj(x), y), (typeof(x).ndim - 2,))
 
 
 def _solve(a: ArrayLike, b: ArrayLike) -> Array:
-    """a^-1 b."""
+    """Solve `a x = b` by LU decomposition, for matrices (..., n, n)."""
     factors, _, permutation = lu(a)
     b = take_rows(b, permutation)
     b = triangular_solve(factors, b, left_side=True, lower=True, unit_diagonal=True)
@@ -297,7 +299,7 @@ def _solve(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 class SvdAlgorithm(enum.Enum):
-    """How singular values are found: DEFAULT is the fastest that the device has."""
+    """An algorithm of the singular value decomposition; DEFAULT is the device's fastest."""
 
     DEFAULT = "default"
     QR = "QR"
@@ -318,21 +320,23 @@ def svd(
     subset_by_index: tuple[int, int] | None = None,
     algorithm: str | None = None,
 ) -> Array | tuple[Array, Array, Array]:
-    """Singular values and vectors: `x = u diag(s) vh`.
+    """Compute the singular value decomposition `x = u diag(s) vh` of matrices.
 
     Args:
       x: of shape (..., m, n).
-      full_matrices: whether u and vh are square; else they have min(m, n) columns and rows.
-      compute_uv: whether to return vectors.
-      subset_by_index: (start, end) for those of the singular values that are wanted, where a
-        device can find only some; CPUs find all.
-      algorithm: see SvdAlgorithm.
+      full_matrices: whether u and vh are square; if not, u has min(m, n) columns and vh as many
+        rows.
+      compute_uv: whether to return u and vh.
+      subset_by_index: the range (start, end) of singular values to compute, on devices that
+        support it; None for all.
+      algorithm: an SvdAlgorithm or its value; None for the default.
 
     Returns:
       (u, s, vh), or s alone: real and descending. NaN where LAPACK fails.
 
     Raises:
-      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+      TypeError: if the dtype is not floating or complex, or x has fewer than two axes.
+      ValueError: if the algorithm is unknown, or `subset_by_index` is combined with full matrices.
     """
     params = {
         "full_matrices": bool(full_matrices),
@@ -400,8 +404,8 @@ def _(
     params = {"full_matrices": False, "subset_by_index": None, "algorithm": algorithm}
     values, left, right = process(svd_p, (x,), {**params, "compute_uv": True})
     vectors = adjoint(right)
-    # How the change looks to the singular vectors: its diagonal moves the values, the rest turns
-    # vectors into each other. Townsend, "Differentiating the singular value decomposition" (2016).
+    # The tangent in the bases of singular vectors: its diagonal is the tangent of singular values,
+    # the rest rotates vectors. Townsend, "Differentiating the singular value decomposition" (2016).
     across = product(tangent, vectors)
     seen = product(adjoint(left), across)
     value_changes = real_part(diagonal(seen))
@@ -410,7 +414,7 @@ def _(
     aval = typeof(seen)
     own = convert(values, aval.dtype, False)
     rows, columns = along_rows(own, aval.shape), along_columns(own, aval.shape)
-    # Between vectors of equal values this is not finite: there is no derivative.
+    # For equal singular values this is not finite: the vectors have no derivative.
     ones = broadcast_matrices(identity_like(seen), aval.shape)
     turn = integer_pow(add(mul(add(rows, columns), sub(rows, columns)), ones), -1)
     turn = sub(turn, ones)
@@ -418,7 +422,7 @@ def _(
     left_turn = mul(turn, add(by_left, adjoint(by_left)))
     right_turn = mul(turn, add(by_right, adjoint(by_right)))
     if is_complex(typeof(seen).dtype):
-        # Only the difference of the two phases is seen: here the left vectors take it.
+        # Only the difference of the two phases is determined: assign it to the left vectors.
         phase = imag(diagonal(seen))
         phase = mul(complex(full_like(phase, 0), phase), _inverse_or_zero(own))
         left_turn = add(left_turn, mul(ones, along_rows(phase, aval.shape)))
@@ -437,7 +441,7 @@ def _inverse_or_zero(x: ArrayLike) -> Array:
 
 
 def _outside(vectors: ArrayLike, change: ArrayLike, values: ArrayLike) -> Array:
-    """Return the part of a change outside the span of the vectors, divided by their values."""
+    """Return the component of `change` orthogonal to vectors, with columns divided by `values`."""
     rest = sub(change, product(vectors, product(adjoint(vectors), change)))
     return div(rest, along_rows(values, typeof(rest).shape))
 
@@ -455,20 +459,20 @@ def schur(
     sort_eig_vals: bool = False,
     select_callable: Callable[..., Any] | None = None,
 ) -> list[Array]:
-    """Schur's decomposition `x = z t z^H`, z unitary.
+    """Compute the Schur decomposition `x = z t z^H` of matrices, with z unitary.
 
     Args:
       x: of shape (..., n, n).
-      compute_schur_vectors: whether z is wanted.
+      compute_schur_vectors: whether to return z.
       sort_eig_vals: must be False: eigenvalues cannot be ordered.
       select_callable: must be None.
 
     Returns:
-      [t, z], or [t]: t is upper triangular, of real matrices but for blocks of two rows, which
-      hold complex eigenvalues. NaN where LAPACK fails.
+      [t, z], or [t]: t is upper triangular; for real matrices it has 2x2 blocks on the diagonal
+      for pairs of complex eigenvalues. NaN where LAPACK fails.
 
     Raises:
-      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+      TypeError: if the dtype is not floating or complex, or x has fewer than two axes.
       ValueError: if a matrix is not square.
       NotImplementedError: if eigenvalues are to be ordered.
     """
@@ -488,7 +492,7 @@ def _schur_shapes(shape: Shape, dtype: DType, *, compute_schur_vectors: bool, **
 on_matrices(schur_p, INEXACT, (2,), _schur_shapes)
 unknown_derivative(schur_p, "eigh, svd and eigvals have derivatives")
 
-# ---- forms with few diagonals --------------------------------------------------------------------
+# ---- Hessenberg and tridiagonal form -------------------------------------------------------------
 
 hessenberg_p = Primitive("hessenberg", multiple_results=True)
 tridiagonal_p = Primitive("tridiagonal", multiple_results=True)
@@ -496,17 +500,17 @@ tridiagonal_p = Primitive("tridiagonal", multiple_results=True)
 
 @boundary
 def hessenberg(a: ArrayLike) -> list[Array]:
-    """Reduce matrices to Hessenberg form: zeros below the diagonal under the main one.
+    """Reduce matrices to upper Hessenberg form: zeros below the first subdiagonal.
 
     Args:
       a: of shape (..., n, n).
 
     Returns:
-      [a, taus]: the form, with the reflectors of the transformation where it has zeros, and their
-      n - 1 scales: as `householder_product` takes them. NaN where LAPACK fails.
+      [a, taus]: the Hessenberg form, with the Householder reflectors of the transformation below
+      the subdiagonal, and their scales, of shape (..., n - 1). NaN where LAPACK fails.
 
     Raises:
-      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+      TypeError: if the dtype is not floating or complex, or there are fewer than two axes.
       ValueError: if a matrix is not square, or has no elements.
     """
     return process(hessenberg_p, (a,), {})
@@ -525,18 +529,19 @@ on_matrices(hessenberg_p, INEXACT, (2,), _hessenberg_shapes)
 
 @boundary
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
-    """Reduce Hermitian matrices to real matrices with three diagonals.
+    """Reduce Hermitian matrices to real symmetric tridiagonal form.
 
     Args:
       a: of shape (..., n, n).
-      lower: which triangle is read, and holds the reflectors.
+      lower: whether the lower triangle is read and holds the reflectors, instead of the upper.
 
     Returns:
-      [a, d, e, taus]: the reflectors; the main diagonal; the one beside it; scales of reflectors.
-      NaN where LAPACK fails.
+      [a, d, e, taus]: the matrices with the Householder reflectors; the main diagonal, of shape
+      (..., n); the diagonal beside it, and the reflectors' scales, of shape (..., n - 1). NaN where
+      LAPACK fails.
 
     Raises:
-      TypeError: if the dtype is not floating or complex, or there are less than two axes.
+      TypeError: if the dtype is not floating or complex, or there are fewer than two axes.
       ValueError: if a matrix is not square, or has no elements.
     """
     return process(tridiagonal_p, (a,), {"lower": bool(lower)})

@@ -1,4 +1,4 @@
-"""Primitives over sliding windows: reduce_window_sum, its kin, and their derivatives' parts."""
+"""Primitives over sliding windows: reduce_window_sum, _max and _min, and select_and_scatter_add."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ Pads = tuple[tuple[int, int], ...]
 
 
 def dilated(size: int, dilation: int) -> int:
-    """The size of an axis with `dilation - 1` holes between elements."""
+    """Return the size of an axis with `dilation - 1` holes inserted between its elements."""
     return 0 if size == 0 else 1 + dilation * (size - 1)
 
 
@@ -40,17 +40,17 @@ def padtype_to_pads(
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
 ) -> list[tuple[int, int]]:
-    """How much "SAME", "SAME_LOWER" or "VALID" padding is, per axis: before and after.
+    """Return the padding (before, after) of each axis for "SAME", "SAME_LOWER" or "VALID".
 
     Args:
-      in_shape: sizes of the axes.
-      window_shape: sizes of the window.
-      window_strides: steps of the window.
-      padding: "VALID" for none; "SAME" for as many windows as elements over the stride, with an odd
-        one after, "SAME_LOWER" before. In any case of letters.
+      in_shape: the sizes of the operand's axes.
+      window_shape: the sizes of the window.
+      window_strides: the strides of the window.
+      padding: a name in any case: "VALID" for no padding; "SAME" for ceil(size / stride) windows,
+        with an odd element of padding after; "SAME_LOWER" with it before.
 
     Returns:
-      A list of pairs.
+      A list of pairs of integers, one per axis.
 
     Raises:
       RuntimeError: for another name.
@@ -83,7 +83,7 @@ def padtype_to_pads(
 
 
 class Windows(NamedTuple):
-    """The positions of windows, under the names of the parameters of these primitives."""
+    """The window parameters of a reduce_window primitive, one entry per axis of the operand."""
 
     window_dimensions: tuple[int, ...]
     window_strides: tuple[int, ...]
@@ -100,9 +100,18 @@ def canonical_windows(
     base_dilation: Sequence[int] | None,
     window_dilation: Sequence[int] | None,
 ) -> Windows:
-    """Windows with what was left out filled in, and padding in numbers.
+    """Return window parameters as Windows, with None replaced by ones and named padding by pairs.
 
-    Raises TypeError if numbers of axes differ.
+    Args:
+      shape: the operand's shape.
+      window_dimensions: the sizes of the window.
+      window_strides: the strides of the window, or None for ones.
+      padding: pairs (before, after), or a name: see `padtype_to_pads`.
+      base_dilation: the dilation of the operand, or None for ones.
+      window_dilation: the dilation of the window, or None for ones.
+
+    Raises:
+      TypeError: if the padding is a name, and the numbers of axes differ.
     """
     ones = (1,) * len(shape)
     window = integers(window_dimensions, "window_dimensions")
@@ -111,7 +120,7 @@ def canonical_windows(
     holes = ones if window_dilation is None else integers(window_dilation, "window_dilation")
     if isinstance(padding, str):
         check_window_ranks("reduce_window", shape, window, strides, base, holes)
-        # As many windows as there were without holes between the operand's elements.
+        # Named padding ignores the base dilation, as in JAX.
         pads = padtype_to_pads(shape, tuple(map(dilated, window, holes)), strides, padding)
     else:
         pads = padding
@@ -156,11 +165,16 @@ def check_window_ranks(
 
 
 def window_output_shape(name: str, shape: tuple[int, ...], windows: Windows) -> tuple[int, ...]:
-    """Return the number of windows that fit along each axis.
+    """Return the number of windows that fit along each axis of an operand.
+
+    Args:
+      name: the operation's name, for messages.
+      shape: the operand's shape.
+      windows: the window parameters.
 
     Raises:
       TypeError: if numbers of axes differ, or sizes, strides or dilations are not positive.
-      ValueError: if there is not one padding per axis.
+      ValueError: if the number of padding pairs is not that of the axes.
     """
     window, strides, padding, base_dilation, window_dilation = windows
     check_window_ranks(name, shape, window, strides, base_dilation, window_dilation)
@@ -193,7 +207,10 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """Return the shape of the result of `reduce_window`, from the shape of its operand."""
+    """Return the shape of the result of `reduce_window` from its operand's shape and its windows.
+
+    The arguments after `operand_shape` are those of `reduce_window`.
+    """
     shape = tuple(operand_shape)
     windows = canonical_windows(
         shape,
@@ -206,7 +223,7 @@ def reduce_window_shape_tuple(
     return window_output_shape("reduce_window", shape, windows)
 
 
-# ---- folding windows -----------------------------------------------------------------------------
+# ---- reductions of windows -----------------------------------------------------------------------
 
 
 def _window_reduction(which: str) -> tuple[Primitive, Callable[..., Any]]:
@@ -251,7 +268,7 @@ reduce_window_max_p, reduce_window_max = _window_reduction("max")
 reduce_window_min_p, reduce_window_min = _window_reduction("min")
 
 
-# ---- what a window's extreme element is linked to ------------------------------------------------
+# ---- scatter to and gather from the extreme elements of windows ----------------------------------
 
 select_and_scatter_add_p = Primitive("select_and_scatter_add")
 select_and_gather_add_p = Primitive("select_and_gather_add")
@@ -268,7 +285,7 @@ def select_and_scatter_add(
     """Scatter-add each element of `source` to the selected position of its window in `operand`.
 
     Args:
-      source: one element per window.
+      source: an array with one element per window, of the dtype of `operand`.
       operand: the array that the windows slide over.
       select_prim: ge_p or le_p, which selects the greatest or the least element of a window.
       window_dimensions: sizes of the window, per axis.
@@ -337,13 +354,20 @@ def select_and_gather_add(
     base_dilation: tuple[int, ...],
     window_dilation: tuple[int, ...],
 ) -> Any:
-    """The element of `tangents` where each window's selected element of `operand` is.
+    """Return, for each window, the element of `tangents` at the selected position in `operand`.
 
     Args:
       tangents: an array of the shape and dtype of `operand`.
-      operand: the array that the windows lie on.
-      select_prim: ge_p or le_p, which says what element of a window is selected.
-      window_dimensions: sizes of the window; for the others, see `reduce_window`.
+      operand: the array that the windows slide over.
+      select_prim: ge_p or le_p, which selects the greatest or the least element of a window.
+      window_dimensions: sizes of the window, per axis.
+      window_strides: its strides, per axis.
+      padding: pairs (before, after), per axis, or a name.
+      base_dilation: the dilation of the operand, per axis.
+      window_dilation: the dilation of the window, per axis.
+
+    Returns:
+      An array with one element per window.
     """
     windows = canonical_windows(
         typeof(operand).shape,
@@ -380,8 +404,8 @@ def _(
     cotangent: ArrayLike, operand: UndefinedPrimal, **params: object
 ) -> Sequence[Cotangent | None]:
     windows = Windows(**params)
-    # Each element gets the cotangents of the windows that it lies in. They lie as far from each
-    # other as the windows did, and it finds them in a window of its own.
+    # The cotangent of an element is the sum of the cotangents of the windows that contain it: a
+    # window sum over the cotangent, dilated by the strides.
     padding = []
     for size, count, extent, stride, (before, _), base_dilation, holes in zip(
         operand.aval.shape, typeof(cotangent).shape, *windows, strict=True
@@ -391,7 +415,7 @@ def _(
         needed = dilated(size, base_dilation) + reach
         padding.append((low, needed - low - dilated(count, stride)))
     if any(stride > 1 for stride in windows.window_strides):
-        # XLA's CPU code for windows on spread elements is slower than spreading them out first.
+        # XLA's CPU code for windows with base dilation is slower than interior padding first.
         strides = windows.window_strides
         rows = [(*pair, stride - 1) for pair, stride in zip(padding, strides, strict=True)]
         cotangent = pad(cotangent, scalar_of(0, typeof(cotangent).dtype), rows)
@@ -414,7 +438,8 @@ derivative(reduce_window_max_p, _of_selected(ge_p))
 derivative(reduce_window_min_p, _of_selected(le_p))
 
 
-# What is selected does not vary with the operand that it is looked for in.
+# The selected position is locally constant in the operand, so that only `tangents` or `source` has
+# a derivative.
 linear_in_first(select_and_gather_add_p)
 linear_in_first(select_and_scatter_add_p)
 
@@ -438,7 +463,7 @@ def _(
     rows = tuple([(0, 0, dilation - 1) for dilation in windows.base_dilation])
     has_gaps = any(between for _, _, between in rows)
     if has_gaps:
-        # Where there is no element, nothing is selected.
+        # Fill the holes with the identity of the selection, so that no hole is selected.
         dtype = typeof(operand).dtype
         nothing = (least_value if select_prim is ge_p else greatest_value)(dtype)
         operand = pad(operand, nothing[()], rows)
@@ -468,7 +493,7 @@ def _(
 
 
 def batched_windows(windows: dict[str, Any], axis: int) -> dict[str, Any]:
-    """Return window parameters, such as strides, with a window of size one on a new axis."""
+    """Return window parameters by name, with a window of size one inserted at a batch axis."""
     return {
         name: (*values[:axis], (0, 0) if name == "padding" else 1, *values[axis:])
         for name, values in windows.items()
