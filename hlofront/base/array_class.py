@@ -1,6 +1,6 @@
-"""The class of arrays; type checkers read its members from the stub beside this file."""
+"""The class of arrays; type checkers read its members from the stub beside this module."""
 
 from hlofront.bridge import state
 
-# Of jaxlib's C++, where isinstance also holds for tracers.
+# A class of jaxlib's C++ for which isinstance also holds for tracers.
 Array = state.Array

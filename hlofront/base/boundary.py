@@ -1,4 +1,4 @@
-"""The edge of the public API: exceptions leave it with tracebacks of the user's frames alone."""
+"""The boundary of the public API, which filters hlofront's frames from tracebacks."""
 
 import functools
 import sys
@@ -12,7 +12,7 @@ from hlofront.base.config import options
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-# The words are JAX's, as programs look for them.
+# The words are JAX's, as programs search for them.
 _NOTE = (
     "--------------------\n"
     "For simplicity, JAX has removed its internal frames from the traceback of the following "
@@ -23,16 +23,17 @@ _REPLAYED = "While transforming the operation at"
 
 
 def boundary(function: Function) -> Function:
-    """Put on each function that users call and that calls the user's functions, or ours, in turn.
+    """Return a public function wrapped to filter tracebacks, as a decorator.
 
-    An exception on its way out loses the frames of hlofront and jaxlib from its traceback, and so
-    do those that it was raised from. What happens is the option jax_traceback_filtering:
-    "quiet_remove_frames" as said; "remove_frames" keeps the whole traceback as well, as the
-    exception's cause; "tracebackhide" marks the frames for IPython and pytest to hide; "off" leaves
-    all as it is; "auto" is "tracebackhide" in IPython and "quiet_remove_frames" elsewhere.
+    For functions that call users' functions or fail on users' arguments. An exception that leaves
+    the function loses the frames of hlofront and jaxlib from its traceback, and from those of the
+    exceptions it was raised from. The option jax_traceback_filtering selects how:
+    "quiet_remove_frames" removes them; "remove_frames" also attaches the whole traceback as the
+    exception's cause; "tracebackhide" marks the frames for IPython and pytest to hide; "off"
+    changes nothing; "auto" is "tracebackhide" in IPython and "quiet_remove_frames" elsewhere.
 
-    It costs a call; boundaries may nest. A generator function is left at its first `next`, so put
-    it on what iterates instead.
+    Boundaries may nest. Each costs a Python call. A generator function returns before its body
+    runs, so decorate the code that iterates over it instead.
     """
 
     @functools.wraps(function)
@@ -41,17 +42,16 @@ def boundary(function: Function) -> Function:
             return function(*args, **kwargs)
         except Exception as error:
             filter_traceback(error)
-            raise  # With the new traceback, and without an entry for this frame.
+            raise  # With the filtered traceback, and without an entry for this frame.
 
     return cast(Function, at_boundary)
 
 
 def named_as(wrapper: Any, fun: object) -> Any:
-    """Give a wrapper the name, documentation and annotations of `fun`, and return the wrapper.
+    """Copy the name, docstring and annotations of `fun` to a wrapper, and return the wrapper.
 
-    This is `functools.update_wrapper` for any callable, whose names may be no strings, or missing.
-
-    What jit keeps in its functions is left out: `grad(f)` is no jitted function.
+    Unlike `functools.update_wrapper`, this works for any callable, whose names may be missing or
+    not strings, and does not copy the attribute that marks jitted functions.
     """
     wrapper.__dict__.update(getattr(fun, "__dict__", {}))
     wrapper.__dict__.pop(JITTED, None)
@@ -68,18 +68,18 @@ def named_as(wrapper: Any, fun: object) -> Any:
     return wrapper
 
 
-# The attribute in which jit keeps what stands behind a function.
+# The attribute of a jitted function that holds its jit state.
 JITTED = "_jitted"
 
 
 class UnfilteredTraceback(Exception):
-    """The cause of an exception under "remove_frames", which carries the whole traceback."""
+    """The cause of an exception under "remove_frames", which has the whole traceback."""
 
 
 def filter_traceback(error: BaseException) -> None:
     """Remove or hide hlofront's frames in a caught exception's tracebacks, in place.
 
-    The option jax_traceback_filtering decides which. Call it in the `except` block only.
+    The option jax_traceback_filtering selects which. Call it only in an `except` block.
     """
     mode = _filtering.value
     if mode == "auto":
@@ -88,7 +88,7 @@ def filter_traceback(error: BaseException) -> None:
         for each in _chain(error):
             _hide(each.__traceback__)
     elif mode == "quiet_remove_frames":
-        # At every boundary, as the user's function may catch it before it gets to the last one.
+        # At every boundary, as the user's function may catch the exception before the last one.
         if _remove_frames(error):
             _add_note(error, _NOTE)
     elif mode == "remove_frames" and _is_outermost():
@@ -100,12 +100,12 @@ def _in_ipython() -> bool:
     return ipython is not None and ipython.get_ipython() is not None
 
 
-# What this assigns is not stopped by an exception class with a __setattr__ of its own.
+# Assigns attributes even if an exception class defines its own __setattr__.
 _assign = BaseException.__setattr__
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """Return an exception, those that it was raised from, and the members of groups."""
+    """Return an exception, its causes and contexts, and the members of exception groups."""
     exceptions: dict[int, BaseException] = {}
     ahead: list[BaseException | None] = [error]
     while ahead:
@@ -147,7 +147,7 @@ def _remove_frames(error: BaseException) -> bool:
         removed |= after is not before
         context = each.__context__
         if context is not None and each.__cause__ is None and _is_all_ours(context.__traceback__):
-            # Raised and handled inside of hlofront: to the user it did not happen.
+            # Raised and handled inside hlofront, so it does not concern the user.
             _assign(each, "__suppress_context__", True)
         if after is not before:
             _assign(each, "__traceback__", after)
@@ -204,16 +204,16 @@ def _add_note(error: BaseException, note: str) -> None:
 
 
 class JaxStackTraceBeforeTransformation(Exception):
-    """The cause of an exception of a transformed operation: its traceback ends at the user's line.
+    """The cause of an exception of a transformed operation, with the traceback of its tracing.
 
-    The exception's own traceback ends where the transformed operation ran.
+    The exception's own traceback ends at the transformed operation, this one's at the user's line.
     """
 
 
 class user_context:
-    """A context manager for replaying an operation: errors name the line it was traced at.
+    """A context manager for replaying an equation, so that errors name the line it was traced at.
 
-    For transformations, which run a program's equations long after the user's lines did.
+    For transformations, which evaluate a jaxpr's equations after the user's function has returned.
     """
 
     __slots__ = ("traceback",)
@@ -227,13 +227,13 @@ class user_context:
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         if not isinstance(error, Exception):
             return
-        # The innermost operation says it; those around it would only repeat it.
+        # Only the innermost operation adds a note; enclosing ones would repeat it.
         if any(str(note).startswith(_REPLAYED) for note in _notes(error)):
             return
         frame = source.user_frame(self.traceback)
         if frame is None:
             return
-        # Not by str(error), which may raise itself.
+        # Without str(error), which may raise itself.
         text = "".join(traceback.format_exception_only(error))
         _add_note(error, f"{_REPLAYED} {source.describe_frame_with_line(frame)}")
         before = JaxStackTraceBeforeTransformation(

@@ -1,4 +1,4 @@
-"""Caches, weak and bounded, and `clear_caches()`, which empties every one of them."""
+"""Caches, weak and bounded, and `clear_caches()`, which empties all of them."""
 
 import functools
 import threading
@@ -14,13 +14,13 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Cache(Protocol):
-    """An object with results that `cache_clear` forgets."""
+    """A protocol of objects whose results `cache_clear` drops."""
 
     def cache_clear(self) -> None: ...
 
 
 class Memoized(Protocol[Inputs, Result_co]):
-    """A function that remembers its results by its arguments."""
+    """A protocol of functions that cache their results by their arguments."""
 
     def __call__(self, *args: Inputs.args, **kwargs: Inputs.kwargs) -> Result_co: ...
     def cache_clear(self) -> None: ...
@@ -29,30 +29,30 @@ class Memoized(Protocol[Inputs, Result_co]):
 
 AnyCache = TypeVar("AnyCache", bound=Cache)
 
-# A cache lives as long as the function that it is wrapped around; what clears others, for ever.
+# A cache lives as long as the function it wraps; functions in `_clearers` live forever.
 _caches: weakref.WeakSet[Cache] = weakref.WeakSet()
 _clearers: list[Callable[[], object]] = []
 _lock = threading.Lock()
 
 
 def clear_caches() -> None:
-    """Empty every cache of the process: traced, lowered and compiled programs among them."""
+    """Empty all caches of the process, including traced, lowered and compiled programs."""
     with _lock:
         clearers = [cache.cache_clear for cache in _caches] + _clearers
-    # Outside the lock: a cleared cache may drop the last reference to something that has caches.
+    # Outside the lock: clearing a cache may drop the last reference to an object with caches.
     for clear in clearers:
         clear()
 
 
 def on_clear(clear: Callable[[], object]) -> Callable[[], object]:
-    """Have `clear_caches()` call `clear` too, for a cache of another kind; returns it."""
+    """Register a function that `clear_caches()` calls too, and return it; a decorator."""
     with _lock:
         _clearers.append(clear)
     return clear
 
 
 class CacheTable(dict[Any, Any]):
-    """A dictionary that is one of the caches: `clear_caches()` empties it while it lives."""
+    """A dictionary that `clear_caches()` empties, and that is hashed by identity."""
 
     __slots__ = ("__weakref__",)
 
@@ -80,17 +80,18 @@ def memoize(
     in_context: bool = False,
     typed: bool = True,
 ) -> object:
-    """Remember a function's results by its arguments, which must be hashable; for decorating.
+    """Return a function that caches its results by its arguments, which must be hashable.
 
-    The least recently used of more than `maxsize` results is forgotten; None keeps all. The cache
-    has `cache_clear()` and `cache_info()`. Calls from several threads are safe; two at once with
-    equal new arguments may both compute. Arguments that differ in type alone, 1, 1.0 and True,
-    are told apart, but not where they are inside of a tuple; `typed=False` tells none apart.
+    A decorator. The cached function has `cache_clear()` and `cache_info()`, and is thread-safe; two
+    simultaneous calls with equal new arguments may both compute.
 
     Args:
-      maxsize: how many results to keep.
-      in_context: also key by the options that a traced program depends on, such as x64 mode.
-      typed: see above.
+      function: the function; if absent, a decorator is returned.
+      maxsize: the most results in the cache, of which the least recently used are dropped; None
+        is no limit.
+      in_context: whether the key includes the options that tracing depends on, such as x64.
+      typed: whether equal arguments of several types, such as 1, 1.0 and True, have separate
+        results. Elements of a tuple argument never do.
     """
     if function is None:
         return functools.partial(memoize, maxsize=maxsize, in_context=in_context, typed=typed)
@@ -121,13 +122,15 @@ def weak_keyed(
     in_context: bool = False,
     typed: bool = True,
 ) -> object:
-    """Remember a function's results as `memoize` does, but hold the first argument weakly.
+    """Return a function that caches its results, holding its first argument weakly.
 
-    The results go when the first argument goes, which must be weakly referable and is passed by
-    position. It is told apart by its `==` and hash, so that functions and jaxprs go by identity. A
-    result that refers to the first argument keeps it alive, and the entry with it. `typed=False`
-    saves half of the call's 0.8 us. A function that asks for its own unfinished result gets a
-    RecursionError.
+    A decorator, with the parameters of `memoize`. The first argument must be weakly referable and
+    is passed by position; its results are dropped with it. It is compared by `==` and hash, which
+    for functions and jaxprs means identity. A result that refers to the first argument keeps it
+    alive, and the entry with it. `typed=False` saves half of the call's 0.8 us.
+
+    Raises:
+      RecursionError: if the function asks for the result that it is computing.
     """
     if function is None:
         return functools.partial(weak_keyed, maxsize=maxsize, in_context=in_context, typed=typed)
@@ -164,7 +167,7 @@ def _registered(cache: AnyCache) -> AnyCache:
 def _with_cache(
     function: Callable[..., object], cache: Memoized[..., object]
 ) -> Memoized[..., object]:
-    memoized = cast(Memoized[..., object], function)  # once the next lines have run
+    memoized = cast(Memoized[..., object], function)  # complete once the next lines have run
     memoized.cache_clear = cache.cache_clear
     memoized.cache_info = cache.cache_info
     _registered(cache)

@@ -1,4 +1,4 @@
-"""The check of a parameter that takes one of a few values."""
+"""The check of parameters that take one of a few values."""
 
 from __future__ import annotations
 

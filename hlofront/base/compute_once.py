@@ -1,4 +1,4 @@
-"""Making a thing once, though several threads ask for it at the same time."""
+"""Computation of a shared value once, when several threads need it at one time."""
 
 import threading
 from collections.abc import Callable, Hashable
@@ -11,18 +11,19 @@ _lock = threading.Lock()
 _under_way: dict[tuple[int, Hashable], threading.Event] = {}
 _of_thread = threading.local()
 
-# A thread that is making something never waits. Others wait this long at most, and then make the
-# thing a second time: it may be that what makes it waits for them.
+# A thread that is computing a value never waits. Others wait at most this long, and then compute
+# the value a second time, in case the computing thread waits for them.
 _PATIENCE_SECONDS = 60.0
 
 
 def compute_once(table: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
-    """Return `table[key]`, which the first thread that needs it computes while others wait.
+    """Return `table[key]`, computing it in the first thread that needs it while others wait.
 
     Args:
-      table: what keeps the things; read without a lock.
-      make: called without arguments and without a lock. If it raises, the error goes to its
-        caller, and the next thread tries.
+      table: the values computed so far, which is read without a lock.
+      key: the key of the value.
+      make: computes the value; called without a lock. An error propagates to the caller, and the
+        next thread computes the value again.
     """
     value = table.get(key)
     if value is not None:

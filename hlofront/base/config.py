@@ -1,9 +1,9 @@
-"""Every option in one table, with its environment variable and its context manager.
+"""A table of all options, with their environment variables and context managers.
 
-An option is called as in JAX: the flag `jax_enable_x64` is read as `config.jax_enable_x64`, set for
-the process by `config.update("jax_enable_x64", True)` or the environment variable JAX_ENABLE_X64,
-and set for a block of one thread by `with enable_x64(True):`. Code that reads one often keeps
-the option itself, `options["jax_enable_x64"]`, and reads its `.value`.
+An option has the name it has in JAX: the flag `jax_enable_x64` is read as `config.jax_enable_x64`,
+set for the process by `config.update("jax_enable_x64", True)` or the environment variable
+JAX_ENABLE_X64, and set for a block in one thread by `with enable_x64(True):`. Code that reads an
+option often holds the object `options["jax_enable_x64"]`, and reads its `.value`.
 """
 
 from typing import Any
@@ -62,7 +62,7 @@ _PRNG = choice("threefry2x32", "threefry4x32", "rbg", "unsafe_rbg", "philox2x32"
 _KIND_OF = {bool: BOOL, int: INT, float: FLOAT, str: TEXT, type(None): _TEXT_OR_NONE}
 
 # flag: (default, doc[, kind]); without a kind, that of the default's type. A doc follows "It".
-# First, those that a traced or compiled program depends on.
+# First, the options that traced or compiled programs depend on.
 _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     "hlofront_fences": (True, "stores what XLA's fusion for CPUs would compute at every use"),
     "jax_allow_f16_reductions": (True, "allows reduce_sum of float16 and bfloat16"),
@@ -125,7 +125,7 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     "jax_xla_profile_version": (0, "is the version of the profile that XLA compiles with"),
 }
 
-# Then those that programs do not depend on.
+# Second, the options that programs do not depend on.
 _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     "hlofront_warn_recompiles": (
         5,
@@ -252,7 +252,7 @@ transfer_guard_host_to_device = options["jax_transfer_guard_host_to_device"]
 
 
 def checking_leaks() -> Override:
-    """Return a context manager that looks for traced values that outlive their function."""
+    """Return a context manager that raises an error for tracers that outlive their function."""
     return check_tracer_leaks(True)
 
 
@@ -260,6 +260,6 @@ def disable_jit(disable: bool = True) -> Override:
     """Return a context manager under which jitted functions run operation by operation.
 
     Args:
-      disable: False brings jit back inside such a block.
+      disable: False enables jit again inside such a block.
     """
     return options["jax_disable_jit"](disable)

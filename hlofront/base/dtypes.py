@@ -1,8 +1,8 @@
-"""Element types: which there are, what 64-bit ones become, and how different ones meet.
+"""Dtypes: names, 64-bit narrowing and type promotion.
 
-A dtype is a NumPy dtype (with those of ml_dtypes), or an ExtendedDType for elements that NumPy does
-not know, such as random keys. A dtype may be *weak*: that of a Python scalar, which yields to the
-dtype of the array that it meets.
+A dtype is a NumPy dtype (with those of ml_dtypes), or an ExtendedDType for elements that NumPy
+lacks, such as random keys. A dtype may be *weak*: that of a Python scalar, which yields to the
+dtype of an array operand.
 """
 
 import functools
@@ -40,13 +40,13 @@ _explicit_mode = options["jax_explicit_x64_dtypes"]
 
 # ---- dtypes and their names -------------------------------------------------------------------
 
-# NumPy has turned some of these into dtypes, with a warning; which differs between its releases.
+# NumPy converts some of these to dtypes, with a warning; which ones depends on its release.
 _abstract_classes = frozenset(
     {np.generic, np.number, np.integer, np.signedinteger, np.unsignedinteger, np.inexact}
     | {np.floating, np.complexfloating, np.flexible, np.character, extended, prng_key}
 )
 
-# A scalar class of NumPy or ml_dtypes, or a kind of them, such as np.floating; or a type of Python.
+# A scalar class of NumPy or ml_dtypes, an abstract one, such as np.floating, or a Python type.
 ScalarClass = type[Any]
 
 _DTYPE_CLASSES: tuple[type[Any], ...] = (np.dtype, ExtendedDType)
@@ -54,10 +54,10 @@ _dtype_of: dict[object, NumPyDType] = {}
 
 
 def dtype_of(dtype: Any) -> Any:
-    """Return the dtype that a name, scalar class or dtype stands for; 64-bit ones stay.
+    """Return the dtype of a name, scalar class or dtype, without narrowing 64-bit ones.
 
     Raises:
-      TypeError: if it stands for none, or for a whole kind of dtypes, as np.floating does.
+      TypeError: if it is not a dtype, or is an abstract class such as np.floating.
       ValueError: if it is an array.
     """
     if isinstance(dtype, _DTYPE_CLASSES):
@@ -78,7 +78,7 @@ def dtype_of(dtype: Any) -> Any:
 
 @functools.cache
 def short_name(dtype: NumPyDType | ExtendedDType) -> str:
-    """Return the name of a dtype in jaxprs: f32, bf16, i4, u8, c64, bool, f8_e4m3fn, key<fry>."""
+    """Return the name of a dtype in jaxprs, such as f32, bf16, i4, u8, c64 or f8_e4m3fn."""
     if dtype == float0:
         return "float0"
     name = dtype.name
@@ -91,7 +91,7 @@ def short_name(dtype: NumPyDType | ExtendedDType) -> str:
 _SHORT = (("float", "f"), ("int", "i"), ("uint", "u"), ("complex", "c"), ("bfloat", "bf"))
 
 
-# ---- 64-bit dtypes, on and off -----------------------------------------------------------------
+# ---- 64-bit dtypes, enabled and disabled -------------------------------------------------------
 
 _narrowed: dict[object, NumPyDType] = {
     np.dtype("int64"): np.dtype("int32"),
@@ -99,16 +99,16 @@ _narrowed: dict[object, NumPyDType] = {
     np.dtype("float64"): np.dtype("float32"),
     np.dtype("complex128"): np.dtype("complex64"),
 }
-# What dtype-likes become, with 64-bit dtypes off and on.
+# The canonical dtype of each dtype-like value, with 64-bit dtypes disabled and enabled.
 _canonical_32: dict[object, NumPyDType] = {}
 _canonical_64: dict[object, NumPyDType] = {}
-# The same for the dtypes of arrays, of which there are few.
+# The canonical dtype of each array dtype.
 _of_array_32 = {dtype: _narrowed.get(dtype, dtype) for dtype in (*all_dtypes, float0)}
 _of_array_64 = {dtype: dtype for dtype in (*all_dtypes, float0)}
 
 
 def canonicalize_dtype(dtype: object, allow_extended_dtype: bool = False) -> Any:
-    """Return the dtype that arrays of this dtype have: 32 bits instead of 64 unless x64 is on.
+    """Return the canonical dtype of a dtype-like value: 64 bits become 32 unless x64 is enabled.
 
     None stands for the default floating-point dtype.
 
@@ -137,10 +137,10 @@ def canonicalize_dtype(dtype: object, allow_extended_dtype: bool = False) -> Any
 
 
 def array_dtype(dtype: NumPyDType) -> NumPyDType:
-    """Return the dtype that a NumPy array of this dtype has on a device.
+    """Return the dtype on device of a NumPy array's dtype: 64 bits become 32 unless x64 is enabled.
 
     Raises:
-      TypeError: if no device has it: strings, objects, dates, other byte orders.
+      TypeError: if no device supports it: strings, objects, dates, other byte orders.
     """
     try:
         return (_of_array_64 if _x64.value else _of_array_32)[dtype]
@@ -166,9 +166,10 @@ _PYTHON_64: dict[type, NumPyDType] = {
 
 
 def python_scalar_dtype(type_: type) -> NumPyDType:
-    """Return the dtype of Python scalars of this type: the default one of its kind.
+    """Return the default dtype of Python scalars of a type, such as float32 for float.
 
-    Raises TypeError if the type is not bool, int, float, complex or a subclass of one.
+    Raises:
+      TypeError: if the type is not bool, int, float, complex or a subclass of one.
     """
     table = _PYTHON_64 if _x64.value else _PYTHON_32
     try:
@@ -181,20 +182,21 @@ def python_scalar_dtype(type_: type) -> NumPyDType:
 
 
 def default_dtype(kind: str) -> NumPyDType:
-    """Return the default dtype of a kind, by its letter among "biufc" as of NumPy's dtypes."""
+    """Return the default dtype of a NumPy kind letter among "biufc"."""
     if kind == "u":
         return unsigned_integers[3 if _x64.value else 2]
     return python_scalar_dtype({"b": bool, "i": int, "f": float, "c": complex}[kind])
 
 
 def check_user_dtype_supported(dtype: Any, where: str = "dtype") -> Any:
-    """Return the canonical dtype for one that the user requests in the function named `where`.
+    """Return the canonical dtype of a dtype that a user requests in the function named `where`.
 
-    Warns, or does what `jax_explicit_x64_dtypes` says, if it is a 64-bit dtype and x64 is off. The
-    Python types `int`, `float`, `complex` and None ask for a kind, not for 64 bits.
+    Without x64, a 64-bit dtype warns and narrows, or does what `jax_explicit_x64_dtypes` selects.
+    The Python types `int`, `float`, `complex` and None request a kind, not 64 bits.
 
     Raises:
-      TypeError: if it is no dtype, or one that no device has.
+      TypeError: if it is no dtype, or one that no device supports.
+      ValueError: if it is a 64-bit dtype and the option is "error".
     """
     if dtype is None or (isinstance(dtype, type) and dtype in _PYTHON_32):
         return canonicalize_dtype(dtype)
@@ -231,14 +233,14 @@ def check_user_dtype_supported(dtype: Any, where: str = "dtype") -> Any:
 
 
 def issubdtype(dtype: object, kind: object) -> bool:
-    """Return whether a dtype is of a kind: np.floating, np.integer, prng_key, or one dtype.
+    """Return whether a dtype is of a kind, such as np.floating, np.integer, prng_key or a dtype.
 
-    As np.issubdtype, but it knows the dtypes of ml_dtypes and extended ones.
+    Unlike `np.issubdtype`, it supports the dtypes of ml_dtypes and extended dtypes.
     """
     try:
         return _issubdtype(dtype, kind)
     except TypeError:
-        # An unhashable description of a dtype, or no dtype at all.
+        # An unhashable description of a dtype, or no dtype.
         return _issubdtype(*(x if isinstance(x, type) else dtype_of(x) for x in (dtype, kind)))
 
 
@@ -268,12 +270,16 @@ def _info(dtype: NumPyDType) -> Any:
     if issubdtype(dtype, np.integer):
         return ml_dtypes.iinfo(dtype) if dtype in narrow_integers else np.iinfo(dtype)
     if issubdtype(dtype, np.inexact):
-        return cast(Any, ml_dtypes.finfo)(dtype)  # whose stub knows floats alone
+        return cast(Any, ml_dtypes.finfo)(dtype)  # Its stub only lists floats.
     return None
 
 
 def finfo(dtype: object) -> Any:
-    """Return the limits of a floating-point or complex dtype; raise a ValueError for others."""
+    """Return the limits of a floating-point or complex dtype.
+
+    Raises:
+      ValueError: for other dtypes.
+    """
     limits = None if issubdtype(dtype, np.integer) else _info(dtype_of(dtype))
     if limits is None:
         raise ValueError(f"dtype {dtype_of(dtype)} is not inexact: finfo is for floats and complex")
@@ -281,7 +287,11 @@ def finfo(dtype: object) -> Any:
 
 
 def iinfo(dtype: object) -> Any:
-    """Return the limits of an integer dtype; raise a ValueError for others."""
+    """Return the limits of an integer dtype.
+
+    Raises:
+      ValueError: for other dtypes.
+    """
     if not issubdtype(dtype, np.integer):
         raise ValueError(f"dtype {dtype_of(dtype)} is not an integer dtype: iinfo is for integers")
     return _info(dtype_of(dtype))
@@ -297,14 +307,22 @@ def _bit_width(dtype: NumPyDType) -> int:
 
 
 def bit_width(dtype: object) -> int:
-    """Return the bits per element of a dtype; 4 for int4, though NumPy stores it in a byte."""
+    """Return the bits per element of a dtype; 4 for int4, though NumPy stores it in a byte.
+
+    Raises:
+      ValueError: if it is neither a number nor boolean, or None.
+    """
     if dtype is None:
         raise ValueError("dtype cannot be None")
     return _bit_width(dtype_of(dtype))
 
 
 def scalar_kind(dtype: object) -> type:
-    """Return the Python type of a dtype's scalars; raise a TypeError if it is no number or bool."""
+    """Return the Python type of a dtype's scalars: bool, int, float or complex.
+
+    Raises:
+      TypeError: if the dtype is neither a number nor boolean.
+    """
     for kind, type_ in _SCALAR_KINDS:
         if issubdtype(dtype, kind):
             return type_
@@ -321,14 +339,14 @@ _SCALAR_KINDS: tuple[tuple[ScalarClass, type], ...] = (
 
 @functools.cache
 def to_numeric_dtype(dtype: object) -> Any:
-    """Return the dtype itself, and int32 for booleans."""
+    """Return a dtype, with bool replaced by int32."""
     dtype = dtype_of(dtype)
     return np.dtype("int32") if dtype == bool_ else dtype
 
 
 @functools.cache
 def to_inexact_dtype(dtype: Any) -> Any:
-    """Return the dtype if floating or complex; for integers and booleans a float that fits."""
+    """Return a dtype, with integers and bool replaced by float64 if of 64 bits, else float32."""
     dtype = dtype_of(dtype)
     if dtype != bool_ and not issubdtype(dtype, np.integer):
         return dtype
@@ -337,7 +355,7 @@ def to_inexact_dtype(dtype: Any) -> Any:
 
 @functools.cache
 def to_floating_dtype(dtype: Any) -> Any:
-    """Return what `to_inexact_dtype` returns, and for a complex dtype the dtype of its parts."""
+    """Return the floating dtype of a dtype: a complex one's parts, a float for others."""
     dtype = to_inexact_dtype(dtype)
     if issubdtype(dtype, np.complexfloating):
         return np.dtype("float64" if dtype.itemsize == 16 else "float32")
@@ -346,7 +364,7 @@ def to_floating_dtype(dtype: Any) -> Any:
 
 @functools.cache
 def to_complex_dtype(dtype: Any) -> Any:
-    """Return the dtype if complex; else complex128 for 64-bit dtypes, complex64 for others."""
+    """Return a dtype if it is complex, else complex128 for 64-bit dtypes, complex64 for others."""
     dtype = dtype_of(dtype)
     if issubdtype(dtype, np.complexfloating):
         return dtype
@@ -355,7 +373,12 @@ def to_complex_dtype(dtype: Any) -> Any:
 
 # ---- promotion ---------------------------------------------------------------------------------
 def _least_above(nodes: Iterable[Node], mode: str) -> Node:
-    """Return the least node above all of these; raise a TypePromotionError if there is none."""
+    """Return the least upper bound of nodes in the promotion order of a mode.
+
+    Raises:
+      TypePromotionError: if there is none.
+      ValueError: if a node is not in the order.
+    """
     above = nodes_above(mode)
     nodes = list(nodes)
     for node in nodes:
@@ -392,17 +415,17 @@ def _no_promotion(nodes: Sequence[Node], mode: str) -> str:
 
 Promotable = tuple[Any, bool]
 
-# (x64, promotion mode) -> what has been asked -> the answer.
+# (x64, promotion mode) -> operand types -> promoted type.
 _promoted: dict[tuple[bool, str], dict[tuple[Promotable, ...], Promotable]] = {
     (x64, mode): {} for x64 in (False, True) for mode in ("standard", "strict")
 }
 
 
 def lattice_result(types: tuple[Promotable, ...]) -> Promotable:
-    """Return the pair (dtype, is it weak) that operands of these pairs promote to.
+    """Return the (dtype, weak) pair that operands with (dtype, weak) pairs promote to.
 
     Raises:
-      ValueError: if there are none, or dtypes that cannot be promoted (extended ones) differ.
+      ValueError: if there are none, or extended dtypes differ.
       TypePromotionError: if they have no common dtype.
     """
     try:
@@ -418,15 +441,15 @@ def _lattice_result(types: tuple[Promotable, ...]) -> Promotable:
     dtypes = [dtype for dtype, _ in types]
     wide = False
     if not x64 and any(dtype in _narrowed for dtype in dtypes):
-        # Made while x64 was on, or allowed by jax_explicit_x64_dtypes, which is not in the key.
+        # Made under x64, or allowed by jax_explicit_x64_dtypes, which is not in the cache key.
         wide = _explicit_mode.value == "allow"
         if not wide:
             return lattice_result(tuple((_narrowed.get(d, d), weak) for d, weak in types))
     first = dtypes[0]
     if not any(weak for _, weak in types) and all(dtype == first for dtype in dtypes):
-        return first, False  # of any dtype, extended ones too
+        return first, False  # for any dtype, extended ones included
     if mode == "standard" and all(weak for _, weak in types):
-        # Weak ones may be of 32 bits with x64 on: a block that sets the option began later.
+        # Weak dtypes may have 32 bits under x64, if a block enabled it after they were made.
         joined = _least_above(dtypes, mode)
         result: Promotable = _at_width(joined, x64), joined != np.bool_
     else:
@@ -441,19 +464,19 @@ def _lattice_result(types: tuple[Promotable, ...]) -> Promotable:
 
 
 def _at_width(node: Node, wide: bool) -> Node:
-    """Return a dtype itself if 64-bit ones may be, else the one that it is narrowed to."""
+    """Return a node of the promotion order, narrowed to 32 bits unless `wide`."""
     return node if wide or isinstance(node, type) else _narrowed.get(node, node)
 
 
 def _letter(class_: ScalarClass) -> str:
-    """Return the letter by which `default_dtype` knows the kind of a scalar class."""
+    """Return the kind letter of a scalar class, as `default_dtype` takes it."""
     if issubdtype(class_, np.unsignedinteger):
         return "u"
     return scalar_kind(class_).__name__[0]
 
 
 def _weak_node(dtype: object) -> Node:
-    """Return the node of the promotion order that a weak dtype is."""
+    """Return the promotion order's node of a weak dtype: a Python type, or bool's dtype."""
     kind = scalar_kind(dtype)
     return bool_ if kind is bool else kind
 
@@ -463,7 +486,9 @@ def promote_types(a: object, b: object) -> Any:
 
     The Python types int, float and complex stand for weak dtypes of 64 bits.
 
-    Raises TypePromotionError if they have no common dtype, TypeError if one is no dtype.
+    Raises:
+      TypePromotionError: if they have no common dtype.
+      TypeError: if one is no dtype.
     """
     first, second = _promotion_node(a), _promotion_node(b)
     if isinstance(first, ExtendedDType) and first == second:
@@ -475,7 +500,7 @@ def promote_types(a: object, b: object) -> Any:
 
 
 def _promotion_node(dtype: object) -> Node:
-    """Return the node of the promotion order for a dtype; Python's number types are nodes."""
+    """Return the promotion order's node of a dtype; Python's int, float and complex are nodes."""
     if isinstance(dtype, type) and dtype in _PYTHON_64 and dtype is not bool:
         return dtype
     return np.dtype(None) if dtype is None else dtype_of(dtype)
@@ -487,7 +512,8 @@ def _promotion_node(dtype: object) -> Node:
 def dtype_and_weakness(x: object) -> Promotable:
     """Return the dtype of an array, tracer, NumPy array or Python scalar, and whether it is weak.
 
-    Raises TypeError if it is none of these, or has a dtype that no device has.
+    Raises:
+      TypeError: if it is none of these, or has a dtype that no device supports.
     """
     type_: type = type(x)
     dtype = None if type_ in _PYTHON_32 else getattr(x, "dtype", None)
@@ -501,24 +527,24 @@ def dtype_and_weakness(x: object) -> Promotable:
 
 
 def is_weakly_typed(x: object) -> bool:
-    """Return whether a value has a weak dtype, as Python's int, float and complex have."""
+    """Return whether a value has a weak dtype, as Python's int, float and complex do."""
     return dtype_and_weakness(x)[1]
 
 
 def scalar_type_of(x: object) -> type:
-    """Return the Python type of the scalars of a value or a dtype: bool, int, float or complex."""
+    """Return the Python type of a value's or dtype's scalars: bool, int, float or complex."""
     if _is_dtype(x):
         return scalar_kind(dtype_of(x))
     return scalar_kind(dtype_and_weakness(x)[0])
 
 
 def result_type(*args: object, return_weak_type_flag: bool = False) -> Any:
-    """Return the dtype that values and dtypes promote to, after JAX's rules of promotion.
+    """Return the dtype that values and dtypes promote to by JAX's rules.
 
     Args:
       args: arrays, NumPy arrays, Python scalars, dtypes and their names. The Python types int,
         float and complex count as weak, None as the default float.
-      return_weak_type_flag: return the pair of the dtype and whether it is weak.
+      return_weak_type_flag: whether to return a pair of the dtype and whether it is weak.
 
     Raises:
       ValueError: if there are no arguments.
@@ -530,7 +556,7 @@ def result_type(*args: object, return_weak_type_flag: bool = False) -> Any:
 
 
 def as_result(promoted: Promotable) -> Promotable:
-    """Return what `result_type` says of a promoted pair: weak dtypes become the default ones."""
+    """Return a promoted (dtype, weak) pair, a weak dtype replaced by the default of its kind."""
     dtype, weak = promoted
     return (default_dtype(_letter(_scalar_class(dtype))), True) if weak else promoted
 

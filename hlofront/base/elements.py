@@ -1,4 +1,4 @@
-"""The element types that arrays may have: those of NumPy, of ml_dtypes, and extended ones."""
+"""Element types of arrays: those of NumPy and ml_dtypes, and extended dtypes."""
 
 import math
 from typing import Any
@@ -16,7 +16,7 @@ NumPyDTypes = tuple[NumPyDType, ...]
 
 
 class extended(np.generic):
-    """The scalar class above those of all extended dtypes, for issubdtype."""
+    """The base scalar class of all extended dtypes, for `issubdtype`."""
 
 
 class prng_key(extended):
@@ -27,36 +27,36 @@ extended.__module__ = prng_key.__module__ = "hlofront.dtypes"
 
 
 class ExtendedDType:
-    """The dtype of elements that NumPy does not know: the base class of such dtypes.
+    """The base class of dtypes whose elements NumPy lacks, such as random keys.
 
-    Instances are hashable and equal when they mean the same. On a device an element is a small
-    array of an ordinary dtype.
+    Instances are hashable and compare by meaning. On device, an element is a small array of a NumPy
+    dtype.
     """
 
     __slots__ = ()
 
-    # How it prints, in jaxprs too; and its scalar class, a subclass of `extended`.
+    # Its name, also in jaxprs; and its scalar class, a subclass of `extended`.
     name: str
     type: type[extended]
-    # As of NumPy's dtypes: that of none of its numbers.
+    # NumPy's kind of void dtypes, which no number has.
     kind = "V"
 
     def physical(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], NumPyDType]:
-        """Return the shape and dtype on a device of an array of such elements of this shape."""
+        """Return the device shape and NumPy dtype of an array of extended elements."""
         raise TypeError(f"{type(self).__name__} must define physical(shape)")
 
     @property
     def canonical(self) -> str | None:
-        """Return a text that tells all that lowering reads of the dtype; None if there is none."""
+        """The text of all that lowering reads of the dtype, or None if there is no such text."""
         return None
 
     def wrap(self, data: object) -> object:
-        """Return the array of elements that is stored as this array on a device."""
+        """Return the array of extended elements stored in a device array of the physical dtype."""
         raise TypeError(f"{type(self).__name__} must define wrap(data)")
 
     @property
     def itemsize(self) -> int:
-        """Return the bytes per element."""
+        """The number of bytes per element."""
         shape, dtype = self.physical(())
         return math.prod(shape) * dtype.itemsize
 
@@ -65,13 +65,13 @@ class ExtendedDType:
 
 
 bfloat16: Any = ml_dtypes.bfloat16
-# The dtype of tangents of integers: a tangent that holds nothing.
+# The dtype of tangents of integers, which has no data.
 float0: NumPyDType = np.dtype([("float0", np.void, 0)])
 bool_: NumPyDType = np.dtype(np.bool_)
 
 
 def _from_ml_dtypes(*names: str) -> NumPyDTypes:
-    # Older releases of ml_dtypes lack some.
+    # Older releases of ml_dtypes lack some names.
     return tuple(np.dtype(getattr(ml_dtypes, name)) for name in names if hasattr(ml_dtypes, name))
 
 
@@ -104,7 +104,7 @@ all_dtypes: frozenset[NumPyDType] = frozenset(
     )
 )
 
-# What ml_dtypes' scalar classes are kinds of; as Python classes they are only np.generic.
+# The abstract NumPy classes of ml_dtypes' scalar classes, which only subclass np.generic.
 kind_of_class: dict[type, type] = {
     **{dtype.type: np.signedinteger for dtype in narrow_signed},
     **{dtype.type: np.unsignedinteger for dtype in narrow_unsigned},
@@ -112,9 +112,9 @@ kind_of_class: dict[type, type] = {
 }
 
 
-# ---- numbers that keep their dtype -------------------------------------------------------------
-# With 64-bit dtypes off, a user's np.float64 is one of 32 bits. Where an array has 64 bits all the
-# same, for jax_explicit_x64_dtypes="allow", what our own code makes to meet it must keep them.
+# ---- numbers with exact dtypes -----------------------------------------------------------------
+# Without x64, a user's np.float64 narrows to 32 bits. If an array has 64 bits nevertheless, under
+# jax_explicit_x64_dtypes="allow", hlofront's own operands for it must stay at 64 bits.
 
 
 class _Float64(np.float64):
@@ -134,7 +134,7 @@ class _UInt64(np.uint64):
 
 
 class ExactDTypeArray(np.ndarray[Any, NumPyDType]):
-    """A NumPy array that stays of 64 bits where those of users are narrowed."""
+    """A NumPy array that stays at 64 bits when users' NumPy arrays narrow."""
 
 
 _exact_class: dict[NumPyDType, type[Any]] = {
@@ -143,24 +143,24 @@ _exact_class: dict[NumPyDType, type[Any]] = {
 exact_dtype_types: frozenset[type] = frozenset({ExactDTypeArray, *_exact_class.values()})
 
 
-# An array or scalar of NumPy.
+# A NumPy array or scalar.
 NumPyValue = np.ndarray[Any, NumPyDType] | np.bool_ | np.number[Any]
 
 
 def host_number(value: object, dtype: NumPyDType) -> Any:
-    """Return a NumPy scalar of this dtype, which it keeps when 64-bit dtypes are off."""
+    """Return a number as a NumPy scalar of a dtype, which does not narrow without x64."""
     if _x64.value:
         return dtype.type(value)
     return _exact_class.get(dtype, dtype.type)(value)
 
 
 def exact_dtype(x: NumPyValue) -> NumPyValue:
-    """Return a NumPy array or scalar that keeps its dtype when 64-bit dtypes are off."""
+    """Return a NumPy array or scalar in a form that does not narrow under the current x64 mode."""
     return x if _x64.value else always_exact_dtype(x)
 
 
 def always_exact_dtype(x: NumPyValue) -> NumPyValue:
-    """Return a NumPy array or scalar that keeps its dtype, whatever is switched later."""
+    """Return a NumPy array or scalar in a form that never narrows, whatever x64 mode follows."""
     class_ = _exact_class.get(x.dtype)
     if class_ is None:
         return x

@@ -1,8 +1,8 @@
-"""Every exception hlofront raises of its own, and the text of each.
+"""The exceptions that hlofront defines, and their messages.
 
     HlofrontError
     |- JAXTypeError (TypeError)
-    |  |- ConcretizationTypeError            a traced array's value was asked for
+    |  |- ConcretizationTypeError            a traced array's value is needed
     |  |  `- TracerBoolConversionError           by `if`, `while`, `and`, `bool()`
     |  |- TracerArrayConversionError             by NumPy
     |  |- TracerIntegerConversionError           by indexing a list, `range()`
@@ -13,12 +13,12 @@
     |- JaxprTypeError (TypeError)            a jaxpr breaks the type rules
     |- TypePromotionError (ValueError)       two dtypes have no common dtype
     |- InconclusiveDimensionOperation        a symbolic size does not settle a question
-    |- ShardingTypeError                     shardings in types do not fit each other
+    |- ShardingTypeError                     explicit shardings are incompatible
     |- TracerLeakError                       a traced array leaked, and leaks are looked for
     |- VerificationError (ValueError)        a lowering rule made an invalid module
     |- RecompilationError (RuntimeError)     something is compiled that must not be
     |- PluginError (RuntimeError)            a PJRT plugin is missing, or cannot be used
-    |- AbsentDeviceError (RuntimeError)      something was to run on a device that is not there
+    |- AbsentDeviceError (RuntimeError)      a program was to run on a compile-only device
     |- TargetError (ValueError)              no target has this name
     |- NoRuleError (NotImplementedError)     a primitive has no rule for a transformation
     `- NoEngineError (RuntimeError)          an operation met no engine to run it
@@ -42,9 +42,9 @@ JaxRuntimeError = state.JaxRuntimeError
 
 
 class HlofrontError(Exception):
-    """The root of hlofront's own exceptions."""
+    """The base class of hlofront's own exceptions."""
 
-    # Tracebacks call them by their public name.
+    # The public module, which tracebacks print.
     __module__ = "hlofront.errors"
 
     def __init_subclass__(cls, **kwargs: object):
@@ -52,7 +52,7 @@ class HlofrontError(Exception):
         if cls.__module__ == __name__:
             cls.__module__ = HlofrontError.__module__
 
-    # The finished text is pickled: constructors would take it for a tracer.
+    # Pickles hold the finished text: constructors would take it for a tracer.
     def __reduce__(self):
         return _restored, (type(self), self.args), self.__dict__
 
@@ -65,15 +65,15 @@ def _restored(kind: type[BaseException], args: tuple[object, ...]) -> BaseExcept
 
 
 class JAXTypeError(HlofrontError, TypeError):
-    """The error of a value of a kind that the operation cannot take."""
+    """The error for a value of a type that the operation does not accept."""
 
 
 class JAXIndexError(HlofrontError, IndexError):
-    """The error of an index of a kind that the operation cannot take."""
+    """The error for an index of a type that the operation does not accept."""
 
 
 class ConcretizationTypeError(JAXTypeError):
-    """The error where the value of a traced array is needed, which tracing does not know."""
+    """The error for code that needs the value of a traced array, which tracing does not know."""
 
     def __init__(self, tracer: object, context: str = ""):
         headline = (
@@ -85,7 +85,7 @@ class ConcretizationTypeError(JAXTypeError):
 
 
 class TracerBoolConversionError(ConcretizationTypeError):
-    """The error of a traced array as a condition of Python: `if`, `while`, `and`, `assert`."""
+    """The error for a traced array as a Python condition: `if`, `while`, `and`, `assert`."""
 
     def __init__(self, tracer: object):
         headline = f"Attempted boolean conversion of traced array with shape {_aval_text(tracer)}."
@@ -94,7 +94,7 @@ class TracerBoolConversionError(ConcretizationTypeError):
 
 
 class TracerArrayConversionError(JAXTypeError):
-    """The error of a traced array that is handed to NumPy, which needs its values."""
+    """The error for a traced array passed to NumPy, which needs its values."""
 
     def __init__(self, tracer: object):
         headline = (
@@ -109,7 +109,7 @@ class TracerArrayConversionError(JAXTypeError):
 
 
 class TracerIntegerConversionError(JAXTypeError):
-    """The error of a traced array where Python needs an integer: a list's index, `range()`."""
+    """The error for a traced array where Python needs an integer: a list's index, `range()`."""
 
     def __init__(self, tracer: object):
         headline = (
@@ -123,7 +123,7 @@ class TracerIntegerConversionError(JAXTypeError):
 
 
 class NonConcreteBooleanIndexError(JAXIndexError):
-    """The error of indexing with a traced mask, which leaves the result's shape unknown."""
+    """The error for indexing with a traced mask, which leaves the result's shape unknown."""
 
     def __init__(self, tracer: object):
         headline = f"Array boolean indices must be concrete; got {_aval_text(tracer)}."
@@ -139,86 +139,86 @@ class NonConcreteBooleanIndexError(JAXIndexError):
 
 
 class UnexpectedTracerError(JAXTypeError):
-    """The error of a traced array that is used after the function that it stood in has returned."""
+    """The error for a traced array that is used after its function has returned."""
 
     def __init__(self, msg: str):
         super().__init__(msg)
 
 
 class KeyReuseError(JAXTypeError):
-    """The error of a random key that is used twice, which would give equal numbers again."""
+    """The error for a random key that is used twice, which would repeat random numbers."""
 
     def __init__(self, message: str):
         super().__init__(message)
 
 
 class JaxprTypeError(HlofrontError, TypeError):
-    """The error of a jaxpr that breaks the type rules, as `core.check_jaxpr` finds."""
+    """The error for a jaxpr that breaks the type rules, raised by `core.check_jaxpr`."""
 
 
 class InconclusiveDimensionOperation(HlofrontError):
-    """The error of a question about a symbolic size whose answer depends on the size."""
+    """The error for a question about a symbolic size whose answer depends on the size."""
 
 
 class TypePromotionError(HlofrontError, ValueError):
-    """The error of two dtypes that have no common dtype under the promotion rules in force."""
+    """The error for dtypes without a common dtype under the current promotion rules."""
 
 
 class IndivisibleError(HlofrontError, ValueError):
-    """The error of an axis whose size is no multiple of the parts that a sharding makes."""
+    """The error for an axis whose size is not divisible by the shards of a sharding."""
 
 
 class DuplicateSpecError(HlofrontError, ValueError):
-    """The error of a sharding that splits two axes of an array along one axis of its mesh."""
+    """The error for a sharding that splits two axes of an array along one mesh axis."""
 
 
 class ShardingTypeError(HlofrontError):
-    """The error of operands whose explicit shardings do not fit each other."""
+    """The error for operands with incompatible explicit shardings."""
 
 
-# ---- ours ------------------------------------------------------------------------------------
+# ---- hlofront's own --------------------------------------------------------------------------
 
 
 class TracerLeakError(HlofrontError):
-    """The error of a traced array that outlives its function, while leaks are checked for."""
+    """The error for a traced array that outlives its function, under `jax_check_tracer_leaks`."""
 
 
 class VerificationError(HlofrontError, ValueError):
-    """The error of a module that breaks MLIR's rules, on which XLA would end the process."""
+    """The error for a module that breaks MLIR's rules, on which XLA would abort the process."""
 
 
 class RecompilationError(HlofrontError, RuntimeError):
-    """The error of a compilation inside of `no_recompile` or `max_compiles` that must not be."""
+    """The error for a compilation that `no_recompile` or `max_compiles` forbids."""
 
 
 class PluginError(HlofrontError, RuntimeError):
-    """The error of a PJRT plugin, or a tool that it needs, that is missing or cannot be used."""
+    """The error for a PJRT plugin, or a tool that it needs, that is missing or unusable."""
 
 
 class AbsentDeviceError(HlofrontError, RuntimeError):
-    """The error of running a program on a device that programs can only be compiled for."""
+    """The error for running a program on a compile-only device."""
 
 
 class TargetError(HlofrontError, ValueError):
-    """The error of a target's name that there is not."""
+    """The error for an unknown name of a target."""
 
 
 class NoRuleError(HlofrontError, NotImplementedError):
-    """The error of a primitive without the rule that a transformation needs."""
+    """The error for a primitive that lacks the rule of a transformation."""
 
 
 class NoEngineError(HlofrontError, RuntimeError):
-    """The error of an operation on concrete values without an engine that could run it."""
+    """The error for an operation on concrete values when no engine is loaded to run it."""
 
 
 def missing_rule(primitive: str, table: str, home: str = "", kind: str = "A rule") -> NoRuleError:
-    """Return the error for a rule that a table lacks.
+    """Return the NoRuleError for a primitive that a rule table lacks.
 
     Args:
       primitive: the primitive's name.
-      table: the table's name, which is its decorator's: "jvp", "transpose", "batch", "lower".
+      table: the name of the table and its decorator: "jvp", "transpose", "batch", "lower".
       home: the file that defines the primitive, if known.
-      kind: what JAX calls such a rule: "Batching rule".
+      kind: JAX's name of such a rule: "Batching rule".
     """
     where = f" in {home}" if home else " where the primitive is defined"
     return NoRuleError(
@@ -251,7 +251,7 @@ _INSTEAD_OF = {
 
 
 def _instead_of_condition() -> str:
-    """Return advice on what to write instead of the statements that stand on the user's line."""
+    """Return advice on replacing the Python statements, such as `if`, on the user's line."""
     site = source.call_site()
     line = source.line_text(site.frame) if site is not None else ""
     words = set(line.replace("(", " ").replace(")", " ").replace("elif", "if").split())
@@ -263,20 +263,20 @@ def _instead_of_condition() -> str:
 
 # ---- how a value became a tracer -------------------------------------------------------------
 #
-# Tracers describe themselves with these. What errors ask of a tracer, all of it optional:
+# Tracers describe themselves with these functions. Errors read these optional attributes:
 #   aval                 shape and dtype, with str_short()
 #   _origin_message()    depends_on_arguments(...) or made_by_operations(...)
 #   _origin_traceback    the C++ traceback of the operation that made it, or None
-#   _origin_argument     "argument x['a'] of loss" where it is one, or ""
+#   _origin_argument     "argument x['a'] of loss" if it is one, or ""
 
 
 def traced_function(function: object, purpose: str) -> str:
-    """Return what is being traced and why, as in "f at model.py:12 for jit"."""
+    """Return a text of a traced function and its purpose, as in "f at model.py:12 for jit"."""
     return f"{source.describe_callable(function)} for {purpose}"
 
 
 def depends_on_arguments(traced: str, arguments: Sequence[str]) -> str:
-    """Return why a value is traced: it depends on these arguments, written as in "x['a']"."""
+    """Return a message that a value is traced because it depends on arguments, such as "x['a']"."""
     more = f" and {len(arguments) - 5} more" if len(arguments) > 5 else ""
     shown = ", ".join(arguments[:5]) + more
     which = f"the value of the argument{'s' * (len(arguments) > 1)} {shown}"
@@ -287,10 +287,10 @@ def depends_on_arguments(traced: str, arguments: Sequence[str]) -> str:
 
 
 def made_by_operations(traced: str, operations: Sequence[tuple[str, Traceback | None]]) -> str:
-    """Return why a value is traced that no argument went into: these operations made it.
+    """Return a message that a value is traced because of operations, though no argument is used.
 
     Args:
-      traced: see `traced_function`.
+      traced: a description by `traced_function`.
       operations: names of primitives, and their C++ tracebacks or None; the latest last.
     """
     lines = [f"The error occurred while tracing the function {traced}."]
@@ -304,7 +304,7 @@ def made_by_operations(traced: str, operations: Sequence[tuple[str, Traceback | 
 
 
 def _line(preposition: str, traceback: Traceback | None) -> str:
-    """Return "at" or "from" and the user's line of a traceback, or "" where there is none."""
+    """Return a preposition and a traceback's user line, as in "at model.py:12 ...", or ""."""
     frame = source.user_frame(traceback)
     return f"{preposition} {source.describe_frame_with_line(frame)}" if frame is not None else ""
 
@@ -316,7 +316,7 @@ def leaked_tracer(
 
     Args:
       tracer: the tracer.
-      traced: what was being traced when it was made, see `traced_function`.
+      traced: a description by `traced_function` of what was traced when the tracer was made.
       made_at: the C++ traceback of the operation that made it; by default the tracer's own.
     """
     made_where = _line("at", made_at or _attribute_of(tracer, "_origin_traceback"))
@@ -338,10 +338,10 @@ def leaked_tracer(
     return UnexpectedTracerError(_screen(parts))
 
 
-# ---- operands that do not fit ----------------------------------------------------------------
+# ---- mismatched operands ---------------------------------------------------------------------
 
 AnyError = TypeVar("AnyError", bound=BaseException)
-# An operand by its expression, the text of its aval and the operation that made it.
+# An operand as its expression, the text of its aval and the traceback of its operation.
 WrittenOperand = tuple[str | None, str, Traceback | None]
 
 
@@ -352,15 +352,15 @@ def shape_mismatch(
     fix: str = "",
     kind: type[Exception] = TypeError,
 ) -> Exception:
-    """Return an exception, to be raised, about operands whose shapes do not fit.
+    """Return an exception about operands with incompatible shapes, for the caller to raise.
 
     Args:
-      operation: the operation's name, as the user knows it.
-      operands: arrays, tracers, scalars, or avals where a rule has nothing else. Whoever holds the
-        operands behind the avals passes the exception to `add_operands`.
-      why: what is wrong, to read on from the operation's name.
+      operation: the operation's name for users.
+      operands: arrays, tracers, scalars, or avals if a rule has nothing else; then the caller
+        that has the operands passes the exception to `add_operands`.
+      why: the problem, to follow the operation's name.
       fix: what to do about it.
-      kind: the exception's class, with a constructor that takes a message.
+      kind: the exception's class, whose constructor takes a message.
     """
     shapes = " and ".join(str(getattr(operand, "shape", ())) for operand in operands[:6])
     why = why or f"got operands of different shapes: {shapes}"
@@ -375,14 +375,14 @@ def dtype_mismatch(
     numpy_name: str = "",
     kind: type[Exception] = TypeError,
 ) -> Exception:
-    """Return an exception, to be raised, about operands whose dtypes differ and must not.
+    """Return an exception about operands with different dtypes, for the caller to raise.
 
     Args:
-      operation: the operation's name, as the user knows it: "lax.add".
-      operands: see `shape_mismatch`.
+      operation: the operation's name for users: "lax.add".
+      operands: arrays, tracers, scalars or avals, as for `shape_mismatch`.
       fix: what to do about it; by default, to convert one.
-      numpy_name: the function that promotes dtypes by itself, if there is one: "jnp.add".
-      kind: see `shape_mismatch`.
+      numpy_name: the function that promotes dtypes, if there is one: "jnp.add".
+      kind: the exception's class, whose constructor takes a message.
     """
     dtypes = ", ".join(_dtype_name(operand) for operand in operands[:6])
     if not fix:
@@ -396,11 +396,11 @@ def dtype_mismatch(
 def add_operands(
     error: AnyError, operation: str, operands: Sequence[object], fix: str = ""
 ) -> AnyError:
-    """Add the operands of the operation that failed to the text of an exception, and return it.
+    """Add a failed operation's operands to the text of an exception, and return it.
 
-    For whoever calls a rule that knows only avals: when the rule raises, this says what the user
-    wrote for each operand, its shape and dtype, and the line that made it. A second call, from
-    further out, changes nothing; operands that are avals leave room for one who knows more.
+    For callers of rules that only have avals. The text names what the user wrote for each operand,
+    its shape and dtype, and the line that made it. Once the operands are more than avals, later
+    calls change nothing.
     """
     if isinstance(error, HlofrontError) or len(error.args) != 1 or type(error.args[0]) is not str:
         return error
@@ -408,7 +408,7 @@ def add_operands(
 
 
 def without_operands(error: BaseException) -> BaseException:
-    """Return a user's own exception so marked that `add_operands` leaves it as it is."""
+    """Mark a user's own exception so that `add_operands` does not change it, and return it."""
     error.__dict__.setdefault("_about_operands", ("", "", True))
     return error
 
@@ -430,9 +430,9 @@ def argument_table(operation: str, operands: Sequence[object]) -> str:
     """Return the operation as the user wrote it, and an aligned line for each operand.
 
     Args:
-      operation: the operation's name, for where the user's expression is not at hand.
-      operands: each an array, tracer, scalar or aval; or (expression or None, text of the aval,
-        C++ traceback or None) of one.
+      operation: the operation's name, used if the user's expression is not available.
+      operands: each an array, tracer, scalar or aval, or a tuple (expression or None, text of
+        the aval, C++ traceback or None).
     """
     site = source.call_site()
     rows = _rows(operands, site)
@@ -475,7 +475,7 @@ def _rows(operands: Sequence[object], site: CallSite | None) -> list[tuple[str, 
 
 
 def _written_for(operands: Sequence[object], site: CallSite | None) -> list[SourceOperand | None]:
-    """Return what the user wrote for each operand, or None: better no name than a wrong one."""
+    """Return the user's source expression of each operand, or None if it is uncertain."""
     matches: list[SourceOperand | None] = [None] * len(operands)
     written = site.operands() if site is not None else None
     if site is None or written is None:
@@ -485,8 +485,8 @@ def _written_for(operands: Sequence[object], site: CallSite | None) -> list[Sour
             if one.value is operand:
                 matches[index] = one
                 break
-    # What an operation was handed may be a conversion of what the user wrote. Then the order
-    # tells, if there are as many and each could be the other's.
+    # An operand may be a conversion of what the user wrote. Then match by order, if the counts
+    # agree and each pair could match.
     by_position = [
         one for one in written if not one.by_keyword and _may_be_operand(one.value, operands)
     ]
@@ -506,9 +506,9 @@ def _may_be_operand(value: object, operands: Sequence[object]) -> bool:
 
 def _could_be(value: object, operand: object, site: CallSite) -> bool:
     if value is not source.UNKNOWN:
-        # As texts, since symbolic sizes may refuse to be compared.
+        # As texts, since comparing symbolic sizes may raise.
         return str(getattr(value, "shape", ())) == str(getattr(operand, "shape", ()))
-    # Made within this very call, it is not the value of a part of the user's expression.
+    # An operand made by this very call is not the value of a subexpression of the user's.
     made_at = source.user_frame(_attribute_of(operand, "_origin_traceback"))
     here = site.frame
     return made_at is None or (made_at.code, made_at.instruction) != (here.code, here.instruction)
@@ -528,12 +528,12 @@ def _is_aval(value: object) -> bool:
 
 
 def _attribute_of(value: object, name: str) -> Any:
-    # Asked of the type first: of a tracer, an attribute that is missing may raise other errors.
+    # Asks the type first: a missing attribute of a tracer may raise other errors.
     return getattr(value, name, None) if _has_attribute(value, name) else None
 
 
 def _aval_text(value: object, short: bool = False) -> str:
-    """ "float32[3]", or for short "f32[3]", of an array, tracer, aval or scalar."""
+    """Return the type of an array, tracer, aval or scalar as text: float32[3], or short f32[3]."""
     aval: Any = value if _is_aval(value) else _attribute_of(value, "aval")
     if aval is not None and _is_aval(aval):
         return aval.str_short(short_dtypes=short)

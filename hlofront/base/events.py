@@ -1,4 +1,4 @@
-"""What happens inside, told to those who listen: events to their listeners, and a log."""
+"""Events for listeners, as in jax.monitoring, and the log."""
 
 import logging
 import threading
@@ -10,15 +10,15 @@ from hlofront.base.config import options
 
 # ---- events ----------------------------------------------------------------------------------
 #
-# An event has a name such as "/jax/core/compile/jaxpr_trace_duration" and metadata, which listeners
-# get as keyword arguments. Each kind's listeners are a tuple that is replaced as a whole, so that
-# recording takes no lock.
+# An event has a name such as "/jax/core/compile/jaxpr_trace_duration" and metadata, passed to
+# listeners as keyword arguments. Each kind's listeners are a tuple that is replaced as a whole, so
+# that recording takes no lock.
 
 Listener = Callable[..., None]
 
 
 class _Kind:
-    """One kind of event and its listeners."""
+    """A kind of event and its listeners."""
 
     __slots__ = ("listeners", "name")
 
@@ -50,13 +50,13 @@ _scalars = _Kind("scalars")
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Call the listeners of events with one that happened."""
+    """Call the event listeners with the name of an event and its metadata."""
     for listener in _events.listeners:
         listener(event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Call the listeners of durations with one of `duration` seconds."""
+    """Call the duration listeners with the name of an event, its duration and metadata."""
     for listener in _durations.listeners:
         listener(event, duration, **kwargs)
 
@@ -64,69 +64,69 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
 def record_event_time_span(
     event: str, start_time: float, end_time: float, **kwargs: str | int
 ) -> None:
-    """Call the listeners of time spans with one between two times, in seconds since the epoch."""
+    """Call the time span listeners with an event's name, and start and end in epoch seconds."""
     for listener in _time_spans.listeners:
         listener(event, start_time, end_time, **kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Call the listeners of scalars with a number."""
+    """Call the scalar listeners with the name of an event, a number and metadata."""
     for listener in _scalars.listeners:
         listener(event, value, **kwargs)
 
 
 def register_event_listener(callback: Listener) -> None:
-    """Have `callback(event, **metadata)` called at each event, in the thread where it happens."""
+    """Register `callback(event, **metadata)`, which is called in the thread of each event."""
     _events.register(callback)
 
 
 def register_event_duration_secs_listener(callback: Listener) -> None:
-    """Have `callback(event, seconds, **metadata)` called at each duration."""
+    """Register `callback(event, seconds, **metadata)`, which is called at each duration."""
     _durations.register(callback)
 
 
 def register_event_time_span_listener(callback: Listener) -> None:
-    """Have `callback(event, start, end, **metadata)` called at each time span."""
+    """Register `callback(event, start, end, **metadata)`, which is called at each time span."""
     _time_spans.register(callback)
 
 
 def register_scalar_listener(callback: Listener) -> None:
-    """Have `callback(event, value, **metadata)` called at each number."""
+    """Register `callback(event, value, **metadata)`, which is called at each scalar."""
     _scalars.register(callback)
 
 
 def unregister_event_listener(callback: Listener) -> None:
-    """End one `register_event_listener`; ValueError if there is none."""
+    """Unregister an event listener once; raise ValueError if it is not registered."""
     _events.unregister(callback)
 
 
 def unregister_event_duration_listener(callback: Listener) -> None:
-    """End one `register_event_duration_secs_listener`; ValueError if there is none."""
+    """Unregister a duration listener once; raise ValueError if it is not registered."""
     _durations.unregister(callback)
 
 
 def unregister_event_time_span_listener(callback: Listener) -> None:
-    """End one `register_event_time_span_listener`; ValueError if there is none."""
+    """Unregister a time span listener once; raise ValueError if it is not registered."""
     _time_spans.unregister(callback)
 
 
 def unregister_scalar_listener(callback: Listener) -> None:
-    """End one `register_scalar_listener`; ValueError if there is none."""
+    """Unregister a scalar listener once; raise ValueError if it is not registered."""
     _scalars.unregister(callback)
 
 
 def clear_event_listeners() -> None:
-    """Forget every listener of every kind."""
+    """Unregister all listeners of all kinds."""
     with _lock:
         for kind in (_events, _durations, _time_spans, _scalars):
             kind.listeners = ()
 
 
 class timed:
-    """A context manager that records how long a block took, and from when to when, if it ends well.
+    """A context manager that records the duration and time span of a block, unless it raises.
 
-    Tracing, lowering and compiling are "/jax/core/compile/" followed by "jaxpr_trace_duration",
-    "jaxpr_to_mlir_module_duration" and "backend_compile_duration", each with `fun_name`.
+    The events of compilation stages are "/jax/core/compile/" followed by "jaxpr_trace_duration",
+    "jaxpr_to_mlir_module_duration" or "backend_compile_duration", each with `fun_name`.
     """
 
     __slots__ = ("event", "metadata", "seconds", "started", "started_at")
@@ -152,7 +152,7 @@ class timed:
 
 # ---- the log ---------------------------------------------------------------------------------
 #
-# Modules log to logging.getLogger(__name__), below this one.
+# Modules log to logging.getLogger(__name__), a child of this logger.
 
 logger = logging.getLogger("hlofront")
 
@@ -181,7 +181,7 @@ def _set_debug_modules(modules: str, local: bool) -> None:
 
 
 def _write_log(wanted: bool) -> None:
-    """Write our log to stderr, unless the program has said where logs go."""
+    """Write hlofront's log to stderr if wanted, unless the program has set handlers."""
     while _handlers:
         logger.removeHandler(_handlers.pop())
     if wanted and not logger.hasHandlers():
@@ -203,5 +203,5 @@ _log_compiles = options["jax_log_compiles"]
 
 
 def log_stage(message: str, *args: object) -> None:
-    """Log that a stage of a compilation has ended: as a warning under jax_log_compiles."""
+    """Log the end of a compilation stage, as a warning under jax_log_compiles."""
     logger.log(logging.WARNING if _log_compiles.value else logging.DEBUG, message, *args)

@@ -1,4 +1,4 @@
-"""Options that jaxlib's C++ enforces: what transfers, threads and garbage collections may do."""
+"""Guards that jaxlib's C++ enforces on transfers, threads and garbage collection."""
 
 import contextlib
 from collections.abc import Generator
@@ -18,11 +18,11 @@ _transfer_guards = {
 
 @contextlib.contextmanager
 def transfer_guard(new_val: str | None) -> Generator[None]:
-    """Return a context manager for what copies between host and devices do in this thread.
+    """Return a context manager that sets the transfer guards of this thread.
 
     Args:
-      new_val: "allow"; "log" or "disallow" what was not asked for by device_put and its like;
-        "log_explicit" or "disallow_explicit" all; None for the defaults.
+      new_val: "allow"; "log" or "disallow" for implicit transfers; "log_explicit" or
+        "disallow_explicit" for all, also those by device_put; None for the defaults.
     """
     with contextlib.ExitStack() as stack:
         for option in (_every_transfer_guard, *_transfer_guards.values()):
@@ -31,10 +31,12 @@ def transfer_guard(new_val: str | None) -> Generator[None]:
 
 
 def _enforce(field: str, option: Option, levels: Any) -> None:
-    """Have jaxlib's guards hold an option's value in the field of that name.
+    """Set a field of jaxlib's guard state whenever an option changes.
 
     Args:
-      levels: jaxlib's enumeration of the values that the field takes.
+      field: the field's name.
+      option: the option to follow.
+      levels: jaxlib's enumeration of the field's values.
     """
 
     def update_guard(value: str | None, local: bool) -> None:
@@ -46,7 +48,7 @@ def _enforce(field: str, option: Option, levels: Any) -> None:
 
 
 def _set_every_guard(value: str | None, local: bool) -> None:
-    # Within a thread, transfer_guard() sets each itself, and so can restore each.
+    # Within a thread, transfer_guard() sets and restores each of them itself.
     if not local:
         for option in _transfer_guards.values():
             option.set(value)

@@ -1,4 +1,4 @@
-"""Names that a package offers and imports only when they are asked for."""
+"""Lazy attributes of packages, which are imported on first use."""
 
 import importlib
 import sys
@@ -9,7 +9,7 @@ from typing import Any
 def lazy(
     package: str, submodules: Iterable[str], names: dict[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` for a package whose submodules load on first use.
+    """Return `__getattr__` and `__dir__` of a package whose attributes are imported on first use.
 
     Args:
       package: its `__name__`.
@@ -26,7 +26,7 @@ def lazy(
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(importlib.import_module(home), name)
-        # Found without asking from now on.
+        # Later lookups do not call __getattr__.
         setattr(sys.modules[package], name, value)
         return value
 

@@ -1,4 +1,4 @@
-"""What an option is: its kind, its values per process and thread, and `config`, which has all."""
+"""Options: their kinds, their values per process and thread, and the object `config`."""
 
 import functools
 import os
@@ -21,11 +21,11 @@ R = TypeVar("R")
 
 
 class Refused(ValueError):
-    """The error by which a kind refuses a value; Option says which option it was."""
+    """The error that an option kind raises for a value it refuses; Option adds its name."""
 
 
 class OptionKind:
-    """A kind of values that an option takes: how one is checked, and how it is read from text."""
+    """A kind of option values, with its check and its parser of environment variables."""
 
     __slots__ = ("check", "parse", "wanted")
 
@@ -40,7 +40,7 @@ _FALSE = ("0", "false", "f", "no", "n", "off")
 
 
 def _check_bool(value: object) -> bool:
-    # Not by its truth: "False" would be true. NumPy's bools equal 0 or 1 as well.
+    # Not by truth: "False" is true. NumPy's bools equal 0 or 1 too.
     if value not in (0, 1):
         raise Refused
     return bool(value)
@@ -113,7 +113,7 @@ DEVICE = OptionKind(
 
 
 def choice(*choices: str) -> OptionKind:
-    """Return the kind of an option whose value is one of these strings."""
+    """Return the kind of an option whose value is one of several strings."""
 
     def check(value: object) -> str:
         if not isinstance(value, str) or value not in choices:
@@ -124,7 +124,7 @@ def choice(*choices: str) -> OptionKind:
 
 
 def words(*known: str) -> OptionKind:
-    """Return the kind of an option that takes a text of some of these words and commas."""
+    """Return the kind of an option whose value is a comma-separated list of known words."""
 
     def check(value: object) -> str:
         if not isinstance(value, str) or not set(value.split(",")) <= {*known, ""}:
@@ -135,7 +135,7 @@ def words(*known: str) -> OptionKind:
 
 
 def optional(kind: OptionKind) -> OptionKind:
-    """Return the kind of an option that also takes None, for "not set"."""
+    """Return a kind of option that also accepts None, for "not set"."""
 
     def check(value: object) -> object:
         return None if value is None else kind.check(value)
@@ -149,10 +149,10 @@ options: dict[str, "Option"] = {}
 
 
 class Option:
-    """One option: its value for the process, and for a block of code within one thread.
+    """An option, with a value for the process, and one for a block within a thread.
 
-    `option.value` reads it. `with option(True):` sets it for this thread until the block ends;
-    as a decorator, `@option(True)`, for the calls of a function.
+    `option.value` reads it. `with option(True):` sets it for this thread until the block ends; the
+    decorator `@option(True)` sets it for the calls of a function.
     """
 
     __slots__ = ("affects_trace", "cell", "default", "doc", "environment", "kind", "name", "_hooks")
@@ -173,30 +173,34 @@ class Option:
         self.affects_trace = affects_trace
         self.environment: str = name.upper()
         self._hooks: tuple[Callable[[Any, bool], None], ...] = ()
-        # A cell of C++ holds a value for the process and one per thread, and reads quickly.
+        # A C++ cell holds a value for the process and one per thread, and reads quickly.
         self.cell: ConfigCell = cell or state.Config(
             name, default, include_in_jit_key=False, include_in_trace_context=False
         )
 
     @property
     def value(self) -> Any:
-        """Return the value that holds here: this thread's, else the process's."""
+        """The current value of the option: this thread's if set, else the process's."""
         return self.cell.value
 
     def get_global(self) -> Any:
-        """Return the value of the process, whatever this thread has set."""
+        """Return the option's value for the process, ignoring this thread's."""
         return self.cell.get_global()
 
     def get_local(self) -> object:
-        """Return the value that this thread has set, or `unset`."""
+        """Return the option's value for this thread, or `unset`."""
         return self.cell.get_local()
 
     def check(self, value: object) -> object:
-        """Return the value as this option stores it; raise a ValueError if it is not one."""
+        """Return a value as this option stores it.
+
+        Raises:
+          ValueError: if the option does not accept the value.
+        """
         try:
             return self.kind.check(value)
         except Refused:
-            # JAX lets most options be set to None; here that brings the default back.
+            # JAX lets most options be set to None; here that restores the default.
             if value is None and self.kind in (BOOL, INT, FLOAT, TEXT):
                 return self.default
             raise ValueError(
@@ -205,7 +209,7 @@ class Option:
             ) from None
 
     def set(self, value: object) -> None:
-        """Set it for the process. Threads inside a `with option(...)` keep theirs."""
+        """Set the option for the process; threads inside `with option(...)` are not affected."""
         value = self.check(value)
         for hook in self._hooks:
             hook(value, False)
@@ -214,7 +218,7 @@ class Option:
             _fold_process(self, value)
 
     def set_local(self, value: object) -> object:
-        """Set it for this thread, `unset` to end that; returns what was set (or `unset`)."""
+        """Set the option for this thread, or end that with `unset`; return the previous value."""
         if value is not unset:
             value = self.check(value)
         for hook in self._hooks:
@@ -224,10 +228,11 @@ class Option:
         return self.cell.swap_local(value)
 
     def watch(self, hook: Callable[[Any, bool], None]) -> None:
-        """Call `hook(value, local)` before each change, and now if the process has set it.
+        """Register `hook(value, local)`, which is called before each change of the option.
 
-        `local` says whether the change is this thread's alone; then the value may be `unset`.
-        A hook may refuse the value by raising.
+        It is called at once if the process has a value other than the default. `local` is whether
+        only this thread's value changes; then it may be `unset`. A hook may refuse the value by
+        raising.
         """
         if self.cell.get_global() != self.default:
             hook(self.cell.get_global(), False)
@@ -250,7 +255,7 @@ class Option:
 
 
 class Override:
-    """A context manager and decorator that gives an option another value."""
+    """A context manager and decorator that sets an option for this thread."""
 
     __slots__ = ("_option", "_previous", "_value")
 
@@ -270,16 +275,16 @@ class Override:
 
         @functools.wraps(function)
         def overridden(*args: P.args, **kwargs: P.kwargs) -> R:
-            # Its own Override per call: calls may overlap in several threads.
+            # A new Override per call: calls may overlap in several threads.
             with Override(option, value):
                 return function(*args, **kwargs)
 
         return overridden
 
 
-# The C++ jit key holds every option that changes what is traced or compiled. Two have a cell of
-# their own there; the others share two cells, each a sorted tuple of (name, value): those that the
-# process has set away from their defaults, and those that this thread has set.
+# The C++ jit key contains every option that affects tracing or compiling. Two have cells of their
+# own; the others share two cells, each a sorted tuple of (name, value): of the options that the
+# process has set to other values than their defaults, and of those that this thread has set.
 _OWN_CELLS: dict[str, "ConfigCell"] = {
     "enable_x64": state.enable_x64,
     "disable_jit": state.disable_jit,
@@ -312,7 +317,7 @@ def changed_options(candidates: Iterable[Option]) -> tuple[tuple[str, object], .
     """Return (name, value) of each option whose value is not its default, for a cache key.
 
     Args:
-      candidates: options that affect traces; where none of those is set, the answer () is fast.
+      candidates: options that affect tracing; () is returned fast if none is set.
     """
     if not state.process_options.value and not state.thread_options.value:
         return ()
@@ -324,18 +329,18 @@ def changed_options(candidates: Iterable[Option]) -> tuple[tuple[str, object], .
 def add_option(
     name: str, default: object, kind: OptionKind, doc: str, affects_trace: bool = False
 ) -> Option:
-    """Add an option to the table and give it the value of its environment variable, if set.
+    """Add an option to the table, with its environment variable's value if that is set.
 
     Args:
       name: the flag, `jax_...` or `hlofront_...`; in capitals, its environment variable.
       default: its value when nothing sets it.
       kind: BOOL, INT, FLOAT, TEXT, choice(...), optional(...).
       doc: what it does, to follow the word "It".
-      affects_trace: whether a traced or compiled program depends on it; jit then keeps one
+      affects_trace: whether traced or compiled programs depend on it; jit then caches one
         program per value, and values must be hashable.
 
     Raises:
-      ValueError: if there is such an option, or the environment variable is no value of it.
+      ValueError: if the option exists, or its environment variable's value is not valid.
     """
     if name in options:
         raise ValueError(f"there is already an option {name}")
@@ -358,31 +363,31 @@ def add_option(
 
 
 class Config:
-    """The object through which users read and set options: `config.update(flag, value)`."""
+    """The object for reading and setting options, as in `config.update(flag, value)`."""
 
     __slots__ = ()
 
     def update(self, name: str, value: object) -> None:
-        """Set an option for the process.
+        """Set an option for the process, as in `config.update("jax_enable_x64", True)`.
 
         Raises:
           AttributeError: if there is no such option.
-          ValueError: if the option does not take this value.
+          ValueError: if the option does not accept this value.
         """
         _option(name).set(value)
 
     def read(self, name: str) -> Any:
-        """Return the value of an option here: this thread's, else the process's."""
+        """Return the current value of an option: this thread's if set, else the process's."""
         return _option(name).value
 
     @property
     def x64_enabled(self) -> bool:
-        """Return whether 64-bit dtypes are on here: the option jax_enable_x64."""
+        """The current value of the option jax_enable_x64, which enables 64-bit dtypes."""
         return state.enable_x64.value
 
     @property
     def values(self) -> dict[str, object]:
-        """Return the value of every option here, by flag."""
+        """The current values of all options, by flag."""
         return {name: option.value for name, option in options.items()}
 
     def __getattr__(self, name: str) -> Any:

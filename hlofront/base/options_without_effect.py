@@ -1,4 +1,4 @@
-"""JAX's options that hlofront accepts and does nothing for, which says so when one is set."""
+"""Options of JAX that hlofront accepts without effect, with a warning when one is set."""
 
 import warnings
 
@@ -20,7 +20,7 @@ _CHECKED = choice("ignore", "raise")
 _TEXT_OR_NONE = optional(TEXT)
 _INT_OR_NONE = optional(INT)
 
-# Flag: default, what it does in JAX, and the kind where it is not that of the default's type.
+# Flag: default, effect in JAX, and kind if it is not that of the default's type.
 OPTIONS_WITHOUT_EFFECT: dict[str, tuple[object, str] | tuple[object, str, OptionKind]] = {
     "check_vma": (False, "is JAX's own switch for what shard_map's check_vma asks"),
     "eager_constant_folding": (False, "folds constants while tracing"),
@@ -108,7 +108,7 @@ _warned: set[str] = set()
 
 
 def _warn_where_changed(option: Option) -> None:
-    """Have an option warn, once, when it is set to other than its default."""
+    """Register a hook that warns, once, when an option is set to other than its default."""
 
     def warn(value: object, local: bool) -> None:
         if value is unset or value == option.default or option.name in _warned:

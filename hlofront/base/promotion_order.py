@@ -1,4 +1,4 @@
-"""The order of dtypes in which two of them are promoted to the least one that holds both."""
+"""The order of dtypes for promotion: two dtypes promote to their least upper bound."""
 
 import functools
 
@@ -15,16 +15,16 @@ from hlofront.base.elements import (
     unsigned_integers,
 )
 
-# Dtypes stand in an order, and two of them meet in the least dtype that is not below either. The
-# three kinds of weak dtypes are nodes of that order too, written as the Python types int, float
-# and complex. An entry says which nodes come right after one.
+# Dtypes form a partial order, in which operands promote to the least upper bound. The three kinds
+# of weak dtypes are nodes of the order too, written as the Python types int, float and complex.
+# An entry lists the immediate successors of a node.
 
 _i8, _i16, _i32, _i64 = signed_integers
 _u8, _u16, _u32, _u64 = unsigned_integers
 _bf16, _f16, _f32, _f64 = floats
 _c64, _c128 = complexes
 
-# A dtype of NumPy, or the type of Python that stands for a weak dtype.
+# A NumPy dtype, or the Python type that stands for a weak dtype.
 Node = NumPyDType | ExtendedDType | type
 
 _STANDARD: dict[Node, tuple[Node, ...]] = {
@@ -50,7 +50,7 @@ _STANDARD: dict[Node, tuple[Node, ...]] = {
     _c128: (),
 }
 
-# Only weak dtypes yield, and only to dtypes that hold their values.
+# Only weak dtypes promote, and only to dtypes that hold their values.
 _STRICT: dict[Node, tuple[Node, ...]] = {
     **dict.fromkeys(all_dtypes, ()),
     int: (*narrow_integers, *signed_integers, *unsigned_integers, float),
@@ -61,7 +61,7 @@ _STRICT: dict[Node, tuple[Node, ...]] = {
 
 @functools.cache
 def nodes_above(mode: str) -> dict[Node, frozenset[Node]]:
-    """Return for each node of the promotion order all nodes not below it, itself included."""
+    """Return, per node of the promotion order, the node and all nodes above it."""
     after = _STRICT if mode == "strict" else _STANDARD
     above: dict[Node, frozenset[Node]] = {}
 

@@ -1,18 +1,18 @@
-"""Width-aware pretty printing: documents that know where they may be broken into lines.
+"""Pretty printing to a line width, of documents with optional line breaks.
 
-A document is a string or one of the classes below, built by the functions below. `render` lays
-it out: a group is printed on one line if it fits into what is left of the width, else each of
-its own breaks becomes a new line, while the groups inside it decide for themselves. The algebra
-is Oppen's ("Prettyprinting", TOPLAS 1980) in Wadler's form ("A prettier printer", 2003). A group
-looks at its own contents only, not at what follows it: documents carry their width, so that each
-decision takes constant time and printing is linear. Nothing here recurses: depth is not limited.
+A document is a string or an instance of one of the classes below, built by the functions below.
+`render` prints a group on one line if it fits into the rest of the width, else each of its own
+breaks becomes a new line, while nested groups are laid out independently. The algebra is Oppen's
+("Prettyprinting", TOPLAS 1980) in Wadler's form ("A prettier printer", 2003). A group considers its
+own contents only, not the text after it: documents store their width, so that each decision takes
+constant time and printing is linear. Nothing recurses, so depth is not limited.
 """
 
 from collections.abc import Iterable, Sequence
 
 
 class Break:
-    """A possible line break; `flat` is printed for it where the group is on one line."""
+    """A possible line break, printed as `flat` if its group is on one line."""
 
     __slots__ = ("flat", "width")
 
@@ -22,7 +22,7 @@ class Break:
 
 
 class Concat:
-    """A sequence of documents, printed one after the other."""
+    """A sequence of documents, printed consecutively."""
 
     __slots__ = ("parts", "width")
 
@@ -46,7 +46,7 @@ class Nest:
 
 
 class Group:
-    """A document that is printed on one line where it fits."""
+    """A document that is printed on one line if it fits."""
 
     __slots__ = ("document", "width")
 
@@ -56,7 +56,7 @@ class Group:
 
 
 class Styled:
-    """A document with a color and an intensity on terminals; None inherits the one around it."""
+    """A document with a terminal color and intensity; None inherits the enclosing one."""
 
     __slots__ = ("colour", "document", "intensity", "width")
 
@@ -68,7 +68,7 @@ class Styled:
 
 
 class Noted:
-    """A document with remarks, which are printed to the right of the line that it begins on."""
+    """A document with notes, which are printed to the right of its first line."""
 
     __slots__ = ("document", "notes", "width")
 
@@ -82,7 +82,7 @@ Document = str | Break | Concat | Nest | Group | Styled | Noted
 
 
 def width_of(document: Document) -> int:
-    """Return how many columns a document takes on one line."""
+    """Return the width of a document in columns when printed on one line."""
     return len(document) if isinstance(document, str) else document.width
 
 
@@ -93,12 +93,12 @@ noted = Noted
 
 LINE = Break(" ")
 SOFT_LINE = Break("")
-# A break that decides for itself: many of these fill lines, as words fill a paragraph.
+# A break in a group of its own: many of these fill lines, as in a paragraph.
 FILL = Group(LINE)
 
 
 def styled(document: Document, colour: str | None = None, intensity: str | None = None) -> Styled:
-    """Return a document in a colour ("black" ...
+    """Return a document in a color, such as "red", or intensity: "dim", "normal" or "bright".
 
     "white") or intensity ("dim", "normal", "bright").
     """
@@ -106,7 +106,7 @@ def styled(document: Document, colour: str | None = None, intensity: str | None 
 
 
 def join(separator: Document, documents: Iterable[Document]) -> Concat:
-    """Return documents with a separator between each two of them."""
+    """Return a document of several documents with a separator between them."""
     parts: list[Document] = []
     for document in documents:
         parts.append(document)
@@ -115,19 +115,19 @@ def join(separator: Document, documents: Iterable[Document]) -> Concat:
 
 
 def fill(documents: Sequence[Document], separator: Document = FILL) -> Document:
-    """Return documents, as many on each line as fit there; later lines are indented."""
+    """Return a document that puts as many documents on each line as fit, later lines indented."""
     return documents[0] if len(documents) == 1 else Nest(2, join(separator, documents))
 
 
 def block(opening: Document, documents: Sequence[Document], closing: Document) -> Group:
-    """Return documents between brackets: on one line, or on indented lines of their own."""
+    """Return a document of documents in brackets: on one line, or on indented lines."""
     inside = Nest(2, Concat((SOFT_LINE, join(LINE, documents))))
     return Group(Concat((opening, inside, SOFT_LINE, closing)))
 
 
 # ---- layout ----------------------------------------------------------------------------------
 
-# A style: a colour and an intensity, both as numbers of ANSI escape codes.
+# A style: a color and an intensity, both as numbers of ANSI escape codes.
 _Style = tuple[int, int]
 # A piece of a line: text, or a style to switch to.
 _Piece = str | _Style
@@ -144,22 +144,22 @@ _INTENSITIES = {"dim": 2, "normal": 22, "bright": 1}
 def render(
     document: Document, width: int = 80, *, colour: bool = False, note_prefix: str = " # "
 ) -> str:
-    """Lay a document out in lines of at most `width` columns, where its breaks allow that.
+    """Return a document as text, in lines of at most `width` columns if its breaks permit.
 
     Args:
-      document: what to print.
-      width: the columns of a line. Notes do not count: they stand to the right of all text.
+      document: the document to print.
+      width: the columns of a line. Notes do not count: they are to the right of all text.
       colour: whether to write the ANSI escape codes of styles.
-      note_prefix: what stands before each note.
+      note_prefix: the text before each note.
     """
-    # A line is its indentation, then text and, where colours are wanted, styles to switch to.
+    # A line is its indentation, then text and, if colors are wanted, styles to switch to.
     line: list[_Piece] = [""]
     lines = [line]
     notes: dict[int, list[str]] = {}
     style = _PLAIN
     column = 0
-    # What is still to be printed, the next at the end, with its indentation and whether it is
-    # part of something that was found to fit. A style here is one to go back to.
+    # Documents still to print, the next one last, each with its indentation and whether it is in a
+    # group that fits on the line. A style on the stack is one to restore.
     stack: list[tuple[Document | _Style, int, bool]] = [(document, 0, False)]
     push, pop = stack.append, stack.pop
     while stack:
@@ -211,7 +211,7 @@ def render(
 def _write_notes(
     lines: list[list[_Piece]], notes: dict[int, list[str]], prefix: str, colour: bool
 ) -> None:
-    """Append to each line its notes, one below the other in a column to the right of all text."""
+    """Append notes to lines, one below the other in a column to the right of all text."""
     widths = [sum(len(piece) for piece in line if isinstance(piece, str)) for line in lines]
     margin = max(widths)
     on, off = ("\x1b[2m", "\x1b[22m") if colour else ("", "")
@@ -227,10 +227,10 @@ def _write_notes(
 
 
 def _write_escapes(lines: list[list[_Piece]]) -> None:
-    """Put the codes that switch styles in the place of styles, each as late as can be."""
+    """Replace styles in lines by ANSI escape codes, each as late as possible."""
     on = wanted = _PLAIN
     for line in lines:
-        # The first piece is indentation, which has no style to show.
+        # The first piece is indentation, whose style is invisible.
         for index, piece in enumerate(line):
             if isinstance(piece, tuple):
                 wanted = piece

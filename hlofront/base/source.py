@@ -1,4 +1,4 @@
-"""The user's source lines: which of them we were called from, and what they say."""
+"""The user's source: the stack frames that called hlofront, and the text of their lines."""
 
 import ast
 import functools
@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, cast
 
 from hlofront.bridge import fast_parts, state
 
-# The stack as it is now, as a C++ object: 0.1 to 0.7 us.
+# Returns the current stack as a C++ object, in 0.1 to 0.7 us.
 current = fast_parts.get_traceback
 
 Traceback = fast_parts.Traceback
 
 
-# The stack as Python has it: `frame_at(0)` is the caller's own frame, `frame_at(1)` its caller's.
+# Returns a Python frame: `frame_at(0)` is the calling function's, `frame_at(1)` its caller's.
 frame_at = sys._getframe  # pyright: ignore[reportPrivateUsage]
 
 
@@ -40,14 +40,14 @@ _is_user_file: dict[str, bool] = {}
 def register_exclusion(path: str) -> None:
     """Exclude files whose names begin with `path` from the user's code.
 
-    For libraries on top of hlofront, whose users want to see their own lines.
+    For libraries on top of hlofront, whose users expect errors to name their own lines.
     """
     _excluded.append(path)
     _is_user_file.clear()
 
 
 def is_user_file(name: str) -> bool:
-    """Return whether code of this file is the user's: not hlofront's, jaxlib's or a wrapper's."""
+    """Return whether a file is the user's: not hlofront's, jaxlib's or a wrapper's."""
     is_user = _is_user_file.get(name)
     if is_user is None:
         is_user = _is_user_file[name] = not name.startswith(tuple(_excluded))
@@ -55,9 +55,9 @@ def is_user_file(name: str) -> bool:
 
 
 class Frame:
-    """An entry of a stack: a code object, and the instruction that it is at.
+    """A stack entry: a code object and the index of its current instruction.
 
-    Lines count from 1. Columns count from 0, in bytes of UTF-8; they are None where the code was
+    Lines count from 1. Columns count from 0, in bytes of UTF-8; they are None if the code was
     compiled without them.
     """
 
@@ -119,7 +119,7 @@ def user_frames(traceback: Traceback | None, limit: int | None = None) -> list[F
 
 
 def user_frame(traceback: Traceback | None) -> Frame | None:
-    """Return the user's innermost frame of a C++ traceback, if any."""
+    """Return the user's innermost frame of a C++ traceback, or None."""
     frames = user_frames(traceback, 1)
     return frames[0] if frames else None
 
@@ -128,7 +128,7 @@ def user_frame(traceback: Traceback | None) -> Frame | None:
 
 
 def calling_frame() -> types.FrameType | None:
-    """Return the user's innermost frame of this thread, if any."""
+    """Return the user's innermost frame of the current stack, or None."""
     frame = frame_at(1)
     while frame is not None and not is_user_file(frame.f_code.co_filename):
         frame = frame.f_back
@@ -136,7 +136,7 @@ def calling_frame() -> types.FrameType | None:
 
 
 def frames_to_user() -> int:
-    """Return the `stacklevel` with which a warning from our caller names the user's line."""
+    """Return the `stacklevel` with which a warning names the user's innermost line."""
     frame = frame_at(1)
     level = 1
     while frame.f_back is not None and not is_user_file(frame.f_code.co_filename):
@@ -146,7 +146,7 @@ def frames_to_user() -> int:
 
 
 def summarize(traceback: Traceback | None, frame_count: int = 1) -> str:
-    """Return the user's innermost frames as "file.py:12:4 (f)", one a line; "unknown" if none."""
+    """Return the user's innermost frames as lines "file.py:12:4 (f)", or "unknown" if none."""
     frames = user_frames(traceback, frame_count)
     return "\n".join(map(_summary, frames)) if frames else "unknown"
 
@@ -175,7 +175,7 @@ def describe_frame(frame: Frame) -> str:
 
 
 def shown_path(path: str) -> str:
-    """Return a file's name for people: relative where it lies below the working directory."""
+    """Return a file's path for messages, relative if it is below the working directory."""
     try:
         here = os.path.join(os.getcwd(), "")
     except FileNotFoundError:  # The working directory was removed.
@@ -184,7 +184,7 @@ def shown_path(path: str) -> str:
 
 
 def callable_name(function: object) -> str:
-    """Return the name of a callable: for a partial its function's, for an object its class's."""
+    """Return a callable's name: of a partial its function's, of an object its class's."""
     for _ in range(100):
         name = getattr(function, "__name__", None)
         if isinstance(name, str):
@@ -196,7 +196,7 @@ def callable_name(function: object) -> str:
 
 
 def describe_callable(function: Any) -> str:
-    """Return a function's name and line, as in "loss at model.py:12"; for ours the name alone."""
+    """Return a function's name and line, as in "loss at model.py:12"; hlofront's have no line."""
     name = callable_name(function)
     for _ in range(100):  # Chains are short; a cyclic one ends here.
         if isinstance(function, functools.partial):
@@ -216,14 +216,14 @@ def describe_callable(function: Any) -> str:
 
 
 def line_text(frame: Frame) -> str:
-    """Return the source line that a frame is at, stripped; "" where the source is not at hand."""
+    """Return the source line of a frame, stripped, or "" if the source is not available."""
     return _line(frame.file, frame.line)
 
 
 def expression_text(frame: Frame) -> str:
-    """Return the expression that a frame is at, on one line: the `x @ w` of `y = f(x @ w)`.
+    """Return the expression that a frame evaluates, on one line: the `x @ w` of `y = f(x @ w)`.
 
-    "" where the source, or the columns, are not at hand.
+    It is "" if the source or the columns are not available.
     """
     if frame.column is None or frame.end_line is None:
         return ""
@@ -232,7 +232,7 @@ def expression_text(frame: Frame) -> str:
         return ""
     lines[-1] = lines[-1][: frame.end_column]
     lines[0] = lines[0][frame.column :]
-    # A file that has changed since may be cut in the middle of a character.
+    # A file that has changed since may be cut within a character.
     return b" ".join(line.strip() for line in lines).decode(errors="replace")
 
 
@@ -249,16 +249,16 @@ def _lines(file: str) -> list[str]:
 
 
 class SourceOperand(NamedTuple):
-    """An operand as the user wrote it, and its value where no code must run to know that."""
+    """An operand's source text, and its value if evaluating it runs no user code."""
 
     text: str
     value: object
-    name: str | None  # where the text is a plain name
+    name: str | None  # set if the text is a plain name
     by_keyword: bool
 
 
 class CallSite:
-    """The user's innermost frame, now: it holds values, so keep it no longer than needed."""
+    """The user's innermost frame, while it runs; it refers to live values, so use it briefly."""
 
     __slots__ = ("_frame", "frame")
 
@@ -267,9 +267,9 @@ class CallSite:
         self.frame = Frame(live.f_code, live.f_lasti)
 
     def operands(self) -> list[SourceOperand] | None:
-        """Return the operands of the operator or call that runs here, in their written order.
+        """Return the operands of the operator or call that the frame runs, in source order.
 
-        None where the source is not at hand, or does not tell: `f(*args)`.
+        It is None if the source is not available or ambiguous, as in `f(*args)`.
         """
         text = expression_text(self.frame)
         nodes = _operand_nodes(text)
@@ -286,10 +286,10 @@ class CallSite:
         ]
 
     def binding(self, name: str) -> str:
-        """Return for people what bound a name in the user's function; "" if that is not known.
+        """Return a description of what bound a name in the user's function, or "" if unknown.
 
-        "argument x of loss", or "from model.py:8 in loss:  x = jnp.ones(3)". The source is read,
-        not run: where several lines assign the name, all of them are given.
+        Examples: "argument x of loss", "from model.py:8 in loss:  x = jnp.ones(3)". The source is
+        parsed, not run: if several lines assign the name, all are listed.
         """
         binding = _binding(_tree(self.frame.file), self.frame, name)
         if binding is None:
@@ -308,7 +308,7 @@ def _listed(lines: list[int]) -> str:
 
 
 def call_site() -> CallSite | None:
-    """Return the user's innermost frame that is running now, if any."""
+    """Return the user's innermost running frame as a CallSite, or None."""
     frame = frame_at(1)
     while frame is not None:
         if is_user_file(frame.f_code.co_filename):
@@ -324,7 +324,7 @@ def _parsed(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None  # The file has changed since it was imported, or is no Python: a notebook.
+        return None  # The file has changed since it was imported, or is not Python: a notebook.
 
 
 def _operand_nodes(text: str) -> list[tuple[ast.expr, bool]] | None:
@@ -383,7 +383,7 @@ def _known_value(node: ast.expr, frame: types.FrameType) -> object:
 
 
 def _item(holder: object, key: object) -> object:
-    """Return an item of a dictionary, list or tuple of exactly these classes, or UNKNOWN."""
+    """Return an item of a plain dict, list or tuple, without user code, or UNKNOWN."""
     kind: type = type(holder)
     if kind is dict and type(key) in (str, int):
         return cast(dict[object, object], holder).get(key, UNKNOWN)
@@ -393,7 +393,7 @@ def _item(holder: object, key: object) -> object:
     return UNKNOWN
 
 
-# What a function's f_locals is: a dictionary, and from Python 3.13 on a view of the frame.
+# The class of a function's f_locals: dict, or from Python 3.13 on a view of the frame.
 _Locals = (lambda: type(frame_at().f_locals))()
 
 
@@ -413,7 +413,7 @@ _MOST_TREES = 16
 
 def _tree(file: str) -> ast.Module | None:
     lines = _lines(file)
-    # linecache hands out the same list until the file changes.
+    # linecache returns one list object until the file changes.
     parsed = _trees.get(file)
     if parsed is None or parsed[0] is not lines:
         if len(_trees) >= _MOST_TREES:
@@ -433,7 +433,7 @@ def _enclosing_scopes(tree: ast.Module, line: int, column: int) -> list[ast.AST]
     while below:
         node = below.pop()
         line_of_node: int | None = getattr(node, "lineno", None)
-        if line_of_node is None:  # `arguments`, `withitem` and the like hold nodes that have one.
+        if line_of_node is None:  # `arguments`, `withitem` and others have no line themselves.
             below.extend(ast.iter_child_nodes(node))
             continue
         last_line: int = getattr(node, "end_lineno", line_of_node)
@@ -446,7 +446,7 @@ def _enclosing_scopes(tree: ast.Module, line: int, column: int) -> list[ast.AST]
 
 
 def _holds(scope: Any, line: int, column: int) -> bool:
-    # Decorators and default values belong to the scope outside, hence the body alone.
+    # The body alone, as decorators and default values belong to the enclosing scope.
     body: Any = getattr(scope, "body", scope)
     nodes = cast(list[Any], body) if isinstance(body, list) else [body]
     first, last = nodes[0], nodes[-1]
@@ -457,7 +457,7 @@ def _holds(scope: Any, line: int, column: int) -> bool:
 def _binding(
     tree: ast.Module | None, frame: Frame, name: str
 ) -> tuple[str, bool, list[int]] | None:
-    """Return (function name, is it an argument, binding lines) of the scope that binds `name`."""
+    """Return (function, is argument, lines) of the scope that binds a name, or None."""
     if tree is None or frame.column is None:
         return None
     for scope in reversed(_enclosing_scopes(tree, frame.line, frame.column)):
@@ -478,7 +478,7 @@ def _argument_names(arguments: ast.arguments) -> set[str]:
 
 
 def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """Return the nodes that are in a scope and in no scope within it."""
+    """Return the syntax nodes of a scope, without those of nested scopes."""
     if isinstance(scope, _Comprehension):
         below: list[ast.AST] = [generator.target for generator in scope.generators]
     else:
@@ -492,7 +492,7 @@ def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 def _declares(scope: ast.AST, name: str) -> bool:
-    """Return whether a scope declares that a name is another scope's: `global` or `nonlocal`."""
+    """Return whether a scope declares a name as `global` or `nonlocal`."""
     return any(
         isinstance(node, ast.Global | ast.Nonlocal) and name in node.names
         for node in _own_nodes(scope)
@@ -500,7 +500,7 @@ def _declares(scope: ast.AST, name: str) -> bool:
 
 
 def _binding_lines(scope: ast.AST, name: str) -> list[int]:
-    """Return the lines that bind a name of a scope, also those in functions that declare it."""
+    """Return the lines that bind a scope's name, also in nested functions that declare it."""
     lines: set[int] = set()
     declaring = [
         node

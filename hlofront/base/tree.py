@@ -1,9 +1,9 @@
-"""Pytrees: nested containers taken apart into leaves and a structure, and put together again.
+"""Pytrees: flattening nested containers to leaves and a structure, and unflattening.
 
 A pytree is a leaf or a node whose children are pytrees. Nodes are tuples, lists, dicts (children in
 the order of their sorted keys), named tuples, `None` (a node without children), `OrderedDict`,
-`defaultdict`, `Partial` and the classes registered here; anything else is a leaf. The flattening
-itself is jaxlib's C++; a function here costs little more than that call.
+`defaultdict`, `Partial` and registered classes; any other object is a leaf. jaxlib's C++ does the
+flattening; a function here costs little more than that call.
 """
 
 import functools
@@ -97,7 +97,7 @@ _flatten_with_path = default_registry.flatten_with_path
 
 
 class _Missing:
-    """The default of an argument for which None is a value like any other."""
+    """A default of parameters for which None is a valid value."""
 
     __slots__ = ()
 
@@ -108,15 +108,18 @@ class _Missing:
 _MISSING = _Missing()
 
 
-# Taking apart and putting together
+# Flattening and unflattening
 
 
 def tree_flatten(tree: object, is_leaf: IsLeaf = None) -> tuple[list[PyTree], PyTreeDef]:
-    """Return the leaves of `tree`, left to right, and its structure.
+    """Return the leaves of a pytree, left to right, and its structure.
 
-    `is_leaf(node) -> bool` is asked at every node, the root first; where it says True the node is
-    taken as a leaf. Raises ValueError where the keys of a dict cannot be sorted, and whatever a
-    registered class's flatten function raises.
+    Args:
+      tree: the pytree.
+      is_leaf: a predicate, called with each node from the root; True makes the node a leaf.
+
+    Raises:
+      ValueError: if the keys of a dict cannot be sorted.
     """
     try:
         return _flatten(tree, is_leaf)
@@ -126,7 +129,7 @@ def tree_flatten(tree: object, is_leaf: IsLeaf = None) -> tuple[list[PyTree], Py
 
 
 def tree_leaves(tree: object, is_leaf: IsLeaf = None) -> list[PyTree]:
-    """Return the leaves of `tree`, left to right; see `tree_flatten`."""
+    """Return the leaves of a pytree, left to right; `is_leaf` may make nodes leaves."""
     try:
         return _flatten(tree, is_leaf)[0]
     except ValueError as error:
@@ -135,7 +138,7 @@ def tree_leaves(tree: object, is_leaf: IsLeaf = None) -> list[PyTree]:
 
 
 def tree_structure(tree: object, is_leaf: IsLeaf = None) -> PyTreeDef:
-    """Return the structure of `tree`, without its leaves; see `tree_flatten`."""
+    """Return the structure of a pytree; `is_leaf` may make nodes leaves."""
     try:
         return _flatten(tree, is_leaf)[1]
     except ValueError as error:
@@ -144,9 +147,10 @@ def tree_structure(tree: object, is_leaf: IsLeaf = None) -> PyTreeDef:
 
 
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[PyTree]) -> PyTree:
-    """Return the tree of structure `treedef` with these leaves, as many as `treedef.num_leaves`.
+    """Return the pytree of structure `treedef` with these leaves.
 
-    Raises ValueError where there are more or fewer leaves.
+    Raises:
+      ValueError: if the number of leaves is not `treedef.num_leaves`.
     """
     try:
         return treedef.unflatten(leaves)
@@ -161,7 +165,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[PyTree]) -> PyTree:
 
 
 def all_leaves(iterable: Iterable[PyTree], is_leaf: IsLeaf = None) -> bool:
-    """Return whether each element of `iterable` is a leaf, as `is_leaf` and `tree_flatten` say."""
+    """Return whether each element of an iterable is a leaf; `is_leaf` may make nodes leaves."""
     if is_leaf is None:
         return fast_parts.all_leaves(default_registry, iterable)
     for element in iterable:
@@ -172,17 +176,21 @@ def all_leaves(iterable: Iterable[PyTree], is_leaf: IsLeaf = None) -> bool:
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """Return the structures of the root's children, left to right; none for a leaf."""
+    """Return the structures of the children of a structure's root; [] for a leaf."""
     return treedef.children()
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Return whether the structure is one node alone: a leaf, None, or a container of nothing."""
+    """Return whether a structure is a single node: a leaf, None, or an empty container."""
     return treedef.num_nodes == 1
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """Return the structure of a tuple whose elements have these structures."""
+    """Return the structure of a tuple whose elements have the structures `treedefs`.
+
+    Raises:
+      RuntimeError: if an element is no PyTreeDef.
+    """
     treedefs = list(treedefs)
     for position, treedef in enumerate[object](treedefs):
         if not isinstance(treedef, PyTreeDef):
@@ -199,11 +207,15 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
 def tree_flatten_with_path(
     tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[KeyPath, PyTree]], PyTreeDef]:
-    """Return the pairs (path, leaf) of `tree`, left to right, and its structure.
+    """Return the (path, leaf) pairs of a pytree, left to right, and its structure.
 
-    A path is a tuple of keys from the root: `SequenceKey`, `DictKey`, `GetAttrKey`, those that a
-    registered class gives, or else `FlattenedIndexKey`. `is_leaf` is as for `tree_flatten`; with
-    `is_leaf_takes_path` it is called as `is_leaf(path, node)`.
+    A path is a tuple of keys from the root: `SequenceKey`, `DictKey`, `GetAttrKey`, the keys of a
+    registered class, or `FlattenedIndexKey` if it has none.
+
+    Args:
+      tree: the pytree.
+      is_leaf: a predicate, called with each node from the root; True makes the node a leaf.
+      is_leaf_takes_path: whether it is called as `is_leaf(path, node)`.
     """
     predicate = is_leaf if is_leaf_takes_path else with_path(is_leaf)
     try:
@@ -216,7 +228,7 @@ def tree_flatten_with_path(
 def tree_leaves_with_path(
     tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, PyTree]]:
-    """Return the pairs (path, leaf) of `tree`, left to right; see `tree_flatten_with_path`."""
+    """Return the (path, leaf) pairs of a pytree, left to right; see `tree_flatten_with_path`."""
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
@@ -227,7 +239,10 @@ def tree_map_with_path(
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> PyTree:
-    """Return the tree of `f(path, leaf, *further)`; see `tree_flatten_with_path` for paths."""
+    """Return a pytree of `f(path, leaf, *further)`, in the structure of `tree`.
+
+    Paths and `is_leaf` are as in `tree_flatten_with_path`, `rest` as in `tree_map`.
+    """
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     if not rest:
         return treedef.unflatten([f(path, leaf) for path, leaf in pairs])
@@ -242,12 +257,16 @@ def tree_map_with_path(
 def tree_map(
     f: Callable[..., object], tree: object, *rest: object, is_leaf: IsLeaf = None
 ) -> PyTree:
-    """Return the tree of `f(leaf)` in the structure of `tree`.
+    """Return a pytree of `f(leaf, *further)`, in the structure of `tree`.
 
-    With further trees, `f(leaf, *further)`: each of `rest` must have the structure of `tree`, or go
-    deeper where `tree` has a leaf, and then `f` gets that whole subtree. `is_leaf` is as for
-    `tree_flatten`, asked about `tree` alone. Raises ValueError where the structures differ, naming
-    the place.
+    Args:
+      f: a function of a leaf of `tree`, and a subtree of each of `rest`.
+      tree: the pytree.
+      rest: pytrees that `tree` is a prefix of: where it has a leaf, `f` gets the whole subtree.
+      is_leaf: a predicate, called with nodes of `tree` alone; True makes the node a leaf.
+
+    Raises:
+      ValueError: if structures differ; the message names the key path.
     """
     try:
         leaves, treedef = _flatten(tree, is_leaf)
@@ -257,7 +276,7 @@ def tree_map(
     if not rest:
         return treedef.unflatten([f(leaf) for leaf in leaves])
     columns = _columns("tree_map", treedef, tree, rest, with_path(is_leaf))
-    # A list and not an iterator: C++ would take a StopIteration from `f` for the end of the leaves.
+    # A list, not an iterator: C++ would take a StopIteration from `f` for the end of the leaves.
     return treedef.unflatten([f(*row) for row in zip(leaves, *columns)])
 
 
@@ -268,7 +287,7 @@ def _columns(
     rest: Sequence[object],
     is_leaf: IsLeafAtPath,
 ) -> list[list[PyTree]]:
-    """Return for each of `rest` the subtrees where `treedef`, of `tree`, has leaves."""
+    """Return, per tree of `rest`, its subtrees at the leaves of `treedef`, which is of `tree`."""
     try:
         return [treedef.flatten_up_to(other) for other in rest]
     except ValueError:
@@ -284,9 +303,16 @@ def tree_reduce(
     initializer: PyTree = _MISSING,
     is_leaf: IsLeaf = None,
 ) -> PyTree:
-    """Fold `function` over the leaves from the left: `function(function(first, second), third)`.
+    """Reduce the leaves of a pytree from the left: `function(function(first, second), third)`.
 
-    It starts with `initializer` if given; without it a tree of no leaves raises TypeError.
+    Args:
+      function: a function of two values.
+      tree: the pytree.
+      initializer: the value to start with, if any.
+      is_leaf: a predicate, called with each node; True makes the node a leaf.
+
+    Raises:
+      TypeError: if the tree has no leaves and there is no `initializer`.
     """
     leaves = tree_leaves(tree, is_leaf)
     if initializer is not _MISSING:
@@ -331,17 +357,24 @@ def _by_halves(
 
 
 def tree_all(tree: object, *, is_leaf: IsLeaf = None) -> bool:
-    """Return whether every leaf is true, as holds for a tree without leaves."""
+    """Return whether every leaf of a pytree is true; True without leaves."""
     return all(tree_leaves(tree, is_leaf))
 
 
 def tree_transpose(
     outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: object
 ) -> PyTree:
-    """Turn a tree of structure inner-in-outer inside out: outer-in-inner.
+    """Transpose a pytree of structure inner-in-outer to outer-in-inner.
 
-    `[{"a": 1}, {"a": 2}]`, a list of dicts, becomes `{"a": [1, 2]}`. An `inner_treedef` of None is
-    read off the first subtree. Raises TypeError where the tree is not made so.
+    `[{"a": 1}, {"a": 2}]`, a list of dicts, becomes `{"a": [1, 2]}`.
+
+    Args:
+      outer_treedef: the structure of the outer pytree.
+      inner_treedef: the structure of its subtrees; None for that of the first subtree.
+      pytree_to_transpose: the pytree.
+
+    Raises:
+      TypeError: if the pytree is not of these structures.
     """
     try:
         subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
@@ -355,8 +388,8 @@ def tree_transpose(
             )
         inner_treedef = tree_structure(subtrees[0])
     rows = [tree_leaves(subtree) for subtree in subtrees]
-    # Only the number of leaves must agree below the outer structure, as in the reference: subtrees
-    # may differ in their static data.
+    # Only the number of leaves must agree below the outer structure, as in JAX: subtrees may differ
+    # in their static data.
     width = inner_treedef.num_leaves
     if any(len(row) != width for row in rows):
         raise _not_composed(outer_treedef, inner_treedef, pytree_to_transpose)

@@ -1,4 +1,4 @@
-"""Pytree nodes: the classes that are containers, the keys of their children, registering more."""
+"""Pytree nodes: classes that are containers, the keys of their children, and registration."""
 
 import collections
 import dataclasses
@@ -21,7 +21,7 @@ from hlofront.bridge.fast_parts import registry as default_registry
 # A pytree, or a part of one: containers and leaves of any type.
 PyTree = Any
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
-# A path into a pytree from its root, whose keys may be of any hashable class.
+# A path into a pytree from its root; keys may be of any hashable class.
 KeyPath = tuple[Any, ...]
 IsLeaf = Callable[[PyTree], bool] | None
 # The children of a node and its static data, which is hashable.
@@ -37,12 +37,16 @@ Value = TypeVar("Value")
 
 
 def is_tree_node(typ: type) -> bool:
-    """Return whether values of exactly this type are nodes rather than leaves."""
+    """Return whether values of exactly this type are pytree nodes rather than leaves."""
     return default_registry.is_node(typ)
 
 
 def flatten_one_level(tree: object) -> Level:
-    """Return the children of a node, and its static data; raise a ValueError for a leaf."""
+    """Return the children of a pytree's root node, and its static data.
+
+    Raises:
+      ValueError: if the tree is a leaf.
+    """
     level = default_registry.flatten_one_level(tree)
     if level is None:
         raise _no_children("flatten_one_level", tree)
@@ -62,7 +66,7 @@ def flatten_one_level_with_keys(tree: object) -> KeyedLevel:
 
 
 def keyed_children(tree: object) -> KeyedLevel | None:
-    """Return what `flatten_one_level_with_keys` returns, but None for a leaf."""
+    """Return (key, child) pairs of a pytree's root node and its static data; None for a leaf."""
     level = default_registry.flatten_one_level_with_keys(tree)
     # jaxlib names every child of a named tuple after the first field (0.10.2 to 0.12).
     fields: Iterable[str] | None = getattr(tree, "_fields", None)
@@ -88,9 +92,9 @@ _FIELD_OF_KEY: dict[type, str] = {
 
 
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
-    """Return a path as text, as one would write it after the tree: `['a'][0].b`.
+    """Return a key path as text, in the syntax of indexing: `['a'][0].b`.
 
-    With `simple`, the bare keys: `keystr(path, simple=True, separator="/")` gives `a/0/b`.
+    With `simple`, keys are bare: `keystr(path, simple=True, separator="/")` returns `a/0/b`.
     """
     if not simple:
         return separator.join(map(str, keys))
@@ -108,14 +112,18 @@ def register_pytree_node(
     unflatten_func: Callable[[Any, Any], object],
     flatten_with_keys_func: Callable[[Any], KeyedLevel] | None = None,
 ) -> None:
-    """Register exactly the class `nodetype` as one whose values are nodes.
+    """Register a class as a pytree node; subclasses are not included.
 
-    `flatten_func(value)` returns `(children, static)`; `static` must have `==` and be hashable,
-    for it is part of the structure, by which programs are cached.
-    `unflatten_func(static, children)` makes a value again; the children may be anything, even
-    placeholders, so it must not inspect them.
-    `flatten_with_keys_func(value)` returns `((key, child) pairs, static)`, for paths.
-    Raises ValueError for a class that is a node already.
+    Args:
+      nodetype: the class.
+      flatten_func: returns (children, static) of a value. `static` must be hashable and have
+        `==`, as it is part of the structure, by which programs are cached.
+      unflatten_func: `unflatten_func(static, children)` returns a value; children may be any
+        objects, such as placeholders, so it must not inspect them.
+      flatten_with_keys_func: returns ((key, child) pairs, static) of a value, for key paths.
+
+    Raises:
+      ValueError: if the class is already a node.
     """
     _check_class("register_pytree_node", nodetype)
     register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
@@ -127,9 +135,14 @@ def register_pytree_with_keys(
     unflatten_func: Callable[[Any, Any], object],
     flatten_func: Callable[[Any], Level] | None = None,
 ) -> None:
-    """Register a class whose children have keys; `flatten_func`, without keys, is for speed.
+    """Register a class as a pytree node whose children have keys.
 
-    Keys are any objects with `str`, best `GetAttrKey`, `DictKey` and `SequenceKey`.
+    Args:
+      nodetype: the class.
+      flatten_with_keys: returns ((key, child) pairs, static) of a value. Keys are objects with
+        `str`, usually `GetAttrKey`, `DictKey` and `SequenceKey`.
+      unflatten_func: `unflatten_func(static, children)` returns a value.
+      flatten_func: returns (children, static) of a value, for speed when keys are not needed.
     """
 
     def without_keys(value: object) -> Level:
@@ -141,10 +154,10 @@ def register_pytree_with_keys(
 
 
 def register_pytree_node_class(cls: Class) -> Class:
-    """Register `cls`, as a decorator, by its methods `tree_flatten` and `tree_unflatten`.
+    """Register a class as a pytree node by its methods; a decorator.
 
-    `tree_flatten(self)` returns `(children, static)`, and the class method
-    `tree_unflatten(cls, static, children)` makes a value again; see `register_pytree_node`.
+    `tree_flatten(self)` returns `(children, static)`, and the class method `tree_unflatten(cls,
+    static, children)` returns a value; see `register_pytree_node`.
     """
     _check_methods("register_pytree_node_class", cls, "tree_flatten")
     flatten = operator.methodcaller("tree_flatten")
@@ -153,10 +166,11 @@ def register_pytree_node_class(cls: Class) -> Class:
 
 
 def register_pytree_with_keys_class(cls: Class) -> Class:
-    """Register `cls`, as a decorator, by its `tree_flatten_with_keys` and `tree_unflatten`.
+    """Register a class as a pytree node with keys by its methods; a decorator.
 
-    `tree_flatten_with_keys(self)` returns `((key, child) pairs, static)`; a method `tree_flatten`,
-    if there is one, is used where keys are not needed. See `register_pytree_with_keys`.
+    `tree_flatten_with_keys(self)` returns `((key, child) pairs, static)`, and the class method
+    `tree_unflatten(cls, static, children)` returns a value. An optional method `tree_flatten` is
+    used if keys are not needed. See `register_pytree_with_keys`.
     """
     _check_methods("register_pytree_with_keys_class", cls, "tree_flatten_with_keys")
     flatten = operator.methodcaller("tree_flatten") if hasattr(cls, "tree_flatten") else None
@@ -166,9 +180,10 @@ def register_pytree_with_keys_class(cls: Class) -> Class:
 
 
 def register_static(cls: Class) -> Class:
-    """Register `cls`, as a decorator: its values are nodes without children.
+    """Register a class as a pytree node whose values have no children; a decorator.
 
-    They must have `==` and be hashable, for `jit` compiles anew for each that differs.
+    Values must be hashable and have `==`, as they are part of the structure: `jit` compiles for
+    each different value.
     """
     _check_class("register_static", cls)
 
@@ -188,14 +203,21 @@ def register_dataclass(
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
 ) -> Class:
-    """Register a dataclass, or a class that is made with its fields as keywords.
+    """Register a dataclass, or a class with keywords for its fields, as a pytree node.
 
-    The `data_fields` are its children, in that order; the `meta_fields` are static, so they must be
-    hashable and have `==`; the `drop_fields` are left out, and their defaults stand in when a value
-    is made again. For a dataclass both lists may be left out together: then a field is static if
-    its metadata has `static=True` (see `static_field`), and data otherwise. Returns `nodetype`, so
-    it is a class decorator too. Raises ValueError where the lists are not exactly the fields that
-    `__init__` takes or the class is a node already, and TypeError where lists are lacking.
+    Without lists, fields of a dataclass with metadata `static=True` are static (see
+    `static_field`), and others are children. Returns `nodetype`, for use as a decorator.
+
+    Args:
+      nodetype: the class.
+      data_fields: the fields that are children, in order.
+      meta_fields: the static fields, whose values must be hashable and have `==`.
+      drop_fields: fields to leave out, which unflattening sets to their defaults.
+
+    Raises:
+      ValueError: if the lists are not exactly the fields that `__init__` takes, or the class is
+        already a node.
+      TypeError: if lists are required and absent.
     """
     _check_class("register_dataclass", nodetype)
     is_dataclass = dataclasses.is_dataclass(nodetype)
@@ -250,9 +272,9 @@ def _wrong_fields(nodetype: type, missing: Sequence[str], unexpected: Iterable[s
 
 
 def static_field(**kwargs: Any) -> Any:
-    """Return a dataclass field that `register_dataclass` takes as static.
+    """Return a dataclass field that `register_dataclass` treats as static.
 
-    The arguments are those of `dataclasses.field`; `static=True` joins what `metadata=` gives.
+    The arguments are those of `dataclasses.field`; `static=True` is added to `metadata`.
     """
     metadata: Mapping[str, object] = kwargs.pop("metadata", None) or {}
     return dataclasses.field(metadata={"static": True, **metadata}, **kwargs)
@@ -275,26 +297,27 @@ def _check_methods(function: str, cls: type, flatten_name: str) -> None:
             )
 
 
-# The nodes that C++ does not know
+# Nodes that C++ lacks
 
 
 class Partial(functools.partial[Any]):
     """A `functools.partial` that is a pytree: its arguments are children, its function is static.
 
-    So a function with arrays bound to it can be an argument or a result of `jit`, `grad`, `vmap`.
-    Two such values have equal structures if their functions are equal and the arguments' are.
+    So a function with bound arrays can be an argument or a result of `jit`, `grad` or `vmap`. Two
+    partials have equal structures if their functions and the structures of their arguments are
+    equal.
     """
 
     def __new__(cls, func: Callable[..., Any], *args: Any, **kw: Any) -> Self:
-        # functools.partial merges a partial of a partial, and what the inner one holds would
-        # become children; the function that was given is to be static as a whole.
+        # functools.partial merges a partial of a partial, and the inner one's arguments would
+        # become children, but the whole function is to be static.
         if isinstance(func, functools.partial):
             func = _Whole(cast(functools.partial[Any], func))
         return super().__new__(cls, func, *args, **kw)
 
 
 class _Whole:
-    """A partial that another partial does not merge with; equal and hashed as the one it holds."""
+    """A wrapper of a partial that another partial does not merge, equal to the partial."""
 
     __slots__ = ("function",)
 
@@ -357,7 +380,7 @@ register_pytree_with_keys(
 
 
 def type_name(kind: type) -> str:
-    """Return the name of a class with its module, unless that is builtins."""
+    """Return the qualified name of a class, without the module if it is builtins."""
     module = kind.__module__
     return kind.__qualname__ if module == "builtins" else f"{module}.{kind.__qualname__}"
 

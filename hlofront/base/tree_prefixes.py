@@ -1,4 +1,4 @@
-"""Prefixes: trees whose leaves stand for whole subtrees of another; and where two trees differ."""
+"""Pytree prefixes, whose leaves stand for whole subtrees, and the differences of two pytrees."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, cast
@@ -18,45 +18,50 @@ from hlofront.bridge.fast_parts import PyTreeDef, registry
 
 _flatten = registry.flatten
 
-# A predicate that is asked about each node with its path; None takes only real leaves as leaves.
+# A predicate of a key path and a node; None makes only true leaves leaves.
 IsLeafAtPath = Callable[[KeyPath, PyTree], bool] | None
 
 
 class _Node(NamedTuple):
-    """One level of a tree or of a structure: the class of a node, its static data, its children."""
+    """A root node of a pytree or structure: its class, static data and children."""
 
     kind: type
     data: PyTree
     children: Sequence[PyTree]
 
 
-# A function that reads a node of a tree or of a structure, with None for a leaf.
+# A function that returns the root node of a pytree or structure, or None for a leaf.
 _Look = Callable[[PyTree], _Node | None]
 
 
 def is_none(value: object) -> bool:
-    """Return whether `value` is None: the `is_leaf` of trees in which None stands for a value."""
+    """Return whether a value is None, as the `is_leaf` of pytrees in which None is a leaf."""
     return value is None
 
 
 def with_path(is_leaf: IsLeaf) -> IsLeafAtPath:
-    """Return `is_leaf(node)` as a function of `(path, node)`; None stays None."""
+    """Return the predicate `is_leaf(node)` as one of `(path, node)`; None stays None."""
     return None if is_leaf is None else lambda _, node: is_leaf(node)
 
 
 def broadcast_prefix(
     prefix_tree: object, full_tree: object, is_leaf: IsLeaf = None
 ) -> list[PyTree]:
-    """Return for each leaf of `full_tree` the leaf of `prefix_tree` that stands for it.
+    """Return the leaves of a pytree prefix, one for each leaf of a full pytree.
 
-    `is_leaf` is asked about `prefix_tree` alone. Raises ValueError where `prefix_tree` is not a
-    prefix of `full_tree`, naming the place.
+    Args:
+      prefix_tree: the prefix, whose leaves stand for whole subtrees.
+      full_tree: the full pytree.
+      is_leaf: a predicate, called with nodes of `prefix_tree`; True makes the node a leaf.
+
+    Raises:
+      ValueError: if `prefix_tree` is not a prefix of `full_tree`; the message names the key path.
     """
     return _broadcast("broadcast_prefix", prefix_tree, full_tree, is_leaf)
 
 
 def tree_broadcast(prefix_tree: object, full_tree: object, is_leaf: IsLeaf = None) -> PyTree:
-    """Return a tree of the structure of `full_tree`, with the leaves of `prefix_tree` repeated.
+    """Return a pytree of the structure of `full_tree`, with the leaves of `prefix_tree` repeated.
 
     `tree_broadcast([1, 2], [(3, 4), 5])` is `[(1, 1), 2]`. See `broadcast_prefix`.
     """
@@ -97,7 +102,7 @@ def raise_difference(
     prefix_name: str,
     full_name: str,
 ) -> None:
-    """Raise the first of the `prefix_errors`, if any, in the name of the public `function`."""
+    """Raise ValueError for the first difference that makes `prefix` no prefix of `full`."""
     errors = _errors(prefix, full, _node_of_tree, is_leaf, root, prefix_name, full_name)
     if errors:
         raise ValueError(f"{function}: {errors[0]}") from None
@@ -106,11 +111,17 @@ def raise_difference(
 def flatten_axes(
     name: str, treedef: PyTreeDef, axis_tree: object, *, is_leaf: Callable[[PyTree], bool] = is_none
 ) -> list[PyTree]:
-    """Return the entries of `axis_tree`, a prefix of `treedef`, one for each of its leaves.
+    """Return the entries of a pytree prefix of axes, one for each leaf of a structure.
 
-    `None` is an entry like any other here. `name`, such as "vmap in_axes", is how the user knows
-    `axis_tree`; its last word begins the key paths in a message. Raises ValueError where
-    `axis_tree` is not a prefix, naming each place.
+    Args:
+      name: the name of `axis_tree` for users, such as "vmap in_axes"; its last word begins key
+        paths in messages.
+      treedef: the structure.
+      axis_tree: the prefix; None is an entry like any other.
+      is_leaf: a predicate, called with nodes of `axis_tree`; True makes the node an entry.
+
+    Raises:
+      ValueError: if `axis_tree` is not a prefix; the message names each key path.
     """
     entries, prefix = _flatten(axis_tree, is_leaf)
     if prefix.num_nodes == 1 and entries:
@@ -136,10 +147,10 @@ def flatten_axes(
 
 
 def _append_widths(prefix: PyTreeDef, full: PyTreeDef, widths: list[int]) -> bool:
-    """Append how many leaves of `full` each leaf of `prefix` has; False if it is no prefix.
+    """Append the number of leaves of `full` per leaf of `prefix`; return False if it is no prefix.
 
     Both are structures: `full.unflatten` followed by `flatten_up_to` would be shorter, but would
-    make values of users' classes from things that are not their children.
+    construct values of users' classes from objects that are not their children.
     """
     node = prefix.node_data()
     if node is None:
@@ -163,9 +174,14 @@ def prefix_errors(
 ) -> list[ValueError]:
     """Return an error for each node that keeps `prefix_tree` from being a prefix of `full_tree`.
 
-    The errors are made, not raised; an empty list means that it is a prefix. A message calls the
-    trees `name` and `full_name`, and writes the key path of the place after the last word of
-    `name`. `is_leaf` is asked about `prefix_tree` alone.
+    The errors are not raised; an empty list means that it is a prefix.
+
+    Args:
+      prefix_tree: the prefix, whose leaves stand for whole subtrees.
+      full_tree: the full pytree.
+      is_leaf: a predicate, called with nodes of `prefix_tree`; True makes the node a leaf.
+      name: the name of the prefix in messages; its last word begins key paths.
+      full_name: the name of the full pytree in messages.
     """
     root = name.rpartition(" ")[2]
     return _errors(prefix_tree, full_tree, _node_of_tree, with_path(is_leaf), root, name, full_name)
@@ -190,17 +206,17 @@ def _errors(
 
 
 def _node_of_tree(tree: object) -> _Node | None:
-    """Return the root of a tree as a node; None for a leaf."""
+    """Return the root node of a pytree, or None for a leaf."""
     level = registry.flatten_one_level(tree)
     if level is None:
         return None
     kind = type(tree)
-    # For a named tuple C++ gives the class as static data here, and None in a structure.
+    # For a named tuple, C++ returns the class as static data here, and None in a structure.
     return _Node(kind, None if level[1] is kind else level[1], list(level[0]))
 
 
 def _node_of_treedef(treedef: PyTreeDef) -> _Node | None:
-    """Return the root of a structure as a node; None for that of a leaf."""
+    """Return the root node of a structure, or None for a leaf."""
     node = treedef.node_data()
     if node is None:
         return None
@@ -211,9 +227,9 @@ def _node_of_treedef(treedef: PyTreeDef) -> _Node | None:
 def _differences(
     prefix: object, full: object, look: _Look, is_leaf: IsLeafAtPath, path: KeyPath
 ) -> Iterator[tuple[KeyPath, str, str, str, str]]:
-    """Return where `prefix` is no prefix: (path, what differs, own, the other's, advice).
+    """Yield where `prefix` is no prefix: (path, what differs, own text, other's text, advice).
 
-    `full` is a tree or a structure, and `look` the function for such nodes.
+    `full` is a pytree or a structure, and `look` the function that returns its root node.
     """
     if is_leaf is not None and is_leaf(path, prefix):
         return
@@ -261,7 +277,7 @@ def _advice_on_types(kind: type, other: _Node | None) -> str:
 
 
 def _compare(data: object, other: object) -> tuple[bool, str]:
-    """Return whether static data is equal, and advice where it cannot be compared."""
+    """Return whether static data is equal, and advice if it cannot be compared."""
     try:
         return bool(data == other), ""
     except ValueError as error:
@@ -286,9 +302,9 @@ def raise_if_unsortable(
     is_leaf: IsLeafAtPath,
     root: str = "tree",
 ) -> None:
-    """Raise an error that names the dict, where C++ says that a dict's keys cannot be sorted.
+    """Raise an error that names the dict, if `error` is C++'s on dict keys that cannot be sorted.
 
-    Returns for any other `error`, which the caller then raises again.
+    It returns for any other `error`, which the caller then raises again.
     """
     if "sorting pytree dictionary keys" not in str(error):
         return
@@ -306,7 +322,7 @@ def raise_if_unsortable(
 def _unsortable(
     tree: object, is_leaf: IsLeafAtPath, path: KeyPath
 ) -> tuple[KeyPath, list[Hashable]] | None:
-    """Return path and keys of the first dict in `tree` whose keys cannot be sorted, or None."""
+    """Return path and keys of the first dict in a pytree with unsortable keys, or None."""
     if is_leaf is not None and is_leaf(path, tree):
         return None
     pairs: Iterable[tuple[Hashable, PyTree]]

@@ -1,4 +1,4 @@
-"""make_user_context: values of the user's that traced programs depend on."""
+"""User contexts (make_user_context): values of the user's that traced programs depend on."""
 
 import itertools
 from typing import Any
@@ -10,7 +10,7 @@ _ANY = OptionKind("any value that can be hashed", lambda value: value, lambda te
 
 
 class UserContext:
-    """A value for a block of code within one thread, which jit keeps programs apart by.
+    """A value of the user's for a block within a thread, which is part of jit's cache key.
 
     `with context(value):` sets it until the block ends, and `context.value` reads it.
     """
@@ -23,15 +23,15 @@ class UserContext:
 
     @property
     def value(self) -> Any:
-        """Return the value that holds here: this thread's, else the process's."""
+        """The current value of the context: this thread's if set, else the process's."""
         return self._option.value
 
     def get_global(self) -> Any:
-        """Return the value of the process."""
+        """Return the context's value for the process."""
         return self._option.cell.get_global()
 
     def set_global(self, value: object) -> None:
-        """Set it for the process; blocks that set it in a thread keep theirs."""
+        """Set the context's value for the process; threads in `with context(...)` keep theirs."""
         self._option.set(_hashable(value))
 
     def __call__(self, value: object) -> Override:
@@ -42,10 +42,10 @@ class UserContext:
 
 
 def make_user_context(default_value: object = None) -> UserContext:
-    """Make a value that traced programs depend on: jit traces anew for each value of it.
+    """Return a new user context, a value that is part of jit's cache key.
 
     Args:
-      default_value: what it is where nothing sets it.
+      default_value: the value when nothing sets it.
 
     Returns:
       A UserContext `context`: `with context(value):` sets it for a block of code, as a decorator

@@ -1,3 +1,3 @@
-"""The version, written here and nowhere else."""
+"""The version of hlofront, defined here alone."""
 
 __version__ = "0.1.0"

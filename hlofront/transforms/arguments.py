@@ -1,4 +1,4 @@
-"""Which arguments of a function are static, which donated, and which become inputs."""
+"""Classification of a function's arguments: static, donated, or inputs of the program."""
 
 import inspect
 import operator
@@ -8,12 +8,12 @@ from typing import Any
 from hlofront.base import source, tree
 from hlofront.transforms.flatten import Signature
 
-# Those that no keyword of a call can name.
+# Parameter kinds that a keyword argument cannot name.
 _UNNAMED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
 
 
 class ArgumentPlan:
-    """How the arguments of calls to one function are told apart.
+    """A plan of which arguments of a function are static, donated or inputs of its program.
 
     Raises:
       ValueError: if a position or name is not one of the function's, or is static and donated.
@@ -66,7 +66,7 @@ class ArgumentPlan:
         argnums: int | Sequence[int] | None,
         argnames: str | Iterable[str] | None,
     ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-        """Positions and names, each found from the other where only one is given."""
+        """Return positions and names of static or donated arguments, inferring what is None."""
         nums = () if argnums is None else _integers(argnums)
         names = () if argnames is None else _strings(argnames)
         parameters = self.signature.parameters
@@ -116,7 +116,7 @@ class ArgumentPlan:
         """Return the static positions of a call with `count` positional arguments.
 
         Raises:
-          ValueError: if there is no such argument.
+          ValueError: if a negative position is out of range.
         """
         if not self._counts_from_the_end:
             return self._static_positions
@@ -125,9 +125,10 @@ class ArgumentPlan:
     def static_values(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], required: bool = True
     ) -> Any:
-        """Return the static arguments of this call as a key.
+        """Return a hashable key of a call's static arguments, for caches.
 
-        A key that cannot be hashed is a ValueError if it is required, and None otherwise.
+        Raises:
+          ValueError: if a static argument is unhashable and `required`; if not, the key is None.
         """
         if not self._static_positions and not self._static_names:
             return ()
@@ -159,7 +160,7 @@ class ArgumentPlan:
     def dynamic(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Return the arguments and keyword arguments of a call without the static ones."""
+        """Return the args and kwargs of a call without its static arguments."""
         if self._static_positions:
             static = self._static_of(len(args))
             args = tuple(x for i, x in enumerate(args) if i not in static)
@@ -168,12 +169,12 @@ class ArgumentPlan:
         return args, kwargs
 
     def dynamic_positions(self, count: int) -> list[int]:
-        """Return the positions of non-static arguments in a call with `count` positional ones."""
+        """Return the positions of dynamic arguments in a call with `count` positional arguments."""
         static = self._static_of(count)
         return [i for i in range(count) if i not in static]
 
     def with_statics(self, fun: Callable[..., Any], args: Any, kwargs: Any) -> Callable[..., Any]:
-        """Return `fun` as a function of the dynamic arguments, this call's static ones fixed."""
+        """Return `fun` as a function of its dynamic arguments, with the static ones bound."""
         if not self._static_positions and not self._static_names:
             return fun
         count = len(args)
@@ -188,7 +189,7 @@ class ArgumentPlan:
         return of_dynamic
 
     def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
-        """Per leaf of the dynamic arguments, whether its buffer is given away."""
+        """Return per leaf of the dynamic arguments whether its buffer is donated."""
         if not self.donate_argnums and not self.donate_argnames:
             return ()
         static, donate = self._static_of(len(args)), self.donate_argnums
@@ -205,7 +206,7 @@ class ArgumentPlan:
         return tuple(flags)
 
     def names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, ...]:
-        """Return the names of the leaves of a call's dynamic arguments."""
+        """Return the names of the leaves of a call's dynamic arguments, such as `params['w']`."""
         dynamic_args, dynamic_kwargs = self.dynamic(args, kwargs)
         return self.signature.argument_names(
             (dynamic_args, dynamic_kwargs), self.dynamic_positions(len(args))
@@ -213,7 +214,7 @@ class ArgumentPlan:
 
 
 class StaticValue:
-    """A static argument as a key: equal only to one of its own type (1, 1.0 and True differ)."""
+    """A static argument as a hashable key, equal only within one type (1, 1.0 and True differ)."""
 
     __slots__ = ("_hash", "value", "where")
 
@@ -241,7 +242,7 @@ def _integers(values: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def _from_the_start(argnums: Sequence[int], count: int) -> tuple[int, ...]:
-    """Return positions among `count` arguments, negative ones counted from the last.
+    """Return argument positions as nonnegative ints, counting negative ones from the end.
 
     Raises:
       ValueError: if a negative position is out of range.

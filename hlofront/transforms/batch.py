@@ -1,4 +1,4 @@
-"""Batching: values carry which of their axes the function does not see."""
+"""Batching: the trace and tracers of vmap, and batched evaluation of jaxprs."""
 
 import weakref
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ Axes = Sequence[int | None]
 
 
 class BatchTracer(Tracer):
-    """A value with one more axis than the function sees."""
+    """A tracer of vmap: a value with a batch axis, whose aval omits that axis."""
 
     __slots__ = ("batch_axis", "value")
 
@@ -54,13 +54,13 @@ register_value_type(BatchTracer, lambda tracer: tracer.aval)
 
 
 class BatchTrace(Trace):
-    """Runs operations on values with a batch axis by their batch rules."""
+    """A trace of vmap, which runs operations on batched values by their batch rules."""
 
     __slots__ = ("axis", "debug_info", "parent", "programs_of", "tag")
 
-    # Shared by all traces of one application of vmap. A function with a custom rule is run under
-    # another trace, with another parent, and the values of this one that it closes over are batched
-    # values there too.
+    # Shared by all traces of one vmap call. A function with a custom rule runs under another
+    # trace with another parent, and the batched values of this trace that it closes over are
+    # batched values there too.
     tag: object
 
     def __init__(
@@ -71,7 +71,7 @@ class BatchTrace(Trace):
         self.axis = axis
         self.tag = object() if tag is None else tag
         self.debug_info = debug_info
-        # Programs that captured values of this function. See `StagingTrace.programs_of`.
+        # Programs that captured values of this function; see `StagingTrace.programs_of`.
         self.programs_of: dict[Any, Any] = {}
 
     def wrap(self, value: Any, axis: int | None) -> Any:
@@ -112,9 +112,10 @@ class BatchTrace(Trace):
 
 
 def asks_for_axis(primitive: Primitive, axis: AxisData) -> bool:
-    """Return whether the batch rule of a primitive is asked though no operand has the axis.
+    """Return whether to apply a primitive's batch rule even if no operand is batched.
 
-    Ours need the axis only where it has a name; those of other packages may always use its size.
+    hlofront's own rules need the batch axis only if it has a name; rules of other packages may
+    always use its size.
     """
     return primitive in rules.batch_with_axis and (
         axis.name is not None or primitive in rules.batch_with_axis.foreign
@@ -124,7 +125,7 @@ def asks_for_axis(primitive: Primitive, axis: AxisData) -> bool:
 def run_batched(
     primitive: Primitive, axis: AxisData, values: Any, axes: Any, params: Params
 ) -> tuple[Any, Any]:
-    """Apply the batch rule of a primitive: (result, axis), or lists of them."""
+    """Apply a primitive's batch rule; return (result, batch axis), or a list of each."""
     values, axes = tuple(values), tuple(axes)
     with_axis = rules.batch_with_axis.get(primitive)
     if with_axis is not None:
@@ -140,12 +141,13 @@ def batch_flat(
     debug_info: DebugInfo | None = None,
     tag: Any = None,
 ) -> tuple[list[Any], list[int | None]]:
-    """Run a flat function batched over an axis; return its results and their batch axes.
+    """Run a flat function under vmap; return its results and their batch axes.
 
     Args:
       fun: takes and returns flat values.
       axis: the size and name of the batch axis.
-      values: the arguments, with the batch axes `axes`; None where one has no batch axis.
+      values: the arguments, as arrays with their batch axes.
+      axes: per argument its batch axis, or None if it is not batched.
       debug_info: of the function.
       tag: captured tracers whose BatchTrace has this tag are batched values too.
     """
@@ -169,10 +171,10 @@ def batch_flat(
 def batch_jaxpr(
     jaxpr: Jaxpr, consts: Sequence[Any], axis: AxisData, values: Sequence[Any], axes: Axes
 ) -> tuple[list[Any], list[int | None]]:
-    """As `batch_flat`, of a program: its operations go to the current interpreter."""
+    """Evaluate a jaxpr on batched values; return its results and their batch axes."""
     known: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     known.update(zip(jaxpr.invars, values, strict=True))
-    # A variable without an entry has no batch axis.
+    # A variable without an entry is not batched.
     placed: dict[Any, int] = {
         var: a for var, a in zip(jaxpr.invars, axes, strict=True) if a is not None
     }
@@ -219,16 +221,16 @@ def batch_program(
     batched: Sequence[bool],
     instantiate: bool | Sequence[bool] = False,
 ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
-    """The program over an axis that is the first of its batched inputs and outputs.
-
-    It is made once per program and kept.
+    """Return a closed jaxpr batched along axis 0 of inputs and outputs; cached per program.
 
     Args:
-      batched: per input, whether it has the axis.
-      instantiate: per output, whether it is to have the axis in any case.
+      program: the closed jaxpr of one example.
+      axis: the size and name of the batch axis.
+      batched: per input, whether it has the batch axis.
+      instantiate: per output, or for all, whether to batch it even if no batched input affects it.
 
     Returns:
-      The program, and per output whether it has the axis.
+      The batched closed jaxpr, and per output whether it has the batch axis.
     """
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * len(program.jaxpr.outvars)
@@ -240,15 +242,17 @@ def batch_program(
 def batch_program_at(
     program: ClosedJaxpr, axis: AxisData, axes: Axes, front: Sequence[bool] | None = None
 ) -> tuple[ClosedJaxpr, tuple[int | None, ...]]:
-    """The program over an axis at these places of its inputs; made once and kept.
+    """Return a closed jaxpr batched along chosen axes of its inputs; cached per program.
 
     Args:
-      axes: per input, which axis it is; None where the input has it not.
-      front: per output, whether it is to have the axis in any case, and then all have it first;
-        None leaves the axis of each output where it comes to be.
+      program: the closed jaxpr of one example.
+      axis: the size and name of the batch axis.
+      axes: per input its batch axis, or None if it is not batched.
+      front: per output, whether to batch it in any case; batched outputs then have batch axis
+        0. With None, each output has the batch axis that its batch rule returns.
 
     Returns:
-      The program, and per output which axis it is.
+      The batched closed jaxpr, and per output its batch axis or None.
     """
     return _batch_program(program, axis, tuple(axes), None if front is None else tuple(front))
 

@@ -1,4 +1,4 @@
-"""Derivatives held against numerical differences: check_grads, check_jvp and check_vjp."""
+"""Checks of derivatives against numerical differences: check_grads, check_jvp, check_vjp."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -15,16 +15,16 @@ from hlofront.primitives.converting import convert
 from hlofront.primitives.placing import CopySemantics, device_put
 from hlofront.transforms.grad import jvp, vjp
 
-# By dtype: how far off a derivative may be, and the step of the differences. The steps balance
-# what rounding does to small steps and what curvature does to large ones.
+# By dtype: the error that a derivative may have, and the step of the differences. The step
+# balances rounding, which dominates for small steps, and curvature, for large ones.
 _TOLERANCES = {np.float64: 1e-5, np.float32: 2e-3, np.float16: 2e-2}
 _STEPS = {np.float64: 1e-4, np.float32: 1e-3, np.float16: 5e-2}
 _NARROW_TOLERANCE = 0.1
 _NARROW_STEP = 0.1
 
-# Where the function is asked, in steps, and with what weight: right to the fourth order.
+# A five-point stencil, exact to fourth order: pairs (offset in steps, weight).
 _STENCIL = ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12))
-# A mismatch is looked for among so many arguments, one by one.
+# The most arguments among which an error is localized, by varying them one by one.
 _MOST_LOOKED_AT = 32
 
 _MODES = ("fwd", "rev")
@@ -41,25 +41,25 @@ def check_grads(
     rtol: Tolerance = None,
     eps: float | None = None,
 ) -> None:
-    """Check the derivatives of a function against numerical differences, in random directions.
+    """Check the derivatives of a function against numerical differences in random directions.
 
-    Orders above the first are checked in each mix of the modes: the differences of a derivative
-    are compared with the derivative of that derivative. Arguments and results may be trees;
-    integers and booleans stay as they are, complex numbers move in both of their parts.
+    Higher orders are checked in each mix of the modes, by the differences of a derivative.
+    Arguments and results may be pytrees; integers and booleans are not varied, complex numbers vary
+    in both parts.
 
     Args:
       f: the function, smooth around `args`.
       args: its arguments.
-      order: how often it is differentiated; the first order is always checked.
+      order: how often to differentiate; the first order is always checked.
       modes: "fwd" for jvp, "rev" for vjp, or both.
-      atol: how far off a derivative may be, as a number or by dtype. If absent it follows from the
-        dtype, and from what rounding may make of the differences.
-      rtol: how far off it may be, relative to its size; as `atol`.
-      eps: the step of the differences. If absent it follows from the dtype.
+      atol: the absolute tolerance, a number or a dict by dtype. None: a default for the dtype,
+        plus the rounding error of the differences.
+      rtol: the relative tolerance, a number or a dict by dtype. None: a default for the dtype.
+      eps: the step of the differences. None: a default for the dtype.
 
     Raises:
-      AssertionError: where a derivative is off. It says in which result, how far, and which
-        arguments it comes from.
+      AssertionError: if a derivative is off; the message names the result, the error and the
+        arguments that cause it.
       ValueError: for an unknown mode.
     """
     modes = (modes,) if isinstance(modes, str) else tuple(modes)
@@ -82,16 +82,16 @@ def check_jvp(
 
     Args:
       f: the function, smooth around `args`.
-      f_jvp: takes the arguments and their tangents, each as a tuple, and gives the results and
-        their tangents: mostly `functools.partial(jvp, f)`.
+      f_jvp: a function of (primals, tangents), both tuples, that returns the results and their
+        tangents: usually `functools.partial(jvp, f)`.
       args: the arguments of `f`.
-      atol: how far off a tangent may be; see check_grads.
-      rtol: how far off it may be, relative to its size.
+      atol: the absolute tolerance of a tangent; see check_grads.
+      rtol: the relative tolerance; see check_grads.
       eps: the step of the differences.
-      err_msg: what the message says is wrong.
+      err_msg: a prefix of the error's message.
 
     Raises:
-      AssertionError: where results or tangents are off.
+      AssertionError: if results or tangents are off.
     """
     what = err_msg or f"jvp of {_name_of(f)}"
     point = _Point(args, eps)
@@ -111,7 +111,7 @@ def check_jvp(
         return
 
     def alone(place: int) -> float:
-        """How far off the tangents are where one argument varies."""
+        """Return the largest excess error of the tangents when only one argument varies."""
         direction = point.direction(place)
         derivative = outputs.tangents(f_jvp(point.args, point.tangents(direction))[1])
         wanted, noise = point.differences(f, direction)
@@ -141,23 +141,23 @@ def check_vjp(
 ) -> None:
     """Check reverse derivatives of a function against numerical differences.
 
-    The cotangents that a random cotangent of the results pulls back to, along a random direction,
-    are compared with that cotangent along the differences of the results.
+    For a random cotangent ct of the results and a random direction v of the arguments, the test
+    compares `vdot(f_vjp(ct), v)` with ct times the difference of the results along v.
 
     Args:
       f: the function, smooth around `args`.
-      f_vjp: takes the arguments of `f`, and gives its results and the function that pulls
-        cotangents back: mostly `functools.partial(vjp, f)`.
+      f_vjp: a function of the arguments of `f` that returns (result, pullback): usually
+        `functools.partial(vjp, f)`.
       args: the arguments of `f`.
-      atol: how far off the sum over all cotangents may be; see check_grads.
-      rtol: how far off it may be, relative to its size.
+      atol: the absolute tolerance of the sum over all cotangents; see check_grads.
+      rtol: the relative tolerance; see check_grads.
       eps: the step of the differences.
-      err_msg: what the message says is wrong.
+      err_msg: a prefix of the error's message.
 
     Raises:
-      AssertionError: where results or cotangents are off, or cotangents are not of the arguments'
-        shapes and dtypes.
-      ValueError: where the cotangents are not one per argument.
+      AssertionError: if results or cotangents are off, or the shapes and dtypes of cotangents
+        are not those of the arguments.
+      ValueError: if the cotangents are not one per argument.
     """
     what = err_msg or f"vjp of {_name_of(f)}"
     point = _Point(args, eps)
@@ -168,7 +168,7 @@ def check_vjp(
     pulled = point.cotangents(pull_back(cotangent_tree), what)
 
     def compare(direction: list[Any]) -> tuple[float, float, float, float]:
-        """Compare the vjp with finite differences along a direction.
+        """Compare the vjp with numerical differences along a direction.
 
         Returns:
           The vjp's directional derivative, that of the differences, and the absolute and relative
@@ -177,7 +177,7 @@ def check_vjp(
         differences, noise = point.differences(f, direction)
         derivative = sum(_dot(pulled[i], direction[i]) for i in point.moving)
         wanted = sum(_dot(cotangents[i], differences[i]) for i in outputs.moving)
-        # Of many terms of either sign, roundings add up as their squares do.
+        # Rounding errors are of either sign, so they add up in squares.
         absolute, relative = 0.0, 0.0
         for i in outputs.moving:
             own_absolute, own_relative = _allowed(
@@ -233,11 +233,11 @@ def _name_of(f: Callable[..., Any]) -> str:
     return source.callable_name(f)
 
 
-# ---- arguments, and steps away from them ---------------------------------------------------------
+# ---- arguments and their perturbations -----------------------------------------------------------
 
 
 class _Point:
-    """Flattened arguments at which derivatives are checked, and which leaves are differentiable."""
+    """The flattened arguments at which derivatives are checked."""
 
     def __init__(self, args: Sequence[Any], eps: float | None):
         self.args = tuple(args)
@@ -252,10 +252,11 @@ class _Point:
         self.step = max(steps, default=1.0) if eps is None else eps
 
     def direction(self, only: int | None = None, seed: int = 0) -> list[Any]:
-        """A random direction, per argument; None for those that cannot move.
+        """Return a random direction: one float64 or complex128 array per leaf of the arguments.
 
-        Those other than `only` do not move. Steps along it are numbers of the argument's dtype, so
-        that its rounding is not taken for a derivative.
+        Leaves that are not differentiable have None, and those other than `only` zeros. A step
+        along the direction is a number of the leaf's own dtype, so that rounding does not add an
+        error.
         """
         generator = np.random.default_rng(seed)
         directions: list[Any] = [None] * len(self.leaves)
@@ -278,7 +279,7 @@ class _Point:
         return np.where(count == 0, np.sign(direction), count) * unit / self.step
 
     def tangents(self, direction: list[Any]) -> Any:
-        """Return a direction as a pytree of tangents like the arguments, float0 zeros for None."""
+        """Return a direction as a pytree of tangents like the arguments; None is a float0 zero."""
         leaves = [
             np.zeros(aval.shape, float0) if along is None else _as_array(along, aval.dtype)
             for along, aval in zip(direction, self.avals, strict=True)
@@ -298,7 +299,7 @@ class _Point:
         return self.structure.unflatten(leaves)
 
     def differences(self, f: Callable[..., Any], direction: list[Any]) -> tuple[list, list]:
-        """How fast each result changes along a direction, and what rounding may do to that."""
+        """Return numerical derivatives of each result along a direction, and rounding errors."""
         slopes: list[Any] = []
         sizes: list[Any] = []
         for steps, weight in _STENCIL:
@@ -315,7 +316,12 @@ class _Point:
         return slopes, [None if x is None else 2 * x / self.step for x in sizes]
 
     def cotangents(self, tree: Any, what: str) -> list[Any]:
-        """The leaves of the cotangents of the arguments, wide; None of those that cannot move."""
+        """Return flat float64 or complex128 cotangents of the arguments, None for integer ones.
+
+        Raises:
+          ValueError: if the structure is not that of the arguments.
+          AssertionError: if a shape or dtype is not that of its argument.
+        """
         structure = tree_structure(tree)
         if structure != self.structure:
             raise ValueError(
@@ -331,7 +337,7 @@ class _Point:
         return checked_leaves
 
     def blame(self, alone: Callable[[int], float]) -> list[str]:
-        """Lines that say which arguments are off where each varies alone."""
+        """Return message lines on which arguments have wrong derivatives when each varies alone."""
         if len(self.moving) > _MOST_LOOKED_AT:
             return [f"({len(self.moving)} arguments vary: too many to try each alone)"]
         off = {self.paths[i]: alone(i) for i in self.moving}
@@ -345,7 +351,7 @@ class _Point:
 
 
 class _Outputs:
-    """The results of a function, flat, and which of them can move."""
+    """The flattened results of a function, and the indices of the differentiable ones."""
 
     def __init__(self, results: Any, what: str):
         pairs, self.structure = tree_flatten_with_path(results)
@@ -357,7 +363,7 @@ class _Outputs:
         self.moving = [i for i, dtype in enumerate(self.dtypes) if _moves(dtype)]
 
     def check_values(self, results: Any, tolerances: tuple[Tolerance, Tolerance]) -> None:
-        """The results that came with the derivative must be those of the function."""
+        """Raise AssertionError if results that come with derivatives differ from the function's."""
         result_leaves = self._leaves(results, "results")
         for i, leaf in enumerate(result_leaves):
             path = f"{self.what}: result{self.paths[i]}"
@@ -369,7 +375,7 @@ class _Outputs:
                     raise AssertionError(f"{path} is not that of the function\n{line}")
 
     def tangents(self, tangents: Any) -> list[Any]:
-        """The leaves of the tangents, wide; None of those that cannot move."""
+        """Return flat float64 or complex128 tangents of the results, None for integer results."""
         wide_tangents: list[Any] = []
         for i, leaf in enumerate(self._leaves(tangents, "tangents")):
             wanted = self.dtypes[i] if i in self.moving else float0
@@ -379,7 +385,7 @@ class _Outputs:
         return wide_tangents
 
     def cotangents(self, seed: int = 0) -> tuple[list[Any], Any]:
-        """Random ones: their leaves, wide, and in the structure of the results."""
+        """Return random cotangents of the results, as flat NumPy arrays and as a pytree."""
         generator = np.random.default_rng(seed)
         wide: list[Any] = [None] * len(self.leaves)
         arrays: list[Any] = []
@@ -415,17 +421,17 @@ def _wide(x: Any) -> np.ndarray:
 
 
 def _real_class(dtype: Any) -> Any:
-    """The class of the real parts of a dtype."""
+    """Return the NumPy scalar type of a dtype's real part, such as float32 for complex64."""
     return {np.complex64: np.float32, np.complex128: np.float64}.get(dtype.type, dtype.type)
 
 
 def _as_array(x: np.ndarray, dtype: Any) -> Any:
-    """On a device, because functions may use the members of arrays that NumPy's lack."""
+    """Return a device array of a dtype; functions may use methods that NumPy arrays lack."""
     return device_put([x.astype(dtype)], [None], [None], [CopySemantics.ALWAYS_COPY])[0]
 
 
 def _random(generator: np.random.Generator, like: np.ndarray) -> np.ndarray:
-    """Return random numbers like an array, real or complex: parts in [0.3, 1), of either sign."""
+    """Return random numbers of an array's shape, real or complex, with parts of size 0.3 to 1."""
 
     def part():
         signs = generator.choice([-1.0, 1.0], like.shape)
@@ -435,13 +441,13 @@ def _random(generator: np.random.Generator, like: np.ndarray) -> np.ndarray:
 
 
 def _dot(x: np.ndarray, y: np.ndarray) -> float:
-    """The real part of the sum of products, which is what a transpose keeps, of any function."""
+    """Return the real part of the sum of elementwise products, without conjugation."""
     with np.errstate(all="ignore"):
         return float(np.sum(x * y).real)
 
 
 def _allowed(dtype, others, noise, atol, rtol) -> tuple[Any, float]:
-    """The tolerances of a derivative of this dtype, by arguments of others."""
+    """Return (absolute, relative) tolerance of a derivative of `dtype` by arguments of `others`."""
     default = max(_TOLERANCES.get(_real_class(one), _NARROW_TOLERANCE) for one in (dtype, *others))
     absolute = _of_dtype(atol, dtype, default)
     if atol is None and noise is not None:
@@ -457,7 +463,7 @@ def _of_dtype(tolerance: Tolerance, dtype: Any, default: float) -> Any:
 
 
 def _off(derivative, wanted, absolute, relative) -> tuple[np.ndarray, np.ndarray]:
-    """How far apart numbers are, and where that is too far."""
+    """Return elementwise distances, and a mask of those above the tolerance."""
     with np.errstate(all="ignore"):
         same = (derivative == wanted) | (np.isnan(derivative) & np.isnan(wanted))
         distance = np.where(same, 0.0, np.abs(derivative - wanted))
@@ -465,13 +471,13 @@ def _off(derivative, wanted, absolute, relative) -> tuple[np.ndarray, np.ndarray
 
 
 def _excess(derivative, wanted, absolute, relative) -> float:
-    """The largest difference that is too large, or zero."""
+    """Return the largest distance that exceeds the tolerance, or 0.0."""
     distance, wrong = _off(derivative, wanted, absolute, relative)
     return float(np.max(np.where(np.isnan(distance), np.inf, distance)[wrong], initial=0.0))
 
 
 def _compare(derivative, wanted, absolute, relative) -> str:
-    """Describe what is too far off; the text is empty where nothing is."""
+    """Return a message about elements that exceed the tolerance, or "" if none does."""
     distance, wrong = _off(derivative, wanted, absolute, relative)
     if not wrong.any():
         return ""

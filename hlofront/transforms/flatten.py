@@ -1,4 +1,4 @@
-"""Pytrees outside, flat lists inside: how a call's arguments become a program's inputs."""
+"""Flattening of calls: from pytrees of arguments to the flat inputs of a program."""
 
 import functools
 import inspect
@@ -18,16 +18,16 @@ from hlofront.transforms.stage import stage
 
 
 class ShapeDtypeStruct:
-    """The shape and dtype of an array that need not exist.
+    """A shape and dtype of an array without data, for tracing and ahead-of-time lowering.
 
     Args:
-      shape: sizes of its axes.
-      dtype: of its elements.
-      sharding: where it would be.
-      weak_type: whether its dtype gives way in promotion.
+      shape: the sizes of its axes.
+      dtype: the dtype of its elements.
+      sharding: a Sharding, PartitionSpec or Format, or None.
+      weak_type: whether the dtype is weak, as that of a Python scalar.
 
     Raises:
-      ValueError: if no dtype is given, or the sharding is none or does not fit the shape.
+      ValueError: if the dtype is None, or the sharding is none or does not fit the shape.
     """
 
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
@@ -45,13 +45,12 @@ class ShapeDtypeStruct:
 
     @classmethod
     def like(cls, x: Any) -> "ShapeDtypeStruct":
-        """The description of a value: its shape, dtype and weak type.
+        """Return a ShapeDtypeStruct with the shape, dtype, weak type and sharding of a value.
 
-        The sharding is that of an array which is committed to where it is, and that of another
-        description.
+        The sharding of an uncommitted array is left out.
 
         Raises:
-          TypeError: if `x` is neither a value nor has a shape and a dtype.
+          TypeError: if `x` is no value and has no shape and dtype.
         """
         aval: Any = abstract(x)
         sharding = getattr(x, "sharding", None) if getattr(x, "committed", True) else None
@@ -71,7 +70,7 @@ class ShapeDtypeStruct:
         return self.shape[0]
 
     def update(self, **changes: Any) -> "ShapeDtypeStruct":
-        """Return a copy with another shape, dtype, sharding or weak_type."""
+        """Return a copy of the struct with changed shape, dtype, sharding or weak_type."""
         fields = {name: getattr(self, name) for name in ShapeDtypeStruct.__slots__}
         return ShapeDtypeStruct(**{**fields, **changes})
 
@@ -90,7 +89,7 @@ class ShapeDtypeStruct:
 
 
 def _check_sharding(sharding: Any, shape: tuple[Any, ...]) -> None:
-    """Check that an argument is a sharding, of no more axes than the shape has.
+    """Check that a value is a sharding, with no more entries than the shape has axes.
 
     Raises:
       ValueError: if it is not.
@@ -104,7 +103,7 @@ def _check_sharding(sharding: Any, shape: tuple[Any, ...]) -> None:
             f"applied to a value of rank {len(shape)}: leave out the entries of axes that it does "
             "not have"
         )
-    # A Format has a layout, beside its sharding.
+    # A Format has a layout besides its sharding.
     if not hasattr(sharding, "check_compatible_aval") and not hasattr(sharding, "layout"):
         raise ValueError(
             "the sharding of a ShapeDtypeStruct is a Sharding, a PartitionSpec or a Format: got "
@@ -113,25 +112,29 @@ def _check_sharding(sharding: Any, shape: tuple[Any, ...]) -> None:
 
 
 def abstract(x: Any) -> AbstractValue:
-    """The aval of an operand, or of something that only has a shape and a dtype."""
+    """Return the aval of an array, scalar, aval, or any object with a shape and dtype.
+
+    Raises:
+      TypeError: for any other object.
+    """
     if is_value(x):
         return typeof(x)
     if isinstance(x, AbstractValue):
         return x
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return _described(x)
-    return typeof(x)  # raises, and says what is wrong with x
+    return typeof(x)  # raises TypeError about x
 
 
 def _described(x: Any) -> ShapedArray:
-    """The aval of what only has a shape and a dtype: of 32 bits unless x64 is on."""
+    """Return the aval of an object with a shape and dtype; without x64, 64-bit dtypes narrow."""
     dtype = dtype_of(x.dtype)
     if isinstance(dtype, np.dtype):
         dtype = array_dtype(dtype)
     return ShapedArray(tuple(x.shape), dtype, getattr(x, "weak_type", False))
 
 
-# A description may stand among the operands of what is only traced; what runs refuses it.
+# A ShapeDtypeStruct may be an operand where code is only traced; executing it is an error.
 register_value_type(ShapeDtypeStruct, _described)
 
 
@@ -139,9 +142,9 @@ _unknown = object()
 
 
 class Signature:
-    """A record of a function's parameters: their names, and its own name in messages.
+    """A record of a function's name and parameters, for naming arguments in messages.
 
-    It is found out when it is asked for: most calls need none of it.
+    The parameters are inspected on first use, because most calls do not need them.
     """
 
     __slots__ = ("_parameters", "_where", "fun", "name")
@@ -154,7 +157,7 @@ class Signature:
 
     @property
     def where(self) -> str:
-        """The function's name and place, as in "loss at model.py:12"."""
+        """The function's name and source location, as in "loss at model.py:12"."""
         if self._where is None:
             self._where = source.describe_callable(self.fun)
         return self._where
@@ -164,7 +167,7 @@ class Signature:
 
     @property
     def parameters(self) -> Any:
-        """The parameters by name; None for builtins that have no signature."""
+        """The function's parameters by name, or None for builtins without a signature."""
         if self._parameters is _unknown:
             try:
                 self._parameters = inspect.signature(self.fun).parameters
@@ -173,16 +176,18 @@ class Signature:
         return self._parameters
 
     def positional_names(self) -> list[str]:
-        """The names of the parameters that take positional arguments."""
+        """Return the names of the parameters that take positional arguments."""
         if self.parameters is None:
             return []
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         return [name for name, p in self.parameters.items() if p.kind in kinds]
 
     def argument_names(self, args_and_kwargs: Any, positions: Sequence[int] | None = None):
-        """A name per leaf of (args, kwargs): `x`, `params['w']`, `rest[2]`.
+        """Return a name per pytree leaf of (args, kwargs), such as `x`, `params['w']` or `rest[2]`.
 
-        `positions` are those of the arguments in the call, where some were taken out.
+        Args:
+          args_and_kwargs: the arguments, or the dynamic ones alone.
+          positions: the positions in the call of the positional arguments in `args_and_kwargs`.
         """
         args, kwargs = args_and_kwargs
         positions = range(len(args)) if positions is None else positions
@@ -208,14 +213,14 @@ class Signature:
         return tuple(argument_names)
 
     def names_in(self, in_tree: Any) -> tuple[str, ...]:
-        """Return the names of the leaves of positional arguments that have this structure."""
+        """Return the names of the leaves of positional arguments whose structure is `in_tree`."""
         return self.argument_names((in_tree.unflatten(range(in_tree.num_leaves)), {}))
 
 
 def check_callable(fun: Any, what: str = "a transformation") -> None:
-    """Raise the TypeError for what is given in the place of a function.
+    """Raise TypeError if `fun` is not callable, or is a generator function or a method object.
 
-    What `staticmethod` and `classmethod` make is for the body of a class, and cannot be traced.
+    Objects of `staticmethod` and `classmethod` are refused, because they cannot be traced.
     """
     if isinstance(fun, staticmethod | classmethod):
         kind = type(fun).__name__
@@ -235,6 +240,7 @@ def refuse_generators(fun: Any, what: str) -> None:
     """Raise TypeError if `fun` is a generator function, whose results are no arrays.
 
     Args:
+      fun: a callable; `functools.partial` is looked through.
       what: the transformation, for the message.
     """
     inner = fun
@@ -249,9 +255,9 @@ def refuse_generators(fun: Any, what: str) -> None:
 
 
 def result_paths(out_tree: PyTreeDef, prefix: str = "result") -> tuple[str, ...]:
-    """A name per output: `result`, `result[0]`, `result['loss']`."""
+    """Return a name per leaf of a result, such as `result`, `result[0]` or `result['loss']`."""
     numbered = tree.tree_unflatten(out_tree, range(out_tree.num_leaves))
-    # What a node makes of itself, as arrays of float0, is no output.
+    # What a pytree node adds on unflattening, such as float0 arrays, is no output.
     return tuple(
         prefix + tree.keystr(path)
         for path, number in tree.tree_leaves_with_path(numbered)
@@ -260,7 +266,7 @@ def result_paths(out_tree: PyTreeDef, prefix: str = "result") -> tuple[str, ...]
 
 
 def check_outputs(leaves: Sequence[Any], where: str, traced_for: str, out_tree: PyTreeDef) -> None:
-    """Every output of a traced function must be a value."""
+    """Raise TypeError if an output of a traced function is not a value such as an array."""
     for i, leaf in enumerate(leaves):
         if not is_value(leaf):
             path = result_paths(out_tree)[i]
@@ -271,7 +277,7 @@ def check_outputs(leaves: Sequence[Any], where: str, traced_for: str, out_tree: 
             )
 
 
-# The keyword arguments of a call that has none.
+# The keyword arguments of a call without any.
 NO_KEYWORDS: Mapping[str, object] = {}
 
 
@@ -282,10 +288,17 @@ def stage_tree(
     debug_info: DebugInfo,
     operands: Sequence[object] = (),
 ) -> tuple[ClosedJaxpr, Any]:
-    """Write down `fun(*args, **kwargs)` for arguments of this structure.
+    """Trace `fun(*args, **kwargs)` to a closed jaxpr of flat inputs.
 
-    `operands` are the values of a call from an enclosing program, for errors. Returns the program
-    and the structure of its result.
+    Args:
+      fun: a function of pytrees of arrays.
+      in_tree: the structure of (args, kwargs).
+      in_avals: the avals of its leaves.
+      debug_info: names for messages.
+      operands: the values that an enclosing program calls the jaxpr with, for messages.
+
+    Returns:
+      The closed jaxpr, and the structure of the result of `fun`.
     """
     out_tree = None
 

@@ -1,4 +1,4 @@
-"""Derivatives of functions of pytrees: jvp, linearize, vjp, grad and their kin."""
+"""Derivatives of functions of pytrees: jvp, linearize, vjp, grad and value_and_grad."""
 
 import dataclasses
 import operator
@@ -28,7 +28,7 @@ from hlofront.transforms.vmap import documented
 
 
 class FlatCall:
-    """An adapter from a function of pytrees to one of flat leaves; a call sets `out_tree`."""
+    """A wrapper of a function of pytrees as one of flat leaves; a call sets `out_tree`."""
 
     __slots__ = ("aux", "fun", "has_aux", "in_tree", "out_tree", "signature")
 
@@ -70,12 +70,12 @@ class FlatCall:
         return [*outputs, *traced] if self.has_aux else outputs
 
     def split(self, outputs: Sequence[Any]) -> tuple[Any, Any]:
-        """The result and the auxiliary output, from flat ones."""
+        """Return (result, auxiliary value) as pytrees, from the flat outputs of a call."""
         count = self.out_tree.num_leaves
         result = self.out_tree.unflatten(map(as_result, outputs[:count]))
         if not self.has_aux:
             return result, None
-        # What is not traced in the auxiliary data is handed through as it is.
+        # Leaves of the auxiliary value that are not traced are returned unchanged.
         leaves, aux_tree = self.aux
         traced = iter(outputs[count:])
         aux = [as_array(next(traced)) if isinstance(x, Tracer) else x for x in leaves]
@@ -98,16 +98,16 @@ def _check_values(signature: Signature, args: Any, leaves: Sequence[Any]) -> Non
 
 @boundary
 def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
-    """The value of a function, and how it moves as its arguments move along `tangents`.
+    """Return the value of a function, and its directional derivative along `tangents`.
 
     Args:
       fun: a function of pytrees of arrays.
       primals: the arguments, as a tuple or list.
-      tangents: in the same structure, of the same shapes and dtypes; float0 for integers.
+      tangents: a pytree like `primals`, of their shapes and dtypes; float0 for integers.
       has_aux: whether `fun` returns (result, auxiliary data), the latter not differentiated.
 
     Returns:
-      (result, tangent of the result), and the auxiliary data where there are some.
+      (result, tangent of the result), or with `has_aux` (result, tangent, auxiliary data).
 
     Raises:
       TypeError: if structures or dtypes differ.
@@ -160,16 +160,17 @@ def _check_tangent(primal: Any, tangent: Any) -> None:
 
 @boundary
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
-    """The value of a function at a point, and its derivative there as a function of tangents.
+    """Return the value of a function, and its derivative as a linear function of tangents.
 
     Args:
       fun: a function of pytrees of arrays.
-      primals: the point.
+      primals: the arguments at which to linearize.
       has_aux: whether `fun` returns (result, auxiliary data).
 
     Returns:
-      (result, f_jvp), and the auxiliary data where there are some. `f_jvp(*tangents)` gives the
-      tangent of the result without evaluating `fun` again; it is a pytree of its residuals.
+      (result, f_jvp), or with `has_aux` (result, f_jvp, auxiliary data). `f_jvp(*tangents)`
+      returns the tangent of the result without evaluating `fun` again; it is a pytree of its
+      residuals.
 
     Raises:
       TypeError: if an argument or a result is no array.
@@ -178,7 +179,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     linearized, call = _linearize(fun, primals, has_aux, "linearize")
     result, aux = call.split(linearized.outputs)
     count = call.out_tree.num_leaves
-    # It may be called often, and keeps its residuals: what no result depends on is left out.
+    # f_jvp may be called often, and holds its residuals, so dead code is removed.
     smaller, _ = dead_code(linearized.program.jaxpr, True, True)
     program = without_unused_constants(smaller, linearized.program)
     f_jvp = LinearFunction(
@@ -209,9 +210,9 @@ def _linearize(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LinearFunctionSpec:
-    """All that a LinearFunction is besides its residuals: the auxiliary data of the pytree."""
+    """The auxiliary data of the pytree LinearFunction: its jaxpr, structures and avals."""
 
-    # The program of the tangents; its constants are the residuals.
+    # The jaxpr of the tangents; its constants are the residuals.
     jaxpr: Jaxpr
     in_tree: PyTreeDef
     out_tree: PyTreeDef
@@ -224,7 +225,7 @@ class LinearFunctionSpec:
 
 
 class LinearFunction:
-    """A linear function of tangents, which linearize returns, and a pytree of its residuals."""
+    """A linear function of tangents, as linearize returns it; a pytree of its residuals."""
 
     __slots__ = ("residuals", "spec")
 
@@ -276,18 +277,18 @@ tree.register_pytree_node(
 def vjp(
     fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = ()
 ) -> Any:
-    """The value of a function at a point, and its transposed derivative there.
+    """Return the value of a function, and its vector-Jacobian product as a linear function.
 
     Args:
       fun: a function of pytrees of arrays.
-      primals: the point.
+      primals: the arguments at which to differentiate.
       has_aux: whether `fun` returns (result, auxiliary data), the latter not differentiated.
       reduce_axes: () only.
 
     Returns:
-      (result, f_vjp), and the auxiliary data where there are some. `f_vjp(cotangent)` takes a
-      cotangent like the result and returns a tuple of cotangents like the primals; those of
-      integers are of float0. f_vjp is a pytree of its residuals.
+      (result, f_vjp), or with `has_aux` (result, f_vjp, auxiliary data). `f_vjp(cotangent)`
+      takes a cotangent like the result and returns a tuple of cotangents like the primals; those
+      of integers are of float0. f_vjp is a pytree of its residuals.
 
     Raises:
       TypeError: if an argument or a result is no array.
@@ -301,7 +302,7 @@ def vjp(
 def pull_back(
     fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, traced_for: str
 ) -> tuple[Any, "Pullback", Any]:
-    """(result, pullback, auxiliary data or None)."""
+    """Return (result, pullback, auxiliary value or None) of `fun` at `primals`."""
     linearized, call = _linearize(fun, primals, has_aux, traced_for)
     result, aux = call.split(linearized.outputs)
     count = call.out_tree.num_leaves
@@ -327,7 +328,7 @@ def pull_back(
 
 
 def refuse_reduce_axes(name: str, reduce_axes: Any) -> None:
-    """Raise where the option is used that JAX once had."""
+    """Raise NotImplementedError if `reduce_axes`, an option that JAX has removed, is not empty."""
     if reduce_axes:
         raise NotImplementedError(  # the class that JAX raises
             f"reduce_axes argument to {name} is deprecated: give () or leave it out"
@@ -385,11 +386,13 @@ def value_and_grad(
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
 ) -> Callable[..., Any]:
-    """The result and the gradient of a function with a scalar result. See `grad`.
+    """Return a function that computes the result and the gradient of `fun`.
+
+    The arguments are those of `grad`.
 
     Returns:
-      A function that returns (result, gradient); ((result, auxiliary data), gradient) where
-      `has_aux`.
+      A function of the arguments of `fun` that returns (result, gradient), or with `has_aux`
+      ((result, auxiliary data), gradient).
     """
     check_callable(fun)
     refuse_reduce_axes("value_and_grad", reduce_axes)
@@ -423,7 +426,11 @@ def value_and_grad(
 
 
 def argument_numbers(argnums: Any) -> int | tuple[int, ...]:
-    """Positions of arguments as an int or a tuple of them; TypeError if they are none."""
+    """Return argument positions as an int or a tuple of ints.
+
+    Raises:
+      TypeError: if they are not integers.
+    """
     if isinstance(argnums, tuple | list):
         return tuple(map(operator.index, argnums))
     return operator.index(argnums)
@@ -436,11 +443,11 @@ def at_positions(
     argnums: Any,
     too_few: type[Exception] = TypeError,
 ) -> tuple[tuple[Any, ...], Callable[..., Any]]:
-    """The arguments at these positions, and the function of them alone.
+    """Return the arguments at `argnums`, and `fun` as a function of these arguments alone.
 
     Raises:
-      too_few: where there are not as many arguments.
-      ValueError: for a negative position before the first of them.
+      too_few: if there are not as many arguments.
+      ValueError: for a negative position out of range.
     """
     positions = (argnums,) if isinstance(argnums, int) else argnums
     if any(not -len(args) <= n < len(args) for n in positions):
@@ -478,7 +485,7 @@ def _check_scalar(result: Any) -> None:
 
 
 def check_real_or_complex(name: str, x: Any, allow_int: bool = False) -> None:
-    """Raise the TypeError that says which inputs reverse mode takes."""
+    """Raise TypeError if `x` is not a real or complex array; integers pass with `allow_int`."""
     if not is_value(x):
         raise TypeError(
             f"Argument {source.shortened(repr(x))} of type {type(x)} is not a valid JAX type."
@@ -509,7 +516,7 @@ def _check_holomorphic(name: str, x: Any, allow_int: bool = False) -> None:
 
 
 def check_output(name: str, aval: Any, holomorphic: bool) -> None:
-    """Raise the TypeError that says which results reverse mode takes."""
+    """Raise TypeError if an output's dtype is not real (not complex, if `holomorphic`)."""
     dtype = aval.dtype
     if holomorphic:
         if not issubdtype(dtype, np.complexfloating):

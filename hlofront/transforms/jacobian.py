@@ -1,4 +1,4 @@
-"""Jacobians and hessians: what jvp and vjp compute for one direction, vmapped over a basis."""
+"""Jacobians and Hessians: jvp or vjp, vmapped over a basis of the tangent space."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,20 +31,23 @@ def jacfwd(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[..., Any]:
-    """The Jacobian of a function, column by column in forward mode: right for few inputs.
+    """Return a function that computes the Jacobian of `fun` in forward mode, column by column.
+
+    Forward mode suits functions with fewer inputs than outputs.
 
     Args:
       fun: a function of pytrees of arrays.
-      argnums: which positional argument to differentiate with respect to, or which ones.
+      argnums: the position, or positions, of the arguments to differentiate with respect to.
       has_aux: whether `fun` returns (result, auxiliary data), the latter not differentiated.
-      holomorphic: whether `fun` is promised to be holomorphic: arguments and result are complex.
+      holomorphic: whether `fun` is holomorphic, with complex arguments and a complex result.
 
     Returns:
-      A function that returns, for each leaf of the result, a tree like the argument (a tuple of
-      them where argnums is a sequence) of arrays of shape (*result's, *argument's).
+      A function of the arguments of `fun` that returns, per leaf of the result, a pytree like the
+      argument (a tuple of them for a sequence of argnums) of arrays of shape
+      (*result.shape, *argument.shape).
 
     Raises:
-      TypeError: if arguments are not real (complex where holomorphic).
+      TypeError: if arguments are not real (not complex, if holomorphic).
     """
     check_callable(fun)
     argnums = gradients.argument_numbers(argnums)
@@ -95,10 +98,11 @@ def jacrev(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[..., Any]:
-    """The Jacobian of a function, row by row in reverse mode: right for few outputs.
+    """Return a function that computes the Jacobian of `fun` in reverse mode, row by row.
 
-    Args and results are those of `jacfwd`; `allow_int` allows integer and boolean arguments,
-    whose derivatives are of float0.
+    Reverse mode suits functions with fewer outputs than inputs. The arguments and the result are
+    those of `jacfwd`; `allow_int` allows integer and boolean arguments, whose derivatives are of
+    float0.
     """
     check_callable(fun)
     argnums = gradients.argument_numbers(argnums)
@@ -122,7 +126,7 @@ def jacrev(
             rows, axes = batch_flat(lambda *ct: pullback.flat(ct), axis, basis, [0] * len(basis))
         in_tree = pullback.in_tree
         rows = [x if _is_float0(x) else to_front(x, a, size) for x, a in zip(rows, axes)]
-        # Per leaf of the argument, its derivatives by leaf of the result: the wrong way round.
+        # Per leaf of the argument, its derivatives by leaf of the result: the transposed order.
         by_input = [
             [np.zeros((*a.shape, *x.shape), x.dtype) for a in avals]
             if _is_float0(x)
@@ -149,10 +153,11 @@ def hessian(
     has_aux: bool = False,
     holomorphic: bool = False,
 ) -> Callable[..., Any]:
-    """The Hessian of a function, forward over reverse: `jacfwd(jacrev(fun))`.
+    """Return a function that computes the Hessian of `fun`, as `jacfwd(jacrev(fun))`.
 
-    Arguments are those of `jacfwd`. The result has, for each leaf of the function's result, a tree
-    of trees like the argument, of arrays of shape (*result's, *argument's, *argument's).
+    The arguments are those of `jacfwd`. The result has, per leaf of the result of `fun`, a pytree
+    of pytrees like the argument, of arrays of shape (*result.shape, *argument.shape,
+    *argument.shape).
     """
     return jacfwd(
         jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
@@ -192,7 +197,7 @@ def _check_forward_input(x: Any, holomorphic: bool, name: str = "jacfwd") -> Non
 
 
 def _basis(avals: Sequence[Any]) -> tuple[list[Any], int]:
-    """The unit vectors of the space of such values, along a first axis, and how many they are."""
+    """Return the standard basis of values of these avals along a new axis 0, and its size."""
     size = sum(aval.size for aval in avals)
     if not avals:
         return [], 0
@@ -208,7 +213,7 @@ def _basis(avals: Sequence[Any]) -> tuple[list[Any], int]:
 
 
 def _parts(x: Any, avals: Sequence[Any], axis: int) -> list[Any]:
-    """Split an array along an axis into pieces of the sizes of these avals."""
+    """Split an array along an axis into pieces of the avals' sizes."""
     return split(x, [aval.size for aval in avals], axis) if len(avals) > 1 else [x]
 
 
@@ -217,7 +222,7 @@ def _last(x: Any) -> Any:
 
 
 def _in_structure(parts: Sequence[Any], in_tree: Any, avals: Sequence[Any], argnums: Any) -> Any:
-    """Derivatives with their last axis in the shape of each argument, in the arguments' tree."""
+    """Return Jacobian columns as a pytree like the arguments, the last axis in each one's shape."""
     shaped = [
         part if aval.ndim == 1 else reshape(part, (*typeof(part).shape[:-1], *aval.shape))
         for part, aval in zip(parts, avals, strict=True)

@@ -1,4 +1,4 @@
-"""Forward mode: each value carries its tangent along."""
+"""Forward-mode differentiation: the trace and tracers of jvp, and jvp of jaxprs."""
 
 import weakref
 from collections.abc import Callable, Sequence
@@ -27,12 +27,12 @@ _SCALARS = frozenset({float, int, complex, bool})
 
 
 def describe(debug_info: DebugInfo | None) -> str:
-    """Return what is traced and for what, as in "loss at model.py:12 for grad"."""
+    """Return the traced function and its transformation, as in "loss at model.py:12 for grad"."""
     return f"{debug_info.func_src_info} for {debug_info.traced_for}" if debug_info else ""
 
 
 class JVPTracer(Tracer):
-    """A value and its tangent."""
+    """A tracer of jvp: a primal and its tangent."""
 
     __slots__ = ("primal", "tangent")
 
@@ -66,20 +66,20 @@ register_value_type(JVPTracer, lambda tracer: tracer.aval)
 
 
 class JVPTrace(Trace):
-    """Runs operations on values that have tangents by their jvp rules."""
+    """A trace of jvp, which runs operations on primals with tangents by their jvp rules."""
 
     __slots__ = ("checks", "debug_info", "inner", "parent", "programs_of", "x64")
 
-    # Whether the tangents that rules give are checked.
+    # Whether to check the tangents that jvp rules return.
     checks: bool
 
-    # Where operations go that no tangent takes part in.
+    # The interpreter of operations without tangents.
     parent: Trace
-    # What interprets the operations of the rules.
+    # The interpreter of the operations of jvp rules.
     inner: Trace
-    # What is differentiated, for messages.
+    # The differentiated function, for messages.
     debug_info: DebugInfo | None
-    # Whether 64-bit dtypes were on where differentiation began.
+    # Whether 64-bit dtypes were enabled when differentiation began.
     x64: bool
 
     def __init__(
@@ -89,7 +89,7 @@ class JVPTrace(Trace):
         self.parent = parent
         self.inner = parent if inner is None else inner
         self.debug_info = debug_info
-        # Programs that captured values of this function. See `StagingTrace.programs_of`.
+        # Programs that captured values of this function; see `StagingTrace.programs_of`.
         self.programs_of: dict[Any, Any] = {}
         self.x64 = _x64.value
         self.checks = checks_are_on()
@@ -98,7 +98,7 @@ class JVPTrace(Trace):
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
     def split(self, x: Any) -> tuple[Any, Any]:
-        """The value and the tangent of what a function returned."""
+        """Return the primal and tangent of a value; a constant's tangent is a symbolic zero."""
         if type(x) is JVPTracer and x._trace is self:
             return x.primal, x.tangent
         return x, Zero.of(x)
@@ -135,10 +135,10 @@ class JVPTrace(Trace):
         return self.wrap(primal_out, tangent_out)
 
     def _keep_types(self, args: tuple[Any, ...], values: list[Any]) -> None:
-        """Give Python scalars behind the tracers among `args` the dtypes of their tracers.
+        """Replace Python scalars in `values` by arrays of their tracers' dtypes, in place.
 
-        Python scalars that were differentiated would have others in a block that switches 64-bit
-        dtypes on or off.
+        In a block that switches 64-bit dtypes, a differentiated Python scalar would change its
+        dtype.
         """
         for i, (x, value) in enumerate(zip(args, values, strict=True)):
             if type(x) is JVPTracer and x._trace is self and type(value) in _SCALARS:
@@ -147,7 +147,7 @@ class JVPTrace(Trace):
 
 
 def as_tangent(tangent: Any) -> Any:
-    """A tangent that a user or a rule gave: those of float0 are known to be zero."""
+    """Return a tangent, as a symbolic zero if its dtype is float0."""
     if type(tangent) is not Zero and getattr(tangent, "dtype", None) == float0:
         return Zero(typeof(tangent))
     return tangent
@@ -159,7 +159,7 @@ def jvp_flat(
     tangents: Sequence[Any],
     debug_info: DebugInfo | None = None,
 ) -> tuple[list[Any], list[Any]]:
-    """The values and tangents of a flat function; tangents may be Zeros, before and after."""
+    """Return primals and tangents of a flat function's results; tangents may be symbolic zeros."""
     trace = JVPTrace(current_trace(), debug_info=debug_info)
     arguments = [trace.wrap(p, as_tangent(t)) for p, t in zip(primals, tangents, strict=True)]
     try:
@@ -180,9 +180,12 @@ def jvp_flat(
 def jvp_jaxpr(
     jaxpr: Jaxpr, consts: Sequence[Any], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Return the values and tangents of a jaxpr's results; its operations go to the current trace.
+    """Evaluate a jaxpr and its tangents in the current trace; return (primals, tangents).
 
     Args:
+      jaxpr: the program.
+      consts: the values of its constants.
+      primals: one per input.
       tangents: one per primal, an array or a symbolic zero.
     """
     values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
@@ -250,15 +253,16 @@ def jvp_program(
     nonzero: Sequence[bool],
     instantiate: bool | Sequence[bool] = False,
 ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
-    """The program of values and tangents; made once per program and set of nonzero tangents.
+    """Return a closed jaxpr of primals and tangents; cached per program and nonzero tangents.
 
     Args:
+      program: the closed jaxpr to differentiate.
       nonzero: per input, whether it has a tangent.
-      instantiate: per output, whether its tangent is an output even where it is zero.
+      instantiate: per output, or for all, whether its tangent is an output even if it is zero.
 
     Returns:
-      The program, of inputs (*primals, *nonzero tangents) and outputs (*primals, *tangents); and
-      per output of the original whether its tangent is there.
+      The closed jaxpr, with inputs (*primals, *nonzero tangents) and outputs (*primals,
+      *tangents), and per output of the original whether it has a tangent.
     """
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * len(program.jaxpr.outvars)

@@ -1,4 +1,4 @@
-"""Looking for traced values that outlive their function: checking_leaks."""
+"""The search for leaked tracers, as checking_leaks and jax_check_tracer_leaks enable it."""
 
 import gc
 import types
@@ -12,14 +12,14 @@ _MOST_SHOWN = 5
 
 
 def raise_if_leaked(reference: "weakref.ref[Any]") -> None:
-    """Raise an error if traced values are still referred to, and say by what.
+    """Raise TracerLeakError if tracers of a finished trace are still referenced, naming by what.
 
     Args:
-      reference: to their trace, whose function has returned. The caller has let go of the trace
-        and of all that the function was given or returned.
+      reference: to the trace, whose function has returned. The caller must hold no references
+        to the trace, or to the arguments and results of the function.
 
     Raises:
-      TracerLeakError: if there are some.
+      TracerLeakError: if a tracer is still referenced.
     """
     gc.collect()
     trace: Trace | None = reference()
@@ -79,9 +79,9 @@ def _says_little(holder: str) -> bool:
 
 
 def _described_holder(what: str, container: Any, ours: list[Any], depth: int) -> str:
-    """Return the text of a container and of the first object that refers to it."""
+    """Return a description of a container and of the first named object that refers to it."""
     if depth <= 1:
         return what
-    # In whatever order the garbage collector knows them: the one with a name says most.
+    # The garbage collector's order is arbitrary; a holder with a name says most.
     named = [above for above in _holders(container, ours, depth - 1) if above.startswith("'")]
     return f"{what}, which is {named[0]}" if named else what

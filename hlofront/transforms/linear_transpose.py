@@ -1,4 +1,4 @@
-"""linear_transpose: a linear function of pytrees, backwards."""
+"""The transposition of linear functions of pytrees: linear_transpose."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,11 +22,11 @@ from hlofront.transforms.transpose import transpose_jaxpr
 def linear_transpose(
     fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()
 ) -> Callable[..., Any]:
-    """The transpose of a linear function.
+    """Return the transpose of a linear function.
 
     Args:
       fun: a function that is linear in all its arguments, pytrees of arrays.
-      primals: arguments like those of `fun`: arrays, or anything with a shape and dtype.
+      primals: example arguments: arrays, or objects with a shape and dtype.
       reduce_axes: () only.
 
     Returns:
@@ -34,8 +34,8 @@ def linear_transpose(
       is a pytree of the values that `fun` closes over.
 
     Raises:
-      TypeError: if the dtype of an argument does not stay in its kind, or the structure of a
-        cotangent is not that of the result.
+      TypeError: if arguments and results are neither all inexact nor all integers, or the
+        structure, shape or dtype of a cotangent is not that of the result.
     """
     check_callable(fun)
     refuse_reduce_axes("linear_transpose", reduce_axes)
@@ -59,7 +59,7 @@ def linear_transpose(
 
 
 class _Transposed:
-    """A linear program, backwards: a function of its constants and of cotangents."""
+    """The transpose of a linear jaxpr, as a callable of its constants and a cotangent."""
 
     __slots__ = ("avals", "in_tree", "jaxpr", "out_tree")
 

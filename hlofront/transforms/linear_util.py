@@ -1,8 +1,8 @@
-"""Functions that are wrapped in steps: how JAX's extensions transform one and hand facts aside.
+"""Transformations of wrapped functions, as in `jax.linear_util`, for JAX's extensions.
 
 A `WrappedFun` is a function with a stack of transformations around it. Equal ones have equal keys,
-so that what is made from one can be kept in a `cache`. Our own interpreters call functions directly
-and use none of this; it serves packages that write transformations as JAX's own were written.
+so that results can be stored in a `cache`. hlofront's own interpreters call functions directly;
+this module serves packages that write transformations in JAX's older style.
 """
 
 import functools
@@ -17,34 +17,34 @@ from hlofront.base.typing import Params
 from hlofront.core.jaxpr import DebugInfo
 
 Value = TypeVar("Value")
-# A function of arrays, pytrees or whatever a transformation makes of them.
+# A function of arrays, pytrees or what a transformation makes of them.
 Function = Callable[..., Any]
 Result = TypeVar("Result")
 
-# A step calls the function that it is given: step(fun, *static_arguments, *args, **kwargs).
+# A step calls the function it transforms: step(fun, *static_arguments, *args, **kwargs).
 Step = Function
 # A generator step yields the arguments for the function, receives its result and yields its own.
 StepGenerator = Callable[..., Generator[Any, Any, None]]
 
 
 class StoreException(Exception):
-    """The error for reading an empty store, or writing into one that has a value."""
+    """The error for reading an empty store, or writing to a full one."""
 
 
 class AuxiliaryStore(Generic[Value]):
-    """A place for one value that a transformation learns while its function runs."""
+    """A store for one auxiliary value, which a transformation writes when its function runs."""
 
     __slots__ = ("_values",)
 
     def __init__(self) -> None:
-        # Empty, or the one value: any value may be stored, None too.
+        # Empty, or a list of the one value; None may be stored too.
         self._values: list[Value] = []
 
     def store(self, val: Value) -> None:
-        """Put a value into the store.
+        """Write a value to the auxiliary store.
 
         Raises:
-          StoreException: if it has one already.
+          StoreException: if the store has a value already.
         """
         if self._values:
             raise StoreException("Store occupied")
@@ -52,13 +52,13 @@ class AuxiliaryStore(Generic[Value]):
 
     @property
     def val(self) -> Value:
-        """The value of the store; a StoreException if there is none yet."""
+        """The stored value; reading raises StoreException if the store is empty."""
         if not self._values:
             raise StoreException("Store empty")
         return self._values[0]
 
     def reset(self) -> None:
-        """Empty the store."""
+        """Empty the auxiliary store."""
         self._values.clear()
 
     def __bool__(self) -> bool:
@@ -66,15 +66,15 @@ class AuxiliaryStore(Generic[Value]):
 
 
 class EqualAuxiliaryStore(AuxiliaryStore[Value]):
-    """A store that accepts the value it has once more, when its function runs again."""
+    """An auxiliary store that accepts its value again, as when a function runs twice."""
 
     __slots__ = ()
 
     def store(self, val: Value) -> None:
-        """Put a value into the store.
+        """Write a value to the auxiliary store.
 
         Raises:
-          StoreException: if it has another value already.
+          StoreException: if the store has a different value already.
         """
         if not self._values:
             self._values.append(val)
@@ -89,11 +89,11 @@ class WrappedFun:
 
     Attributes:
       f: the innermost function.
-      f_transformed: the same function with all transformations around it.
+      f_transformed: `f` with all transformations around it.
       transforms: pairs (step, static arguments), the outermost first.
       stores: per transformation the `AuxiliaryStore` of its auxiliary value, or None.
       params: keyword arguments of `f`, as sorted pairs.
-      in_type: the types of its arguments, where a tracer fixed them.
+      in_type: the types of its arguments, or None.
       debug_info: the names of the function and of its arguments, for messages.
     """
 
@@ -136,13 +136,13 @@ class WrappedFun:
         gen_static_args: tuple[Hashable, ...],
         out_store: "AuxiliaryStore[Any] | None",
     ) -> "WrappedFun":
-        """Return this function with one transformation more around it.
+        """Return this function with another transformation around it.
 
         Args:
-          gen: the step, which is called with the function, the static arguments, then the store
-            where there is one, and the arguments of the call.
-          gen_static_args: what the transformation is told beforehand; it must be hashable.
-          out_store: receives what the transformation hands aside.
+          gen: the step, called with the function, the store if there is one, the static
+            arguments, and the arguments of the call.
+          gen_static_args: hashable static arguments of the step.
+          out_store: the store of the step's auxiliary value, or None.
         """
         stored = gen_static_args if out_store is None else (out_store, *gen_static_args)
         return WrappedFun(
@@ -156,17 +156,17 @@ class WrappedFun:
         )
 
     def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function through all of its transformations, and return the result."""
+        """Call the function through all of its transformations, and return its result."""
         return self.f_transformed(*args, **kwargs)
 
     def populate_stores(self, stores: "Sequence[AuxiliaryStore[Any] | None]") -> None:
-        """Fill this function's stores from those of an equal function that has run."""
+        """Copy auxiliary values into this function's stores from an equal function that has run."""
         for own, other in zip(self.stores, stores, strict=True):
             if own is not None and other is not None:
                 own.store(other.val)
 
     def replace_debug_info(self, debug_info: DebugInfo) -> "WrappedFun":
-        """Return this function with another debug info."""
+        """Return this function with its debug info replaced."""
         return WrappedFun(
             self.f,
             self.f_transformed,
@@ -178,7 +178,7 @@ class WrappedFun:
         )
 
     def with_unknown_names(self) -> "WrappedFun":
-        """Return this function with a debug info that names neither arguments nor results."""
+        """Return this function with debug info that names neither arguments nor results."""
         return self.replace_debug_info(self.debug_info.without_names())
 
     def _key(self) -> tuple[object, ...]:
@@ -206,15 +206,12 @@ def wrap_init(
     *,
     debug_info: DebugInfo | None = None,
 ) -> WrappedFun:
-    """Wrap a function, so that transformations can be put around it.
+    """Return a function as a `WrappedFun`, without transformations.
 
     Args:
       f: the function.
-      params: keyword arguments that each call gets.
-      debug_info: names for messages; by default those that `f` itself tells.
-
-    Returns:
-      A `WrappedFun` without transformations.
+      params: keyword arguments added to each call.
+      debug_info: names for messages; by default those of `f`.
     """
     if debug_info is None:
         debug_info = DebugInfo("wrap_init", functools.partial(source.describe_callable, f))
@@ -224,7 +221,7 @@ def wrap_init(
 
 
 def _transformation2(gen: Step, fun: WrappedFun, *gen_static_args: Hashable) -> WrappedFun:
-    """Transform a function by a step.
+    """Return a wrapped function transformed by a step.
 
     Args:
       gen: `gen(fun, *gen_static_args, *args, **kwargs)` calls `fun` and returns a result.
@@ -241,19 +238,19 @@ def _transformation_with_aux2(
     use_eq_store: bool = False,
     unk_names: bool = False,
 ) -> tuple[WrappedFun, Callable[[], Any]]:
-    """Put a step around a function that hands a value aside.
+    """Return a wrapped function transformed by a step that stores an auxiliary value.
 
     Args:
       gen: `gen(fun, store, *gen_static_args, *args, **kwargs)` calls `fun`, calls
         `store.store(value)` and returns a result.
       fun: the function to transform.
-      gen_static_args: hashable values that the step is told beforehand.
+      gen_static_args: hashable values, the step's arguments after the store.
       use_eq_store: whether the step may run again and store an equal value.
       unk_names: whether the names of arguments and results are no longer those of `fun`.
 
     Returns:
-      The transformed function, and a function that returns the stored value; it raises a
-      StoreException before there is one.
+      The transformed function, and a function that returns the auxiliary value; it raises
+      StoreException before the transformed function has run.
     """
     store: AuxiliaryStore[Any] = EqualAuxiliaryStore() if use_eq_store else AuxiliaryStore()
     wrapped = fun.wrap(gen, gen_static_args, store)
@@ -261,7 +258,7 @@ def _transformation_with_aux2(
 
 
 def _run_generator(fun: Function, gen: StepGenerator, *args: Any, **kwargs: Any) -> Any:
-    """Run a generator step: give `fun` what it yields first, and return what it yields last."""
+    """Run a generator step: call `fun` with its first yield, send the result, return the last."""
     generator = gen(*args, **kwargs)
     inner_args, inner_kwargs = next(generator)
     last_yield = generator.send(fun(*inner_args, **inner_kwargs))
@@ -282,13 +279,13 @@ def _run_generator_with_aux(
 
 
 def _transformation(gen: StepGenerator, fun: WrappedFun, *gen_static_args: Hashable) -> WrappedFun:
-    """Put a generator around a function.
+    """Return a wrapped function transformed by a generator step.
 
     Args:
-      gen: `gen(*gen_static_args, *args, **kwargs)` yields the positional and the keyword arguments
-        for `fun`, receives the result of `fun`, and yields its own.
+      gen: `gen(*gen_static_args, *args, **kwargs)` yields (args, kwargs) for `fun`, receives the
+        result of `fun`, and yields its own result.
       fun: the function to transform.
-      gen_static_args: hashable values that the generator is told beforehand.
+      gen_static_args: hashable values, the generator's first arguments.
     """
     return fun.wrap(_run_generator, (gen, *gen_static_args), None)
 
@@ -296,11 +293,11 @@ def _transformation(gen: StepGenerator, fun: WrappedFun, *gen_static_args: Hasha
 def _transformation_with_aux(
     gen: StepGenerator, fun: WrappedFun, *gen_static_args: Hashable
 ) -> tuple[WrappedFun, Callable[[], Any]]:
-    """Transform a function by a generator that also yields an auxiliary value.
+    """Return a wrapped function transformed by a generator that also yields an auxiliary value.
 
     Args:
-      gen: a generator as that of `transformation`, whose last yield is a pair: the result, and the
-        auxiliary value.
+      gen: `gen(*gen_static_args, *args, **kwargs)` yields (args, kwargs) for `fun`, receives the
+        result of `fun`, and yields a pair: its own result, and the auxiliary value.
       fun: the function to transform.
       gen_static_args: hashable values, the generator's first arguments.
 
@@ -310,7 +307,7 @@ def _transformation_with_aux(
     return _transformation_with_aux2(_run_generator_with_aux, fun, gen, *gen_static_args)
 
 
-# Each of these decorates a step or a generator: `@transformation`, then `step(fun, *static_args)`.
+# Decorators of steps and generators: `@transformation`, then `step(fun, *static_args)`.
 _decorator = functools.partial(functools.partial, functools.partial)
 transformation = _decorator(_transformation)
 transformation2 = _decorator(_transformation2)
@@ -321,22 +318,22 @@ transformation_with_aux2 = _decorator(_transformation_with_aux2)
 def cache(
     call: Callable[..., Result], *, explain: Callable[..., None] | None = None
 ) -> Callable[..., Result]:
-    """Keep the results of `call(wrapped_fun, *args)` by the wrapped function and the arguments.
+    """Cache the results of `call(wrapped_fun, *args)` by wrapped function and arguments.
 
-    The wrapped function is held weakly by its innermost function. Where a result is found, the
-    stores of the wrapped function are filled as they were when it was computed.
+    The innermost function is held weakly. On a cache hit, the stores of the wrapped function are
+    filled as they were when the result was computed.
 
     Args:
       call: a function of a `WrappedFun` and hashable arguments.
-      explain: called with (wrapped_fun, in_cache, entries, key, seconds) where the result had to be
-        computed and the option `jax_explain_cache_misses` is set.
+      explain: called with (wrapped_fun, in_cache, entries, key, seconds) on a cache miss if the
+        option `jax_explain_cache_misses` is set.
 
     Returns:
-      A function of the same arguments with the methods `cache_clear()`, and `evict_function(f)`,
-      which forgets what was computed of wrapped functions of `f`.
+      A function with the arguments of `call` and the methods `cache_clear()` and
+      `evict_function(f)`, which drops the results of wrapped functions of `f`.
     """
 
-    # By the innermost function, which the cache holds weakly: the results by all else.
+    # The cached results per innermost function, which is held weakly.
     entries_of = weak_keyed(lambda f: {}, in_context=True)
 
     @functools.wraps(call)
@@ -364,13 +361,16 @@ def cache(
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
-    """Return which of two functions of stores has a value, and the value.
+    """Return the auxiliary value of the one of two transformed functions that has run.
+
+    Args:
+      aux1, aux2: functions that return an auxiliary value, or raise StoreException.
 
     Returns:
-      (True, value) where the first store has one, (False, value) where the second has.
+      (True, value) if it is of `aux1`, (False, value) if it is of `aux2`.
 
     Raises:
-      StoreException: if both have one, or neither.
+      StoreException: if both or neither have a value.
     """
     try:
         value = aux1()

@@ -1,4 +1,4 @@
-"""Linearization: values are computed now, and what happens to tangents is written down."""
+"""Linearization: primals are computed, and operations on tangents are staged to a jaxpr."""
 
 import weakref
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ from hlofront.transforms.stage import JitTracer, StagingTrace
 
 
 class SplitTrace(Trace):
-    """Interprets jvp rules: what touches a tangent is written down, all else goes on as before."""
+    """A trace of jvp rules, which stages operations on tangents and runs all others."""
 
     __slots__ = ("parent", "tangents")
 
@@ -52,7 +52,7 @@ class SplitTrace(Trace):
         return tangents.process(primitive, args, params)
 
     def _split(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
-        """Run what can be known of an operation that holds programs, and write down the rest."""
+        """Run the known part of an equation that holds programs, and stage its unknown part."""
         tangents = self.tangents
         unknown = [type(x) is JitTracer and x._trace is tangents for x in args]
         avals = [typeof(x) for x in args]
@@ -83,7 +83,7 @@ def _run(trace: Trace, equation: Equation, values: dict[Any, Any]) -> None:
 
 
 class Linearized:
-    """A flat function at a point: its values there, and the program of its tangents."""
+    """A linearized flat function: its primal outputs, and the closed jaxpr of its tangents."""
 
     __slots__ = ("in_avals", "moving", "outputs", "present", "program")
 
@@ -96,13 +96,13 @@ class Linearized:
         program: ClosedJaxpr,
     ):
         self.in_avals = in_avals
-        # Per input, whether it has a tangent: integers have none.
+        # Per input, whether it has a tangent that is not of float0.
         self.moving = moving
         self.outputs = outputs
-        # Per output, whether its tangent is one of the program's outputs; else it is zero.
+        # Per output, whether its tangent is an output of the program; if not, it is zero.
         self.present = present
-        # From the tangents of the inputs that have some to those that are present. Its constants
-        # are the residuals.
+        # The linear program from the moving inputs' tangents to the present outputs' tangents. Its
+        # constants are the residuals.
         self.program = program
 
 
@@ -111,7 +111,7 @@ def linearize_flat(
     primals: Sequence[Any],
     debug_info: DebugInfo | None = None,
 ) -> Linearized:
-    """Run a flat function on values, and write down what it does to their tangents."""
+    """Run a flat function on primals, and stage its linear operations on tangents."""
     parent = current_trace()
     tangents = StagingTrace(debug_info)
     tangents.depth = len(current_name_stack())

@@ -1,4 +1,4 @@
-"""make_jaxpr, eval_shape, closure_convert: what tracing alone can tell of a function."""
+"""Transformations that only trace a function: make_jaxpr, eval_shape and closure_convert."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -44,7 +44,7 @@ def _staged(
 def bad_argument(
     fun: Callable[..., Any], plan: ArgumentPlan, args: Any, kwargs: Any, leaves: Sequence[Any]
 ) -> TypeError:
-    """The error that names the first argument which is not an array."""
+    """Return the TypeError that names the first argument that is not an array."""
     names = plan.names(args, kwargs)
     for name, leaf in zip(names, leaves, strict=False):
         try:
@@ -66,16 +66,17 @@ def make_jaxpr(
     axis_env: Sequence[tuple[Any, int]] | None = None,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
-    """A function that returns the jaxpr of `fun` for its arguments.
+    """Return a function that computes the jaxpr of `fun` for its arguments.
 
     Args:
       fun: a function of pytrees of arrays.
-      static_argnums: positions of arguments that are not traced.
+      static_argnums: positions of static arguments, which are not traced.
       axis_env: names and sizes of axes that collectives in `fun` may use.
       return_shape: whether to return (jaxpr, ShapeDtypeStructs of the result).
 
     Returns:
-      A function of the same arguments, which may be arrays or ShapeDtypeStructs.
+      A function of the arguments of `fun`, which may be arrays or ShapeDtypeStructs, that returns
+      a closed jaxpr.
 
     Raises:
       TypeError: if `fun` cannot be called.
@@ -106,18 +107,18 @@ def _struct(aval: Any) -> ShapeDtypeStruct:
 
 @boundary
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """The shapes and dtypes of `fun(*args, **kwargs)`, by tracing and without computing it.
+    """Return the shapes and dtypes of `fun(*args, **kwargs)`, by tracing without computing.
 
     Args:
       fun: a function of pytrees of arrays.
-      args, kwargs: arrays, or anything with a shape and a dtype.
+      args, kwargs: arrays, or objects with a shape and a dtype.
 
     Returns:
-      A tree of ShapeDtypeStructs like the result.
+      A pytree of ShapeDtypeStructs like the result.
     """
     check_callable(fun, "eval_shape")
     if type(fun) is PjitFunction and hasattr(fun, "eval_shape"):
-        # A jitted function also knows the shardings of its results.
+        # A jitted function also has the shardings of its results.
         return fun.eval_shape(*args, **kwargs)
     program, out_tree = _staged(fun, ArgumentPlan(fun), args, kwargs, "eval_shape")
     return out_tree.unflatten(map(_struct, program.out_avals))
@@ -125,11 +126,11 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 @boundary
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Any, list[Any]]:
-    """Turn the traced values that `fun` closes over into arguments.
+    """Return `fun` with the traced values that it closes over turned into arguments.
 
     Args:
       fun: a function of pytrees of arrays.
-      example_args: arguments like those that it will be called with.
+      example_args: arguments of the shapes and dtypes of later calls.
 
     Returns:
       (converted, values): `converted(*args, *values)` equals `fun(*args)`, and closes over no

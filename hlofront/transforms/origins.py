@@ -1,4 +1,4 @@
-"""Why a value is a tracer: the arguments it depends on, and the lines that made it."""
+"""Origins of tracers: the arguments that a variable depends on, and the lines that made it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,9 +15,14 @@ def explain_origin(
     operands: Sequence[object],
     var: Var,
 ) -> str:
-    """Follow a variable back through the equations to the inputs that it depends on.
+    """Return a message on the function and inputs that a staged variable comes from.
 
-    `operands` are the values that the program is called with from an enclosing one, or empty.
+    Args:
+      debug_info: the names of the traced function and of its arguments.
+      inputs: the input variables of the program.
+      equations: its equations so far.
+      operands: the values that an enclosing program calls it with, or ().
+      var: the variable to explain.
     """
     if debug_info is None:
         return ""
@@ -47,8 +52,8 @@ def user_arguments(
 ) -> list[str]:
     """Return the arguments of users' functions that a variable depends on, as in "x of loss".
 
-    The inputs of a jitted function of this package stand for the operands that an enclosing
-    program calls it with.
+    For a jitted function of hlofront itself, these are the arguments behind its operands in the
+    enclosing program.
     """
     if debug_info is None:
         return []
@@ -61,7 +66,7 @@ def user_arguments(
 
 
 def _is_users(debug_info: DebugInfo) -> bool:
-    """Return whether the traced function is the user's: this package's have no source line."""
+    """Return whether the traced function is the user's; hlofront's own have no source line."""
     return " at " in debug_info.func_src_info
 
 

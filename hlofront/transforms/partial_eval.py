@@ -1,4 +1,4 @@
-"""Partial evaluation: a program in two, what known inputs decide and the rest."""
+"""Partial evaluation: splitting a jaxpr into a known part and an unknown part."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,18 +11,18 @@ from hlofront.core.liveness import live_equations, variables_read
 from hlofront.core.rule_checks import checked
 from hlofront.transforms.simplify import dead_code_program, simplified
 
-# The result of a `partial_eval` rule: the equations of what is known, the equation of the rest or
-# None, per result whether it is unknown, and what the rest reads of the known values.
+# The result of a `partial_eval` rule: the known equations, the unknown equation or None, per
+# result whether it is unknown, and the known values that the unknown equation reads.
 SplitEquation = tuple[
     Equation | Sequence[Equation] | None, Equation | None, Sequence[bool], Sequence[Atom]
 ]
 
 
 class PartialEval:
-    """A program in two parts.
+    """A program split by partial evaluation into a known and an unknown part.
 
-    The known part goes from the known inputs to the known outputs and then the residuals; the
-    unknown part from the residuals and then the unknown inputs to the unknown outputs.
+    The known part maps known inputs to (*known outputs, *residuals); the unknown part maps
+    (*residuals, *unknown inputs) to unknown outputs.
     """
 
     __slots__ = ("known", "residuals", "unknown", "unknown_out")
@@ -36,9 +36,9 @@ class PartialEval:
     ):
         self.known = known
         self.unknown = unknown
-        # Per output of the whole program.
+        # Per output of the whole program, whether it is unknown.
         self.unknown_out = unknown_out
-        # Per residual: the place among the outputs of the known part, or ~place among its inputs.
+        # Per residual: its index n among the known part's outputs, or ~n for its input n.
         self.residuals = residuals
 
 
@@ -47,11 +47,12 @@ def partial_eval_program(
     unknown: Sequence[bool],
     instantiate: bool | Sequence[bool] = False,
 ) -> PartialEval:
-    """Split a program by what is known of its inputs; done once per program and kept.
+    """Split a closed jaxpr into a known and an unknown part; cached per program.
 
     Args:
-      unknown: per input, whether it is not known yet.
-      instantiate: per output, whether it is to come from the unknown part in any case.
+      program: the closed jaxpr.
+      unknown: per input, whether it is unknown.
+      instantiate: per output, or for all, whether the unknown part computes it in any case.
     """
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * len(program.jaxpr.outvars)
@@ -59,7 +60,7 @@ def partial_eval_program(
 
 
 def split_equations(jaxpr: Jaxpr, unknown: set[Any]) -> tuple[list[Equation], list[Equation]]:
-    """The equations that known values decide, and the others; `unknown` gains their results."""
+    """Return the known and the unknown equations of a jaxpr; add unknown results to `unknown`."""
     known_equations: list[Equation] = []
     unknown_equations: list[Equation] = []
     for equation in jaxpr.eqns:
@@ -83,7 +84,7 @@ def split_equations(jaxpr: Jaxpr, unknown: set[Any]) -> tuple[list[Equation], li
 
 
 def listed(known: Equation | Sequence[Equation] | None) -> Sequence[Equation]:
-    """The known equations that a rule gave: none, one or several."""
+    """Return the known equations of a `partial_eval` rule's result as a sequence."""
     if known is None:
         return ()
     return (known,) if isinstance(known, Equation) else known
@@ -103,7 +104,7 @@ def _partial_eval(program: ClosedJaxpr, unknown: Any, instantiate: Any) -> Parti
     ]
     unknown_outputs = [atom for atom, u in zip(jaxpr.outvars, unknown_out, strict=True) if u]
     unknown_equations = live_equations(unknown_equations, unknown_outputs, simplified)
-    # What the second part reads and does not make, in the order of its use.
+    # Variables that the unknown part reads and does not define, in the order of use.
     made = {var for equation in unknown_equations for var in equation.outvars}
     unknown_inputs = [var for var, u in zip(jaxpr.invars, unknown, strict=True) if u]
     own = {*made, *unknown_inputs}
@@ -141,7 +142,7 @@ def closed(
     equations: Sequence[Equation],
     like: Jaxpr,
 ) -> ClosedJaxpr:
-    """A program of these equations, with those of the constants that it reads."""
+    """Return a closed jaxpr of equations, with the constants that it reads."""
     read = variables_read(equations, outputs)
     used = {var: value for var, value in constants.items() if var in read}
     effects = no_effects.union(*(equation.effects for equation in equations))

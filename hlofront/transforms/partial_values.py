@@ -1,4 +1,4 @@
-"""Tracing wrapped functions to programs, of arguments that are known, unknown, or some of each."""
+"""Tracing of wrapped functions to jaxprs, with known and unknown arguments."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -14,30 +14,30 @@ from hlofront.transforms.stage import JitTracer, StagingTrace, stage
 
 
 class PartialVal(NamedTuple):
-    """A known value, (None, value), or the type of an unknown one, (aval, None)."""
+    """A known value, as (None, value), or an unknown value's aval, as (aval, None)."""
 
     aval: AbstractValue | None
     const: Any
 
     @classmethod
     def known(cls, const: Any) -> "PartialVal":
-        """Return a value that is known."""
+        """Return a PartialVal of a known value."""
         return cls(None, const)
 
     @classmethod
     def unknown(cls, aval: AbstractValue) -> "PartialVal":
-        """Return a value of which only the type is known."""
+        """Return a PartialVal of an unknown value with this aval."""
         return cls(aval, None)
 
     def is_known(self) -> bool:
         return self.aval is None
 
     def get_known(self) -> Any:
-        """Return the value, or None where it is not known."""
+        """Return the value if it is known, else None."""
         return self.const if self.aval is None else None
 
     def get_aval(self) -> AbstractValue:
-        """Return the type of the value."""
+        """Return the aval of the value."""
         return typeof(self.const) if self.aval is None else self.aval
 
 
@@ -49,18 +49,18 @@ def trace_to_jaxpr_dynamic(
     lower: bool = False,
     auto_dce: bool = False,
 ) -> tuple[Jaxpr, list[AbstractValue], list[Any]]:
-    """Trace a wrapped function of flat arguments, all of which are unknown.
+    """Trace a wrapped function of flat, unknown arguments to a jaxpr.
 
     Args:
       fun: takes arrays and returns a list of arrays.
-      in_avals: the types of the arguments.
-      keep_inputs: per argument, whether it is an input of the program even where it is not used;
-        by default all are.
-      lower: accepted for JAX's sake; programs here have one level.
-      auto_dce: whether to leave out equations that no output or effect depends on.
+      in_avals: the avals of the arguments.
+      keep_inputs: per argument, whether it is an input of the jaxpr even if it is unused; by
+        default all are.
+      lower: ignored, as the jaxprs of hlofront have one level.
+      auto_dce: whether to remove equations that no output or effect depends on.
 
     Returns:
-      The program, the types of its outputs, and the values of its constants.
+      The jaxpr, the avals of its outputs, and the values of its constants.
     """
     program = stage(fun.call_wrapped, in_avals, _described(fun))
     jaxpr = program.jaxpr
@@ -74,16 +74,16 @@ def trace_to_jaxpr_dynamic(
 def trace_to_jaxpr_nounits(
     fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[PartialVal], tuple[Any, ...]]:
-    """Run what known arguments decide of a wrapped function, and write down the rest.
+    """Run the known part of a wrapped function, and trace its unknown part to a jaxpr.
 
     Args:
       fun: takes arrays and returns a list of arrays.
-      pvals: per argument its value, or its type where the value is not known.
-      instantiate: per result, or for all, whether it is an output of the program in any case.
+      pvals: per argument its known value, or its aval.
+      instantiate: per result, or for all, whether it is an output of the jaxpr in any case.
 
     Returns:
-      The program, of inputs for the unknown arguments; per result its value, or its type where the
-      program computes it; and the values of the program's constants, the residuals among them.
+      The jaxpr, whose inputs are the unknown arguments; per result its known value, or its aval
+      if the jaxpr computes it; and the values of the jaxpr's constants, including residuals.
     """
     written = StagingTrace(_described(fun))
     trace = SplitTrace(current_trace(), written)
@@ -120,15 +120,15 @@ def _described(fun: WrappedFun) -> DebugInfo:
 def dce_jaxpr_call_rule(
     used_outputs: list[bool], eqn: Equation
 ) -> tuple[list[bool], Equation | None]:
-    """Remove dead code from a call: the dead-code rule of primitives that call a program.
+    """Remove dead code from an equation that calls a program, as a dead-code rule.
 
     Args:
       used_outputs: per result of the equation, whether it is used.
       eqn: an equation that calls one program with all its operands.
 
     Returns:
-      Per operand whether it is still used, and the smaller equation; None if no result is used and
-      it has no effects.
+      Per operand whether it is still used, and the smaller equation, or None if no result is
+      used and it has no effects.
 
     Raises:
       TypeError: if the equation calls no program.

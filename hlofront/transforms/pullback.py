@@ -1,4 +1,4 @@
-"""What vjp returns: a linear function of cotangents, which is a pytree of its residuals."""
+"""Pullbacks, as vjp returns them: linear functions of cotangents, and pytrees of residuals."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from hlofront.transforms.transpose import transpose_jaxpr
 
 
 class _Mark:
-    """Says one word: all of one class are equal."""
+    """A base class of markers: all instances of one class are equal."""
 
     __slots__ = ()
 
@@ -34,19 +34,19 @@ class _Mark:
 
 
 class GradValue(_Mark):
-    """Says to `f_vjp.with_refs` that the cotangent of an argument is wanted."""
+    """A marker for `f_vjp.with_refs`: the cotangent of an argument is wanted."""
 
     __slots__ = ()
 
 
 class DontWant(_Mark):
-    """Says to `f_vjp.with_refs` that the cotangent of an argument is not wanted."""
+    """A marker for `f_vjp.with_refs`: the cotangent of an argument is not wanted."""
 
     __slots__ = ()
 
 
 class DidntWant(_Mark):
-    """In the place of a cotangent that was not wanted: a pytree without leaves."""
+    """A marker in place of an unwanted cotangent: a pytree without leaves."""
 
     __slots__ = ()
 
@@ -64,7 +64,17 @@ for _mark in (DidntWant, NotNeeded):
 def residuals_by_source(
     residuals: Sequence[Any], in_tree: PyTreeDef, leaves: Sequence[Any]
 ) -> tuple[list[Any], list[Any], tuple[int, ...]]:
-    """Residuals as (those that are arguments, in their places; the others; where each one is)."""
+    """Split residuals into those that are arguments and others.
+
+    Args:
+      residuals: arrays that the backward pass reads.
+      in_tree: the structure of the tuple of arguments.
+      leaves: the arguments' leaves.
+
+    Returns:
+      Per argument a pytree of its residual leaves, with NotNeeded() for the rest; the other
+      residuals; and per residual the index n of its argument leaf, or ~n among the others.
+    """
     positions = {id(leaf): position for position, leaf in enumerate(leaves)}
     sources: list[int] = []
     others: list[Any] = []
@@ -74,7 +84,7 @@ def residuals_by_source(
             position = ~len(others)
             others.append(x)
         sources.append(position)
-    # The same array may be several arguments.
+    # One array may be several arguments.
     used = {id(leaves[position]) for position in sources if position >= 0}
     residual_leaves = [x if id(x) in used else NotNeeded() for x in leaves]
     by_argument = in_tree.walk(lambda parts, _: tuple(parts), lambda x: x, residual_leaves)
@@ -83,22 +93,22 @@ def residuals_by_source(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PullbackSpec:
-    """All that a Pullback is besides its residuals: the auxiliary data of the pytree."""
+    """The auxiliary data of the pytree Pullback: its jaxpr, structures and avals."""
 
-    # The program of the tangents, which is transposed; its constants are the residuals.
+    # The jaxpr of the tangents, to transpose; its constants are the residuals.
     jaxpr: Jaxpr
     in_tree: PyTreeDef
     out_tree: PyTreeDef
     in_avals: tuple[AbstractValue, ...]
-    # Per leaf of the arguments, whether it is an input of the program.
+    # Per leaf of the arguments, whether its tangent is an input of the jaxpr.
     moving: tuple[bool, ...]
-    # Per output of the function, with the auxiliary ones, whether it is one of the program.
+    # Per output of the function, auxiliary ones included, whether it is an output of the jaxpr.
     present: tuple[bool, ...]
     out_avals: tuple[AbstractValue, ...]
     signature: Signature
-    # Per residual, which leaf of the arguments it is; `~n` for the n-th of the other residuals.
+    # Per residual, the index n of its argument leaf, or ~n among the other residuals.
     sources: tuple[int, ...]
-    # Per leaf of the arguments, whether its cotangent is wanted; None for all of them.
+    # Per leaf of the arguments, whether to compute its cotangent; None for all.
     wanted: tuple[bool, ...] | None = None
 
 
@@ -106,9 +116,9 @@ class Pullback:
     """A pullback, as vjp returns it: a linear function of cotangents, and a pytree of residuals.
 
     Attributes:
-      args_res: per argument of the function the residuals that are its own arrays: a tree of
-        tuples, with NotNeeded() where there is none. An entry may be set, as to give back an
-        argument that was taken out.
+      args_res: per argument of the function a tree of tuples of its leaves that are residuals,
+        with NotNeeded() for others. Entries may be set, for example to restore an argument
+        that was removed.
       opaque_residuals: the other residuals.
     """
 
@@ -121,38 +131,38 @@ class Pullback:
 
     @property
     def in_tree(self) -> PyTreeDef:
-        """The structure of the arguments."""
+        """The pytree structure of the arguments of the differentiated function."""
         return self.spec.in_tree
 
     @property
     def out_tree(self) -> PyTreeDef:
-        """The structure of the result."""
+        """The pytree structure of the result of the differentiated function."""
         return self.spec.out_tree
 
     @property
     def jaxpr(self) -> Jaxpr:
-        """The program of the tangents, which is transposed."""
+        """The jaxpr of the tangents, which a call of the pullback transposes."""
         return self.spec.jaxpr
 
     @property
     def residuals(self) -> list[Any]:
-        """All residuals, in the order of the program's constants."""
+        """The residuals, in the order of the jaxpr's constants."""
         leaves = tree.tree_leaves(self.args_res, is_leaf=lambda x: type(x) is NotNeeded)
         others = self.opaque_residuals
         return [leaves[n] if n >= 0 else others[~n] for n in self.spec.sources]
 
     def with_refs(self, *wanted: Any) -> Callable[[Any], Any]:
-        """Return the pullback that computes only some of the cotangents.
+        """Return a pullback that computes only some of the cotangents.
 
         Args:
-          wanted: a tree like the arguments, of GradValue() and DontWant().
+          wanted: a pytree like the arguments, of GradValue() and DontWant() markers.
 
         Returns:
-          A function of a cotangent like the result. In its results DidntWant() stands for the
-          cotangents that are not wanted.
+          A function of a cotangent like the result; its results have DidntWant() in place of
+          unwanted cotangents.
 
         Raises:
-          ValueError: if `wanted` is not a tree of these like the arguments.
+          ValueError: if `wanted` is not a pytree of these markers like the arguments.
         """
         flags, structure = tree.tree_flatten(wanted)
         if structure != self.in_tree or any(type(x) not in (GradValue, DontWant) for x in flags):
@@ -176,7 +186,7 @@ class Pullback:
             )
         for leaf, aval in zip(leaves, self.spec.out_avals, strict=True):
             cotangent_aval, wanted = abstract(leaf), aval.to_tangent_aval()
-            # Of an integer's cotangent it does not matter what it is.
+            # An integer's cotangent is ignored.
             fits = cotangent_aval.dtype == wanted.dtype or (
                 wanted.dtype == float0 and cotangent_aval.dtype == aval.dtype
             )
@@ -190,10 +200,10 @@ class Pullback:
         return self.spec.in_tree.unflatten(self.flat(leaves))
 
     def flat(self, cotangents: Sequence[Any]) -> list[Any]:
-        """The cotangents of flat primals, from those of the flat result."""
+        """Return the flat cotangents of the primals, from the flat cotangents of the result."""
         spec = self.spec
         jaxpr, present, wanted = spec.jaxpr, spec.present, spec.wanted
-        # Auxiliary outputs come after the result's, and have no cotangents.
+        # Auxiliary outputs follow those of the result, and have no cotangents.
         missing = len(present) - len(cotangents)
         arriving = [*cotangents, *[None] * missing]
         arriving_cotangents = [

@@ -1,4 +1,4 @@
-"""Programs made smaller, with the same results: dead code, inlined calls, forwarded inputs."""
+"""Simplification of jaxprs: dead code removal, inlined calls and forwarded inputs."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -13,25 +13,26 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rule_checks import checked
 from hlofront.core.subprograms import Subprogram, called_by, inputs_among
 
-# The result of a `simplify` rule: per operand of an equation whether it stays, and the equation
-# without those that do not; None where nothing of it is used.
+# The result of a `simplify` rule: per operand of an equation whether it is still used, and the
+# smaller equation, or None if no result of it is used.
 SmallerEquation = tuple[Sequence[bool], Equation | None]
 
 
 def dead_code(
     jaxpr: Jaxpr, used_outputs: bool | Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool]]:
-    """Return a program of these outputs alone, without what they do not depend on; effects stay.
+    """Return a jaxpr without dead code and unused inputs; equations with effects stay.
 
-    Programs inside of it lose their unused inputs and outputs too, where their operation has a
-    `simplify` rule.
+    Programs in its equations lose unused inputs and outputs too, if the primitive has a `simplify`
+    rule.
 
     Args:
-      used_outputs: per output, whether it stays.
-      instantiate: per input, whether it stays even where it is not used.
+      jaxpr: the program.
+      used_outputs: per output, or for all, whether it stays.
+      instantiate: per input, or for all, whether it stays even if it is unused.
 
     Returns:
-      The program, and per input whether it stayed.
+      The smaller jaxpr, and per input whether it stayed.
     """
     if isinstance(used_outputs, bool):
         used_outputs = (used_outputs,) * len(jaxpr.outvars)
@@ -53,7 +54,7 @@ def dead_code(
 
 
 def simplified(equation: Equation, needed: set[Var]) -> Equation | None:
-    """Return a live equation without its dead code and the results that nothing needs."""
+    """Return an equation without its dead code and the results that are not in `needed`."""
     rule = rules.simplify.get(equation.primitive)
     if rule is None:
         return equation
@@ -63,7 +64,7 @@ def simplified(equation: Equation, needed: set[Var]) -> Equation | None:
 def dce_jaxpr_consts(
     jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[Jaxpr, list[bool], list[bool]]:
-    """Return what `dead_code` returns, and per constant whether it stayed."""
+    """Remove a jaxpr's dead code; return it, the flags of used constants, and of used inputs."""
     smaller, stays = dead_code(jaxpr, used_outputs, instantiate)
     read = variables_read(smaller.eqns, smaller.outvars)
     used = [var in read for var in smaller.constvars]
@@ -74,7 +75,7 @@ def dce_jaxpr_consts(
 def dead_code_program(
     program: ClosedJaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
-    """Apply `dead_code` to a program with its constants, once; unused constants go too."""
+    """Return a closed jaxpr without dead code and unused constants, and per input if it stayed."""
     if not isinstance(instantiate, bool):
         instantiate = tuple(instantiate)
     smaller, stays = _smaller_program(program, tuple(used_outputs), instantiate)
@@ -85,7 +86,7 @@ def dead_code_program(
 def _smaller_program(
     program: ClosedJaxpr, used_outputs: tuple[bool, ...], instantiate: bool | tuple[bool, ...]
 ) -> tuple[ClosedJaxpr | None, tuple[bool, ...]]:
-    """Return None for a program without dead code: a cached value must not refer to its program."""
+    """Return None in place of a program without dead code: a cached value must not hold its key."""
     jaxpr, stays = dead_code(program.jaxpr, used_outputs, instantiate)
     if all(used_outputs) and all(stays) and _same_equations(jaxpr, program.jaxpr):
         return None, tuple(stays)
@@ -99,7 +100,7 @@ def _same_equations(jaxpr: Jaxpr, other: Jaxpr) -> bool:
 
 
 def without_unused_constants(jaxpr: Jaxpr, program: ClosedJaxpr) -> ClosedJaxpr:
-    """Return a program of a jaxpr made from it, with the constants that the jaxpr still reads."""
+    """Close a jaxpr derived from `program` over those of the program's constants that it reads."""
     read = variables_read(jaxpr.eqns, jaxpr.outvars)
     pairs = [
         (var, value)
@@ -112,19 +113,19 @@ def without_unused_constants(jaxpr: Jaxpr, program: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def forwarded(jaxpr: Jaxpr) -> list[int | None]:
-    """Return per output the index of the input that it is, or None where it is computed."""
+    """Return per output the index of the input that it forwards, or None if it is computed."""
     indices = {var: index for index, var in enumerate(jaxpr.invars)}
     return [None if type(atom) is Literal else indices.get(atom) for atom in jaxpr.outvars]
 
 
 def constants_as_inputs(program: ClosedJaxpr) -> Jaxpr:
-    """Return the program with its constants as its first inputs."""
+    """Return the jaxpr of a closed jaxpr with its constants as leading inputs."""
     jaxpr = program.jaxpr
     return jaxpr.replace(constvars=(), invars=(*jaxpr.constvars, *jaxpr.invars))
 
 
 def inputs_as_constants(jaxpr: Jaxpr, values: Sequence[Any]) -> ClosedJaxpr:
-    """Return the program with its first inputs as constants of these values."""
+    """Return a closed jaxpr, with the leading inputs of `jaxpr` replaced by constant values."""
     count = len(values)
     return ClosedJaxpr(
         jaxpr.replace(
@@ -135,15 +136,15 @@ def inputs_as_constants(jaxpr: Jaxpr, values: Sequence[Any]) -> ClosedJaxpr:
 
 
 def drop_unused(outvars: Sequence[Var], used: Sequence[bool]) -> list[Var]:
-    """Return results with those that are not used replaced by variables that print as `_`."""
+    """Return an equation's result variables, with unused ones replaced by DropVars."""
     return [var if u else DropVar(var.aval) for var, u in zip(outvars, used, strict=True)]
 
 
 def inline_jaxpr(program: ClosedJaxpr) -> ClosedJaxpr:
-    """Return a program in which plain calls are replaced by the equations that they call.
+    """Return a closed jaxpr in which plain calls are replaced by the called equations.
 
-    Plain calls are those whose `subprograms` rule says "inlined", such as calls of jitted
-    functions; calls inside the called programs are replaced too.
+    A call is plain if its `subprograms` rule says "inlined", as for jitted functions; calls inside
+    the called programs are replaced too.
     """
     if not any(map(_inlined_call, program.eqns)):
         return program
@@ -153,12 +154,12 @@ def inline_jaxpr(program: ClosedJaxpr) -> ClosedJaxpr:
 def inline_calls(
     jaxpr: Jaxpr, consts: Sequence[Any], only: Collection[Primitive] | None = None
 ) -> ClosedJaxpr:
-    """Return a jaxpr with plain calls inlined, as `inline_jaxpr` does.
+    """Return a closed jaxpr in which plain calls are inlined, at all depths.
 
     Args:
       jaxpr: the program.
       consts: the values of its constants.
-      only: the operations whose calls are replaced; None: all that are plain calls.
+      only: the primitives whose calls are inlined; None for all plain calls.
     """
     constants: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     equations: list[Equation] = []
@@ -195,6 +196,6 @@ def inline_calls(
 
 
 def _inlined_call(equation: Equation) -> Subprogram | None:
-    """Return the program that an equation calls, if it does nothing but call."""
+    """Return the program that an equation calls, if the equation is a plain call, else None."""
     call = called_by(equation)
     return call if call is not None and call.role == "inlined" else None

@@ -1,4 +1,4 @@
-"""Staging: a Python function is run once on tracers, and what it does is written down."""
+"""Staging: running a Python function on tracers to build a closed jaxpr."""
 
 import weakref
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with,
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.origins import explain_origin, user_arguments
 
-# Whether arrays stand in programs themselves, and are no constants beside them.
+# Whether arrays are literals of equations, rather than constants of the jaxpr.
 _inside_jaxprs = options["jax_use_simplified_jaxpr_constants"]
 _effects_of = rules.effects
 _staged = rules.staged
@@ -31,7 +31,7 @@ _x64 = state.enable_x64
 
 
 class JitTracer(Tracer):
-    """Stands for a variable of the program that is being written down."""
+    """A tracer of staging, for one variable of the jaxpr that is being built."""
 
     __slots__ = ("_var",)
 
@@ -42,26 +42,26 @@ class JitTracer(Tracer):
         self.aval = aval
         self._var = var
 
-    # Names that JAX gives to what is behind such a tracer; of an array nothing may change.
+    # JAX's names for mutable state behind a tracer; an array has none.
     parent = None
     mutable_qdd = None
 
     @property
     def val(self) -> Var:
-        """The variable that it stands for."""
+        """The variable, or literal, of the jaxpr that the tracer stands for."""
         return self._var
 
     @property
     def aval_mutable_qdd(self) -> AbstractValue:
-        """The type of the variable, with what may change while the program runs: nothing."""
+        """The aval of the variable; an array has no mutable state (quasi-dynamic data)."""
         return self.aval
 
     def cur_qdd(self) -> None:
-        """Return what has changed of the array so far: nothing, as None."""
+        """Return None: an array has no mutable state (quasi-dynamic data)."""
         return None
 
     def get_const(self) -> Any:
-        """The value of a constant of the program, or None for a variable."""
+        """Return the value of a constant or literal of the jaxpr, or None for other variables."""
         if isinstance(self._var, Literal):
             return self._var.val
         constants = self._trace.constants.values()
@@ -109,7 +109,7 @@ register_value_type(JitTracer, lambda tracer: tracer.aval)
 
 
 class StagingTrace(Trace):
-    """Writes each operation down as an equation instead of running it."""
+    """A trace that appends each operation to a jaxpr as an equation instead of running it."""
 
     __slots__ = (
         "constants",
@@ -124,12 +124,12 @@ class StagingTrace(Trace):
 
     equations: list[Equation]
     inputs: list[Var]
-    # id of a value -> its variable and the value, which this keeps alive.
+    # From the id of a value to its variable and the value, which must stay alive.
     constants: dict[int, tuple[Var, Any]]
     debug_info: DebugInfo | None
-    # The values that an enclosing program calls this one with; () where there is none.
+    # The values that an enclosing program calls this one with, or ().
     operands: Sequence[object]
-    # Programs that captured values of this one, and so are of use only inside of it.
+    # Programs that captured values of this one, and so are valid only inside it.
     programs_of: dict[Any, Any]
 
     def __init__(self, debug_info: DebugInfo | None = None, operands: Sequence[object] = ()):
@@ -141,7 +141,7 @@ class StagingTrace(Trace):
         self.inputs = []
         self.constants = {}
         self.debug_info = debug_info
-        # How many of the open scopes are around the program, and not in it.
+        # The number of current name scopes that surround the program and are not part of it.
         self.depth = 0
 
     def new_input(self, aval: AbstractValue) -> JitTracer:
@@ -150,7 +150,7 @@ class StagingTrace(Trace):
         return JitTracer(self, aval, var)
 
     def atom(self, x: Any) -> Atom:
-        """Return the atom of a value in this program: its variable, a constant's, or a literal."""
+        """Return the atom of a value in this jaxpr: a variable, or a literal for a scalar."""
         if isinstance(x, Tracer):
             if type(x) is JitTracer and x._trace is self:
                 return x._var
@@ -168,7 +168,7 @@ class StagingTrace(Trace):
         return constant[0]
 
     def lift(self, x: Any) -> JitTracer:
-        """A value that is known as a tracer of this program: a constant, or a literal of one."""
+        """Return a known value as a tracer of this jaxpr, for a constant or a literal."""
         atom = self.atom(x)
         return JitTracer(self, atom.aval, atom)
 
@@ -178,7 +178,7 @@ class StagingTrace(Trace):
         return self.write(primitive, args, params)
 
     def write(self, primitive: Primitive, args: Sequence[Any], params: Params) -> Any:
-        """Append the equation, and return tracers for its results."""
+        """Append an equation to the jaxpr, and return tracers of its results."""
         invars: list[Atom] = []
         avals: list[Any] = []
         for x in args:
@@ -196,7 +196,7 @@ class StagingTrace(Trace):
             try:
                 out = _infer(primitive, key, avals, params)
             except (TypeError, ValueError) as error:
-                # What runs eagerly adds the operands itself: it has the user's values.
+                # Eager execution adds the operands itself: it has the user's values.
                 if self.debug_info is None or self.debug_info.traced_for != EAGER:
                     errors.add_operands(error, primitive.name, args)
                 raise
@@ -224,7 +224,7 @@ class StagingTrace(Trace):
         return result
 
     def finish(self, outputs: Sequence[Any]) -> ClosedJaxpr:
-        """Return the staged program with these results."""
+        """Return the closed jaxpr of the staged equations with these outputs."""
         outvars = [self.atom(x) for x in outputs]
         effects: Effects = no_effects
         for equation in self.equations:
@@ -243,7 +243,7 @@ class StagingTrace(Trace):
 
 
 def _typed(value: Any, aval: ShapedArray) -> Any:
-    """Return a constant that has this aval's dtype even if enable_x64 is switched later."""
+    """Return a constant with the aval's dtype, which later switches of enable_x64 do not change."""
     if type(value) is not np.ndarray or value.dtype.itemsize < 8:
         return value
     if value.dtype != aval.dtype:
@@ -251,7 +251,7 @@ def _typed(value: Any, aval: ShapedArray) -> Any:
     return value if _x64.get_global() else always_exact_dtype(value)
 
 
-# Each primitive remembers this many results of inference before it starts anew.
+# The most cached results of infer rules per primitive, after which its cache is cleared.
 _MOST_INFERRED = 4096
 
 
@@ -262,7 +262,7 @@ def _infer(primitive: Primitive, key: Any, avals: Sequence[Any], params: Params)
             if len(primitive.inferred) >= _MOST_INFERRED:
                 primitive.inferred.clear()
             primitive.inferred[key] = out
-        except TypeError:  # a parameter that cannot be hashed: inferred anew each time
+        except TypeError:  # a parameter cannot be hashed: not cached
             return out
     return out
 
@@ -273,14 +273,14 @@ def _forget_inferred() -> None:
         primitive.inferred.clear()
 
 
-# What an operation that runs at once is traced for.
+# `DebugInfo.traced_for` of operations that run eagerly.
 EAGER = "eager execution"
 
 _LITERAL_TYPES = (bool, int, float, complex)
 
 
 def as_literal(x: Any) -> Literal | None:
-    """A scalar as a literal of the dtype that it has on a device; None for anything else."""
+    """Return a scalar as a literal of its dtype on device, or None for other values."""
     if type(x) in _LITERAL_TYPES:
         return Literal(x, typeof(x))
     if isinstance(x, np.generic | np.ndarray) and x.ndim == 0:
@@ -297,10 +297,13 @@ def stage(
     debug_info: DebugInfo | None = None,
     operands: Sequence[object] = (),
 ) -> ClosedJaxpr:
-    """Write down what `fun` does with flat arguments of these types.
+    """Trace `fun` with flat arguments to a closed jaxpr.
 
-    `fun` takes one tracer per aval and returns a flat sequence of outputs. `operands` are the
-    values of a call from an enclosing program, which errors name as the user knows them.
+    Args:
+      fun: takes one tracer per aval and returns a flat sequence of outputs.
+      in_avals: the avals of the arguments.
+      debug_info: names for messages.
+      operands: the values that an enclosing program calls the jaxpr with, for messages.
     """
     trace = StagingTrace(debug_info, operands)
     try:

@@ -1,4 +1,4 @@
-"""The state of tracing, for packages that write interpreters or caches of their own."""
+"""The state of tracing, for packages with interpreters or caches outside hlofront."""
 
 import weakref
 from collections.abc import Generator, Hashable, Iterable, Iterator
@@ -13,10 +13,10 @@ from hlofront.transforms.stage import StagingTrace
 
 
 class OpaqueTraceState:
-    """A snapshot of the current trace: two are equal while the same trace is current.
+    """A snapshot of the current trace; two are equal while one trace is current.
 
-    Libraries store one in an object that is created in a traced function, and refuse to change the
-    object under another trace.
+    Libraries store one in an object created in a traced function, to refuse mutation under another
+    trace.
     """
 
     __slots__ = ("_axes", "_trace")
@@ -35,7 +35,7 @@ class OpaqueTraceState:
 
 
 class TraceTag:
-    """A mark by which an interpreter of another package knows its own traces; all are equal."""
+    """A marker by which an interpreter of another package identifies its traces; all are equal."""
 
     __slots__ = ()
 
@@ -47,24 +47,25 @@ class TraceTag:
 
 
 def get_opaque_trace_state(convention: str | None = None) -> OpaqueTraceState:
-    """Return a snapshot of the trace that is current, to compare with later ones.
+    """Return a snapshot of the current trace, to compare with later snapshots.
 
     Args:
-      convention: the library that asks; the answer is the same for all.
+      convention: the calling library, which is ignored.
     """
     return OpaqueTraceState()
 
 
 def find_top_trace(_: Iterable[object]) -> Trace:
-    """Return the trace that the next operation goes to, whatever its operands."""
+    """Return the current trace; the operands do not matter."""
     return current_trace()
 
 
 @contextmanager
 def take_current_trace() -> Generator[Trace, None, None]:
-    """Yield the current trace, and run what is inside of the block outside of it, eagerly.
+    """Yield the current trace, and run operations inside the block eagerly, outside of it.
 
-    Interpreters of other packages begin with this, and hand the trace what they do not handle.
+    Interpreters of other packages begin with this, and pass operations they do not handle to the
+    trace.
     """
     taken = current_trace()
     with interpreting_with(engine()):
@@ -73,15 +74,15 @@ def take_current_trace() -> Generator[Trace, None, None]:
 
 @contextmanager
 def set_current_trace(trace: Trace, check_leaks: bool = False) -> Generator[None, None, None]:
-    """Send the operations of the block to a trace.
+    """Make a trace interpret the operations of the block.
 
     Args:
       trace: an interpreter of operations.
-      check_leaks: whether to look, at the end of the block, for tracers of the trace that are still
-        referred to, where `jax_check_tracer_leaks` is set. The caller has let go of them by then.
+      check_leaks: whether to search for leaked tracers of the trace after the block, if
+        `jax_check_tracer_leaks` is set. The caller must hold no references to them by then.
 
     Raises:
-      TracerLeakError: if there are some.
+      TracerLeakError: if a tracer has leaked.
     """
     with interpreting_with(trace):
         yield
@@ -92,33 +93,33 @@ def set_current_trace(trace: Trace, check_leaks: bool = False) -> Generator[None
 
 
 def _enclosing_traces() -> Iterator[Trace]:
-    """Yield the current trace and those around it, the innermost first."""
+    """Yield the current trace and its enclosing traces, the innermost first."""
     trace: Trace | None = current_trace()
     while trace is not None:
         yield trace
-        # The engine has none, and a trace of another package need not say.
+        # The engine has no parent, and a trace of another package may lack the attribute.
         trace = getattr(trace, "parent", None)
 
 
 def unsafe_am_i_under_a_jit() -> bool:
-    """Return whether a program is being written down around the caller.
+    """Return whether the caller is being staged to a jaxpr, as under jit.
 
-    Code that asks behaves differently when it is traced, which surprises its users: JAX calls this
-    `unsafe_am_i_under_a_jit_DO_NOT_USE`.
+    Code that branches on it behaves differently under tracing, which surprises users: JAX calls
+    this `unsafe_am_i_under_a_jit_DO_NOT_USE`.
     """
     return any(isinstance(trace, StagingTrace) for trace in _enclosing_traces())
 
 
 def unsafe_am_i_under_a_vmap() -> bool:
-    """Return whether the caller is inside of a function that vmap maps."""
+    """Return whether the caller runs under vmap."""
     return any(isinstance(trace, BatchTrace) for trace in _enclosing_traces())
 
 
 def unsafe_get_axis_names() -> list[Hashable]:
-    """Return the names of the axes in scope, the outermost first."""
+    """Return the names of the mapped axes in scope, the outermost first."""
     return [name for name, _ in current_axes()]
 
 
 def nonempty_axis_env() -> bool:
-    """Return whether a named axis is in scope."""
+    """Return whether a mapped axis with a name is in scope."""
     return bool(current_axes())

@@ -1,4 +1,4 @@
-"""Transposition: a program that is linear in some of its inputs, run backwards."""
+"""Transposition: evaluating the transpose of a linear jaxpr, from cotangents to cotangents."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,14 +19,16 @@ from hlofront.transforms.stage import stage
 def transpose_jaxpr(
     jaxpr: Jaxpr, consts: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any]
 ) -> list[Any]:
-    """The cotangents of the inputs that a program is linear in.
+    """Return the cotangents of a linear jaxpr's inputs.
 
     Args:
-      inputs: values, and UndefinedPrimals for those that the program is linear in.
-      cotangents: of the outputs; some may be Zeros.
+      jaxpr: the program.
+      consts: the values of its constants.
+      inputs: known values, and UndefinedPrimals for the linear inputs.
+      cotangents: of the outputs; some may be symbolic zeros.
 
     Returns:
-      Per input its cotangent, which may be a Zero; None for those that are known.
+      Per input its cotangent, which may be a symbolic zero; None for known inputs.
     """
     values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     linear: set[Any] = set()
@@ -92,9 +94,10 @@ def _run_forward(
     """Run the known equations that are needed or have effects; return the linear equations.
 
     Args:
-      values: of known variables; those that are computed are added.
-      linear: the variables that are linear in the inputs; those that equations make are added.
-      given: per output of the jaxpr, whether it has a cotangent.
+      jaxpr: the program.
+      values: of known variables; computed ones are added.
+      linear: the linear variables; results of linear equations are added.
+      given: per output of the jaxpr, whether its cotangent is nonzero.
     """
     linear_equations: list[Any] = []
     known_equations: list[Any] = []
@@ -107,7 +110,7 @@ def _run_forward(
     if not known_equations:
         return linear_equations
     outputs = [atom for atom, g in zip(jaxpr.outvars, given, strict=True) if g]
-    # Cotangents reach these linear variables; with them the known ones that transposition reads.
+    # The linear variables that cotangents reach, and the known ones that their transposes read.
     needed = {atom for atom in outputs if type(atom) is not Literal}
     for equation in reversed(linear_equations):
         if not needed.isdisjoint(equation.outvars):
@@ -136,16 +139,17 @@ def transpose_program(
     nonzero: Sequence[bool],
     instantiate: bool | Sequence[bool] = False,
 ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
-    """The program from cotangents of outputs to those of linear inputs; made once and kept.
+    """Return the transposed closed jaxpr of a linear one; cached per program.
 
     Args:
+      program: a closed jaxpr.
       linear: per input, whether the program is linear in it; others are known.
-      nonzero: per output, whether its cotangent is given; else it is zero.
-      instantiate: whether cotangents that are zero are outputs too; or that per linear input.
+      nonzero: per output, whether its cotangent is nonzero, and so an input of the result.
+      instantiate: per linear input, or for all, whether its cotangent is an output even if zero.
 
     Returns:
-      The program, of inputs (*known inputs, *given cotangents), and outputs that are the
-      cotangents of linear inputs; and per linear input whether its cotangent is there.
+      The closed jaxpr, with inputs (*known inputs, *nonzero cotangents) and outputs the
+      cotangents of linear inputs; and per linear input whether its cotangent is an output.
     """
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * sum(linear)

@@ -1,4 +1,4 @@
-"""vmap: a function of one example as a function of many."""
+"""The transformation vmap, which maps a function of one example over a batch axis."""
 
 import operator
 from collections.abc import Callable, Sequence
@@ -40,13 +40,14 @@ def vmap(
       out_axes: the position of the mapped axis in the results: an int, None for a result that does
         not depend on the example, or a pytree prefix of them.
       axis_name: the axis name for collectives such as `psum(x, axis_name)`.
-      axis_size: the size of the axis, needed where no argument is mapped.
+      axis_size: the size of the axis, required if no argument is mapped.
       spmd_axis_name: the mesh axis or axes that the axis is sharded over.
       sum_match: whether a result with out_axes None that depends on the example is summed over
         the examples.
 
     Returns:
-      A function of the same arguments with the axis, which returns results with the axis.
+      A function of the arguments of `fun` with the mapped axis, whose results have the axis at
+      `out_axes`.
 
     Raises:
       TypeError: if `fun` cannot be called, or axes are not integers.
@@ -74,11 +75,11 @@ def vmap(
         is_leaf = vmappable.are_vmappable()
         leaves, in_tree = tree.tree_flatten((args, kwargs), is_leaf)
         axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
-        # What is mapped by rules of its type, and the results that are.
+        # Arguments and results, by position, that are mapped by rules registered for their type.
         own: dict[int, Any] = {}
         own_results: dict[int, Any] = {}
         for position, (leaf, axis) in enumerate(zip(leaves, axes, strict=True)):
-            # What is not mapped may be anything.
+            # Arguments that are not mapped may be of any type.
             if axis is not None and not is_value(leaf):
                 if is_leaf is not None and is_leaf(leaf):
                     own[position], axes[position] = axis, None
@@ -135,12 +136,12 @@ def vmap(
 
 
 def documented(wrapper: Any, fun: Any, summary: str) -> Any:
-    """Name a transformed function after the original, and set its docstring; return the wrapper.
+    """Set the name and docstring of a transformed function, and return it.
 
     Args:
       wrapper: the transformed function.
       fun: the original, whose docstring follows the summary.
-      summary: says what the transformed function does.
+      summary: describes the transformed function.
     """
     named_as(wrapper, fun)
     original = getattr(fun, "__doc__", None)
@@ -218,7 +219,7 @@ def _common_size(
 def _inconsistent(
     signature: Signature, args: Any, kwargs: Any, leaves: Any, axes: Any, sizes: Any, given: Any
 ) -> ValueError:
-    """The error for axes of several sizes, which says whose each is, the most frequent first."""
+    """Return the ValueError for inconsistent axis sizes, which lists arguments by size."""
     names = signature.argument_names((args, kwargs))
     groups: dict[Any, list[str]] = {}
     for name, leaf, a, size in zip(names, leaves, axes, sizes, strict=True):
@@ -250,7 +251,7 @@ def _placed(
     out_tree: PyTreeDef,
     sum_match: bool,
 ) -> Any:
-    """A result with the axis where it is wanted."""
+    """Return a result of vmap with its batch axis at position `wanted`, or None for no axis."""
     if wanted is None:
         if axis is None:
             return x

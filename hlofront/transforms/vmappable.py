@@ -1,4 +1,4 @@
-"""Types of values that are no arrays, and that vmap maps all the same: by rules of their own."""
+"""The registry of types that vmap maps by their own rules, though they are no arrays."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -29,17 +29,19 @@ def register_vmappable(
     from_elt: Callable[..., Any],
     make_iota: Callable[[Any], Any] | None,
 ) -> None:
-    """Let vmap map over values of a type.
+    """Register a type whose values vmap maps by custom rules.
 
     Args:
       data_type: the type of the values.
-      spec_type: the type that stands in in_axes and out_axes for such values.
-      axis_size_type: the type of the size of the axis; `vmap(axis_size=)` gives the size.
-      to_elt: `to_elt(inner, index, value, spec)` gives what the function sees of a value:
-        `inner(array, axis)` is what it sees of an array, and `index()` the number of the example.
-      from_elt: `from_elt(inner, axis_size, element, spec)` gives the value for what the function
-        returned: `inner(axis_size, x, axis)` is an array with the axis.
-      make_iota: from the size of the axis to its indices; by default an array from 0 on.
+      spec_type: the type of their specs in in_axes and out_axes.
+      axis_size_type: the type of the axis size, as passed to `vmap(axis_size=)`.
+      to_elt: `to_elt(inner, index, value, spec)` returns the element that the mapped function
+        receives. `inner(array, axis)` does so for an array, `index()` returns the index of the
+        example.
+      from_elt: `from_elt(inner, axis_size, element, spec)` returns the batched value of an
+        element that the function returned; `inner(axis_size, x, axis)` does so for an array.
+      make_iota: a function from the axis size to the indices of examples; None for integers
+        from 0.
     """
     _rules[data_type] = _Rules(axis_size_type, to_elt, from_elt)
     _spec_types.add(spec_type)
@@ -48,26 +50,26 @@ def register_vmappable(
 
 
 def unregister_vmappable(data_type: type) -> None:
-    """Do nothing, as in JAX: a registered type stays registered."""
+    """Do nothing: a registered type stays registered, as in JAX."""
 
 
 def is_vmappable(x: Any) -> bool:
-    """Return whether a value is of a registered type."""
+    """Return whether a value is of a type registered with vmap."""
     return type(x) in _rules
 
 
 def is_spec(x: Any) -> bool:
-    """Return whether a spec stands in in_axes and out_axes for values of a registered type."""
+    """Return whether an in_axes or out_axes entry is a spec of a type registered with vmap."""
     return type(x) in _spec_types
 
 
 def are_vmappable() -> Callable[[Any], bool] | None:
-    """`is_vmappable` where a type is registered, else None: what says which leaves trees have."""
+    """Return `is_vmappable` as the is_leaf of flattening, or None if no type is registered."""
     return is_vmappable if _rules else None
 
 
 def to_element(trace: BatchTrace, size: Any, x: Any, spec: Any) -> Any:
-    """Return what a mapped function sees of a value, or of an array with its axis at `spec`."""
+    """Return the element that a mapped function receives of a batched value or array."""
     rules = _rules.get(type(x))
     if rules is None:
         return trace.wrap(x, None if spec is None else spec % typeof(x).ndim)
@@ -82,7 +84,7 @@ def to_element(trace: BatchTrace, size: Any, x: Any, spec: Any) -> Any:
 
 
 def from_element(trace: BatchTrace, size: Any, x: Any, spec: Any) -> Any:
-    """The value for what a function that is mapped returned; of an array, one with the axis."""
+    """Return the batched value of an element that a mapped function returned."""
     rules = _rules.get(type(x))
     if rules is not None:
         return rules.from_element(lambda n, y, s: from_element(trace, n, y, s), size, x, spec)

@@ -1,4 +1,4 @@
-"""Flattening, fixing and describing the arguments of wrapped functions, as `jax.api_util` does."""
+"""Flattening, binding and describing arguments of wrapped functions, as in `jax.api_util`."""
 
 import functools
 import inspect
@@ -23,11 +23,11 @@ from hlofront.transforms.linear_util import (
 def flatten_fun(
     fun: Function, store: AuxiliaryStore[PyTreeDef], in_tree: PyTreeDef, *leaves: Any
 ) -> list[Any]:
-    """Make a wrapped function one of flat arguments, with a flat list of results.
+    """Transform a wrapped function of (args, kwargs) to one of flat lists.
 
-    It is called as `flatten_fun(wrapped_fun, in_tree)`, where `in_tree` is the structure of
-    (args, kwargs), and returns the flat function, and a function that returns the structure of the
-    result once the flat function has run.
+    `flatten_fun(wrapped_fun, in_tree)`, where `in_tree` is the structure of (args, kwargs), returns
+    the flat function, and a function that returns the structure of the result once the flat
+    function has run.
     """
     args, kwargs = tree.tree_unflatten(in_tree, leaves)
     results, out_tree = tree.tree_flatten(fun(*args, **kwargs))
@@ -39,10 +39,11 @@ def flatten_fun(
 def flatten_fun_nokwargs(
     fun: Function, store: AuxiliaryStore[PyTreeDef], in_tree: PyTreeDef, *leaves: Any
 ) -> list[Any]:
-    """Make a wrapped function one of flat arguments, as `flatten_fun` does.
+    """Transform a wrapped function of positional arguments to one of flat lists.
 
-    It is called as `flatten_fun_nokwargs(wrapped_fun, in_tree)`, where `in_tree` is the structure
-    of the tuple of positional arguments; there are no others.
+    `flatten_fun_nokwargs(wrapped_fun, in_tree)`, where `in_tree` is the structure of the tuple of
+    arguments, returns the flat function, and a function that returns the structure of the result
+    once the flat function has run.
     """
     results, out_tree = tree.tree_flatten(fun(*tree.tree_unflatten(in_tree, leaves)))
     store.store(out_tree)
@@ -50,7 +51,7 @@ def flatten_fun_nokwargs(
 
 
 class _ByIdentity:
-    """A static argument that cannot be hashed, as a key that equals only itself."""
+    """An unhashable static argument as a key that equals only itself."""
 
     __slots__ = ("value",)
 
@@ -79,20 +80,20 @@ def argnums_partial(
     args: Sequence[Any],
     require_static_args_hashable: bool = True,
 ) -> tuple[WrappedFun, tuple[Any, ...]]:
-    """Fix all positional arguments of a wrapped function but some.
+    """Bind all positional arguments of a wrapped function but some.
 
     Args:
       f: the function.
       dyn_argnums: the positions that stay arguments; negative ones count from the last.
       args: all arguments of a call.
-      require_static_args_hashable: whether fixed arguments must be hashable; if not, unhashable
+      require_static_args_hashable: whether bound arguments must be hashable; if not, unhashable
         ones are compared by identity.
 
     Returns:
       The function of the remaining arguments, and their values in `args`.
 
     Raises:
-      ValueError: if a fixed argument must be hashable and is not, or a position is out of range.
+      ValueError: if a bound argument must be hashable and is not, or a position is out of range.
     """
     dyn_argnums = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
     if any(not -len(args) <= position < len(args) for position in dyn_argnums):
@@ -124,7 +125,7 @@ def donation_vector(
     in_tree: PyTreeDef,
     kws: bool = True,
 ) -> tuple[bool, ...]:
-    """Return per leaf of the arguments whether its buffer is donated.
+    """Return per pytree leaf of the arguments whether its buffer is donated.
 
     Args:
       donate_argnums: positions of the donated arguments.
@@ -146,7 +147,7 @@ def donation_vector(
 def rebase_donate_argnums(
     donate_argnums: Sequence[int], static_argnums: Sequence[int]
 ) -> tuple[int, ...]:
-    """Return the positions of donated arguments among those that are not static.
+    """Return the positions of donated arguments among the dynamic arguments of a call.
 
     Raises:
       ValueError: if an argument is both static and donated.
@@ -163,14 +164,14 @@ def rebase_donate_argnums(
 def flatten_axes(
     name: str, treedef: PyTreeDef, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False
 ) -> list[Any]:
-    """Return the entries of a tree of axes, one per leaf of a structure that it is a prefix of.
+    """Return the entries of a pytree prefix of axes, one per leaf of a structure.
 
     Args:
-      name: how users know the tree, such as "vmap in_axes".
+      name: the name of the prefix for users, such as "vmap in_axes".
       treedef: the structure.
-      axis_tree: a prefix of it; None is an entry like any other.
-      kws: whether the tree is a pair (args, kwargs) of which only the first part is the user's.
-      tupled_args: whether the structure is that of a tuple of arguments, which errors then say.
+      axis_tree: the prefix; None is an entry like any other.
+      kws: ignored: whether the structure is that of (args, kwargs).
+      tupled_args: whether the structure is that of a tuple of arguments, as errors then say.
 
     Raises:
       ValueError: if `axis_tree` is no prefix of the structure.
@@ -198,18 +199,18 @@ def debug_info(
     sourceinfo: str | None = None,
     signature: inspect.Signature | None = None,
 ) -> DebugInfo:
-    """Describe a function that is about to be traced, for messages and HLO metadata.
+    """Return the debug info of a function to trace, for messages and HLO metadata.
 
     Args:
       traced_for: the transformation that traces it, such as "jit".
       fun: the function of the user.
       args: the positional arguments of the call; their structure names the leaves.
       kwargs: the keyword arguments of the call.
-      static_argnums: positions of arguments that are not traced.
-      static_argnames: names of arguments that are not traced.
-      result_paths_thunk: returns the names of the results once the function has run, as a tuple.
-      sourceinfo: the name and the place of the function, where they are not those of `fun`.
-      signature: the signature of the function, where it is not that of `fun`.
+      static_argnums: positions of static arguments.
+      static_argnames: names of static arguments.
+      result_paths_thunk: returns the names of the results as a tuple, after the function has run.
+      sourceinfo: the name and source location of the function, if not those of `fun`.
+      signature: the signature of the function, if not that of `fun`.
     """
     described = fun
     if signature is not None:
@@ -225,9 +226,9 @@ def debug_info(
 
 
 def safe_map(f: Function, *iterables: Any) -> list[Any]:
-    """Return the list of f's results over iterables of equal lengths.
+    """Return the list of a function's results over iterables of equal lengths.
 
     Raises:
-      ValueError: if one of them is shorter than another.
+      ValueError: if the lengths differ.
     """
     return [f(*values) for values in zip(*iterables, strict=True)]
