@@ -1,4 +1,4 @@
-"""hlofront.image: images in other sizes."""
+"""hlofront.image: functions that resize images."""
 
 from hlofront.image.resizing import ResizeMethod as ResizeMethod
 from hlofront.image.resizing import resize as resize

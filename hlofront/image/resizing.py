@@ -1,4 +1,4 @@
-"""Images in other sizes: each new element is a weighted sum of old ones, axis by axis."""
+"""Image resizing: each new element is a weighted sum of old elements, one axis at a time."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 class ResizeMethod(enum.Enum):
     """The interpolation methods of `resize`.
 
-    NEAREST takes the nearest one. LINEAR is straight between two. LANCZOS3 and LANCZOS5 are sines
-    in windows of three and five elements to each side (Duchon, 1979). CUBIC and CUBIC_PYTORCH are
-    the cubic convolution of Keys (1981), with the parameters -0.5 and -0.75; the latter only where
-    there is no antialiasing. AREA is the mean over the area that a new element covers.
+    NEAREST returns the nearest element. LINEAR interpolates between two elements. LANCZOS3 and
+    LANCZOS5 use windowed sinc kernels of radius 3 and 5 (Duchon, 1979). CUBIC and CUBIC_PYTORCH use
+    the cubic convolution of Keys (1981) with the parameters -0.5 and -0.75, the latter only without
+    antialiasing. AREA returns the mean over the area that a new element covers.
     """
 
     NEAREST = 0
@@ -43,10 +43,10 @@ class ResizeMethod(enum.Enum):
 
     @staticmethod
     def from_string(s: str) -> ResizeMethod:
-        """Return the method of this name.
+        """Return the resize method with this name.
 
         Raises:
-          ValueError: if there is none.
+          ValueError: if the name is unknown.
         """
         method = _NAMES.get(s)
         if method is None:
@@ -66,7 +66,7 @@ _NAMES = {
 }
 
 
-# ---- kernels: the weight of an element at a distance ---------------------------------------------
+# ---- kernels: the weight of an element by distance -----------------------------------------------
 
 
 def _triangle(x: Array) -> Array:
@@ -86,7 +86,7 @@ def _cubic(parameter: float) -> Callable[[Array], Array]:
 
 def _lanczos(radius: float) -> Callable[[Array], Array]:
     def kernel(x: Array) -> Array:
-        # Elsewhere the divisor is replaced by 1: dividing by zero would make the derivative NaN.
+        # At 0 the divisor is replaced by 1: dividing by zero would make the derivative NaN.
         square = jnp.where(x != 0, math.pi**2 * x**2, 1)
         wave = radius * jnp.sin(math.pi * x) * jnp.sin(math.pi * x / radius)
         return jnp.where(x > radius, 0, jnp.where(x > 1e-3, wave / square, 1))
@@ -114,14 +114,14 @@ def _weights(
     method: ResizeMethod,
     antialias: bool,
 ) -> Array:
-    """Compute the weight of each of `old` elements in each of `new` ones, of shape (old, new)."""
+    """Return the weight of each old element in each new element, of shape (old, new)."""
     inverse = 1.0 / scale
     dtype = np.dtype(np.float32) if isinstance(inverse, float) else typeof(inverse).dtype
-    # The centers of the new elements, where the center of the first old one is 0.
+    # The centers of the new elements, relative to the center of the first old element.
     centers = (creating.iota(dtype, new) + 0.5) * inverse - translation * inverse - 0.5
     distances = centers[None, :] - creating.iota(dtype, old)[:, None]
     if method is ResizeMethod.AREA:
-        # The length of the old element that the new one covers.
+        # The length of the old element that the new element covers.
         half = jnp.maximum(inverse, 0) * 0.5
         ends = jnp.minimum(distances + half, 0.5) - jnp.maximum(distances - half, -0.5)
         weights = jnp.maximum(ends, 0)
@@ -129,7 +129,7 @@ def _weights(
         distances = jnp.abs(distances)
         pytorch = method is ResizeMethod.CUBIC_PYTORCH
         if antialias:
-            # Smaller images are blurred in proportion, against aliasing.
+            # Widen the kernel in proportion for smaller images, against aliasing.
             distances = distances / jnp.maximum(inverse, 1.0)
             method = ResizeMethod.CUBIC if pytorch else method
         weights = _KERNELS[method](distances)
@@ -143,13 +143,13 @@ def _weights(
 
 
 def _within(weights: Array, centers: Array, old: int) -> Array:
-    """Set weights to zero for new elements that lie outside of the old ones."""
+    """Set weights to zero for new elements outside the old image."""
     inside = jnp.logical_and(centers >= -0.5, centers <= old - 0.5)
     return jnp.where(inside[None, :], weights, 0)
 
 
 def _with_borders(weights: Array, centers: Array, old: int) -> Array:
-    """Compute weights of the cubic kernel, with the outermost elements repeated beyond the ends."""
+    """Return cubic kernel weights for an axis with its end elements repeated outward."""
     kernel = _KERNELS[ResizeMethod.CUBIC_PYTORCH]
     before = sum(kernel(jnp.abs(centers + i)) for i in (1, 2))
     after = sum(kernel(jnp.abs(centers - (old - 1 + i))) for i in (1, 2))
@@ -227,23 +227,23 @@ def scale_and_translate(
     antialias: bool = True,
     precision: PrecisionLike = Precision.HIGHEST,
 ) -> Array:
-    """Resample an image to another shape, scaled and then moved along some axes.
+    """Resample an image to another shape, scaled and then translated along some axes.
 
-    The middle of the first element lies at 0.5: place x of the old image comes to x * scale +
-    translation. Derivatives are there with respect to the image, the scale and the translation.
+    The center of the first element is at 0.5: position x of the old image maps to
+    x * scale + translation. The function is differentiable in image, scale and translation.
 
     Args:
       image: an array.
-      shape: of the result, as many sizes as `image` has axes.
-      spatial_dims: the axes that are scaled.
-      scale: an array of one factor for each of them.
-      translation: an array of one distance for each of them, in elements of the result.
+      shape: the shape of the result, with as many sizes as `image` has axes.
+      spatial_dims: the axes to scale.
+      scale: an array with one factor per spatial axis.
+      translation: an array with one distance per spatial axis, in elements of the result.
       method: a ResizeMethod, or its name.
-      antialias: whether images that become smaller are blurred first.
-      precision: of the products of matrices.
+      antialias: whether to blur images that become smaller first.
+      precision: the precision of the matrix products.
 
     Returns:
-      An array of the shape; of integers, floats. It is 0 where the old image does not reach.
+      An array with that shape; floating-point for integers. It is 0 outside the old image.
 
     Raises:
       ValueError: if the shape has another number of sizes, or the method is NEAREST or unknown.
@@ -297,22 +297,22 @@ def resize(
     antialias: bool = True,
     precision: PrecisionLike = Precision.HIGHEST,
 ) -> Array:
-    """Resize an image.
+    """Resize an image to another shape.
 
     Args:
       image: an array.
-      shape: of the result, as many sizes as `image` has axes.
+      shape: the shape of the result, with as many sizes as `image` has axes.
       method: a ResizeMethod, or its name: "nearest", "linear", "cubic", "lanczos3", "lanczos5",
         "cubic-pytorch", "area", "bilinear", "trilinear", "triangle", "bicubic", "tricubic".
-      antialias: whether images that become smaller are blurred first.
-      precision: of the products of matrices.
+      antialias: whether to blur images that become smaller first.
+      precision: the precision of the matrix products.
 
     Returns:
-      An array of the shape; of integers, floats, but for the nearest elements.
+      An array with that shape; floating-point for integers, except with "nearest".
 
     Raises:
       ValueError: if the shape has another number of sizes, or the method is unknown.
-      ZeroDivisionError: if there are no elements to make new ones of.
+      ZeroDivisionError: if the image has no elements to interpolate.
     """
     shape, method = _checked("resize", image, shape, method)
     return _resize(image, shape, method, antialias, precision)

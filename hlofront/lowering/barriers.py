@@ -1,4 +1,4 @@
-"""Barriers and tokens as StableHLO."""
+"""Lowering rules of optimization barriers and tokens."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,8 @@ def _(build: Builder, x: Value, *, prevent_mlir_dce: bool) -> Value | Sequence[V
             (x,),
             (),
             call_target_name=types.string("dce_sink"),
-            # XLA's handler is one of its typed interface, which is version 4 of custom calls.
+            # XLA registers the handler under its typed FFI, which is version 4 of the custom call
+            # API.
             api_version=types.i32(4),
             backend_config=types.attribute("{}"),
             has_side_effect=types.boolean(True),

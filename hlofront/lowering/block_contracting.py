@@ -1,4 +1,4 @@
-"""Contractions in blocks as StableHLO."""
+"""Lowering rules of ragged and scaled dots."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -43,11 +43,11 @@ def _known_or_masked(
 
 
 def _is_known(build: Builder, numbers: c.RaggedDotDimensionNumbers, sizes_per_batch: bool) -> bool:
-    """Return whether XLA's compilers for GPUs and TPUs can compute it: they fail on many others.
+    """Return whether XLA's compilers for GPUs and TPUs can compile a ragged dot with these numbers.
 
     Args:
-      sizes_per_batch: whether the compiler wants sizes of groups for each element of a batch, as
-        that for GPUs does, or one for all.
+      sizes_per_batch: whether the compiler takes group sizes for each batch element, as that for
+        GPUs does, rather than for the whole batch.
     """
     lhs, rhs, group_sizes = build.avals_in
     (contracting, _), (batch, _) = numbers.dot_dimension_numbers
@@ -69,7 +69,7 @@ def _ragged_dot(
     precision: object,
     **_: object,
 ) -> Value:
-    """Emit the operation that these compilers have kernels for, or spell out by themselves."""
+    """Emit `chlo.ragged_dot`, which XLA's compilers have kernels for or expand by themselves."""
     numbers = ragged_dot_dimension_numbers
     contracting, batch = numbers.dot_dimension_numbers
     axes = {
@@ -119,7 +119,7 @@ def _masked_dot(
     precision: PrecisionLike,
     dtype: NumPyDType | None,
 ) -> Array:
-    """Return one dot of all groups: each is lhs with zeros at the positions of the others."""
+    """Return a ragged dot as one dot, with lhs set to zero outside each group."""
     contracting, batch = numbers.dot_dimension_numbers
     if numbers.mode == "batch":
         axes = (contracting[0], contracting[1]), (batch[0], batch[1])
@@ -128,7 +128,7 @@ def _masked_dot(
     outer = numbers.outer_axes(typeof(lhs).ndim)
     lhs = _by_group(lhs, ragged, group_sizes, outer)
     if numbers.mode == "noncontracting":
-        # The groups, now the first axis of lhs, are summed over: each position is in one of them.
+        # Sum over the groups, now the first axis of lhs: each position belongs to one group.
         return dot_general(
             lhs,
             rhs,
@@ -147,17 +147,17 @@ def _masked_dot(
 
 
 def _after(axes: Sequence[int]) -> tuple[int, ...]:
-    """Return the numbers of axes after a new first axis is inserted."""
+    """Return axis numbers shifted by one, for an array with a new first axis."""
     return tuple(axis + 1 for axis in axes)
 
 
 def _by_group(x: Array, ragged: int, group_sizes: Array, outer: Sequence[int]) -> Array:
-    """Return x once per group along a new first axis, zero outside of the group.
+    """Return x repeated once per group along a new first axis, zero outside the group.
 
     Args:
-      ragged: the axis of x that falls into groups.
-      group_sizes: the sizes of the groups along the last axis; others are those of `outer`.
-      outer: the axes of x for whose indices there are sizes of their own.
+      ragged: the axis of x that is divided into groups.
+      group_sizes: the group sizes along the last axis; its other axes are those in `outer`.
+      outer: the axes of x that group sizes depend on.
     """
     aval = typeof(x)
     groups = typeof(group_sizes).shape[-1]
@@ -183,7 +183,7 @@ def _(
     dimension_numbers: DotDimensionNumbers,
     preferred_element_type: NumPyDType,
 ) -> Value:
-    # It is a composite: compilers that have the operation take it, others its decomposition.
+    # Emit a composite: compilers that have the operation use it, others its decomposition.
     avals = tuple(build.avals_in)
     decomposition = build.define_function(
         (c.scaled_dot_p, avals, dimension_numbers, preferred_element_type),

@@ -1,4 +1,4 @@
-"""cond, switch and while loops as StableHLO: case and while; what depends on the platform."""
+"""Lowering rules of cond, switch and while loops, and of `platform_index`."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -23,7 +23,7 @@ from hlofront.lowering.reducing import emit_reduce
 PRUNED.update((cond_p, while_p))
 
 
-# Per branch its platforms; None for that of all others.
+# Per branch the platforms that it is for; None for the branch of all other platforms.
 BranchesPlatforms = Sequence[tuple[str, ...] | None]
 
 
@@ -63,7 +63,7 @@ def _of_platforms(
     branches: Sequence[ClosedJaxpr],
     branches_platforms: BranchesPlatforms,
 ) -> list[Value]:
-    """Emit the branches of the platforms that the program is for, and of no others."""
+    """Emit only the branches of `platform_dependent` for the platforms of this module."""
     chosen: dict[int, list[str]] = {}
     for name in build.module.platforms:
         chosen.setdefault(number_for(name, branches_platforms), []).append(name)
@@ -121,8 +121,8 @@ def _(
             effects,
         )
 
-    # The answer for the next step is carried: steps of single examples depend on it, and a
-    # condition with ordered effects may only stand where their tokens are.
+    # Carry the predicate of the next iteration: a batch of loops needs it in the body, and a
+    # condition with ordered effects can only stand where their tokens are.
     def goes_on(inner: Builder, answer: Value, *_: Value) -> Value:
         return _any(inner, answer, whether)
 
@@ -158,7 +158,7 @@ def _where_it_goes_on(
     old: Value,
     aval: ShapedArray,
 ) -> Value:
-    """Return the new value where the loop goes on; the old one in examples that have ended."""
+    """Return `new` for batch elements whose loop continues, and `old` for the others."""
     if not answer_aval.shape:
         return new
     shape = aval.shape

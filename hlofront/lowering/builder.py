@@ -1,6 +1,6 @@
-"""The builder, which lowering rules use: it emits operations and lowers programs and functions."""
+"""The builder that lowering rules take: it emits operations and lowers jaxprs and functions."""
 
-# The stubs of jaxlib do not say of which type the results of operations and of lists are.
+# The stubs of jaxlib do not name the types of the results of operations and lists.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -44,24 +44,24 @@ class Builder(Emitter):
     def inline_closed(
         self, program: ClosedJaxpr, args: Sequence[Value], *scope: str
     ) -> list[Value]:
-        """Emit the equations of a program with its constants here, and return its outputs."""
+        """Emit the equations of a closed jaxpr at this position, and return its outputs."""
         return self.inline(program.jaxpr, program.consts, args, *scope)
 
     def inline(
         self, jaxpr: Jaxpr, consts: Sequence[object], args: Sequence[Value], *scope: str
     ) -> list[Value]:
-        """Emit the equations of a program here, and return its outputs.
+        """Emit the equations of a jaxpr at this position, and return its outputs.
 
         Args:
-          consts: the values of the constants: arrays, or MLIR values that the caller has made.
-          scope: the names of what the program is to the operation that is being lowered.
+          consts: the values of the constants: arrays, or MLIR values that the caller has emitted.
+          scope: the name scopes of the jaxpr in the current equation, such as "body" for a loop.
         """
         environment: dict[Var, Value] = {}
         for var, const in zip(jaxpr.constvars, consts, strict=True):
             aval: Any = var.aval
             if isinstance(const, ir.Value):
                 environment[var] = const
-            elif aval == token_aval:  # What it waits for is done: it is as good as a new one.
+            elif aval == token_aval:  # The effects it waits for are complete: emit a new one.
                 environment[var] = self.op("stablehlo.create_token", (), token_aval)
             else:
                 environment[var] = self.hoist(const, aval.dtype)
@@ -81,7 +81,7 @@ class Builder(Emitter):
         return [self.read(atom, environment) for atom in jaxpr.outvars]
 
     def fence(self, x: Value, aval: AbstractValue, equation: Equation) -> Value:
-        """Return a result of an equation, stored here and not computed anew at each use."""
+        """Return a result of an equation behind an optimization barrier, so that XLA stores it."""
         around = self.loc
         name = self.name_of("fence", equation)
         self.loc = self.module.locations.of(name, equation.traceback)
@@ -92,14 +92,14 @@ class Builder(Emitter):
         return result
 
     def read(self, atom: Atom, environment: dict[Var, Value]) -> Value:
-        """Return the value of an output of a program."""
+        """Return the MLIR value of a variable of the environment, or of a literal."""
         if isinstance(atom, Literal):
             aval: Any = atom.aval
             return self.hoist(atom.val, aval.dtype)
         return environment[atom]
 
     def literal(self, atom: Literal, direct: str | None, outvars: Sequence[Var]) -> Value:
-        """Return a literal operand, in the result's shape for operations that are one operation.
+        """Return a literal operand, broadcast to the result's shape if the rule is one operation.
 
         Args:
           direct: the name of that operation, or None.
@@ -112,7 +112,7 @@ class Builder(Emitter):
         return self.full(atom.val, result.update(dtype=aval.dtype))
 
     def hoist(self, value: Any, dtype: DType) -> Value:
-        """Return a constant of the program: an argument where it is large, else an operation."""
+        """Return a constant of the jaxpr: a function argument if it is large, else an operation."""
         argument = self.hoisted.get(id(value))
         if argument is not None:
             return argument
@@ -121,7 +121,7 @@ class Builder(Emitter):
         return self.constant(np.asarray(value), dtype)
 
     def lower_equation(self, equation: Equation, environment: dict[Var, Value]) -> None:
-        """Emit one equation, reading operands from the environment and writing results to it."""
+        """Emit one equation, with operands read from `environment` and results written to it."""
         primitive = equation.primitive
         self.loc = self.module.locations.of(
             self.name_of(primitive.name, equation), equation.traceback
@@ -153,7 +153,7 @@ class Builder(Emitter):
         if primitive in EXTENDED and isinstance(self.avals_in[0].dtype, ExtendedDType):
             operands, params = extend_to_elements(self, operands, params)
         rule = self.rule(primitive)
-        # One value, or a sequence of as many as there are results.
+        # One value, or a sequence with one value per result.
         results: Any
         if rule is not None:
             results = rule(self, *operands, **params)
@@ -173,15 +173,15 @@ class Builder(Emitter):
         return groups[0][0] if len(groups) == 1 else None
 
     def stack(self) -> NameStack:
-        """Return the scopes around what is emitted now."""
+        """Return the name stack at the current position."""
         return (*self.prefix, *self.equation.name_stack) if self.equation else self.prefix
 
     def within(self, *parts: str) -> NameStack:
-        """Return the scopes around parts of an operation; transformations are around no part."""
+        """Return a name stack for a region of the current equation: its path, then `parts`."""
         return (path_of(self.stack()), *parts) if self.stack() else parts
 
     def name_of(self, name: str, equation: Equation) -> str:
-        """Return the path of an operation of an equation."""
+        """Return the path of an equation's operation, such as "jit(f)/attention/dot_general"."""
         key = self.prefix, equation.name_stack
         paths = self.module.paths
         path = paths.get(key)
@@ -196,21 +196,21 @@ class Builder(Emitter):
         avals: Sequence[AbstractValue] | None = None,
         **params: object,
     ) -> list[Value]:
-        """Lower what `function(*operands, **params)` does, in terms of other primitives.
+        """Trace `function(*operands, **params)` and emit the jaxpr inline.
 
         Args:
           function: takes arrays and returns one array or a sequence of them.
           avals: the avals of the operands; None for those of the equation.
         """
         avals = self.avals_in if avals is None else avals
-        # The equation may have been traced in a block of enable_x64(True) that has ended.
+        # The equation may have been traced under enable_x64(True), which no longer applies.
         wide = enable_x64.value or any(map(types.is_wide, (*avals, *self.avals_out)))
         with enable_x64(wide):
             program = stage(lambda *xs: _as_list(function(*xs, **params)), avals)
         return self.inline_closed(program, operands)
 
     def call(self, program: ClosedJaxpr, name: str, args: Sequence[Value]) -> list[Value]:
-        """Call a program as a private function; equal programs are one function."""
+        """Emit a call of a closed jaxpr as a private function, which equal programs share."""
         return self.call_function(
             program,
             name,
@@ -233,13 +233,13 @@ class Builder(Emitter):
         constants: Sequence["Constant"] = (),
         effects: Iterable[Effect] = (),
     ) -> list[Value]:
-        """Call the private function that `body` defines; made once per `key` and module.
+        """Emit a call of the private function that `body` defines, once per `key` and module.
 
         Args:
           body: `body(builder, *args)` returns the results.
-          constants: the large constants inside: they are arguments of the module, and travel down
-            the calls.
-          effects: the effects of the body; the tokens of ordered ones travel down and back up.
+          constants: the large constants inside, which are arguments of the module's main function
+            and are passed down the calls.
+          effects: the effects of the body. Tokens of ordered effects are passed in and returned.
         """
         ordered = ordered_effects(effects)
         constants = self.carried(constants)
@@ -257,12 +257,12 @@ class Builder(Emitter):
         return self.take_tokens(ordered, results)
 
     def carried(self, constants: Sequence["Constant"]) -> Sequence["Constant"]:
-        """Return the constants that a function takes, with the platform's number if it matters."""
+        """Return a function's large constants, with the platform index if it is an argument."""
         several = len(self.module.platforms) > 1 and id(INDEX) in self.hoisted
         return (Constant(INDEX, index_aval), *constants) if several else constants
 
     def values_of(self, constants: Sequence["Constant"]) -> list[Value]:
-        """Return the arguments of the function around that carry these large constants."""
+        """Return the arguments of the current function that carry these large constants."""
         return [self.hoisted[id(constant.value)] for constant in constants]
 
     def define_function(
@@ -275,7 +275,7 @@ class Builder(Emitter):
         constants: Sequence["Constant"] = (),
         ordered: Sequence[Effect] = (),
     ) -> ir.FlatSymbolRefAttr:
-        """Return the symbol of the private function that `body` defines. See `call_function`.
+        """Return the symbol of the private function that `body` defines, for `call_function`.
 
         The function takes the large constants, the tokens of the ordered effects and the arguments,
         and returns the tokens and the results.
@@ -297,7 +297,7 @@ class Builder(Emitter):
         block = function.regions[0].blocks.append(*in_types, arg_locs=[self.loc] * len(in_types))
         arguments = list(block.arguments)
         hoisted = hoisted_arguments(constants, arguments)
-        # The prefix is empty: XLA puts the path of each call in front of it.
+        # The name stack is empty: XLA prepends the path of each call.
         inner = Builder(module, ir.InsertionPoint(block), (), hoisted)
         inputs = inner.take_tokens(ordered, arguments[len(extra_types) :])
         outputs = body(inner, *inputs)
@@ -307,7 +307,7 @@ class Builder(Emitter):
 
 
 class Constant(NamedTuple):
-    """A constant of a program: its value, and its aval there."""
+    """A constant of a program and its aval in that program."""
 
     value: Any
     aval: ShapedArray
@@ -316,13 +316,13 @@ class Constant(NamedTuple):
 def hoisted_arguments(
     constants: Sequence[Constant], arguments: Sequence[Value]
 ) -> dict[int, Value]:
-    """Return the first arguments of a function, by the ids of the constants that they carry."""
+    """Map the id of each constant to the function argument that carries it."""
     return {id(constant.value): argument for constant, argument in zip(constants, arguments)}
 
 
 @once_per_program
 def large_constants(program: ClosedJaxpr) -> list[Constant]:
-    """Return the large constants of a program and of those inside it, once, in order of use.
+    """Return the large constants of a program and its subprograms, once each, in order of use.
 
     Raises:
       TypeError: if a constant is a ShapeDtypeStruct.

@@ -1,4 +1,4 @@
-"""The primitives that are spelt with other primitives: each row is traced and inlined."""
+"""Primitives that lower to other primitives: each function is traced and inlined."""
 
 import math
 from collections.abc import Callable
@@ -17,14 +17,14 @@ from hlofront.primitives.converting import convert
 
 
 class _BesselTerms(NamedTuple):
-    """The greatest x of the power series, and the terms that it and the asymptotic one take."""
+    """The greatest x of the power series, and the numbers of terms of both series."""
 
     border: float
     near: int
     far: int
 
 
-# The terms that the precision of a dtype needs.
+# The number of terms for the precision of each dtype.
 _BESSEL_TERMS = {
     np.dtype(np.float32): _BesselTerms(9.0, 24, 12),
     np.dtype(np.float64): _BesselTerms(20.0, 50, 34),
@@ -32,7 +32,7 @@ _BESSEL_TERMS = {
 
 
 def bessel_i0e(x: Array) -> Array:
-    """Return exp(-|x|) I0(x), near zero by DLMF 10.25.2, whose terms are positive; else 10.40.1."""
+    """Return exp(-|x|) I0(x), by DLMF 10.25.2 near zero and by DLMF 10.40.1 elsewhere."""
     dtype = x.dtype if x.dtype in _BESSEL_TERMS else np.dtype(np.float32)
     terms = _BESSEL_TERMS[dtype]
     magnitude = abs(Formula(convert(x, dtype, False)))
@@ -42,20 +42,20 @@ def bessel_i0e(x: Array) -> Array:
     near = exp(-near) * _nested(quarter, [1 / (k * k) for k in range(1, terms.near + 1)])
     far = where(is_far, magnitude, terms.border)
     ratios = [(2 * k - 1) ** 2 / (8 * k) for k in range(1, terms.far + 1)]
-    # Each root by itself: the product would overflow for the greatest numbers.
+    # Take each square root separately: the product overflows for the largest x.
     far = _nested(1 / far, ratios) / (sqrt(far) * math.sqrt(2 * math.pi))
     return convert(where(is_far, far, near).value, x.dtype, False)
 
 
 def _nested(x: Formula, ratios: list[float]) -> Formula:
-    """Return 1 + r1 x (1 + r2 x (1 + ...)): a sum, by the ratios of its successive terms."""
+    """Return 1 + r1 x (1 + r2 x (1 + ...)), a power series whose terms have these ratios."""
     total = x * 0 + 1
     for ratio in reversed(ratios):
         total = 1 + x * ratio * total
     return total
 
 
-# Functions of arrays and of the parameters.
+# Functions of the operands and the parameters.
 BY_TRACING: dict[Primitive, Callable[..., Array]] = {
     s.bessel_i0e_p: bessel_i0e,
 }

@@ -1,6 +1,6 @@
-"""Callbacks as StableHLO: calls of the host's functions by number, or transfers there and back."""
+"""Lowering rules of callbacks: calls of host functions by index, or transfers."""
 
-# Callbacks may have arguments of any type.
+# Callbacks take arguments of any type.
 # pyright: reportUnknownMemberType=false
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from hlofront.lowering.module_state import ModuleState
 from hlofront.lowering.sharding import on_first_device
 from hlofront.primitives import callbacks as c
 
-# A function of the user's, of arrays and their like; it returns flat results.
+# A user's function of arrays; it returns flat results.
 HostFunction = Callable[..., Sequence[object]]
 
 _TARGETS = {
@@ -28,13 +28,13 @@ _TARGETS = {
     "cuda": "xla_ffi_python_gpu_callback",
     "rocm": "xla_ffi_python_gpu_callback",
 }
-# The targets of calls by each device with its own part of the operands.
+# Custom call targets for calls that each device makes with its own shards.
 _PARTITIONED = {
     "cpu": "xla_ffi_partitioned_python_cpu_callback",
     "cuda": "xla_ffi_partitioned_python_gpu_callback",
     "rocm": "xla_ffi_partitioned_python_gpu_callback",
 }
-# The arrays that are sent where there are no operands, and received where there are no results.
+# Avals of the arrays that are sent if there are no operands, and received if there are no results.
 _NOTHING_SENT = ShapedArray((1,), np.dtype(np.float32))
 _NOTHING_RECEIVED = ShapedArray((), np.dtype(np.float32))
 
@@ -83,16 +83,16 @@ def _call(
 
     Args:
       effect: the ordered effect whose token the call takes and returns; None: unordered.
-      partitioned: whether each device calls it with its own shards.
+      partitioned: whether each device makes the call with its own shards.
       side_effect: whether XLA must not remove the call.
 
     Raises:
       NotImplementedError: for several platforms, or a partitioned call on TPUs.
-      ValueError: if the platform has no host calls.
+      ValueError: if the platform has no host callbacks.
     """
     name = build.primitive.name
     if len(build.module.platforms) > 1:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"multi-platform lowering for {name}: a program that calls Python functions is lowered "
             f"for one platform at a time, not for {', '.join(build.module.platforms)}"
         )
@@ -100,7 +100,7 @@ def _call(
     if platform == "tpu" and not partitioned:
         return _transfer(build, function, operands, effect)
     if platform == "tpu":
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"{name}: TPUs call no function with each device's own part: leave out partitioned=True"
         )
     targets = _PARTITIONED if partitioned else _TARGETS
@@ -134,7 +134,7 @@ def _call(
 def _transfer(
     build: Builder, function: HostFunction, operands: Sequence[Value], effect: Effect | None
 ) -> list[Value]:
-    """Send the operands to the host, one by one, and then receive the results."""
+    """Emit sends of the operands to the host, one by one, then receives of the results."""
     avals_in = [physical(aval).strip_weak_type() for aval in build.avals_in]
     avals_out = [physical(aval).strip_weak_type() for aval in build.avals_out]
     sent = list(zip(operands, avals_in, strict=True))
@@ -147,7 +147,7 @@ def _transfer(
     incoming = [Channel(start + len(sent) + i, aval) for i, aval in enumerate(received)]
     name, channels = build.primitive.name, Channels(outgoing, incoming)
     callbacks.append(HostCall(name, function, avals_in, avals_out, effect is not None, channels))
-    # Each waits for the one before.
+    # Each transfer waits for the one before.
     token = build.tokens[effect] if effect else build.op("stablehlo.create_token", (), token_aval)
     for (number, _), (value, _) in zip(outgoing, sent, strict=True):
         attributes = {**_channel(number, 2), **_sharding(build.module, 1, effect)}
@@ -166,9 +166,9 @@ def _transfer(
 def _sharding(
     module: ModuleState, results: int, effect: Effect | None, partitioned: bool = False
 ) -> dict[str, ir.Attribute]:
-    """Return the attribute that says which of several devices call: the first one, or all.
+    """Return the attribute for devices that make a host call: the first, or if partitioned, all.
 
-    If all call, each does with its own part. Ordered calls are in programs for one device alone.
+    Partitioned calls get their device's shards. Programs with ordered calls are for one device.
     """
     if module.several_devices and not partitioned:
         return on_first_device(module, results)
@@ -180,7 +180,7 @@ def _sharding(
 
 
 def _channel(number: int, kind: int) -> dict[str, ir.Attribute]:
-    """Return the attributes of a transfer: kind 2 is a send to the host, 3 a receive from it."""
+    """Return the attributes of a host transfer: `kind` is 2 to send to the host, 3 to receive."""
     return {
         "channel_handle": types.attribute(
             f"#stablehlo.channel_handle<handle = {number}, type = {kind}>"
@@ -194,7 +194,7 @@ def _channel(number: int, kind: int) -> dict[str, ir.Attribute]:
 
 
 def _layouts(avals: Sequence[AbstractValue]) -> ir.Attribute:
-    """Return the layouts of arrays, which the functions of the host take in row-major order."""
+    """Return the row-major layouts of arrays, as host functions take them."""
     return types.attribute(f"[{', '.join(_row_major(getattr(a, 'ndim', 0)) for a in avals)}]")
 
 

@@ -1,4 +1,4 @@
-"""A check that nobody looks at: it cannot be compiled."""
+"""A lowering rule that refuses a check that `checkify` has not transformed."""
 
 from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower

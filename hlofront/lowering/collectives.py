@@ -1,4 +1,4 @@
-"""Operations along named axes, where only axes of the arrays are left of them."""
+"""Lowering rules of collectives: their named axes are mapped away, and positional ones remain."""
 
 from collections.abc import Callable, Hashable, Sequence
 

@@ -1,4 +1,4 @@
-"""Comparisons and selection as StableHLO."""
+"""Lowering rules of comparisons and selection."""
 
 from collections.abc import Callable, Sequence
 
@@ -32,7 +32,7 @@ def _comparison(direction: str, total_order: bool = False) -> Callable[..., Valu
 def _compare_extended(
     build: Builder, direction: str, x: Value, y: Value, aval: ShapedArray
 ) -> Value:
-    """Elements that are arrays on a device are equal if all of their elements are."""
+    """Compare extended dtypes: elements are equal if all parts of their physical arrays are."""
     physical = ShapedArray(*aval.dtype.physical(aval.shape))
     equal = build.compare(direction, x, y, physical)
     init = build.constant(direction == "EQ")
@@ -66,7 +66,7 @@ def _(build: Builder, which: Value, *cases: Value) -> Value:
 def _select(
     build: Builder, which: Value, which_aval: ShapedArray, cases: Sequence[Value], offset: int
 ) -> Value:
-    """Halve the cases until one is left; `offset` is the number of the first one."""
+    """Select among the cases by binary search; `offset` is the number of the first case."""
     if len(cases) == 1:
         return cases[0]
     middle = len(cases) // 2
@@ -89,7 +89,7 @@ def _select(
 def _over_elements(
     build: Builder, which: Value, aval: ShapedArray, case_aval: ShapedArray
 ) -> tuple[Value, ShapedArray]:
-    """`which` in the shape that the cases, of an extended dtype, have on a device."""
+    """Return `which` broadcast to the physical shape of the cases, which have an extended dtype."""
     if not aval.shape:
         return which, aval
     shape, _ = case_aval.dtype.physical(case_aval.shape)

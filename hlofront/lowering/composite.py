@@ -1,4 +1,4 @@
-"""composite as StableHLO: an operation with a name, attributes, and a function that means it."""
+"""The lowering rule of composite: an operation with a name, attributes and a decomposition."""
 
 # The stubs of jaxlib do not name the types of all arguments and results.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -50,7 +50,7 @@ def _(
     )
     extra = build.values_of(constants)
     unflattened = {key: tree.unflatten(leaves) for key, leaves, tree in attributes}
-    # An attribute that is None is one that is left out.
+    # Leave out attributes that are None.
     values = {
         key: _attribute(name, key, value) for key, value in unflattened.items() if value is not None
     }
@@ -76,10 +76,10 @@ def _attribute(name: str, key: str, value: object) -> ir.Attribute:
 
 
 def _value(value: Any) -> ir.Attribute:
-    """Return a value of Python or NumPy as an attribute of MLIR.
+    """Return a Python or NumPy value as an MLIR attribute.
 
     Raises:
-      TypeError: for values of other types than the error lists.
+      TypeError: if the type of the value is none of those that the error lists.
     """
     if isinstance(value, bool | np.bool_):
         return types.boolean(bool(value))

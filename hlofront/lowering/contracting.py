@@ -1,4 +1,4 @@
-"""Contractions as StableHLO."""
+"""The lowering rule of dot_general."""
 
 from typing import NamedTuple, cast
 
@@ -29,7 +29,7 @@ BELOW_A_BYTE = ("int1", "int2", "int4", "uint1", "uint2", "uint4")
 
 
 def dimension_attribute(dimension_numbers: DotDimensionNumbers) -> ir.Attribute:
-    """Return the attribute `#stablehlo.dot` of the axes of a contraction."""
+    """Return the dimension numbers of a dot as an MLIR attribute, `#stablehlo.dot`."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     fields = (
         ("lhs_batching_dimensions", lhs_batch),
@@ -42,14 +42,14 @@ def dimension_attribute(dimension_numbers: DotDimensionNumbers) -> ir.Attribute:
 
 
 def precisions(precision: object) -> tuple[Precision, Precision]:
-    """Return the precision of each operand; the default where an algorithm says more."""
+    """Return the precision of each operand; DEFAULT if `precision` is an algorithm."""
     if isinstance(precision, tuple) and not isinstance(precision, DotAlgorithm):
         return cast(tuple[Precision, Precision], precision)
     return Precision.DEFAULT, Precision.DEFAULT
 
 
 def precision_attribute(precision: object) -> ir.Attribute:
-    """Return the attribute with the precision of each operand."""
+    """Return the precision of each operand as an MLIR attribute."""
     names = [f"#stablehlo<precision {one.name}>" for one in precisions(precision)]
     return types.attribute(f"[{', '.join(names)}]")
 
@@ -81,11 +81,11 @@ def _(
         rhs = _converted(build, rhs, b, algorithm.rhs)
         result = out.update(dtype=algorithm.out)
     elif a.dtype != b.dtype and not (_is_float8(a.dtype) and _is_float8(b.dtype)):
-        # XLA wants equal dtypes, but for pairs of float8.
+        # XLA requires equal dtypes, except for pairs of float8.
         lhs, rhs = _converted(build, lhs, a, out.dtype), _converted(build, rhs, b, out.dtype)
     elif _of_integers(a, out) and not _GPUS.isdisjoint(build.module.platforms):
-        # XLA's compiler for GPUs ends the process on such: bytes are summed as integers, of which
-        # the GPU has products, and others are rounded first.
+        # XLA's compiler for GPUs aborts the process on integer dots with float results. Bytes are
+        # summed as integers, which GPUs support; other operands are converted first.
         if a.dtype == np.int8:
             result = out.update(dtype=np.dtype(np.int32), weak_type=False)
         else:
@@ -100,7 +100,7 @@ _GPUS = frozenset(("cuda", "rocm"))
 
 
 def _of_integers(aval: ShapedArray, out: ShapedArray) -> bool:
-    """Return whether a product of integers is wanted in floats."""
+    """Return whether the dot multiplies integers and its result is floating point."""
     return issubdtype(aval.dtype, np.integer) and not issubdtype(out.dtype, np.integer)
 
 
@@ -109,12 +109,12 @@ def _converted(build: Builder, x: Value, aval: ShapedArray, dtype: DType) -> Val
 
 
 def widened(build: Builder, x: Value, aval: ShapedArray) -> Value:
-    """Return x, of a byte where it is of less: XLA fails to widen such within an operation."""
+    """Return x with integers below a byte widened to a byte, which XLA requires."""
     return _converted(build, x, aval, at_least_a_byte(aval.dtype))
 
 
 def at_least_a_byte(dtype: DType) -> DType:
-    """Return the dtype, or that of a byte for integers of less."""
+    """Return the dtype, or int8 or uint8 for integers of less than a byte."""
     if dtype.name not in BELOW_A_BYTE:
         return dtype
     return np.dtype(np.int8 if issubdtype(dtype, np.signedinteger) else np.uint8)
@@ -128,9 +128,9 @@ def _is_float8(dtype: DType) -> bool:
 
 
 class _Preset(NamedTuple):
-    """The arithmetic of a preset: its operands' type, the type of sums, the number of products.
+    """An algorithm preset: the operands' and accumulator's types, and the number of products.
 
-    Operands of dtypes that it does not accept are converted to the first that it does.
+    Operands of other dtypes than those accepted are converted to the first accepted one.
     """
 
     rounded: str
@@ -140,7 +140,7 @@ class _Preset(NamedTuple):
 
 
 class ChosenAlgorithm(NamedTuple):
-    """The dtypes that an algorithm takes for both operands and gives, and its attribute."""
+    """The operand and result dtypes of a dot algorithm, and its MLIR attribute."""
 
     lhs: DType
     rhs: DType
@@ -175,10 +175,10 @@ _ON_CPU = (
 def choose_algorithm(
     precision: DotAlgorithm | DotAlgorithmPreset, lhs: DType, rhs: DType, out: DType, on_cpu: bool
 ) -> ChosenAlgorithm:
-    """Return what the algorithm of a precision does with operands and a result of these dtypes.
+    """Return the dtypes and the attribute of a dot's algorithm for these operands and result.
 
     Raises:
-      ValueError: if CPUs, where it is for them, or the operands' dtypes do not allow it.
+      ValueError: if CPUs or the operands' dtypes do not support the algorithm.
     """
     if on_cpu and not (isinstance(precision, DotAlgorithmPreset) and precision.name in _ON_CPU):
         raise ValueError(
@@ -204,7 +204,7 @@ def choose_algorithm(
     if lhs != rhs:
         lhs = rhs = _float32
     sum_dtype = _DTYPES[preset.summed]
-    # Sums may also be returned in the operands' dtype.
+    # The result may also have the operands' dtype.
     dtype = out if out == sum_dtype or (out == lhs and preset.times == 1) else sum_dtype
     algorithm = DotAlgorithm(
         preset.rounded, preset.rounded, preset.summed, num_primitive_operations=preset.times
@@ -229,7 +229,7 @@ def _choose_float8(name: str, lhs: DType, rhs: DType, out: DType) -> ChosenAlgor
 
 
 def _algorithm_attribute(algorithm: DotAlgorithm) -> ir.Attribute:
-    """Return the attribute of an algorithm whose types are the names of element types."""
+    """Return a dot algorithm as an MLIR attribute, with its types as names of element types."""
     return types.attribute(
         f"#stablehlo.dot_algorithm<lhs_precision_type = {algorithm.lhs_precision_type}, "
         f"rhs_precision_type = {algorithm.rhs_precision_type}, "

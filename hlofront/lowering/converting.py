@@ -1,4 +1,4 @@
-"""Conversions between dtypes as StableHLO."""
+"""Lowering rules of conversions between dtypes."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def _(build: Builder, x: Value, *, new_dtype: DType, weak_type: bool, sharding: 
 
 
 def convert(build: Builder, x: Value, aval: ShapedArray, result: ShapedArray) -> Value:
-    """x of `aval` in the dtype of `result`: a fraction or imaginary part is dropped."""
+    """Convert x of `aval` to the dtype of `result`: a fraction or imaginary part is dropped."""
     if aval.dtype == result.dtype or isinstance(aval.dtype, ExtendedDType):
         return x
     if issubdtype(aval.dtype, np.complexfloating) and not issubdtype(

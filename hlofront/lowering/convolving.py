@@ -1,4 +1,4 @@
-"""Convolutions as StableHLO."""
+"""The lowering rule of conv_general_dilated."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -43,7 +43,7 @@ def _dimension_attribute(
 
 
 def _letters(spec: Sequence[int], kinds: str) -> str:
-    """Return the meaning of each axis, in order: two letters, and numbers of spatial axes."""
+    """Return the name of each axis in order: two letters, and numbers for the spatial axes."""
     meanings = [""] * len(spec)
     for axis, meaning in zip(spec, (*kinds, *map(str, range(len(spec) - 2))), strict=True):
         meanings[axis] = meaning
@@ -51,7 +51,7 @@ def _letters(spec: Sequence[int], kinds: str) -> str:
 
 
 def _is_empty(build: Builder) -> bool:
-    """Return whether all results are sums of nothing: XLA wants windows that have elements."""
+    """Return whether the convolution sums over no elements, a window that XLA does not accept."""
     return not all(aval.size for aval in (*build.avals_in, *build.avals_out))
 
 
@@ -70,7 +70,7 @@ def _(build: Builder, lhs: Value, rhs: Value, **params: Any) -> Value:
         if result.dtype != build.avals_in[0].dtype:
             lhs, rhs = (widened(build, x, aval) for x, aval in zip((lhs, rhs), build.avals_in))
         return _emit(build, lhs, rhs, result, params)
-    # XLA has complex convolutions on TPUs alone. Elsewhere three real ones make one (Gauss):
+    # XLA compiles complex convolutions for TPUs alone. Elsewhere compute three real ones (Gauss):
     # (a + bi)(c + di) = c(a + b) - b(c + d) + (c(a + b) + a(d - c))i.
     a_aval, c_aval = (ShapedArray(aval.shape, real_of(aval.dtype)) for aval in build.avals_in)
     out = ShapedArray(result.shape, real_of(result.dtype))

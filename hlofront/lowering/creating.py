@@ -1,4 +1,4 @@
-"""Arrays from nothing as StableHLO."""
+"""Lowering rules of iota and of uninitialized arrays."""
 
 from collections.abc import Sequence
 

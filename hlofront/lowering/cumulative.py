@@ -1,4 +1,4 @@
-"""Cumulative operations as StableHLO."""
+"""Lowering rules of cumulative operations."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from hlofront.primitives.windowed import Windows
 
 
 class _Parts(NamedTuple):
-    """The greater of x and y, x - y, and the difference of the lesser and the greater one."""
+    """The greater of x and y, x - y, and the lesser minus the greater."""
 
     greater: Value
     difference: Value
@@ -26,9 +26,9 @@ class _Parts(NamedTuple):
 
 
 def _log_add_exp_body(aval: ShapedArray) -> bodies.Body:
-    """Return the region that computes log(exp(x) + exp(y)).
+    """Return the region that computes log(exp(x) + exp(y)) without overflow.
 
-    It is computed of the greater one and the difference, so that nothing overflows.
+    It uses the greater operand and the difference alone.
     """
     scalar = ShapedArray((), aval.dtype)
 
@@ -51,7 +51,7 @@ def _log_add_exp_body(aval: ShapedArray) -> bodies.Body:
 
     def body(inner: Builder, x: Value, y: Value) -> list[Value]:
         greater, difference, exponent = parts(inner, x, y)
-        # The difference of equal infinities is NaN, and their sum is right; so it is for NaN.
+        # Use the sum for equal infinities, whose difference is NaN, and for NaN.
         not_a_number = inner.compare("NE", difference, difference, scalar)
         total = inner.op("stablehlo.add", (x, y), scalar)
         power = inner.op("stablehlo.exponential", (exponent,), scalar)
@@ -73,8 +73,8 @@ _MONOIDS = {
 
 @lower(*_MONOIDS)
 def cumulative_lower(build: Builder, x: Value, *, axis: int, reverse: bool) -> Value:
-    # A window as long as the axis, all but one element of it before the array: XLA knows this form
-    # and turns it into scans of blocks, which are linear in the size of the axis.
+    # Use a window as long as the axis, with all but one element of it before the array: XLA turns
+    # this pattern into scans of blocks, which are linear in the size of the axis.
     (aval,) = build.avals_in
     size = aval.shape[axis]
     if aval.size == 0:

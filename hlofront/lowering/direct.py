@@ -1,4 +1,4 @@
-"""The primitives that are one StableHLO or CHLO operation of their operands."""
+"""Primitives that lower to one StableHLO or CHLO operation on their operands."""
 
 from collections.abc import Callable
 
@@ -11,8 +11,8 @@ from hlofront.primitives import elementwise as e
 from hlofront.primitives import special as s
 from hlofront.primitives.derivatives import add_any_p
 
-# Operands of other shapes than the result's are broadcast first. A row holds for equations whose
-# parameters are all None; with others, the primitive's rule is asked.
+# Operands are first broadcast to the result's shape. A row applies to equations whose parameters
+# are all None; for others the primitive's rule is called.
 DIRECT: dict[Primitive, str] = {
     add_any_p: "stablehlo.add",
     e.abs_p: "stablehlo.abs",
@@ -65,12 +65,12 @@ DIRECT: dict[Primitive, str] = {
     s.zeta_p: "chlo.zeta",
 }
 
-# Primitives with parameters of their own, whose rules are in the file of their family.
+# Primitives with parameters of their own, whose rules are in the modules of their families.
 _PARAMETERS = (e.mul_p,)
 
 
 def one_operation(name: str) -> Callable[..., Value]:
-    """Return the rule of a primitive that is one operation, which takes an accuracy if wanted."""
+    """Return a lowering rule that emits one operation, with its `accuracy` as an attribute."""
 
     def rule(build: Emitter, *operands: Value, accuracy: object = None) -> Value:
         wide = build.broadcast_operands(*operands)
@@ -80,10 +80,10 @@ def one_operation(name: str) -> Callable[..., Value]:
 
 
 def accuracy_attribute(accuracy: object) -> dict[str, ir.Attribute]:
-    """Return the attribute that asks for an accuracy; none for None and the default.
+    """Return the attribute of an accuracy; no attribute for None and the default mode.
 
     Raises:
-      TypeError: if it is no AccuracyMode, Tolerance or None.
+      TypeError: if it is not an AccuracyMode, a Tolerance or None.
     """
     if accuracy is None or accuracy is e.AccuracyMode.DEFAULT:
         return {}

@@ -1,4 +1,4 @@
-"""Slices at computed places, as StableHLO."""
+"""Lowering rules of dynamic_slice and dynamic_update_slice."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Elementwise primitives that are more than one operation, or whose operation has attributes."""
+"""Lowering rules of elementwise primitives that need several operations or attributes."""
 
 import math
 from collections.abc import Callable
@@ -82,11 +82,11 @@ def _(build: Builder, low: Value, x: Value, high: Value) -> Value:
     aval = build.avals_in[1]
     if aval.dtype != np.bool_ and not is_complex(aval.dtype):
         return build.op("stablehlo.clamp", (low, x, high))
-    # XLA's compiler for TPUs knows it of real numbers alone.
+    # XLA's compiler for TPUs has this operation for real numbers alone.
     low, x, high = build.broadcast_operands(low, x, high)
     if aval.dtype == np.bool_:
         return build.op("stablehlo.and", (build.op("stablehlo.or", (low, x)), high))
-    # Of complex numbers the real parts are compared; of equal ones the first is taken.
+    # Compare real parts; if they are equal, choose the first.
     part = aval.update(dtype=real_of(aval.dtype), weak_type=False)
 
     def first_if(direction: str, one: Value, other: Value) -> Value:
@@ -112,7 +112,7 @@ def _(build: Builder, x: Value, *, accuracy: object) -> Value:
     aval = build.avals_in[0]
     attributes = accuracy_attribute(accuracy)
     if not attributes and not is_complex(aval.dtype):
-        # A power is more accurate than exp(x log 2) where x is large.
+        # Use a power, more accurate than exp(x log 2) for large x.
         return build.op("stablehlo.power", (build.full(2, aval), x))
     scaled = build.op("stablehlo.multiply", (x, build.full(math.log(2), aval)))
     return build.op("stablehlo.exponential", (scaled,), **attributes)
@@ -191,7 +191,7 @@ def _(build: Builder, x: Value, *, accuracy: object) -> Value:
 
 
 class _SineParts(NamedTuple):
-    """The parts of sine and cosine of a + bi, all of the aval `part`."""
+    """The parts of the sine and cosine of a + bi, all with the aval `part`."""
 
     part: ShapedArray
     a: Value
@@ -227,7 +227,7 @@ def _(build: Builder, x: Value, y: Value) -> Value:
     args = build.broadcast_operands(x, y)
     if build.module.platform != "cpu" or bits == 64:
         return build.op("chlo.mulhi", args)
-    # XLA's backend for CPUs refuses the operation where it is fused with others.
+    # XLA's backend for CPUs rejects this operation if it is fused with others.
     signed = out.dtype.kind == "i"
     wide = out.update(dtype=np.dtype(f"{'int' if signed else 'uint'}{2 * bits}"), weak_type=False)
     product = build.op("stablehlo.multiply", [build.convert(v, wide) for v in args], wide)

@@ -1,6 +1,6 @@
-"""Emitting StableHLO at one position of one function: operations, regions, constants, tokens."""
+"""Emitter of StableHLO at one position of a function: operations, regions, constants, tokens."""
 
-# The stubs of jaxlib do not say of which type the results of operations and of lists are.
+# The stubs of jaxlib do not name the types of the results of operations and lists.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -26,7 +26,7 @@ _create = Operation.create
 
 
 class Emitter:
-    """The part of the builder that emits operations and knows nothing of programs."""
+    """The base class of the builder: it emits operations and does not handle jaxprs."""
 
     __slots__ = (
         "avals_in",
@@ -42,7 +42,7 @@ class Emitter:
     )
 
     # The equation that is being lowered, and the avals of its operands and results: ShapedArrays,
-    # but for the few operations on tokens.
+    # except for the few operations on tokens.
     equation: Equation | None
     avals_in: Sequence[Any]
     avals_out: Sequence[Any]
@@ -56,16 +56,16 @@ class Emitter:
     ):
         self.module = module
         self.ip = ip
-        # The names of the functions and scopes around: ("jit(f)", "attention").
+        # The name stack of the function: ("jit(f)", "attention").
         self.prefix: NameStack = prefix
         # id of a large constant -> the function argument that carries it.
         self.hoisted = hoisted
         self.loc: ir.Location = (
             module.locations.named(path_of(prefix)) if prefix else module.locations.unknown
         )
-        # Constants and what is made of them alone, once per block.
+        # Constants and their broadcasts, cached per block.
         self.constants: dict[Hashable, Value] = {}
-        # Per ordered effect the token of the latest operation that has it.
+        # Per ordered effect, the token of its latest operation.
         self.tokens: dict[Effect, Value] = {}
         self.avals_in = self.avals_out = ()
         self.equation = None
@@ -75,7 +75,7 @@ class Emitter:
         """Return the equation that is being lowered.
 
         Raises:
-          RuntimeError: if no equation is.
+          RuntimeError: if no equation is being lowered.
         """
         if self.equation is None:
             raise RuntimeError("no equation is being lowered here")
@@ -96,7 +96,7 @@ class Emitter:
         /,
         **attributes: ir.Attribute,
     ) -> Value:
-        """Emit an operation with one result.
+        """Emit an operation with one result, and return the result.
 
         Args:
           name: the name of the operation, such as "stablehlo.add".
@@ -116,7 +116,7 @@ class Emitter:
         /,
         **attributes: ir.Attribute,
     ) -> list[Value]:
-        """Emit an operation with any number of results, of these avals."""
+        """Emit an operation and return its results, one per aval in `results`."""
         return list(self.operation(name, operands, results, 0, attributes).results)
 
     def operation(
@@ -127,7 +127,7 @@ class Emitter:
         regions: int = 0,
         attributes: dict[str, ir.Attribute] | None = None,
     ) -> ir.Operation:
-        """Emit an operation with results of these avals, and return it, to fill in its regions."""
+        """Emit an operation with empty regions, and return it for `region` to fill."""
         return _create(
             name,
             [types.aval_type(aval) for aval in results],
@@ -146,7 +146,7 @@ class Emitter:
         body: Callable[Concatenate[Self, ...], Sequence[Value]],
         terminator: str = "stablehlo.return",
     ) -> None:
-        """Fill in one region: `body(builder, *arguments)` returns the values that it yields."""
+        """Fill one region of an operation; `body(builder, *arguments)` returns what it yields."""
         arg_types = [types.aval_type(aval) for aval in avals]
         block = operation.regions[index].blocks.append(
             *arg_types, arg_locs=[self.loc] * len(arg_types)
@@ -186,11 +186,11 @@ class Emitter:
         avals: Sequence[AbstractValue],
         effects: Iterable[Effect] = (),
     ) -> list[Value]:
-        """Repeat `body(builder, *values)` while `condition(builder, *values)` holds.
+        """Emit a while loop of `body(builder, *values)` while `condition(builder, *values)` holds.
 
-        The condition has no ordered effects: that of StableHLO cannot return a token. For one that
-        has some the caller evaluates it before the loop and at the end of the body, and carries the
-        result among the values.
+        The condition must not have ordered effects: that of StableHLO cannot return a token. For a
+        condition with some, the caller evaluates it before the loop and at the end of the body, and
+        carries the result among the values.
 
         Args:
           values: the values before the first iteration, of `avals`.
@@ -223,8 +223,8 @@ class Emitter:
         """Emit a `stablehlo.case` of the `index`-th branch, or the last if `index` is out of range.
 
         Args:
-          branches: functions that emit into the builder they get and return values of `avals`; they
-            may use values from outside.
+          branches: functions that emit into the builder they are called with and return values of
+            `avals`; they may use values from outside.
           effects: the union of the branches' effects.
         """
         ordered = ordered_effects(effects)
@@ -244,11 +244,11 @@ class Emitter:
     # ---- tokens of ordered effects
 
     def tokens_of(self, effects: Sequence[Effect]) -> list[Value]:
-        """Return the tokens that wait for all operations so far that have these ordered effects."""
+        """Return the current token of each of these ordered effects."""
         return [self.tokens[effect] for effect in effects]
 
     def take_tokens(self, effects: Sequence[Effect], results: Iterable[Value]) -> list[Value]:
-        """Store the first results of an operation as tokens of these effects; return the others."""
+        """Store the first results as the tokens of these effects, and return the other results."""
         results = list(results)
         self.tokens.update(zip(effects, results))
         return results[len(effects) :]
@@ -256,7 +256,7 @@ class Emitter:
     # ---- constants and small conveniences
 
     def constant(self, value: ArrayLike, dtype: DTypeLike | None = None) -> Value:
-        """Return a constant of this NumPy value; equal scalars of one block are one operation."""
+        """Return a constant with a NumPy value; equal scalars of one block share one operation."""
         array = np.asarray(value) if dtype is None else np.asarray(value, dtype)
         if array.ndim == 0:
             key = (array.dtype, array.tobytes())
@@ -277,7 +277,7 @@ class Emitter:
         ).results[0]
 
     def full(self, value: ArrayLike, aval: ShapedArray) -> Value:
-        """Return an array of this aval whose elements are all equal, made once per block."""
+        """Return an array with this aval whose elements are all `value`, emitted once per block."""
         if aval.dtype == float0:
             value, aval = False, ShapedArray(aval.shape, np.dtype(bool))
         scalar = np.asarray(value, aval.dtype)
@@ -304,14 +304,14 @@ class Emitter:
         )
 
     def broadcast_to(self, x: Value, aval: ShapedArray, result: ShapedArray) -> Value:
-        """Return x of `aval` in the shape of `result`: a scalar, or sizes of one, fit any shape."""
+        """Return x of `aval` broadcast to the shape of `result`; a scalar or sizes of 1 expand."""
         if aval.shape == result.shape:
             return x
         target = result if aval.dtype == result.dtype else result.update(dtype=aval.dtype)
         return self.broadcast(x, target, range(len(aval.shape)) if aval.shape else ())
 
     def broadcast_operands(self, *operands: Value) -> list[Value]:
-        """Return the operands of the equation in the shape of its first result."""
+        """Return the equation's operands, broadcast to the shape of its first result."""
         out = self.avals_out[0]
         return [self.broadcast_to(x, aval, out) for x, aval in zip(operands, self.avals_in)]
 
@@ -324,11 +324,11 @@ class Emitter:
     def compare(
         self, direction: str, x: Value, y: Value, aval: ShapedArray, kind: str | None = None
     ) -> Value:
-        """Compare two arrays of one aval, element by element.
+        """Compare two arrays with equal avals, element by element.
 
         Args:
           direction: EQ, NE, LT, LE, GT or GE.
-          kind: FLOAT, TOTALORDER, SIGNED or UNSIGNED; None for what fits the dtype.
+          kind: FLOAT, TOTALORDER, SIGNED or UNSIGNED; None for the default of the dtype.
         """
         if kind is None:
             kind = types.compare_type(aval.dtype)
@@ -341,7 +341,7 @@ class Emitter:
         )
 
     def select(self, condition: Value, yes: Value, no: Value, aval: ShapedArray) -> Value:
-        """Return an array of this aval: `yes` where the condition holds, else `no`."""
+        """Return `yes` where the condition holds, else `no`: both arrays of this aval."""
         return self.op("stablehlo.select", (condition, yes, no), aval)
 
     def slice(
@@ -352,7 +352,7 @@ class Emitter:
         strides: Sequence[int] | None = None,
         result: ShapedArray | None = None,
     ) -> Value:
-        """Return x from the start to before the limit along each axis; strides None are ones."""
+        """Return x from `starts` up to `limits`, exclusive, per axis; strides default to 1."""
         return self.op(
             "stablehlo.slice",
             (x,),
@@ -371,7 +371,7 @@ class Emitter:
         interior: Sequence[int] | None = None,
         result: ShapedArray | None = None,
     ) -> Value:
-        """Return x with so many elements before, after and between its own along each axis."""
+        """Return x padded with `filling`: so many elements before, after and between, per axis."""
         return self.op(
             "stablehlo.pad",
             (x, filling),
@@ -382,10 +382,10 @@ class Emitter:
         )
 
     def parts(self, x: Value, part: ShapedArray) -> tuple[Value, Value]:
-        """Return the real and the imaginary part of a complex array, both of the aval `part`."""
+        """Return the real and imaginary parts of a complex array, both with the aval `part`."""
         return self.op("stablehlo.real", (x,), part), self.op("stablehlo.imag", (x,), part)
 
     def barrier(self, values: Sequence[Value], avals: Sequence[AbstractValue]) -> list[Value]:
-        """Return the values, which XLA may neither recompute after this nor see through it."""
+        """Return the values behind an optimization barrier, which XLA does not optimize across."""
         self.module.has_barriers = True
         return self.ops("stablehlo.optimization_barrier", values, avals)

@@ -1,8 +1,8 @@
-"""Extended dtypes, such as random keys, as the arrays of ordinary dtypes that they are stored as.
+"""Extended dtypes, such as random keys, as the ordinary arrays that store them on a device.
 
-An array of such elements has on a device the axes of an element after its own. A primitive that
-moves elements does so with those axes too: here the parameters of each such primitive are extended
-to them, and then its rule is called as for any array.
+An array of extended elements has the axes of an element after its own. A primitive that moves
+elements also moves along those axes: its parameters are extended to them, and then its rule is
+called as for any array.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ EXTENDED: dict[Primitive, Extend] = {}
 
 
 def physical(aval: ShapedArray) -> ShapedArray:
-    """Return the aval on a device of an array of any dtype: random keys are arrays of integers."""
+    """Return the aval of an array on a device: keys become integers, other dtypes stay."""
     if isinstance(aval.dtype, ExtendedDType):
         return ShapedArray(*aval.dtype.physical(aval.shape))
     return aval
@@ -35,9 +35,9 @@ def physical(aval: ShapedArray) -> ShapedArray:
 def extend_to_elements(
     build: Emitter, operands: list[Value], params: Params
 ) -> tuple[list[Value], Params]:
-    """Return the operands and parameters of an equation over the arrays that its elements are.
+    """Return the operands and parameters of an equation on the physical arrays of extended dtypes.
 
-    The avals of the builder become those of these arrays.
+    The builder's avals become those of the physical arrays.
     """
     primitive = build.primitive
     avals, result = build.avals_in, build.avals_out[0]
@@ -47,7 +47,7 @@ def extend_to_elements(
     build.avals_out = list(map(physical, build.avals_out))
     with_starts = _WITH_STARTS.get(primitive)
     if with_starts is not None:
-        # Slices begin at the start of an element. All starts are of one dtype.
+        # Slices begin at the start of an element. All starts have one dtype.
         start = avals[with_starts] if len(avals) > with_starts else _start
         operands = [*operands, *[build.constant(0, start.dtype) for _ in element]]
         build.avals_in = [*build.avals_in, *[start.strip_weak_type()] * len(element)]
@@ -55,7 +55,7 @@ def extend_to_elements(
 
 
 _start = ShapedArray((), np.dtype(np.int32))
-# The number of operands before the starts.
+# The number of operands before the start indices.
 _WITH_STARTS = {dynamic_slicing.dynamic_slice_p: 1, dynamic_slicing.dynamic_update_slice_p: 2}
 
 
@@ -69,7 +69,7 @@ def _extends(*primitives: Primitive) -> Callable[[Extend], Extend]:
 
 
 def _after(rank: int, element: Shape) -> range:
-    """Return the axes of the elements of an array of this rank."""
+    """Return the numbers of an element's axes, which follow the `rank` axes of an array."""
     return range(rank, rank + len(element))
 
 

@@ -1,11 +1,11 @@
-"""Lowering rules as other packages write them for JAX, and the helpers that they call.
+"""Lowering rules that other packages write for JAX, and the helpers that they call.
 
-Our own rules take a `Builder` that emits operations; JAX's take a `LoweringRuleContext` and emit
-with MLIR's bindings at the ambient insertion point. `register_lowering` puts a rule of the second
-kind into the same table, wrapped in a rule of the first kind.
+Rules of this package take a `Builder` that emits operations; JAX's take a `LoweringRuleContext` and
+emit with MLIR's bindings at the ambient insertion point. `register_lowering` wraps a JAX rule for
+the table of this package's rules.
 """
 
-# Rules of other packages take and return values of any type, and jaxlib's stubs leave types out.
+# Rules of other packages take and return values of any type, and jaxlib's stubs omit types.
 # pyright: basic, reportArgumentType=false, reportAttributeAccessIssue=false
 # pyright: reportReturnType=false
 
@@ -31,15 +31,15 @@ from hlofront.lowering.builder import Builder
 from hlofront.lowering.module import symbol_name
 from hlofront.lowering.module_state import ModuleState
 
-# A value of MLIR, or the values that stand for one value of a jaxpr.
+# An MLIR value, or the values that represent one value of a jaxpr.
 IrValues = ir.Value | Sequence[ir.Value]
 IrTypes = ir.Type | Sequence[ir.Type]
-# rule(ctx, *operands, **params) -> a sequence with an entry per result.
+# rule(ctx, *operands, **params) -> a sequence with one entry per result.
 LoweringRule = Callable[..., Sequence[IrValues]]
 
 
 class TokenSet:
-    """The tokens of ordered effects: each operation takes the latest of its effect."""
+    """The tokens of ordered effects, which each operation takes and replaces."""
 
     __slots__ = ("_tokens",)
 
@@ -48,7 +48,7 @@ class TokenSet:
 
     @classmethod
     def create(cls, effects: Iterable[Effect]) -> "TokenSet":
-        """Return a set with a new token for each effect, made at the ambient insertion point."""
+        """Return a set with a new token for each effect, emitted at the ambient insertion point."""
         return cls({effect: _new_token() for effect in effects})
 
     def get(self, effect: Effect) -> ir.Value:
@@ -64,11 +64,11 @@ class TokenSet:
         return tuple(self._tokens.values())
 
     def subset(self, effects: Effects) -> "TokenSet":
-        """Return the tokens of some of the effects."""
+        """Return the set of the tokens of these effects."""
         return TokenSet({effect: self._tokens[effect] for effect in effects})
 
     def update_tokens(self, tokens: "TokenSet") -> "TokenSet":
-        """Return these tokens, with those of another set in the place of older ones."""
+        """Return a copy of the set, with the tokens of another set replacing older ones."""
         return TokenSet({**self._tokens, **dict(tokens.items())})
 
     def __len__(self) -> int:
@@ -80,14 +80,14 @@ def _new_token() -> ir.Value:
 
 
 class ModuleContext:
-    """The module that a rule emits into, under the names of JAX's `ModuleContext`."""
+    """The module that a lowering rule emits into, with the attributes of JAX's `ModuleContext`."""
 
     __slots__ = ("_state", "_symbols", "cached_primitive_lowerings")
 
     def __init__(self, state: ModuleState):
         self._state = state
         self._symbols: ir.SymbolTable | None = None
-        # For rules that keep what they lowered, by keys of their own.
+        # For rules that cache what they lowered, by keys of their own.
         self.cached_primitive_lowerings: dict[object, object] = {}
 
     @property
@@ -96,7 +96,7 @@ class ModuleContext:
 
     @property
     def ip(self) -> ir.InsertionPoint:
-        """The end of the module, where functions go."""
+        """The insertion point at the end of the module, where functions are added."""
         return self._state.ip
 
     @property
@@ -105,40 +105,40 @@ class ModuleContext:
 
     @property
     def symbol_table(self) -> ir.SymbolTable:
-        """The symbols of the module; `insert` gives a function a name that is free."""
+        """The symbol table of the module; `insert` renames a function whose name is taken."""
         if self._symbols is None:
             self._symbols = ir.SymbolTable(self._state.ir_module.operation)
         return self._symbols
 
     @property
     def platforms(self) -> tuple[str, ...]:
-        """The platforms that are lowered for here: "cpu", "cuda", "rocm", "tpu"."""
+        """The platforms of the module: "cpu", "cuda", "rocm", "tpu"."""
         return self._state.platforms
 
     @property
     def keepalives(self) -> list[object]:
-        """The objects that must live as long as the executable does."""
+        """The objects that the executable must keep alive."""
         return self._state.keepalives
 
     def add_keepalive(self, keepalive: object) -> None:
-        """Have the executable hold an object, such as the target of a custom call."""
+        """Keep an object alive with the executable, such as the target of a custom call."""
         self._state.keepalives.append(keepalive)
 
 
 @dataclass(frozen=True, slots=True)
 class LoweringRuleContext:
-    """What a lowering rule knows of the equation that it lowers.
+    """The context of a lowering rule: the equation that it lowers, and the module.
 
     Attributes:
       module_context: the module, with its platforms and symbols.
       name_stack: the named scopes and transformations around the equation.
-      traceback: of the user's call that made the equation.
-      primitive: the operation.
-      avals_in: the types of the operands.
-      avals_out: the types of the results.
+      traceback: the traceback of the user's call that traced the equation.
+      primitive: the primitive of the equation.
+      avals_in: the avals of the operands.
+      avals_out: the avals of the results.
       tokens_in: the tokens of the equation's ordered effects.
-      tokens_out: their tokens after it, which `set_tokens_out` sets.
-      builder: our own builder, at the same place in the module.
+      tokens_out: the tokens after the equation, which `set_tokens_out` sets.
+      builder: the `Builder` at the equation's position in the module.
     """
 
     module_context: ModuleContext
@@ -150,16 +150,16 @@ class LoweringRuleContext:
     tokens_in: TokenSet
     tokens_out: TokenSet | None
     builder: Builder
-    # Where `set_tokens_out` leaves the tokens for the wrapper of the rule: at most one set.
+    # The tokens that `set_tokens_out` passes to the wrapper of the rule: at most one set.
     _tokens_set: list[TokenSet] = field(default_factory=list)
 
     @property
     def platforms(self) -> tuple[str, ...]:
-        """The platforms that this call of the rule is for."""
+        """The platforms that the rule is called for."""
         return self.module_context.platforms
 
     def set_tokens_out(self, tokens_out: TokenSet) -> None:
-        """Say which tokens the equation leaves behind, one per token in `tokens_in`."""
+        """Set the tokens after the equation, one per token in `tokens_in`."""
         if tokens_out.effects() != self.tokens_in.effects():
             raise ValueError(
                 "the tokens that a rule leaves are of the effects that it was given tokens of: got "
@@ -168,11 +168,11 @@ class LoweringRuleContext:
         self._tokens_set[:] = [tokens_out]
 
     def replace(self, **changes: Any) -> "LoweringRuleContext":
-        """Return a copy with other values for some fields, to call another rule with."""
+        """Return a copy with other values for some fields, for a call of another rule."""
         return replaced(self, **changes)
 
     def is_forward_compat(self) -> bool:
-        """Return whether the module is for older versions of XLA: it is for the one at hand."""
+        """Return False: the module is for this version of XLA, not for older ones."""
         return False
 
 
@@ -186,28 +186,28 @@ def register_lowering(
     inline: bool = True,
     cacheable: bool = True,
 ) -> None:
-    """Say how a primitive is lowered, in the place of what was said before.
+    """Register the lowering rule of a primitive, replacing an earlier one.
 
     Args:
       prim: the primitive.
       rule: `rule(ctx, *operands, **params)` emits operations at the ambient insertion point and
         returns one value, or a sequence of values, per result of the primitive.
-      platform: "cpu", "gpu", "cuda", "rocm" or "tpu", where the rule is for it alone. It goes
-        before the rule for all.
-      inline: whether the operations stand where the equation stands. Otherwise they are a private
-        function of the module, which equal equations share.
-      cacheable: whether equal equations may share what the rule emitted: a rule that does something
-        beside, such as counting its calls, says no. Operations that are inlined are never shared.
+      platform: "cpu", "gpu", "cuda", "rocm" or "tpu", for a rule that overrides the general one
+        there; None for all platforms.
+      inline: whether the operations are emitted in place of the equation. Otherwise they are a
+        private function of the module, which equal equations share.
+      cacheable: whether equal equations may share what the rule emitted: False for a rule with side
+        effects, such as counting its calls. Inlined operations are never shared.
 
     Raises:
-      ValueError: if there is no such platform.
+      ValueError: if the platform is unknown.
     """
     adapter = _as_builder_rule(rule, inline or not cacheable)
     if platform is None:
         lower[prim] = adapter
     else:
         lower(prim, platform=platform)(adapter)
-    # Also where the rule is one that `lower_fun` made here, of a function that is not ours.
+    # Also if the rule is one that `lower_fun` returned here, for a function of another package.
     lower.foreign.add(prim)
     prim.eager.clear()
 
@@ -227,7 +227,7 @@ def _as_builder_rule(rule: LoweringRule, inline: bool) -> BuilderRule:
 
 
 def rule_context(build: Builder, equation: Equation) -> LoweringRuleContext:
-    """Return the context for a rule that lowers an equation at the place of a builder."""
+    """Return the context for a rule that lowers an equation at a builder's position."""
     state = build.module
     if state.extension_context is None:
         state.extension_context = ModuleContext(state)
@@ -267,7 +267,7 @@ def _call_rule(
     operands: Sequence[ir.Value],
     params: dict[str, Any],
 ) -> list[ir.Value]:
-    """Call a function of the module that a rule filled, made once per parameters and types."""
+    """Call a function that contains a rule's operations, emitted once per parameters and types."""
     avals_in, avals_out = tuple(build.avals_in), tuple(build.avals_out)
 
     def body(inner: Builder, *values: ir.Value) -> list[ir.Value]:
@@ -277,7 +277,7 @@ def _call_rule(
     try:
         key: object = (equation.primitive, avals_in, tuple(sorted(params.items())))
         hash(key)
-    except TypeError:  # Parameters that cannot be compared or hashed: a function of its own.
+    except TypeError:  # Parameters that cannot be compared or hashed need a function of their own.
         key = equation
     name = symbol_name(equation.primitive.name)
     return build.call_function(
@@ -288,7 +288,7 @@ def _call_rule(
 def _checked_results(
     primitive: Primitive, results: object, avals: Sequence[AbstractValue]
 ) -> list[ir.Value]:
-    """Return the values that a rule gave, one per result; a TypeError where they do not fit."""
+    """Return the values that a rule returned, one per result; raise TypeError if they misfit."""
     if not isinstance(results, Iterable):
         raise TypeError(
             f"the lowering rule of {primitive.name} gave {results!r}: it returns a sequence, with "
@@ -309,11 +309,11 @@ def _checked_results(
 
 
 def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> LoweringRule:
-    """Return the rule that traces a function of arrays and emits what it does.
+    """Return a lowering rule that traces a function of arrays and emits its jaxpr.
 
     Args:
       fun: `fun(*arrays, **params)`, in terms of other primitives.
-      multiple_results: whether it returns a sequence of arrays, and not one array.
+      multiple_results: whether it returns a sequence of arrays rather than one array.
     """
 
     def rule(ctx: LoweringRuleContext, *operands: IrValues, **params: Any) -> list[ir.Value]:
@@ -325,7 +325,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Lowerin
 
 
 def _builder_here(ctx: LoweringRuleContext) -> Builder:
-    """Return a builder at the ambient insertion point, which may be in a region of the rule's."""
+    """Return a builder at the ambient insertion point, which may be in a region of the rule."""
     build = ctx.builder
     here = ir.InsertionPoint.current
     if here.block == build.ip.block:
@@ -339,7 +339,7 @@ def _builder_here(ctx: LoweringRuleContext) -> Builder:
 def jaxpr_subcomp(
     ctx: LoweringRuleContext, jaxpr: Jaxpr, consts: Sequence[Any], *args: IrValues
 ) -> list[ir.Value]:
-    """Emit the equations of a program at the ambient insertion point, and return its outputs."""
+    """Emit the equations of a jaxpr at the ambient insertion point, and return its outputs."""
     return _builder_here(ctx).inline(jaxpr, consts, flatten_ir_values(args))
 
 
@@ -350,12 +350,12 @@ def core_call_lowering(
     backend: object = None,
     call_jaxpr: ClosedJaxpr | Jaxpr,
 ) -> list[ir.Value]:
-    """Emit a call of a program, which is a private function of the module.
+    """Emit a call of a jaxpr as a private function of the module.
 
     Args:
-      name: of the function.
-      backend: accepted for JAX's sake; a module is for one platform or a set of platforms.
-      call_jaxpr: the program.
+      name: the name of the function.
+      backend: ignored, for compatibility with JAX: the module has its platforms already.
+      call_jaxpr: the jaxpr.
     """
     program = call_jaxpr if isinstance(call_jaxpr, ClosedJaxpr) else ClosedJaxpr(call_jaxpr)
     return _builder_here(ctx).call(program, symbol_name(name), flatten_ir_values(args))
@@ -367,9 +367,9 @@ def ir_constant(
     """Emit a constant at the ambient insertion point.
 
     Args:
-      val: an array of NumPy's, an array on a device, or a scalar.
-      const_lowering: accepted for JAX's sake.
-      aval: its type, where a Python scalar would have another.
+      val: a NumPy array, an array on a device, or a scalar.
+      const_lowering: ignored, for compatibility with JAX.
+      aval: the type of the constant, for a Python scalar that should have another dtype.
     """
     aval = typeof(val) if aval is None else aval
     array = np.asarray(val, getattr(aval, "dtype", None))
@@ -381,17 +381,17 @@ def ir_constant(
 def ir_constants(
     val: Any, *, const_lowering: object = None, aval: AbstractValue | None = None
 ) -> tuple[ir.Value, ...]:
-    """Emit a constant, as `ir_constant` does, and return the values that stand for it."""
+    """Emit a constant with `ir_constant`, and return the sequence of values that represent it."""
     return (ir_constant(val, aval=aval),)
 
 
 def aval_to_ir_type(aval: AbstractValue) -> ir.Type:
-    """Return the MLIR type of a value of this aval."""
+    """Return the MLIR type of a value with this aval."""
     return types.aval_type(aval)
 
 
 def aval_to_ir_types(aval: AbstractValue) -> tuple[ir.Type, ...]:
-    """Return the MLIR types of the values that stand for one of this aval: one."""
+    """Return the one MLIR type of a value with this aval, as a sequence."""
     return (types.aval_type(aval),)
 
 
@@ -399,19 +399,20 @@ def dtype_to_ir_type(dtype: Any) -> ir.Type:
     """Return the MLIR element type of a dtype.
 
     Raises:
-      TypeError: if no device has it.
+      TypeError: if no device supports the dtype.
     """
     return types.element_type(np.dtype(dtype))
 
 
 def ir_attribute(val: Any) -> ir.Attribute:
-    """Return a value of Python or NumPy as an MLIR attribute.
+    """Return a Python or NumPy value as an MLIR attribute.
 
-    Booleans become `i1`, integers `i64`, floats `f64` attributes; NumPy's scalars keep their width
-    and arrays are dense; strings, sequences and dictionaries become attributes of their kinds.
+    Booleans become `i1`, integers `i64`, floats `f64` attributes; NumPy scalars keep their width
+    and arrays become dense attributes; strings, sequences and dictionaries become attributes of
+    their kinds.
 
     Raises:
-      TypeError: if there is no attribute for such a value.
+      TypeError: if no attribute represents the value.
     """
     if isinstance(val, ir.Attribute):
         return val
@@ -438,27 +439,27 @@ def ir_attribute(val: Any) -> ir.Attribute:
 
 
 def i32_attr(i: int) -> ir.IntegerAttr:
-    """Return an integer as an attribute of 32 bits."""
+    """Return an integer as a 32-bit attribute."""
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(32, context), i)
 
 
 def i64_attr(i: int) -> ir.IntegerAttr:
-    """Return an integer as an attribute of 64 bits."""
+    """Return an integer as a 64-bit attribute."""
     return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context), i)
 
 
 def dense_int_array(xs: Sequence[int]) -> ir.Attribute:
-    """Return integers as an array attribute of 64 bits, as StableHLO has lists of dimensions."""
+    """Return integers as a 64-bit array attribute, the form of dimension lists in StableHLO."""
     return types.i64_array(xs)
 
 
 def dense_int_elements(xs: Sequence[int]) -> ir.DenseElementsAttr:
-    """Return integers as a dense attribute: a tensor of one axis, of 64 bits."""
+    """Return integers as a dense attribute: a 64-bit tensor of rank 1."""
     return types.dense(np.asarray(xs, np.int64))
 
 
 def shape_tensor(ctx: LoweringRuleContext, sizes: Sequence[int | ir.Value]) -> ir.Value:
-    """Emit a shape as an int32 array of one axis, from integers and scalar values of int32."""
+    """Emit a shape as an int32 array of rank 1, from integers and scalar int32 values."""
     int32 = np.dtype(np.int32)
     whole = types.tensor_type((len(sizes),), int32)
     if all(isinstance(size, int) for size in sizes):
@@ -473,12 +474,12 @@ def shape_tensor(ctx: LoweringRuleContext, sizes: Sequence[int | ir.Value]) -> i
 
 
 def token_type() -> ir.Type:
-    """Return the MLIR type of tokens."""
+    """Return the MLIR type of a token."""
     return types.aval_type(token_aval)
 
 
 def flatten_ir_values(xs: Iterable[Any]) -> list[ir.Value]:
-    """Return the values of a sequence whose entries are values or sequences of values."""
+    """Return a flat list of values from entries that are values or sequences of values."""
     flat: list[ir.Value] = []
     for x in xs:
         if isinstance(x, ir.Value):
@@ -489,7 +490,7 @@ def flatten_ir_values(xs: Iterable[Any]) -> list[ir.Value]:
 
 
 def flatten_ir_types(xs: Iterable[Any]) -> list[ir.Type]:
-    """Return the types of a sequence whose entries are types or sequences of types."""
+    """Return a flat list of types from entries that are types or sequences of types."""
     flat: list[ir.Type] = []
     for x in xs:
         if isinstance(x, ir.Type):
@@ -500,7 +501,7 @@ def flatten_ir_types(xs: Iterable[Any]) -> list[ir.Type]:
 
 
 def unflatten_ir_values_like_types(xs: Iterable[ir.Value], ys: Sequence[IrTypes]) -> list[IrValues]:
-    """Return values grouped as types are: one for a type, a tuple for a sequence of types.
+    """Return values grouped like types: one value per type, a tuple per sequence of types.
 
     Raises:
       ValueError: if there are more or fewer values than types.
@@ -513,17 +514,17 @@ def unflatten_ir_values_like_types(xs: Iterable[ir.Value], ys: Sequence[IrTypes]
 
 
 def make_ir_context() -> ir.Context:
-    """Return the MLIR context that all modules here are of, with the dialects that XLA reads."""
+    """Return the MLIR context of all modules of this package, with the dialects that XLA reads."""
     return context
 
 
 def module_to_string(module: ir.Module, enable_debug_info: bool | None = None) -> str:
-    """Return a module as text, with or without its locations."""
+    """Return an MLIR module as text, with or without its locations."""
     return module.operation.get_asm(enable_debug_info=bool(enable_debug_info))
 
 
 def module_to_bytecode(module: ir.Module) -> bytes:
-    """Return a module as MLIR bytecode."""
+    """Return an MLIR module as bytecode."""
     output = io.BytesIO()
     module.operation.write_bytecode(output)
     return output.getvalue()

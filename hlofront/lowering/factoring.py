@@ -1,4 +1,4 @@
-"""Factorizations as calls of LAPACK's routines, which cuSOLVER has as well, and XLA's of TPUs."""
+"""Lowering rules of factorizations: calls of LAPACK and cuSOLVER kernels, and of XLA's for TPUs."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from hlofront.primitives.shaping import broadcast_in_dim, expand_dims
 from hlofront.primitives.slicing import pad, slice_in_dim
 
 _int32 = np.dtype(np.int32)
-# The dtypes of the kernels that CUDA has for real numbers alone.
+# The dtypes of kernels that CUDA has for real numbers alone.
 _OF_CUDA = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -79,7 +79,7 @@ def _(build: Builder, a: Value, c: Value, *, alpha: float, beta: float) -> Value
 
 @lower(f.cholesky_update_p)
 def _cholesky_update(build: Builder, r: Value, w: Value) -> Value:
-    """Turn the vector into zeros by a rotation per row: Golub & Van Loan, section 6.5.4."""
+    """Update a Cholesky factor by one rotation per row: Golub & Van Loan, section 6.5.4."""
     matrix, vector = build.avals_in
     n = matrix.shape[-1]
 
@@ -95,7 +95,7 @@ def _cholesky_update(build: Builder, r: Value, w: Value) -> Value:
 
         a, b = element(row), element(w)
         length = mul(sqrt(add(mul(a, a), mul(b, b))), _sign_or_one(a))
-        # Where both are zero there is nothing to turn.
+        # If both are zero no rotation is needed.
         none = eq(length, full_like(length, 0))
         ones = full_like(length, 1)
         safe = select_n(none, length, ones)
@@ -113,7 +113,7 @@ def _cholesky_update(build: Builder, r: Value, w: Value) -> Value:
 @lower(f.cholesky_update_p, platform="cuda")
 def _(build: Builder, r: Value, w: Value) -> Value:
     avals = matrix, _ = build.avals_in
-    # The kernel takes one matrix.
+    # The kernel takes one matrix and no batch.
     if matrix.dtype not in _OF_CUDA or matrix.ndim > 2 or not matrix.size:
         return _cholesky_update(build, r, w)
     target = f"{CUDA.own}_cholesky_update_ffi"
@@ -145,9 +145,9 @@ def _(build: Builder, library: Library, x: Value) -> list[Value]:
         return _lu_of_nothing(build, x)
     results = (matrix, pivot, kernels.batch_info(aval))
     factors, pivots, info = library(build, "getrf", (x,), (aval,), results, None, {0: 0})
-    # LAPACK counts rows from one.
+    # LAPACK counts rows from 1.
     pivots = build.op("stablehlo.subtract", (pivots, build.full(1, pivot)), pivot)
-    # A zero on the diagonal of U is no failure.
+    # A zero on the diagonal of U is not a failure.
     (factors,) = kernels.nan_where_failed(build, info, (factors,), (matrix,), least=True)
     size = permutation.shape[-1]
     (order,) = build.by_tracing(
@@ -188,7 +188,7 @@ def _(build: Builder, pivots: Value, *, permutation_size: int) -> Value:
 
 
 def _permutation(build: Builder, pivots: Value, pivot: ShapedArray, result: ShapedArray) -> Value:
-    """Return the order of rows after the exchanges of pivots, one after the other."""
+    """Return the permutation of rows that the exchanges of `pivots`, in order, result in."""
     axis = result.ndim - 1
 
     def start() -> Array:
@@ -241,7 +241,7 @@ def _(build: Builder, a: Value) -> list[Value]:
 def _(
     build: Builder, library: Library, a: Value, jpvt: Value, *, use_magma: bool | None
 ) -> list[Value]:
-    """Emit the factors, the numbers of columns from 1 on, and the scales."""
+    """Emit a QR factorization: the factors, the column numbers from 1, and the scales."""
     avals, results = build.avals_in, build.avals_out
     aval, column, scales = results
     if not aval.size:
@@ -254,7 +254,7 @@ def _(
     aliases = {0: 0, 1: 1}
     if library is LAPACK:
         return library(build, "geqp3", (a, jpvt), avals, results, None, aliases)
-    # LAPACK's on the host, or MAGMA's where it is installed.
+    # Use LAPACK on the host, or MAGMA if it is installed.
     attributes = {"magma": kernels.magma(use_magma)}
     return library.on_host(build, "geqp3", (a, jpvt), avals, results, attributes, aliases)
 
@@ -278,7 +278,7 @@ def _(build: Builder, a: Value, taus: Value) -> Value:
 
 
 def _trivial_product(build: Builder, a: Value) -> Value | None:
-    """Return the product where there is no element or no reflection; else None."""
+    """Return the product if there is no element or no reflection, else None."""
     aval, scales = build.avals_in
     if not aval.size:
         return a
@@ -307,12 +307,12 @@ def _(
 
 @lower(f.ormqr_p)
 def _(build: Builder, a: Value, taus: Value, c: Value, *, left: bool, transpose: bool) -> Value:
-    """Apply one reflection after the other, from the last one to the first or the other way."""
+    """Apply the reflections in turn, from last to first or from first to last."""
     aval, scales, result = build.avals_in
     count = scales.shape[-1]
     if not result.size or not count:
         return c
-    # Q c begins with the last reflection, Q^H c with the first; from the right it is as for Q^H.
+    # Q c begins with the last reflection, Q^H c with the first; from the right Q is like Q^H.
     ascends = bool(transpose) == bool(left)
 
     def reflect(step: Array, a: Array, taus: Array, c: Array) -> list[Array]:
@@ -335,7 +335,7 @@ def _(build: Builder, a: Value, taus: Value, c: Value, *, left: bool, transpose:
 
 
 def _reflector(a: Array, taus: Array, index: Array) -> tuple[Array, Array]:
-    """Return the vector of one reflection, with its leading one, and its scale."""
+    """Return the Householder vector of one reflection, with its leading one, and its scale."""
     shape = typeof(a).shape
     rows, columns = (broadcasted_iota(_int32, shape, len(shape) - 2 + i) for i in (0, 1))
     chosen = bitwise_and(eq(columns, index), gt(rows, index))
@@ -367,7 +367,7 @@ def _qr(x: Array, *, pivoting: bool, full_matrices: bool, use_magma: bool | None
         last = [sub(columns, full_like(columns, 1))]
     else:
         reflected, scales = f.geqrf(x)
-    # As many columns of reflectors as Q has.
+    # As many columns of reflectors as Q has columns.
     width = m if full_matrices else min(m, n)
     wide = reflected
     if width < n:

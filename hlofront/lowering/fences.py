@@ -1,4 +1,4 @@
-"""Fences: where XLA must not recompute, decided in one pass over a program.
+"""Fences, optimization barriers on values that XLA must not recompute.
 
 XLA's fusion for CPUs copies cheap operations into every operation that uses them. A value that is
 accumulated over a deep model, such as a residual stream, is then never stored: each of its users
@@ -32,17 +32,17 @@ from hlofront.primitives.derivatives import add_any_p
 from hlofront.primitives.dynamic_slicing import dynamic_slice_p
 from hlofront.primitives.slicing import slice_p, split_p, unstack_p
 
-# A value that is used more than once is stored where its kernel would read more arrays than this,
+# A value that is used more than once is stored if its kernel would read more arrays than this,
 MOST_READ = 16
-# or would compute more operations than this in a row, each on the result of the one before alone,
-# of which XLA copies any number,
+# or would compute more operations than this in a row, each on the result of the previous one alone,
+# which XLA duplicates without limit,
 LONGEST_RUN = 32
-# or more than this one upon another in whatever way: it limits these, but takes ever longer.
+# or more operations than this on the longest path to it, which take ever longer to compile.
 DEEPEST = 256
 # Small values are no exception: they take as long to compile as large ones.
 
 # The primitives that XLA recomputes freely. It stores the results of all others that have several
-# users: dots, reductions, exp, division, gather, concatenate, loops. That is known from compiling
+# users: dots, reductions, exp, division, gather, concatenate, loops. This was measured by compiling
 # each of them.
 _COPIED = frozenset(
     (
@@ -107,8 +107,8 @@ _COPIED = frozenset(
 _SLICES = frozenset((slice_p, dynamic_slice_p, split_p, unstack_p))
 
 
-# The treatment of each primitive that calls no program. XLA inlines calls, and so sees through
-# them; it stores the results of all other operations.
+# The kind of each primitive that calls no program. XLA inlines calls, so costs pass through them;
+# it stores the results of all other operations.
 _KINDS: dict[Primitive, OneOf["copied", "slice"]] = {
     **dict.fromkeys(_COPIED, "copied"),
     **dict.fromkeys(_SLICES, "slice"),
@@ -116,7 +116,7 @@ _KINDS: dict[Primitive, OneOf["copied", "slice"]] = {
 
 
 class Fence(NamedTuple):
-    """A value that the module stores although XLA would compute it anew at each use."""
+    """A value that the module stores because XLA would recompute it at each use."""
 
     file: str | None
     line: int | None
@@ -129,7 +129,7 @@ class Fence(NamedTuple):
 
 
 class Fences:
-    """The fences of one module. Each program in it is looked at once, whoever calls it."""
+    """The fences of one module. Each program in it is analyzed once."""
 
     __slots__ = ("__weakref__", "_programs", "_recorded")
 
@@ -138,11 +138,11 @@ class Fences:
         self._recorded: list[tuple[AbstractValue, Traceback | None]] = []
 
     def of(self, jaxpr: Jaxpr) -> set[Var]:
-        """Return the values of a program to fence, without those of programs that it calls."""
+        """Return the values of a program to fence, without those of its subprograms."""
         return self.program(jaxpr).fenced
 
     def program(self, jaxpr: Jaxpr) -> "_Program":
-        """Return what is known of a program, computed once."""
+        """Return the analysis of a program, computed once."""
         program = self._programs.get(jaxpr)
         if program is None:
             program = self._programs[jaxpr] = _Program(self, jaxpr)
@@ -154,7 +154,7 @@ class Fences:
         """Return the positions of the carries to fence after each step of an unrolled loop.
 
         Args:
-          body: the program of one step: constants, carries and rows in, carries and rows out.
+          body: the jaxpr of one step: from constants, carries and rows to carries and rows.
           count: the number of steps.
         """
         consts = [Var(aval) for aval in body.in_avals[:num_consts]]
@@ -178,7 +178,7 @@ class Fences:
         ]
 
     def record(self, aval: AbstractValue, traceback: Traceback | None) -> None:
-        """Note that lowering has emitted a fence for an equation of this traceback."""
+        """Record that lowering has emitted a fence for an equation with this traceback."""
         self._recorded.append((aval, traceback))
 
     def recorded(self) -> list[Fence]:
@@ -194,20 +194,20 @@ class Fences:
 
 
 class _Cost(NamedTuple):
-    """The cost of computing a value that is not stored wherever it is used, as XLA may."""
+    """The cost of recomputing an unstored value at a use, as XLA may."""
 
-    # The stored arrays that computing it reads, or _MANY; reading scalars costs nothing.
+    # The stored arrays that the computation reads, or _MANY; reading scalars costs nothing.
     reads: frozenset[Hashable]
-    # The number of operations one upon another that it takes from those arrays.
+    # The number of operations on the longest path from those arrays.
     depth: int
     # The number of operations in a row, ending here, that read one array alone; and that array.
     run: int
     start: Hashable
-    # Whether it is made of smaller values only, as a broadcast scalar is.
+    # Whether it depends on smaller values only, as a broadcast scalar does.
     of_smaller: bool
 
 
-# The set that stands for every set of more than MOST_READ arrays: those are not distinguished.
+# Represents any set of more than MOST_READ arrays, which are not distinguished.
 _MANY: frozenset[Hashable] = frozenset(("many", i) for i in range(MOST_READ + 1))
 
 
@@ -215,10 +215,10 @@ _CONSTANT = _Cost(frozenset(), depth=0, run=0, start=None, of_smaller=True)
 
 
 class _Program:
-    """The analysis of one program: which values are stored, and what a call of it looks like."""
+    """The analysis of one program: its stored values, and the costs of its outputs for a caller."""
 
     def __init__(self, fences: Fences, jaxpr: Jaxpr):
-        # Weakly: they keep it.
+        # A weak reference: the fences hold this analysis.
         self._fences: Fences = weakref.proxy(fences)
         self._jaxpr = jaxpr
         # Literals are not counted.
@@ -249,7 +249,7 @@ class _Program:
         result: Any = equation.outvars[0]
         elements = result.aval.size
         if type(elements) is not int:
-            return  # of sizes that are not known yet
+            return  # Its sizes are not known yet.
         reads: frozenset[Hashable] = frozenset()
         depth = run = 0
         # The operand that is as large as the result, and whether there are several.
@@ -278,7 +278,7 @@ class _Program:
             run, start = 0, result
         else:
             run += 1
-        # However many scalars there are, XLA is quick about them.
+        # Scalars do not count: XLA compiles any number of them quickly.
         if elements != 1:
             depth += 1
         if len(reads) > MOST_READ:
@@ -304,7 +304,7 @@ class _Program:
         for var, cost in zip(equation.outvars, called.outputs(), strict=True):
             if cost is None:
                 continue
-            # The stored arrays of this program that it reads, rather than those of the called one.
+            # Map the inputs of the called program to the stored arrays of this one.
             inner, depth, run, start, of_smaller = cost
             reads: set[Hashable] = set()
             before = 0
@@ -324,7 +324,7 @@ class _Program:
             self._settle(var, _Cost(seen, before + depth, run, start, of_smaller))
 
     def _settle(self, var: Var, cost: _Cost) -> None:
-        """Fence a value of this cost if it is too high and paid twice, or leave it unstored."""
+        """Fence a value if it is too expensive and used twice, else record its cost."""
         aval: Any = var.aval
         if (
             (cost.reads is _MANY or cost.depth > DEEPEST or cost.run > LONGEST_RUN)
@@ -336,7 +336,7 @@ class _Program:
             self.unstored[var] = cost
 
     def uses(self) -> dict[Hashable, int]:
-        """Return how often each value is used, counting the uses inside called programs."""
+        """Return how often each value is used, including uses inside called programs."""
         if self._uses is not None:
             return self._uses
         uses: dict[Hashable, int] = {}
@@ -351,7 +351,7 @@ class _Program:
                         count = 1 if _is_barred(equation, position) else inner.get(var, 0)
                         uses[atom] = uses.get(atom, 0) + count
             else:
-                # Once, however often it is an operand.
+                # An equation counts once, however often it has the value as operand.
                 for atom in {*equation.invars}:
                     if type(atom) is not Literal:
                         uses[atom] = uses.get(atom, 0) + 1
@@ -362,7 +362,7 @@ class _Program:
         return uses
 
     def outputs(self) -> list[_Cost | None]:
-        """Return per output its cost in terms of the inputs, or None for one that is stored."""
+        """Return the cost of each output in terms of the inputs, or None for a stored output."""
         costs: list[_Cost | None] = []
         for atom in self._jaxpr.outvars:
             if type(atom) is Literal:
@@ -375,14 +375,14 @@ class _Program:
 
 
 def _stored(value: Hashable, atom: Atom) -> _Cost:
-    """Return the cost of a stored value of the type of an atom."""
-    size = getattr(atom.aval, "size", 0)  # tokens have none
+    """Return the cost of reading a stored value with the type of an atom."""
+    size = getattr(atom.aval, "size", 0)  # Tokens have no size.
     reads = frozenset(() if size == 1 else (value,))
     return _Cost(reads, depth=0, run=0, start=value, of_smaller=False)
 
 
 def _is_barred(equation: Equation, position: int) -> bool:
-    """Return whether checkpoint puts a barrier before an operand, when it computes again."""
+    """Return whether checkpoint puts a barrier before an operand for recomputation."""
     if equation.primitive is not remat_p or not equation.params["differentiated"]:
         return False
     barred = equation.params["prevent_cse"]

@@ -1,7 +1,7 @@
-"""Numbers that are computed with by operators, for what is spelt with other primitives.
+"""Arrays with arithmetic operators, for functions that lower to other primitives.
 
-Tracers get their operators from a floor above this one, and promote. Formulas are strict: their
-constants have the dtype of what they meet.
+Tracers get their operators from a higher floor, and promote. Formulas do not: a constant takes the
+dtype of the other operand.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ from hlofront.primitives.creating import full_like
 
 
 class Formula:
-    """An array of numbers or booleans in a formula."""
+    """An array of numbers or booleans with operators."""
 
     __slots__ = ("value",)
 
@@ -30,7 +30,7 @@ class Formula:
         return self.value.dtype
 
     def operand(self, x: "Formula | float") -> ArrayLike:
-        """Return the other operand of an operation, a constant as a scalar of this one's dtype."""
+        """Return the other operand of an operation; a constant becomes a scalar of this dtype."""
         return x.value if isinstance(x, Formula) else exact_dtype(np.asarray(x, self.dtype)[()])
 
     def __neg__(self) -> "Formula":
@@ -86,7 +86,7 @@ class Formula:
 
 
 def function(of_array: Callable[..., Array]) -> Callable[[Formula], Formula]:
-    """Return a function of arrays as one of formulas."""
+    """Return a function of arrays as a function of formulas."""
 
     def of_formula(x: Formula) -> Formula:
         return Formula(of_array(x.value))
@@ -100,7 +100,7 @@ lgamma, digamma, erfc = map(function, (s.lgamma, s.digamma, s.erfc))
 
 
 def power(x: Formula, exponent: Formula) -> Formula:
-    """Return x**exponent, of positive x."""
+    """Return x**exponent for positive x."""
     return Formula(e.pow(x.value, exponent.value))
 
 

@@ -1,4 +1,4 @@
-"""Fourier transforms as StableHLO."""
+"""The lowering rule of fft."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""gather as StableHLO, with a mask where a mode asks for one."""
+"""The lowering rule of gather, with a mask for the modes that need one."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -43,7 +43,7 @@ def _(
         wide = wide_indices(build, Indices(indices, index_aval), bounds)
         indices, index_aval = wide
         mask = _within(build, wide, bounds)
-    # Where no mask is asked for, the operation clamps by itself.
+    # Without a mask, the operation itself clamps.
     gathered = build.op(
         "stablehlo.gather",
         (operand, indices),
@@ -60,19 +60,19 @@ def _(
 
 
 class Indices(NamedTuple):
-    """Vectors of indices, along the last axis, and their aval."""
+    """Index vectors along the last axis of an array, and its aval."""
 
     value: Value
     aval: ShapedArray
 
 
 def wide_indices(build: Builder, indices: Indices, bounds: Sequence[int]) -> Indices:
-    """Return the indices in a signed dtype that holds them and these bounds."""
+    """Return the indices in a signed dtype that can represent them and these bounds."""
     dtype = indices.aval.dtype
     if dtype.itemsize == 8 or any(bound > np.iinfo(_INT32).max for bound in bounds):
         wide = _INT64
     else:
-        # Of uint32, what becomes negative was beyond these bounds.
+        # Indices of uint32 that become negative were out of bounds.
         wide = _INT32
     if dtype == wide:
         return indices
@@ -81,7 +81,7 @@ def wide_indices(build: Builder, indices: Indices, bounds: Sequence[int]) -> Ind
 
 
 def _within(build: Builder, indices: Indices, bounds: Sequence[int]) -> Value:
-    """Return for each vector of indices whether all of them are from 0 to their bound."""
+    """Return, for each index vector, whether all of its indices are from 0 to their bounds."""
     value, aval = indices
     flags = aval.update(dtype=_BOOL, weak_type=False)
     zero = build.full(0, aval)
@@ -111,6 +111,6 @@ def _numbers(numbers: g.GatherDimensionNumbers, index_vector_dim: int) -> ir.Att
 
 
 def dimension_fields(fields: Iterable[tuple[str, Sequence[int]]], index_vector_dim: int) -> str:
-    """Return `offset_dims = [1], start_index_map = [0], index_vector_dim = 1`, no empty ones."""
+    """Return dimension numbers as text, without empty fields: "offset_dims = [1], ..."."""
     texts = [f"{name} = [{', '.join(map(str, axes))}]" for name, axes in fields if axes]
     return ", ".join((*texts, f"index_vector_dim = {index_vector_dim}"))

@@ -1,4 +1,4 @@
-"""The record of a call from a module to the host, of which the runtime makes a host function."""
+"""The record of a call from a module to the host, from which the runtime builds a function."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -8,14 +8,14 @@ from hlofront.core.aval import ShapedArray
 
 
 class Channel(NamedTuple):
-    """The number of a channel between a device and the host, and the aval of what it carries."""
+    """A channel between a device and the host: its number, and the aval of the array it carries."""
 
     number: int
     aval: ShapedArray
 
 
 class Channels(NamedTuple):
-    """The channels of a call by transfers: those to the host, and those back."""
+    """The channels of a host call: those to the host, and those from it."""
 
     sent: list[Channel]
     received: list[Channel]
@@ -23,6 +23,8 @@ class Channels(NamedTuple):
 
 class HostCall:
     """A call from a module to the host, of a function of flat arrays.
+
+    runtime/dispatch/host_calls.py makes the function that the device's runtime calls.
 
     runtime/dispatch/host_calls.py makes of it what the device's runtime calls.
     """
@@ -43,9 +45,9 @@ class HostCall:
         self.function = function
         self.avals_in = avals_in
         self.avals_out = avals_out
-        # Whether it is handed a token before the arrays, and returns one before the results.
+        # Whether it takes a token before the arrays, and returns one before the results.
         self.ordered = ordered
-        # The channels, where operands and results are transferred one by one.
+        # The channels, if operands and results are transferred one by one.
         self.channels = channels
         # Whether 64-bit types were on where the program was lowered.
         self.x64 = bool(state.enable_x64.value)

@@ -1,4 +1,4 @@
-"""Parts of the incomplete gamma and beta functions: loops over formulas, and powers before sums.
+"""Helpers of the incomplete gamma and beta functions: loops over formulas, and power factors.
 
 Sources: C. Loader, Fast and Accurate Computation of Binomial Probabilities (2000), for the powers;
 DLMF for the series.
@@ -23,7 +23,7 @@ from hlofront.primitives.reducing import reduce_or
 _BOOL = ShapedArray((), np.dtype(np.bool_))
 _INT = ShapedArray((), np.dtype(np.int32))
 
-# A rule of one of these functions: (builder, aval of the operands, operands) -> the result.
+# A rule of one of the functions: (builder, aval of the operands, operands) -> the result.
 Rule = Callable[..., Value]
 
 
@@ -33,7 +33,7 @@ def traced(
     values: Sequence[Value],
     aval: ShapedArray,
 ) -> list[Value]:
-    """Emit a function of formulas, of values that all have this aval."""
+    """Emit a function of formulas; all values have this aval."""
 
     def of_arrays(*xs: Array) -> list[Array]:
         return [y.value for y in formula(*map(Formula, xs))]
@@ -42,7 +42,7 @@ def traced(
 
 
 class Step(NamedTuple):
-    """The result of one step of an iteration: the new state, and where the next step matters."""
+    """The result of one iteration: the new state, and a mask of elements that need another one."""
 
     state: Sequence[Formula]
     active: Formula
@@ -55,9 +55,9 @@ def iterate(
     aval: ShapedArray,
     limit: int,
 ) -> list[Value]:
-    """Repeat `step(n, *state)` for n = 1, 2, ... while the step is active for some element.
+    """Repeat `step(n, *state)` for n = 1, 2, ... while any element is active, up to `limit`.
 
-    All of the state has this aval. After `limit` steps the iteration ends in any case.
+    All arrays of the state have this aval.
     """
 
     def body(index: Array, *state: Array) -> list[Array]:
@@ -78,7 +78,7 @@ def iterate(
 
 
 def tolerance(aval: ShapedArray) -> float:
-    """Return the relative change that ends a loop: above what rounding makes of no change."""
+    """Return the relative change at which an iteration stops, just above rounding errors."""
     return 4 * float(finfo(aval.dtype).eps)
 
 
@@ -86,7 +86,7 @@ def tolerance(aval: ShapedArray) -> float:
 
 
 def log1p_residue(u: Formula) -> Formula:
-    """Return u - log(1 + u), with few bits lost for u near 0."""
+    """Return u - log(1 + u), accurate for u near 0."""
     v = u / (u + 2)
     series = polynomial(v * v, [0.0, *(1 / (2 * k + 1) for k in range(1, 13))])
     return where(abs(v) < 0.2, v * (u - 2 * series), u - log1p(u))
@@ -115,7 +115,7 @@ _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
 
 def stirling_error(a: Formula) -> Formula:
-    """Return log(gamma(a)) less what Stirling's formula gives for it."""
+    """Return the error of Stirling's formula for log(gamma(a))."""
     is_large = a >= STIRLING_FROM
     inverse = 1 / where(is_large, a, STIRLING_FROM)
     small = where(is_large, 1.0, a)
@@ -124,7 +124,7 @@ def stirling_error(a: Formula) -> Formula:
 
 
 def lgamma1p(a: Formula) -> Formula:
-    """Return log(gamma(1 + a)) for a > 0, DLMF 5.7.3, with few bits lost for a near 0."""
+    """Return log(gamma(1 + a)) for a > 0 by DLMF 5.7.3, accurate for a near 0."""
     near = a <= 0.5
     a_ = where(near, a, 0.25)
     series = polynomial(a_, [1 - np.euler_gamma, *_zeta_terms(_ZETA_TERMS[a.dtype])])
@@ -136,7 +136,7 @@ _ZETA_TERMS = {np.dtype(np.float32): 12, np.dtype(np.float64): 26}
 
 @functools.cache
 def _zeta_terms(count: int) -> list[float]:
-    """Return (-1)**k (zeta(k) - 1) / k for k = 2, 3, ...: sums, their rest by Euler-Maclaurin."""
+    """Return (-1)**k (zeta(k) - 1) / k for k = 2, 3, ..., by Euler-Maclaurin summation."""
     end = 100.0
     terms: list[float] = []
     for k in range(2, count + 2):

@@ -1,4 +1,4 @@
-"""The regularized incomplete beta function, as a loop of StableHLO.
+"""The regularized incomplete beta function, as a while loop of StableHLO.
 
 Sources: the continued fraction of DLMF 8.17.22, by the modified Lentz method (Thompson and Barnett
 1986), the series of DLMF 8.17.7, and for large parameters Temme's expansion, DLMF 8.18.9.
@@ -38,18 +38,18 @@ from hlofront.lowering.incomplete import (
     traced,
 )
 
-# The number of steps grows with the root of the parameters; the expansion takes over before this.
+# The number of steps grows with the root of the parameters; the expansion replaces it first.
 _STEPS = 5000
 _TERMS = 200
 
 
 class _Expansion(NamedTuple):
-    """The parameters from which on the expansion is used, and where its own series is.
+    """The parameter range of the expansion, and the eta range of its first function's own series.
 
     Attributes:
-      least: the least of both parameters.
-      border: the eta up to which the first function is taken from its own series, as a multiple of
-        the least one that its next term could be seen at.
+      least: the least value of both parameters.
+      border: the eta up to which the first function uses its own series, as a multiple of the
+        least eta at which its next term would be significant.
     """
 
     least: float
@@ -70,7 +70,7 @@ class _Regions(NamedTuple):
 
 
 def betainc(build: Builder, aval: ShapedArray, a: Value, b: Value, x: Value) -> Value:
-    """Return the regularized incomplete beta function, by the fraction of DLMF 8.17.22."""
+    """Return the regularized incomplete beta function of a, b and x: arrays with this aval."""
     eps = tolerance(aval)
     tiny = float(finfo(aval.dtype).tiny)
 
@@ -103,7 +103,7 @@ def betainc(build: Builder, aval: ShapedArray, a: Value, b: Value, x: Value) -> 
         lower: Formula,
         value: Formula,
     ) -> Step:
-        # Two steps of the fraction; quotients first, so that large parameters do not overflow.
+        # Two steps of the fraction; divide first, so that large parameters do not overflow.
         odd = -((a + (m - 1)) / (a + (2 * m - 2))) * ((a + b + (m - 1)) / (a + (2 * m - 1))) * x
         upper, lower, value = advance(odd, upper, lower, value)
         even = (m / (a + (2 * m - 1))) * ((b - m) / (a + 2 * m)) * x
@@ -153,19 +153,19 @@ def _regions(a: Formula, b: Formula, x: Formula) -> _Regions:
 
 
 def _is_mirrored(a: Formula, b: Formula, x: Formula) -> Formula:
-    """Return where to compute the mirror image: the fraction converges on one side of the mean."""
+    """Return where to swap a and b: the fraction converges on one side of the mean alone."""
     return x > (a + 1) / (a + b + 2)
 
 
 class _GammaShare(NamedTuple):
-    """A value with value * exp(logarithm) = a**a exp(-a) / gamma(a), the logarithm is small."""
+    """A value and a small logarithm with value * exp(logarithm) = a**a exp(-a) / gamma(a)."""
 
     value: Formula
     logarithm: Formula
 
 
 def _gamma_share(a: Formula) -> _GammaShare:
-    """Return a**a exp(-a) / gamma(a) as a factor and a logarithm, which is small for small a."""
+    """Return a**a exp(-a) / gamma(a) as a factor and a logarithm that is small for small a."""
     is_large = a >= STIRLING_FROM
     inverse = 1 / where(is_large, a, STIRLING_FROM)
     small = where(is_large, 1.0, a)
@@ -174,18 +174,18 @@ def _gamma_share(a: Formula) -> _GammaShare:
     return _GammaShare(where(is_large, sqrt(a * (0.5 / math.pi)), a), logarithm)
 
 
-# The b below which the mirror image is so close to 1 that few bits of the rest are left.
+# The b below which the mirrored function is so close to 1 that 1 minus it loses its bits.
 _BETA_SMALL = {np.dtype(np.float32): 0.05, np.dtype(np.float64): 2e-3}
 
 
 def _is_nearly_one(a: Formula, b: Formula, x: Formula) -> Formula:
-    """Return where the rest to 1 of the mirror image is computed by itself."""
+    """Return where to compute 1 minus the mirrored function directly."""
     is_small = (b > 0) & (b < _BETA_SMALL[a.dtype])
     return is_small & (a > 0) & (a < inf) & (x < 1) & _is_mirrored(a, b, x)
 
 
 def _terms_of_nearly_one(build: Builder, aval: ShapedArray, a: Value, b: Value, x: Value) -> Value:
-    """Return the sum of the terms after the first of DLMF 8.17.7 for the mirror image, over b."""
+    """Return the sum of DLMF 8.17.7 without its first term, for the mirrored function, over b."""
     eps = tolerance(aval)
 
     def prepare(a: Formula, b: Formula, x: Formula) -> list[Formula]:
@@ -206,8 +206,8 @@ def _terms_of_nearly_one(build: Builder, aval: ShapedArray, a: Value, b: Value, 
 
 
 def _rest_of_nearly_one(a: Formula, b: Formula, y: Formula, terms: Formula) -> Formula:
-    """Return 1 - betainc(b, a, y) for small b, with all of its digits."""
-    # The difference of log(gamma) at 1 + a + b and 1 + a, by its derivatives in the middle.
+    """Return 1 - betainc(b, a, y) for small b, to full precision."""
+    # The difference of log(gamma) at 1 + a + b and 1 + a, by its derivatives at the midpoint.
     middle = 1 + a + b / 2
     end = middle + 4
     third = -1 / (end * end) * (1 + (1 + 0.5 / end) / end)
@@ -220,7 +220,7 @@ def _rest_of_nearly_one(a: Formula, b: Formula, y: Formula, terms: Formula) -> F
 
 
 def _expanded_betainc(a: Formula, b: Formula, offset: Formula, deviance: Formula) -> Formula:
-    """Return Temme's expansion for two large parameters, DLMF 8.18.9, with its first function."""
+    """Return Temme's expansion for two large parameters, DLMF 8.18.9, to its first function."""
     border = _EXPANSION[a.dtype].border
     total = a + b
     deviation = sqrt(a / total * b)
@@ -242,7 +242,7 @@ def _away_from_zero(x: Formula, tiny: float) -> Formula:
 
 
 def _betainc_at_edges(a: Formula, b: Formula, x: Formula) -> Formula:
-    """Return the limits at the ends of x and for zero or infinite parameters; NaN elsewhere."""
+    """Return the limits at x = 0 and 1 and for zero or infinite parameters; NaN elsewhere."""
     a_gone = a.equals(0.0) | b.equals(inf)
     b_gone = b.equals(0.0) | a.equals(inf)
     result = where(a_gone, 1.0, a * 0)

@@ -54,7 +54,7 @@ def _gamma_density(a: Formula, x: Formula) -> Formula:
     is_large = a >= STIRLING_FROM
     large = where(is_large, a, STIRLING_FROM)
     deviance, error, ratio = deviance_of(large, x), stirling_error(large), x / large
-    # Far from a the logarithm is great, and a power keeps the digits that it loses.
+    # Far from a the logarithm is large, and a power keeps the digits that it loses.
     half = power(ratio, large / 2) * exp((large - x) / 2)
     tiny = float(finfo(a.dtype).tiny)
     fits = (abs(ratio - 1) > 0.4) & (half > math.sqrt(tiny)) & is_finite(half)
@@ -72,7 +72,7 @@ def _gamma_density(a: Formula, x: Formula) -> Formula:
 def _temme_coefficients(count: int, order: int) -> list[list[float]]:
     """Return the Taylor coefficients in eta of c_k(eta) for k < count, DLMF 8.12.10-12.
 
-    Row k has order - 2k of them: later ones do not matter.
+    Row k has order - 2k coefficients, since later ones are negligible.
     """
     size = order + 2 * count
     # mu = lambda - 1 as a series in eta, from mu dmu/deta = eta (1 + mu).
@@ -96,7 +96,7 @@ def _temme_coefficients(count: int, order: int) -> list[list[float]]:
 
 
 class _Expansion(NamedTuple):
-    """The a from which on the expansion is used, its functions and their Taylor coefficients."""
+    """The a from which the expansion is used, its functions and their Taylor coefficients."""
 
     least: float
     functions: int
@@ -111,7 +111,7 @@ _NEAR = 0.3
 
 
 class _Temme:
-    """The parts of the expansion at a and x."""
+    """Temme's uniform expansion of the incomplete gamma functions at a and x."""
 
     def __init__(self, a: Formula, x: Formula):
         expansion = _TEMME[a.dtype]
@@ -141,7 +141,7 @@ class _Temme:
         return 0.5 * erfc(self.scaled_eta) + self.factor * self.sum
 
     def derivative(self) -> Formula:
-        """Return the derivative of lower() in a, over `factor`."""
+        """Return the derivative of lower() with respect to a, divided by `factor`."""
         at_zero = self.eta.equals(0.0)
         slope = where(at_zero, 1.0, self.offset / where(at_zero, 1.0, self.eta))
         rate = log1p(self.offset) - 0.5 / self.a
@@ -163,7 +163,7 @@ def _nested(x: Formula, terms: Sequence[Formula]) -> Formula:
 
 # ---- the gamma function: by series and continued fraction --------------------------------------
 
-# Far more steps than are ever needed: the expansion takes over before.
+# Far more steps than are ever needed: the expansion replaces the loops first.
 _GAMMA_STEPS = 2000
 
 
@@ -176,7 +176,7 @@ class _Regions(NamedTuple):
 
 
 def _regions(a: Formula, x: Formula, far_too: bool) -> _Regions:
-    """Return where each way is used.
+    """Return masks for the expansion, the series and the continued fraction.
 
     Args:
       far_too: whether the expansion also serves for very large a with x far from it, as 0 or 1.
@@ -191,7 +191,7 @@ def _regions(a: Formula, x: Formula, far_too: bool) -> _Regions:
 
 
 def _within_limits(a: Formula, x: Formula) -> Formula:
-    """Return x, or a number whose inverse is no subnormal one, where that changes no result."""
+    """Return x, limited so that its inverse is not subnormal where that changes no result."""
     greatest = 0.25 / float(finfo(a.dtype).tiny)
     return where((x > greatest) & (x < inf) & (a < 1e6), greatest, x)
 
@@ -200,7 +200,7 @@ Number = TypeVar("Number")
 
 
 class _Sums(NamedTuple, Generic[Number]):
-    """The sum of the series and the value of the continued fraction, or their slopes in a."""
+    """The sum of the series and the value of the continued fraction, or their derivatives in a."""
 
     series: Number
     fraction: Number
@@ -209,16 +209,16 @@ class _Sums(NamedTuple, Generic[Number]):
 def _gamma_sums(
     build: Builder, aval: ShapedArray, a: Value, x: Value, derivatives: bool, far_too: bool
 ) -> list[_Sums[Value]]:
-    """Return the sums, and with `derivatives` also their slopes in a.
+    """Return the sums, and with `derivatives` also their derivatives with respect to a.
 
-    The slope of the fraction is that of its logarithm.
+    For the fraction it is the derivative of the logarithm.
     """
     eps = tolerance(aval)
 
     def prepare(a: Formula, x: Formula) -> list[Formula]:
         x = _within_limits(a, x)
         regions = _regions(a, x, far_too)
-        # Elements that take another way converge at once.
+        # Elements that do not use this sum converge at once.
         return [
             where(regions.in_series, a, 1.0),
             where(regions.in_series, x, 0.0),
@@ -263,7 +263,7 @@ def _gamma_sums(
         new_upper = denominator + numerator / upper
         change = new_upper * new_lower
         active = abs(change - 1) > eps
-        # What has converged stays: rounding would go on with it for as long as others need.
+        # Keep converged elements: rounding would change them for as long as others iterate.
         value = value * where(abs(change - 1) > 0.26 * eps, change, 1.0)
         if not derivatives:
             return Step((a, x, new_upper, new_lower, value), active)
@@ -290,7 +290,7 @@ def _gamma_sums(
 
 
 class _ByRegion(NamedTuple):
-    """The value by the expansion, by the series and by the continued fraction."""
+    """The values by the expansion, by the series and by the continued fraction."""
 
     by_expansion: Formula
     by_series: Formula
@@ -298,7 +298,7 @@ class _ByRegion(NamedTuple):
 
 
 class _Edges(NamedTuple):
-    """The values at x = 0, else at a = 0, at infinite x, at infinite a; NaN where there is none."""
+    """The limits at x = 0, else at a = 0, at infinite x, at infinite a; NaN if undefined."""
 
     x_zero: float
     a_zero: float = nan
@@ -313,10 +313,13 @@ def _gamma_rule(
     derivatives: bool = False,
     far_too: bool = True,
 ) -> Rule:
-    """Return the rule of a function of a and x.
+    """Return the lowering rule of a function of a and x.
 
     Args:
-      finish: takes a, x, the sums, and with `derivatives` their slopes, where a value is used.
+      finish: `finish(a, x, sums)` returns the values by region; with `derivatives` it also takes
+        the derivatives of the sums.
+      edges: the limits where a or x is zero or infinite.
+      derivatives: whether the function needs the derivatives of the sums.
       far_too: whether the expansion also serves for very large a with x far from it, as 0 or 1.
     """
 
@@ -340,7 +343,7 @@ def _gamma_rule(
 
 
 def _at_edges(a: Formula, x: Formula, edges: _Edges) -> Formula:
-    """Return the value at an edge; NaN elsewhere."""
+    """Return the limit where a or x is zero or infinite, and NaN elsewhere."""
     result = where((a.equals(inf)) & (x >= 0), edges.a_infinite, a * nan)
     result = where((x.equals(inf)) & (a >= 0), edges.x_infinite, result)
     result = where((a.equals(0.0)) & (x > 0), edges.a_zero, result)
@@ -349,7 +352,7 @@ def _at_edges(a: Formula, x: Formula, edges: _Edges) -> Formula:
 
 def _lower(a: Formula, x: Formula, sums: _Sums[Formula]) -> _ByRegion:
     density = _gamma_density(a, x)
-    # Where a is small so is what is left to 1, which is known to more digits than the powers.
+    # For small a, 1 - lower() is small too, and is known to more digits than the powers.
     is_small = (a < 0.05) & (x <= 1)
     small = _upper_of_small(where(is_small, a, 1.0), where(is_small, x, 1.0))
     return _ByRegion(
@@ -373,7 +376,7 @@ def _upper(a: Formula, x: Formula, sums: _Sums[Formula]) -> _ByRegion:
 def _upper_of_small(a: Formula, x: Formula) -> Formula:
     """Return upper() for a and x <= 1 as 1 - x**a / gamma(1 + a) - the later terms of DLMF 8.7.1.
 
-    Unlike 1 - lower(), it keeps its bits where it is small.
+    Unlike 1 - lower(), it stays accurate where it is small.
     """
     logarithm = a * log(x) - lgamma1p(a)
     terms = _SMALL_TERMS[a.dtype]
@@ -398,7 +401,7 @@ def _lower_by_a(a: Formula, x: Formula, sums: _Sums[Formula], slopes: _Sums[Form
 
 
 def _sample_by_a(a: Formula, x: Formula, sums: _Sums[Formula], slopes: _Sums[Formula]) -> _ByRegion:
-    # The derivative of lower() in a over that in x, which is the density over x.
+    # The derivative of lower() in a, divided by that in x, which is the density over x.
     temme = _Temme(a, x)
     return _ByRegion(
         -(x / a) * exp(stirling_error(a)) * temme.derivative(),

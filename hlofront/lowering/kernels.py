@@ -1,4 +1,4 @@
-"""Calls of LAPACK, cuSOLVER and their like, and what becomes of results where they fail."""
+"""Calls of kernels of LAPACK, cuSOLVER and similar libraries, and NaN results where they fail."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -20,19 +20,19 @@ from hlofront.lowering.builder import Builder
 _use_magma = options["jax_use_magma"]
 _int32 = np.dtype(np.int32)
 _bool = np.dtype(np.bool_)
-# The letters of dtypes in LAPACK's names.
+# The letters of dtypes in LAPACK routine names.
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
-# LAPACK's routines whose names for complex matrices differ by more than the letter.
+# LAPACK routines whose names for complex matrices differ by more than the letter.
 _OF_COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
 
 
 class Library:
-    """The kernels for the matrices of one platform, by the names of LAPACK's routines."""
+    """A library of matrix kernels for one platform, addressed by LAPACK routine names."""
 
     def __init__(self, platform: str, title: str, solver: str, sparse: str, own: str):
         self.platform = platform
         self.title = title
-        # The first parts of the names of kernels: of the vendor's libraries, and of XLA's own.
+        # The first parts of kernel names: of the vendor's libraries, and of XLA's own.
         self.solver = solver
         self.sparse = sparse
         self.own = own
@@ -47,7 +47,7 @@ class Library:
         attributes: Mapping[str, str] | None = None,
         aliases: Mapping[int, int] | None = None,
     ) -> list[Value]:
-        """Call a routine by its name in LAPACK. See `kernel`."""
+        """Call the kernel for a LAPACK routine with `kernel`."""
         self.check(build, avals[0].dtype)
         target = self.target(routine, avals[0].dtype)
         return self.kernel(build, target, operands, avals, results, attributes, aliases)
@@ -62,10 +62,10 @@ class Library:
         attributes: Mapping[str, str] | None = None,
         aliases: Mapping[int, int] | None = None,
     ) -> list[Value]:
-        """Call a kernel on batches, of which at least one operand is of matrices. See `call`.
+        """Call a kernel on a batch with `call`; at least one operand must be a batch of matrices.
 
         Raises:
-          NotImplementedError: for a dtype that the library does not know.
+          NotImplementedError: for a dtype that the library does not support.
         """
         self.check(build, avals[0].dtype)
         batch = max(aval.ndim for aval in avals) - 2
@@ -81,30 +81,30 @@ class Library:
         attributes: Mapping[str, str],
         aliases: Mapping[int, int] | None = None,
     ) -> list[Value]:
-        """Call a kernel that hands matrices to the host's LAPACK, or to MAGMA. See `kernel`."""
+        """Call a kernel that runs a routine of LAPACK on the host, or of MAGMA, with `kernel`."""
         kernels.load_hybrid_kernels()
         target = f"{self.own}hybrid_{routine}"
         return self.kernel(build, target, operands, avals, results, attributes, aliases)
 
     def target(self, routine: str, dtype: DType) -> str:
-        """Return the name of the kernel for a routine of LAPACK's."""
+        """Return the kernel name for a LAPACK routine."""
         return f"{self.solver}_{routine}_ffi"
 
     def check(self, build: Builder, dtype: DType) -> None:
-        """Raise NotImplementedError for a dtype of elements that the library does not know."""
+        """Raise NotImplementedError for a dtype that the library does not support."""
         if dtype.name not in _LETTERS:
-            raise NotImplementedError(  # the class that JAX raises
+            raise NotImplementedError(  # JAX raises this class.
                 f"{build.primitive.name}: {self.title} has no routine for {dtype.name}, "
                 f"only for {', '.join(_LETTERS)}: convert with .astype('float32') first"
             )
 
     def triangle(self, lower: bool) -> dict[str, str]:
-        """Return the option that says which triangle of a symmetric matrix is read."""
+        """Return the kernel option for the triangle of a symmetric matrix to read."""
         return {"lower": str(lower).lower()}
 
 
 class _Lapack(Library):
-    """The LAPACK library: one routine per dtype, and options that are characters."""
+    """The LAPACK library, with one routine per dtype and options that are characters."""
 
     def target(self, routine: str, dtype: DType) -> str:
         if issubdtype(dtype, np.complexfloating):
@@ -164,12 +164,12 @@ def call(
 
     Args:
       target: the name of the kernel, such as "cusolver_potrf_ffi".
-      operands: values, of these avals.
+      operands: the operand values, with the avals `avals`.
       results: the avals of the results.
       batch: the number of leading batch axes. A value with two more axes is a matrix.
       attributes: the kernel's options, each as the text of an MLIR attribute.
       aliases: the results that may share a buffer with an operand: result -> operand.
-      by_rows: whether matrices are stored by rows, rather than by columns as LAPACK's are.
+      by_rows: whether matrices are row-major, rather than column-major as for LAPACK.
     """
     listed = ", ".join(f"{key} = {text}" for key, text in sorted((attributes or {}).items()))
     listed_aliases = [
@@ -200,7 +200,7 @@ def xla_call(
     settings: str = "",
     api_version: int = 1,
 ) -> list[Value]:
-    """Call an operation that a compiler of XLA's expands by itself, as that for TPUs does `Qr`."""
+    """Call a custom call that an XLA compiler expands by itself, such as `Qr` on TPUs."""
     return build.ops(
         "stablehlo.custom_call",
         operands,
@@ -212,17 +212,17 @@ def xla_call(
 
 
 def character(text: str) -> str:
-    """Return an option that is a character, as the text of an attribute."""
+    """Return a character option as the text of an attribute."""
     return f"{ord(text)} : ui8"
 
 
 def flag(value: bool) -> str:
-    """Return an option that is a truth value, as the text of an attribute."""
+    """Return a boolean option as the text of an attribute."""
     return str(bool(value)).lower()
 
 
 def magma(use: bool | None) -> str:
-    """Return the option that says whether to use MAGMA; None is for what `jax_use_magma` says."""
+    """Return the option that selects MAGMA; None uses the setting `jax_use_magma`."""
     return f'"{_use_magma.value if use is None else "on" if use else "off"}"'
 
 
@@ -240,7 +240,7 @@ def _layout(rank: int, batch: int, by_rows: bool) -> str:
 
 
 def batch_info(aval: ShapedArray) -> ShapedArray:
-    """Return the aval of a routine's reports, one for each of a batch of matrices."""
+    """Return the aval of a kernel's status codes, one per matrix of a batch."""
     return ShapedArray(aval.shape[:-2], _int32)
 
 
@@ -251,11 +251,11 @@ def nan_where_failed(
     avals: Sequence[ShapedArray],
     least: bool = False,
 ) -> list[Value]:
-    """Return the values, or NaN where a routine reported a failure.
+    """Return the values, with NaN for matrices whose kernel call failed.
 
     Args:
-      info: the reports, one per matrix of a batch: 0 is success.
-      least: whether only reports below 0 are failures.
+      info: the status codes, one per matrix of a batch: 0 is success.
+      least: whether only codes below 0 are failures.
     """
     report = ShapedArray(avals[0].shape[: ir.ShapedType(info.type).rank], _int32)
     fine = build.compare("GE" if least else "EQ", info, build.full(0, report), report)

@@ -1,4 +1,4 @@
-"""Operations on random keys, by what their generators do with one key."""
+"""Lowering rules of operations on random keys, from their generators' functions of one key."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ from hlofront.transforms.vmap import vmap
 
 
 def _over(function: Callable[..., Array], rank: int) -> Callable[..., Array]:
-    """Return a function of one key as one of arrays of keys of this rank."""
+    """Return a function of one key mapped over the axes of an array of keys with this rank."""
     for _ in range(rank):
         function = vmap(function)
     return function
@@ -25,7 +25,7 @@ def _over(function: Callable[..., Array], rank: int) -> Callable[..., Array]:
 def _lower_by_generator(
     primitive: Primitive, function_of: Callable[..., Callable[..., Array]]
 ) -> None:
-    """Lower to what `function_of(generator, **params)` does with the integers of one key."""
+    """Register the rule that calls `function_of(generator, **params)` with the bits of each key."""
 
     @lower(primitive)
     def _(build: Builder, *operands: Value, partitionable: bool = True, **params: object) -> Value:

@@ -1,4 +1,4 @@
-"""The user's source lines as MLIR locations, so that HLO names them."""
+"""MLIR locations with the user's source lines, so that HLO names them."""
 
 # The stubs of jaxlib do not name the types of all arguments and results.
 # pyright: reportUnknownMemberType=false
@@ -16,14 +16,14 @@ _full_tracebacks = options["jax_include_full_tracebacks_in_locations"]
 _frame_limit = options["jax_traceback_in_locations_limit"]
 _removed_from_files = options["jax_hlo_source_file_canonicalization_regex"]
 
-# A negative limit means all frames, of which Python by default makes no more than these.
+# A negative limit means all frames; Python's default recursion limit allows no more than this.
 _ALL_FRAMES = 1000
 
 
 class Locations:
-    """The locations of one module: each of a traceback, a name, or both, made once.
+    """A cache of a module's MLIR locations, each of a traceback, a name, or both.
 
-    The options are read when it is made, so all operations of a module have locations of one kind.
+    The options are read at construction, so all operations of a module have locations of one kind.
     """
 
     __slots__ = ("_frames_of", "_named", "unknown")
@@ -44,7 +44,7 @@ class Locations:
         self.unknown = ir.Location.unknown(context)
 
     def of(self, name: str, traceback: Traceback | None) -> ir.Location:
-        """Return the location of an operation: its name, and the lines that it came from."""
+        """Return the location of an operation: its name, and the user's source lines."""
         if traceback is None:
             return ir.Location.name(name, context=context)
         frames = self._frames_of(traceback)
@@ -59,7 +59,7 @@ class Locations:
 
 
 def _shown_user_file(code: types.CodeType) -> str | None:
-    """Return the file of a code object as modules show it; None for code that is not the user's."""
+    """Return a code object's file name as modules print it; None for library code."""
     return _shown_file(code.co_filename) if is_user_file(code.co_filename) else None
 
 

@@ -1,4 +1,4 @@
-"""scan: one loop whose index runs over the first axis of what is read and of what is collected."""
+"""The lowering rule of scan: one loop over the first axis of its inputs and stacked outputs."""
 
 from collections.abc import Sequence
 
@@ -54,7 +54,7 @@ class _Loop:
         self.xs = args[first:]
         in_avals = program.in_avals
         self.carry_avals = in_avals[num_consts:first]
-        # The avals of one step; keys of random numbers are arrays of integers here.
+        # The avals of one step, with random keys as arrays of integers.
         self.x_avals = list(map(physical, in_avals[first:]))
         self.y_avals = list(map(physical, program.out_avals[num_carry:]))
         self.length = length
@@ -65,7 +65,7 @@ class _Loop:
         trips = self.length // unroll
         looped = trips * unroll if trips > 1 else 0
         carry = list(self.carry)
-        # Without a loop, the results of the steps are all of the collected rows.
+        # Without a loop, the outputs of the steps are all of the stacked rows.
         ys: list[Value] = []
         if looped or not self.length:
             around = build.loc
@@ -75,7 +75,7 @@ class _Loop:
         if looped:
             carry, ys = self._loop(build, carry, ys, looped, unroll)
         if looped < self.length:
-            # The steps that are left over: the last ones, which are the first rows in reverse.
+            # The remaining steps: the last ones, which are the first rows in reverse.
             start = 0 if self.reverse else looped
             carry, ys = self._steps(build, carry, ys, start, self.length - looped)
         return [*carry, *ys]
@@ -83,7 +83,7 @@ class _Loop:
     def _loop(
         self, build: Builder, carry: list[Value], ys: list[Value], looped: int, unroll: int
     ) -> tuple[list[Value], list[Value]]:
-        """Emit the loop over `looped` steps, `unroll` at a time; return carries and rows."""
+        """Emit the loop over `looped` steps, `unroll` at once; return carries and stacked rows."""
         avals = [_longer(aval, self.length) for aval in self.y_avals]
 
         def goes_on(inner: Builder, index: Value, *_: Value) -> Value:
@@ -121,13 +121,13 @@ class _Loop:
 
     @staticmethod
     def _named(build: Builder, region: str, name: str) -> ir.Location:
-        """Return the location of an operation that counts the steps."""
+        """Return the location of an operation on the loop index."""
         return build.module.locations.named(path_of(build.within("while", region, name)))
 
     def _steps(
         self, build: Builder, carry: list[Value], ys: list[Value], row: Value | int, count: int
     ) -> tuple[list[Value], list[Value]]:
-        """Emit `count` steps, of the rows from `row` on; return carries and collected rows."""
+        """Emit `count` steps, on the rows from `row` on; return carries and stacked rows."""
         around = build.loc
         build.loc = self._named(build, "body", "jit(dynamic_index_in_dim)/dynamic_slice")
         blocks = [
@@ -175,14 +175,14 @@ class _Loop:
         return carry, blocks
 
     def _fenced(self, build: Builder, count: int) -> list[list[int]]:
-        """Return the positions of the carries to fence after each of `count` successive steps."""
+        """Return, per step of `count` in a row, the positions of the carries to fence after it."""
         fences = build.module.fences
         if fences is None or count == 1:
             return [[]] * count
         return fences.of_steps(self.program, len(self.consts), len(self.carry), count)
 
 
-# A step of more equations than this is a function where it stands several times.
+# Steps with more equations than this become a function if they are emitted more than once.
 _FEW = 4
 
 
@@ -201,7 +201,7 @@ def _starts(build: Builder, row: Value | int, aval: ShapedArray) -> list[Value]:
 def _rows(
     build: Builder, x: Value, aval: ShapedArray, length: int, row: Value | int, count: int
 ) -> Value:
-    """Return `count` rows of an array from `row` on."""
+    """Return `count` rows of an array, from `row` on."""
     if count == length:
         return x
     result = _longer(aval, count)
@@ -222,14 +222,14 @@ def _static_rows(build: Builder, x: Value, aval: ShapedArray, row: int, count: i
 
 
 def _row(build: Builder, block: Value, aval: ShapedArray, index: int, count: int) -> Value:
-    """Return one row of a block, without its axis."""
+    """Return one row of a block of rows, without the row axis."""
     if count > 1:
         block = _static_rows(build, block, aval, index, 1)
     return build.reshape(block, aval)
 
 
 def _block(build: Builder, rows: Sequence[Value], aval: ShapedArray) -> Value:
-    """Return the rows as one array, with an axis for them in front."""
+    """Return rows stacked along a new first axis."""
     longer = [build.reshape(row, _longer(aval, 1)) for row in rows]
     if len(longer) == 1:
         return longer[0]
@@ -241,7 +241,7 @@ def _block(build: Builder, rows: Sequence[Value], aval: ShapedArray) -> Value:
 def _updated(
     build: Builder, y: Value, block: Value, aval: ShapedArray, length: int, row: Value | int
 ) -> Value:
-    """Return an array with this block instead of its rows from `row` on."""
+    """Return y with its rows from `row` on replaced by a block."""
     return build.op(
         "stablehlo.dynamic_update_slice",
         (y, block, *_starts(build, row, aval)),

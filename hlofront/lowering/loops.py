@@ -1,4 +1,4 @@
-"""Loops that count, whose steps are functions of arrays: they are traced and inlined."""
+"""Counting loops, whose steps are functions of arrays that are traced and inlined."""
 
 from collections.abc import Callable, Sequence
 
@@ -24,12 +24,12 @@ def count_up(
     values: Sequence[Value],
     avals: Sequence[ShapedArray],
 ) -> list[Value]:
-    """Repeat a step that adds 1 to its index while the index is less than `count`.
+    """Repeat a step that increments its index while the index is less than `count`.
 
     Args:
       index: the first index, a scalar of int32.
       step: `step(index, *values)` returns the next index and the new values.
-      values: the values before the first step, of `avals`.
+      values: the values before the first step, with these `avals`.
     """
     return _loop(build, "LT", index, count, step, values, avals)
 
@@ -41,7 +41,7 @@ def count_down(
     values: Sequence[Value],
     avals: Sequence[ShapedArray],
 ) -> list[Value]:
-    """Repeat a step that subtracts 1 from its index down to index 0. See `count_up`."""
+    """Repeat a step that decrements its index until the index is below 0. See `count_up`."""
     return _loop(build, "GE", index, 0, step, values, avals)
 
 

@@ -1,4 +1,4 @@
-"""A program as a StableHLO module: its main function, names, kept arguments and donation."""
+"""A program as a StableHLO module: its main function, names, used inputs and donation."""
 
 # The stubs of jaxlib do not name the types of all arguments and results.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -30,18 +30,18 @@ from hlofront.transforms.simplify import dead_code_program
 
 @dataclass(slots=True, eq=False)
 class Module:
-    """A lowered program, and what running it needs to know.
+    """A lowered program, and the data that running it needs.
 
     Attributes:
-      const_args: the large constants, which come before the other arguments.
+      const_args: the large constants, which precede the other arguments.
       kept: the positions of the program's inputs that the module takes.
-      donated: the positions of those inputs whose buffers the module may reuse.
+      donated: the positions of the inputs whose buffers the module may reuse.
       unusable: the types of donated inputs that no result can reuse.
-      callbacks: the calls of the host, in the order of their index. See lowering/callbacks.py.
+      callbacks: the host calls, in the order of their index. See lowering/callbacks.py.
       ordered: the ordered effects whose tokens are the first arguments and the first results.
-      fences: the barriers that lowering placed; None where it was to place none.
-      has_barriers: whether there are barriers: these, the user's, or those of checkpoint.
-      keepalives: the objects that other packages' rules want to live as long as the executable.
+      fences: the fences that lowering emitted; None if fences were off.
+      has_barriers: whether there are barriers: fences, the user's, or those of checkpoint.
+      keepalives: the objects that rules of other packages keep alive with the executable.
     """
 
     ir_module: ir.Module
@@ -64,7 +64,7 @@ class Module:
         return cast(str, asm)
 
     def hlo(self) -> Any:
-        """Return the module as XLA first sees it: an XlaComputation."""
+        """Return the module as XLA first reads it: an XlaComputation."""
         return to_xla_computation(self.ir_module)
 
     def hlo_text(self, debug_info: bool = False) -> str:
@@ -73,7 +73,7 @@ class Module:
 
 
 class DeviceShardings(Protocol):
-    """The number of devices of a program, and its shardings; None where XLA decides."""
+    """The number of devices of a program, and its input and output shardings, or None."""
 
     @property
     def device_count(self) -> int: ...
@@ -99,16 +99,16 @@ def lower_program(
     """Lower a program to a verified module whose main function computes it.
 
     Args:
-      platform: the platform to lower for. For several, the first argument of main is the number of
+      platform: the platform to lower for. With several, the first argument of main is the index of
         the platform that the module runs on.
       device_assignment: the number of devices, and the shardings of inputs and outputs.
-      fences: whether to store values that XLA would compute at every use. See fences.py.
+      fences: whether to store values that XLA would recompute at every use. See fences.py.
 
     Raises:
-      VerificationError: if a lowering rule made a module that is not valid StableHLO.
+      VerificationError: if a lowering rule emitted invalid StableHLO.
     """
     if _holds_backward_only(program.jaxpr):
-        # Dead code may ask for it, such as an unused operand of a call.
+        # Dead code may use it, such as an unused operand of a call.
         program, _ = dead_code_program(program, (True,) * len(program.out_avals), True)
     jaxpr = program.jaxpr
     inputs = tuple(range(len(jaxpr.invars))) if keep_unused else _used_inputs(program)
@@ -148,7 +148,7 @@ def lower_program(
         hoisted[id(INDEX)] = index
     builder = Builder(state, ir.InsertionPoint(block), (f"{wrapper}({name})",), hoisted)
     builder.take_tokens(ordered, parameters)
-    # Unused inputs have no value: nothing reads them.
+    # Unused inputs have no value.
     values: list[Any] = [None] * len(jaxpr.invars)
     for position, argument in zip(inputs, arguments[len(constants) :], strict=True):
         values[position] = argument
@@ -178,12 +178,12 @@ def lower_program(
 
 
 def symbol_name(name: str) -> str:
-    """Return a function's name as part of a symbol: `<lambda>` becomes `_lambda`."""
+    """Return a function's name as a valid part of a symbol: `<lambda>` becomes `_lambda`."""
     return re.sub(r"[^\w.-]", "", name.replace("<", "_")) or "unnamed"
 
 
 def _holds_backward_only(jaxpr: Jaxpr) -> bool:
-    """Return whether a program has an operation that cannot be lowered, at any depth."""
+    """Return whether a program has, at any depth, an operation that cannot be lowered."""
     return any(equation.primitive is custom_lin_p for equation in live_equations(jaxpr)) or any(
         map(_holds_backward_only, subjaxprs(jaxpr))
     )
@@ -196,7 +196,7 @@ def _used_inputs(program: ClosedJaxpr) -> tuple[int, ...]:
 
 
 class Splits:
-    """The sharding attributes of the inputs and outputs of a program, by position, where known."""
+    """The sharding attributes of a program's inputs and outputs, by position, where known."""
 
     __slots__ = ("_declared", "_state", "inputs", "outputs")
 
@@ -222,7 +222,7 @@ class Splits:
         }
 
     def alike(self, index: int, output: int) -> bool:
-        """Return whether an input is sure to be split as an output, to share a buffer with it."""
+        """Return whether an input's sharding is sure to be an output's, so that they may alias."""
         if self._declared is None:
             return True
         inputs, outputs = self._declared
@@ -230,11 +230,11 @@ class Splits:
 
 
 class _ArgumentLayout(NamedTuple):
-    """The arguments of main, in their order.
+    """The arguments of main, in order.
 
     Attributes:
-      several: whether the first is the number of the platform.
-      tokens: the number of tokens after it.
+      several: whether the first argument is the platform index.
+      tokens: the number of token arguments after it.
       constants: the number of large constants after those.
       inputs: the positions of the program's inputs that the other arguments are.
     """
@@ -246,7 +246,7 @@ class _ArgumentLayout(NamedTuple):
 
 
 class _Donation(NamedTuple):
-    """The positions of the donated inputs, and the types of those that fit no output."""
+    """The positions of donated inputs, and the types of those that match no output."""
 
     donated: tuple[int, ...]
     unusable: list[str]
@@ -259,11 +259,10 @@ def _set_argument_attributes(
     donated: Sequence[bool] | None,
     splits: Splits,
 ) -> _Donation:
-    """Set the attributes of the arguments that are tokens, are split, or are donated.
+    """Set the argument attributes for the platform index, tokens, shardings and donation.
 
-    The argument that says the platform has one too. Each donated input is given an output of its
-    shape and dtype to share a buffer with. One that fits no output is marked as a donor: XLA may
-    use it for temporaries.
+    Each donated input is matched with an output of its shape and dtype to share a buffer with. An
+    input that matches no output is marked as a donor: XLA may use it for temporaries.
     """
     donation = _Donation((), [])
     donates = donated is not None and any(donated)
@@ -317,7 +316,7 @@ def _alias_donated(
             attributes[position]["tf.aliasing_output"] = types.i32(layout.tokens + alike)
             continue
         attributes[position]["jax.buffer_donor"] = types.boolean(True)
-        if outputs:  # XLA decides whether they are split alike.
+        if outputs:  # XLA decides whether their shardings are equal.
             outputs.pop(0)
         else:
             unusable.append(aval.str_short())
@@ -334,7 +333,7 @@ def _result_attributes(tokens: int, paths: Sequence[str], splits: Splits) -> ir.
 
 
 def _verify(ir_module: ir.Module, name: str) -> None:
-    # XLA ends the process on some invalid modules, so none may reach it.
+    # XLA aborts the process on some invalid modules, so none may reach it.
     try:
         valid = ir_module.operation.verify()
         reason = ""

@@ -1,4 +1,4 @@
-"""What the functions of one module share: its platforms, symbols, private functions, callbacks."""
+"""The state that all functions of a module share: platforms, symbols, functions, callbacks."""
 
 # The stubs of jaxlib do not name the types of all arguments and results.
 # pyright: reportUnknownMemberType=false
@@ -12,7 +12,7 @@ from hlofront.lowering.fences import Fences
 from hlofront.lowering.host_call import HostCall
 from hlofront.lowering.locations import Locations
 
-# The axes of a mesh, each with its size, and the ids of its devices; None in the usual order.
+# The axes of a mesh with their sizes, and the ids of its devices; None in the usual order.
 MeshKey = tuple[tuple[tuple[object, int], ...], tuple[int, ...] | None]
 
 
@@ -48,36 +48,36 @@ class ModuleState:
         # The platforms that are lowered for: a branch may be for some of the module's alone.
         self.platforms = self.all_platforms = platforms
         self.has_barriers = False
-        # The values to store, of any program; None where XLA is to decide. See fences.py.
+        # The values to fence, of any program; None if XLA decides. See fences.py.
         self.fences = fences
         self.ir_module = ir_module
-        # The end of the module, where functions go.
+        # The end of the module, where functions are added.
         self.ip = ir.InsertionPoint(ir_module.body)
-        # The symbols of the meshes at the module's beginning, by their axes and devices, and the
-        # last of their operations. See sharding.py.
+        # The symbols of the meshes at the module's start, by their axes and devices, and the last
+        # of their operations. See sharding.py.
         self.meshes: dict[MeshKey, str] = {}
         self.last_mesh: ir.Operation | None = None
         self.several_devices = several_devices
-        # The number of functions of each name.
+        # The number of functions with each name.
         self.symbols: dict[str, int] = {"main": 1}
         self.locations = Locations()
-        # The paths of operations, by the scopes of their function and of their equation.
+        # The paths of operations, by the name stacks of their function and of their equation.
         self.paths: dict[tuple[NameStack, NameStack], str] = {}
-        # The symbols of private functions, by what was lowered to them.
+        # The symbols of private functions, by the keys of what was lowered to them.
         self.functions: dict[Hashable, ir.FlatSymbolRefAttr] = {}
-        # The host functions that the module calls back, in the order of their index.
+        # The host functions that the module calls, in the order of their index.
         self.callbacks: list[HostCall] = []
-        # The objects that other packages' rules want to live as long as the executable.
+        # The objects that rules of other packages keep alive with the executable.
         self.keepalives: list[object] = []
-        # The names that JAX gives to the members of this class. See extension.py, which sets it.
+        # The JAX names for the members of this class, a `ModuleContext`, which extension.py sets.
         self.extension_context: object = None
 
     @property
     def platform(self) -> str:
-        """Return the platform that is lowered for.
+        """Return the one platform that is lowered for.
 
         Raises:
-          RuntimeError: if they are several, and the rule that asks does not say so.
+          RuntimeError: if there are several platforms.
         """
         if len(self.platforms) != 1:
             raise RuntimeError(
@@ -109,7 +109,7 @@ class ModuleState:
         )
 
     def unique_symbol(self, name: str) -> str:
-        """Return `g` for the first function called g, then `g_0`, `g_1`, ..."""
+        """Return a new symbol: `g` for the first function named g, then `g_0`, `g_1`, ..."""
         symbol = name
         while symbol in self.symbols:
             count = self.symbols[name]

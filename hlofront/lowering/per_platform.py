@@ -1,4 +1,4 @@
-"""Programs for several platforms: the module is told which one it runs on, and branches on it."""
+"""Modules for several platforms, which take the platform index and branch on it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -12,8 +12,8 @@ from hlofront.core.effects import Effect
 from hlofront.core.rules import LoweringRule, lower
 from hlofront.lowering.emitter import Emitter
 
-# A key that stands for the number of the platform among the large constants, which travel down the
-# calls as it does: the argument of main that JAX names `_platform_index`.
+# A key for the platform index among the large constants, which are passed down the calls in the
+# same way: the argument of main that JAX names `_platform_index`.
 INDEX = object()
 index_aval = ShapedArray((), np.dtype(np.int32))
 
@@ -24,7 +24,7 @@ Branch = Callable[[Any], Sequence[Value]]
 def lower_per_platform(
     build: Emitter, operands: Sequence[Value], params: dict[str, object]
 ) -> Value | list[Value]:
-    """Lower the equation of the builder by the rule of each platform, in a branch for each."""
+    """Lower the current equation by each platform's rule, with one branch per rule."""
     primitive = build.primitive
     multiple = primitive.multiple_results
     avals_in, avals_out = build.avals_in, build.avals_out
@@ -46,12 +46,13 @@ def choose(
     avals: Sequence[AbstractValue],
     effects: Iterable[Effect] = (),
 ) -> list[Value]:
-    """Run the branch of the platform that the module runs on.
+    """Emit a branch per group of platforms; the module runs that of its platform.
 
     Args:
-      branches: each with its platforms; together they are all of the module's. A branch emits into
-        the builder that it is called with, for its platforms alone, and returns values of `avals`.
-      effects: the effects of all branches together.
+      branches: each branch with its platforms, which together are all of the module's. It emits
+        into the builder that it is called with, for its platforms alone, and returns values of
+        `avals`.
+      effects: the union of the branches' effects.
     """
     module = build.module
     around = module.platforms
@@ -70,17 +71,17 @@ def choose(
 
 
 def number_of(build: Emitter, numbers: Sequence[int]) -> Value:
-    """Return one of these numbers, one per platform: that of the platform the module runs on.
+    """Return the number, of one per platform, for the platform that the module runs on.
 
     Raises:
-      NotImplementedError: in the body of an operation, which sees nothing from outside.
+      NotImplementedError: in the body of an operation, which cannot use values from outside.
     """
     if len(set(numbers)) == 1:
         return build.constant(numbers[0], np.int32)
     platforms = build.module.platforms
     index = build.hoisted.get(id(INDEX))
     if index is None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"{build.primitive.name} is not the same on {', '.join(platforms)}, and is in "
             "the body of an operation that cannot be told where it runs: lower for one of them"
         )
@@ -88,7 +89,7 @@ def number_of(build: Emitter, numbers: Sequence[int]) -> Value:
     number_by_platform = dict(zip(platforms, numbers, strict=True))
     if [number_by_platform.get(name) for name in whole] == list(range(len(whole))):
         return index
-    # In branches for some platforms any number does for the others.
+    # In branches for some platforms the number of the other platforms is arbitrary.
     wanted = tuple([number_by_platform.get(name, 0) for name in whole])
     chosen = build.constants.get((INDEX, wanted))
     if chosen is None:

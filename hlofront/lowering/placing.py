@@ -1,4 +1,4 @@
-"""Placement inside a program: values are on its devices already, and may be split otherwise."""
+"""The lowering rule of device_put inside a program: values can only be resharded there."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from hlofront.primitives.placing import device_put_p
 def _(
     build: Builder, *values: Value, devices: Sequence[object], srcs: object, copy_semantics: object
 ) -> list[Value]:
-    """A sharding of several devices splits a value; a device or a memory is no operation."""
+    """Constrain the values with shardings over several devices, and return the others unchanged."""
     return [
         constrained(build, value, device, aval) if is_described(device) else value
         for value, device, aval in zip(values, devices, build.avals_in, strict=True)

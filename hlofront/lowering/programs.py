@@ -1,4 +1,4 @@
-"""Operations that hold programs: jit becomes a function and a call, custom rules their function."""
+"""Lowering rules of operations that hold programs: jit becomes a call, custom rules are inlined."""
 
 from collections.abc import Sequence
 
@@ -34,7 +34,7 @@ def _(build: Builder, *args: Value, jaxpr: ClosedJaxpr, name: str, **_: object) 
     remat_opt_p,
 )
 def _(build: Builder, *args: Value, **_: object) -> list[Value]:
-    """Emit the program that the operation calls in the place of the call."""
+    """Inline the program that the equation calls."""
     call = called_by(build.current)
     if call is None:
         raise TypeError(f"{build.primitive} does not say which program it calls")
@@ -70,11 +70,11 @@ def _(
     policy: object,
 ) -> list[Value]:
     if differentiated:
-        # What is computed again depends on the barrier, so that it is not what was computed before.
+        # Recomputation depends on the barrier, so that XLA does not reuse the original values.
         fenced = [prevent_cse] * len(args) if isinstance(prevent_cse, bool) else prevent_cse
         chosen = [index for index, is_fenced in enumerate(fenced) if is_fenced]
         if chosen:
-            # All in one, cotangents among them: what is computed again waits for their arrival.
+            # One barrier for all, cotangents included: recomputation waits until they arrive.
             barred = build.barrier(
                 [args[index] for index in chosen], [build.avals_in[index] for index in chosen]
             )

@@ -1,4 +1,4 @@
-"""Which equations of a program are lowered: those that its outputs or its effects depend on."""
+"""Dead code elimination: the equations that a program's outputs or effects depend on."""
 
 from collections.abc import Sequence
 
@@ -7,13 +7,13 @@ from hlofront.core.jaxpr import Equation, Jaxpr, Var
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import simplify
 
-# Loops and branches: they are lowered without the operands and results that nobody reads. Calls
-# keep theirs, as all calls of a program share one function.
+# Loops and branches are lowered without unused operands and results. Calls keep theirs, since all
+# calls of a program share one function.
 PRUNED: set[Primitive] = set()
 
 
 def live_equations(jaxpr: Jaxpr) -> Sequence[Equation]:
-    """Return the equations that the outputs or an effect depend on, in order; once per program."""
+    """Return the equations that outputs or effects depend on, in order; cached per program."""
     if jaxpr.live is None:
         jaxpr.live = tuple(liveness.live_equations(jaxpr.eqns, jaxpr.outvars, _pruned))
     return jaxpr.live

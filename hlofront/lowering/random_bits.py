@@ -1,4 +1,4 @@
-"""Random bits as StableHLO."""
+"""Lowering rules of random bits."""
 
 from collections.abc import Callable, Sequence
 
@@ -23,7 +23,7 @@ _has_kernel = options["jax_threefry_gpu_kernel_lowering"]
 @lower(r.rng_bit_generator_p)
 def _(build: Builder, key: Value, *, algorithm: r.RandomAlgorithm, **_: Value) -> list[Value]:
     (key_aval,), (new_key_aval, bits_aval) = build.avals_in, build.avals_out
-    # The operation's state is of 64-bit words.
+    # The operation's state consists of 64-bit words.
     in_halves = key_aval.dtype == _uint32
     if in_halves:
         key = build.op("stablehlo.bitcast_convert", (build.reshape(key, _halves),), _state)
@@ -60,26 +60,26 @@ def _(build: Builder, a: Value, b: Value, *, shape: Sequence[int]) -> Value:
     (aval, _), (result,) = build.avals_in, build.avals_out
     if result.dtype.itemsize > 2:
         return _uniform(build, a, b, result)
-    # XLA's compiler for TPUs ends the process on narrower floats: they are rounded from wider ones.
+    # XLA's compiler for TPUs aborts the process on narrower floats: round them from wider ones.
     wide = result.update(dtype=np.dtype(np.float32))
     start, end = (build.convert(x, aval.update(dtype=wide.dtype)) for x in (a, b))
     numbers = build.convert(_uniform(build, start, end, wide), result)
     lowest, end = (build.broadcast(x, result, ()) for x in (a, b))
-    # What is rounded up to the end, which is not among the numbers, becomes the start.
+    # Replace values rounded up to the end, which is exclusive, by the start.
     inside = build.compare("LT", numbers, end, result)
     return build.select(inside, numbers, lowest, result)
 
 
 # ---- threefry ------------------------------------------------------------------------------------
 
-# Of Salmon et al. (2011), table 2: how far each round rotates; the parity of the key schedule.
+# Salmon et al. (2011), table 2: the rotation of each round; the parity of the key schedule.
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA
 _counter = ShapedArray((), np.dtype(np.int32))
 
 
 class _Words:
-    """Arithmetic on words of 32 bits of one shape; scalars are broadcast."""
+    """Arithmetic on 32-bit words of one shape; scalars are broadcast."""
 
     def __init__(self, build: Builder, shape: Shape):
         self.build = build
@@ -89,12 +89,12 @@ class _Words:
         return self.build.op("stablehlo." + name, (x, y), self.aval)
 
     def broadcast(self, x: Value) -> Value:
-        """Return a scalar in the shape of the words, or an array of that shape."""
+        """Return a scalar, or an array of the words' shape, broadcast to that shape."""
         is_scalar = self.aval.shape and not ir.ShapedType(x.type).shape
         return self.build.broadcast(x, self.aval, ()) if is_scalar else x
 
     def rounds(self, x: Value, y: Value, rotations: Sequence[Value]) -> tuple[Value, Value]:
-        """Return the words after four rounds; `rotations` are scalars of uint32."""
+        """Return the words x and y after four rounds; `rotations` are scalars of uint32."""
         one = _Words(self.build, ())
         for left in rotations:
             x = self.do("add", x, y)
@@ -118,7 +118,7 @@ Encrypt = Callable[[Builder, _Words, _Words, Value, Value, Value, Value], list[V
 def _threefry(encrypt: Encrypt) -> Callable[..., list[Value]]:
     def rule(build: Builder, *words: Value) -> list[Value]:
         result = build.avals_out[0]
-        # Keys stay scalars: most often one is used for all counts.
+        # Keys stay scalars: usually one key is used for all counts.
         shared = all(not aval.shape for aval in build.avals_in[:2])
         key_shape: Shape = () if shared else result.shape
         shapes = [key_shape, key_shape, result.shape, result.shape]
@@ -141,7 +141,7 @@ def _threefry(encrypt: Encrypt) -> Callable[..., list[Value]]:
 
 
 def _schedule(words: _Words, first: Value, second: Value) -> list[Value]:
-    """Return the three words that are added between rounds, in turn."""
+    """Return the three words of the key schedule, which are added between rounds in turn."""
     parity = words.broadcast(words.build.constant(_PARITY, _uint32))
     return [first, second, words.do("xor", words.do("xor", first, second), parity)]
 
@@ -163,7 +163,7 @@ def _unrolled(
 def _rolled(
     build: Builder, keys: _Words, words: _Words, first: Value, second: Value, x: Value, y: Value
 ) -> list[Value]:
-    """Encrypt in a loop of five steps: XLA's compiler for CPUs takes long for rounds in a row."""
+    """Encrypt in a loop of five steps: XLA's compiler for CPUs is slow on many rounds in a row."""
     schedule = _schedule(keys, first, second)
     x = words.do("add", x, words.broadcast(first))
     y = words.do("add", y, words.broadcast(second))
@@ -211,7 +211,7 @@ def _(build: Builder, library: Library, *words: Value) -> list[Value]:
     if not _has_kernel.value or not aval.size:
         return lower[r.threefry2x32_p](build, *words)
     target = f"{library.own}_threefry2x32_ffi"
-    # The kernel takes numbers one after the other, in any shape.
+    # The kernel takes a flat list of words, of any shape.
     return kernels.call(
         build,
         target,

@@ -1,4 +1,4 @@
-"""Reductions with a user's function as StableHLO."""
+"""Lowering rules of reductions with a user's function."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from hlofront.primitives.windowed import Windows
 
 
 def body_of(jaxpr: Jaxpr, consts: Sequence[object]) -> Body:
-    """Return a function that emits a program into a region, its constants inside the region."""
+    """Return a function that emits a jaxpr and its constants into a region."""
     program = ClosedJaxpr(jaxpr, consts)
 
     def body(inner: Builder, *scalars: Value) -> list[Value]:

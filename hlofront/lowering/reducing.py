@@ -1,4 +1,4 @@
-"""Reductions as StableHLO."""
+"""Lowering rules of reductions."""
 
 from collections.abc import Callable, Sequence
 from typing import Concatenate, NamedTuple
@@ -17,20 +17,20 @@ from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import reducing as r
 from hlofront.primitives.families import complex_of, real_of
 
-# body(builder, *accumulated, *elements) -> the new values that are accumulated.
+# body(builder, *accumulated, *elements) -> the new accumulated values.
 Body = Callable[Concatenate[Builder, ...], Sequence[Value]]
-# (dtype) -> the result for no elements.
+# (dtype) -> the identity of the reduction.
 StartValue = Callable[[NumPyDType], NumPyArray]
 
 
 class Monoid(NamedTuple):
-    """A reduction: what combines two elements of an aval, and the result for no elements."""
+    """A reduction: the function that combines two elements of an aval, and the identity."""
 
     body: Callable[[ShapedArray], Body]
     start: StartValue
 
     def initial(self, build: Builder, dtype: NumPyDType) -> Value:
-        """Return the result for no elements, as a constant."""
+        """Return the identity of the reduction, as a constant."""
         return build.constant(self.start(dtype), dtype)
 
 
@@ -42,7 +42,7 @@ def emit_reduce(
     axes: Sequence[int],
     body: Body,
 ) -> list[Value]:
-    """Fold the axes of all operands at once. `results` are the avals of the results."""
+    """Reduce the axes of all operands at once, to results with the avals `results`."""
     attributes = {"dimensions": types.i64_array(axes)}
     avals = scalars_of(results) * 2
     return build.with_region(
@@ -51,12 +51,12 @@ def emit_reduce(
 
 
 def scalars_of(avals: Sequence[ShapedArray]) -> list[ShapedArray]:
-    """Return the avals of single elements."""
+    """Return scalar avals with the dtypes of these avals."""
     return [ShapedArray((), aval.dtype) for aval in avals]
 
 
 def one_op(name: str) -> Callable[[ShapedArray], Body]:
-    """Return the region, by aval, that combines two elements with one operation."""
+    """Return a function from an aval to the region that combines two elements by one operation."""
 
     def of_aval(aval: ShapedArray) -> Body:
         scalar = ShapedArray((), aval.dtype)
@@ -70,9 +70,9 @@ def one_op(name: str) -> Callable[[ShapedArray], Body]:
 
 
 def _ordered(name: str, direction: str) -> Callable[[ShapedArray], Body]:
-    """Return the region, by aval, that combines two elements with one operation.
+    """Return the function from an aval to the region of `maximum` or `minimum`.
 
-    Of complex numbers it compares the real parts, then the imaginary ones.
+    Complex numbers are compared by their real parts, then by their imaginary parts.
     """
 
     def of_aval(aval: ShapedArray) -> Body:
@@ -88,7 +88,7 @@ def _ordered(name: str, direction: str) -> Callable[[ShapedArray], Body]:
 
 
 def extreme_complex(build: Builder, direction: str, x: Value, y: Value, dtype: NumPyDType) -> Value:
-    """Return the complex scalar, x or y, that comes first in lexicographic order: GT or LT."""
+    """Return the scalar x or y that compares as GT or LT in lexicographic order."""
     part = ShapedArray((), real_of(dtype))
     parts_x, parts_y = build.parts(x, part), build.parts(y, part)
     return first_complex(build, direction, (x, y), parts_x, parts_y, part)
@@ -102,7 +102,7 @@ def first_complex(
     parts_y: tuple[Value, Value],
     part: ShapedArray,
 ) -> Value:
-    """Return x where its real part, or if equal its imaginary part, compares so with y's; else y.
+    """Return x where it compares as `direction` with y in lexicographic order, else y.
 
     Args:
       pair: the complex arrays x and y.
@@ -176,7 +176,7 @@ def _emit_index(
     start: StartValue,
 ) -> Value:
     (operand,), (result,) = build.avals_in, build.avals_out
-    # XLA's compiler for GPUs fails where one of two is of less than a byte.
+    # XLA's compiler for GPUs fails if one of two operands is narrower than a byte.
     x = widened(build, x, operand)
     operand = operand.update(dtype=at_least_a_byte(operand.dtype))
     indices = build.op(
@@ -194,8 +194,8 @@ def _emit_index(
     truth = ShapedArray((), np.dtype(np.bool_))
 
     def body(inner: Builder, x: Value, i: Value, y: Value, j: Value) -> list[Value]:
-        # x stands before y if it is more extreme, or NaN where y is not. Among equal ones and
-        # among NaNs the index decides, in whatever order a device combines them.
+        # x precedes y if it is more extreme, or NaN where y is not. Among equal elements and among
+        # NaNs the index decides, in whatever order a device combines them.
         first = inner.compare(direction, x, y, value)
         same = inner.compare("EQ", x, y, value)
         if issubdtype(operand.dtype, np.floating):

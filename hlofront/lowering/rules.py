@@ -1,4 +1,4 @@
-"""Every file with lowering rules: importing this registers them all."""
+"""All modules with lowering rules: importing this module registers their rules."""
 
 from hlofront.lowering import (
     barriers,

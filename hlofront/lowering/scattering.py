@@ -1,4 +1,4 @@
-"""scatter as StableHLO, its indices clamped where a mode asks for it."""
+"""The lowering rule of scatter, with indices clamped for the modes that clamp."""
 
 from collections.abc import Mapping, Sequence
 
@@ -41,7 +41,7 @@ def _(
     if mode is GatherScatterMode.CLIP:
         windows = s.window_sizes(dimension_numbers, aval.shape, update_aval.shape)
         indices = _clamped(build, indices, index_aval, aval, dimension_numbers, windows)
-    # Other modes need nothing: the operation leaves out what is not within the array.
+    # Other modes need nothing: the operation drops updates outside the array.
     if "tpu" in build.module.platforms and _may_be_one(index_aval, update_aval):
         (indices,) = build.barrier([indices], [index_aval])
 
@@ -63,10 +63,10 @@ def _(
 
 
 def _may_be_one(indices: ShapedArray, updates: ShapedArray) -> bool:
-    """Return whether XLA may find that indices and updates are one value, say both a row of ones.
+    """Return whether XLA may find that indices and updates are one value, such as a row of ones.
 
-    The compiler of TPUs ends the process where they are, and can be fused into the scatter. (A
-    barrier makes two of them. With libtpu 0.0.52.)
+    XLA's compiler for TPUs aborts the process if they are and can be fused into the scatter; a
+    barrier keeps them apart. (Seen with libtpu 0.0.52.)
     """
     return indices.dtype == updates.dtype and indices.size == updates.size > 0
 
@@ -79,7 +79,7 @@ def _clamped(
     numbers: s.ScatterDimensionNumbers,
     windows: Mapping[int, int],
 ) -> Value:
-    """Return the indices, moved until the updates lie within the operand."""
+    """Return the indices, clamped so that the updates lie within the operand."""
     greatest = int(iinfo(aval.dtype).max)
     bounds = [
         min(operand.shape[axis] - windows.get(axis, 1), greatest)

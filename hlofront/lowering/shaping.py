@@ -1,4 +1,4 @@
-"""Rearrangements as StableHLO."""
+"""Lowering rules of broadcasts, reshapes and transposes."""
 
 from collections.abc import Sequence
 
@@ -58,7 +58,7 @@ def _(build: Builder, x: Value, *, dimensions: Sequence[int]) -> Value:
 
 @lower(p.tile_p)
 def _(build: Builder, x: Value, *, reps: Sequence[int]) -> Value:
-    # Each axis becomes two, of the repetitions and of the size; the first is filled.
+    # Each axis becomes two, of the repetitions and of the size; the first is broadcast.
     aval, result = build.avals_in[0], build.avals_out[0]
     split = [size for old in aval.shape for size in (1, old)]
     filled = [size for pair in zip(reps, aval.shape, strict=True) for size in pair]

@@ -1,4 +1,4 @@
-"""Shardings -> Shardy: the meshes of a module, and attributes that say how values are split."""
+"""Shardings as Shardy attributes, and the meshes that a module declares for them."""
 
 # The stubs of jaxlib do not name the types of all arguments and results.
 # pyright: reportUnknownMemberType=false
@@ -19,7 +19,7 @@ from hlofront.primitives.placing import sharding_constraint_p
 _SYMBOL_OF_FIRST = "maximal_mesh_0"
 
 
-# The names of a mesh's axes, each with its size.
+# The axis names of a mesh with their sizes.
 MeshAxes = Sequence[tuple[object, int]]
 
 
@@ -27,9 +27,9 @@ class DescribedSharding(Protocol):
     """A sharding over the axes of a mesh."""
 
     def described(self, ndim: int) -> tuple[MeshAxes, tuple[int, ...] | None, Sequence[object]]:
-        """Return the mesh's axes, the ids of its devices, and per axis of an array its mesh axes.
+        """Return the mesh's axes, the ids of its devices, and the mesh axes of each array axis.
 
-        The ids are None where the devices are in their usual order.
+        The ids are None if the devices are in their usual order.
         """
         ...
 
@@ -40,12 +40,12 @@ def is_described(sharding: object) -> TypeGuard[DescribedSharding]:
 
 
 def sharding_attribute(state: ModuleState, sharding: Any, aval: ShapedArray) -> Any:
-    """`#sdy.sharding<@mesh, [{"x"}, {}]>`: how a value of this aval is split."""
+    """Return the attribute `#sdy.sharding<@mesh, [{"x"}, {}]>` of a value with this aval."""
     return types.attribute(f"#sdy.sharding{_text(state, sharding, aval)}")
 
 
 def _text(state: ModuleState, sharding: Any, aval: ShapedArray) -> str:
-    """`<@mesh, [{"x"}, {}]>`; axes of the elements of an extended dtype are not split."""
+    """Return `<@mesh, [{"x"}, {}]>`, without splitting the axes of extended elements."""
     ndim = aval.ndim
     axes, ids, entries = sharding.described(ndim)
     parts = [
@@ -62,7 +62,7 @@ def _quoted(name: object) -> str:
 
 
 def _mesh(state: ModuleState, axes: MeshAxes, ids: tuple[int, ...] | None) -> str:
-    """Return the symbol of the mesh with these axes and devices; None is their usual order."""
+    """Return the symbol of the mesh with these axes and device ids; None is the usual order."""
     key = tuple(axes), ids
     symbol = state.meshes.get(key)
     if symbol is None:
@@ -88,7 +88,7 @@ def _declare(state: ModuleState, symbol: str, axes: MeshAxes, ids: Sequence[int]
         attributes={
             "sym_name": types.string(symbol),
             "mesh": types.attribute(f"#sdy.mesh<[{listed}]{numbers}>"),
-            # What versions of StableHLO that know meshes themselves read.
+            # Versions of StableHLO that support meshes themselves read this.
             "stablehlo.mesh": types.attribute(f"{{axes = [{described}]{described_ids}}}"),
         },
         loc=types.unknown,
@@ -99,7 +99,7 @@ def _declare(state: ModuleState, symbol: str, axes: MeshAxes, ids: Sequence[int]
 def on_first_device(state: ModuleState, results: int) -> dict[str, ir.Attribute]:
     """Return the sharding attribute of an operation that runs on the first device only.
 
-    Empty if the module is for one device. `results` is the operation's number of results.
+    Return no attribute if the module is for one device. `results` is the number of results.
     """
     if not state.several_devices:
         return {}
@@ -112,7 +112,7 @@ def on_first_device(state: ModuleState, results: int) -> dict[str, ir.Attribute]
 
 
 def constrained(build: Builder, x: Value, sharding: DescribedSharding, aval: ShapedArray) -> Value:
-    """Return the value of this aval, split as a sharding says."""
+    """Return a value of this aval with a sharding constraint."""
     attribute = sharding_attribute(build.module, sharding, aval)
     return build.op("sdy.sharding_constraint", (x,), aval, sharding=attribute)
 
@@ -127,7 +127,7 @@ def _(
     context_mesh: object,
     unconstrained_dims: object,
 ) -> Value:
-    # A program for one device is on it, wholly.
+    # In a program for one device every value is on it.
     if not is_described(sharding):
         return x
     return constrained(build, x, sharding, build.avals_in[0])

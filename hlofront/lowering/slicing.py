@@ -1,4 +1,4 @@
-"""Taking arrays apart and putting them together, as StableHLO."""
+"""Lowering rules of slicing, concatenation, splitting and padding."""
 
 from collections.abc import Sequence
 

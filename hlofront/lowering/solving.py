@@ -1,4 +1,4 @@
-"""Direct solutions as calls of LAPACK's and cuSPARSE's; as StableHLO on other devices."""
+"""Lowering rules of linear solves: LAPACK's and cuSPARSE's kernels, or StableHLO elsewhere."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from hlofront.primitives.dynamic_slicing import dynamic_slice_in_dim, dynamic_up
 from hlofront.primitives.elementwise import add, div, mul, sub
 
 _int32 = np.dtype(np.int32)
-# cuSPARSE has no tridiagonal systems of fewer equations.
+# cuSPARSE supports no tridiagonal systems with fewer equations.
 _FEWEST_EQUATIONS = 3
 
 
@@ -136,7 +136,7 @@ def _(
     build: Builder, dl: Value, d: Value, du: Value, b: Value, *, perturb_singular: bool
 ) -> Value | None:
     if perturb_singular:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "tridiagonal_solve: perturb_singular=True is there for CPUs and GPUs only: leave it "
             "away, and add what is to be added to d"
         )
@@ -144,7 +144,7 @@ def _(
 
 
 def _eliminate(build: Builder, dl: Value, d: Value, du: Value, b: Value) -> Value:
-    """Solve by elimination without exchanges of rows: Golub & Van Loan (2013), section 4.3.6."""
+    """Solve tridiagonal systems without pivoting: Golub & Van Loan (2013), section 4.3.6."""
     avals = *_, diagonal, right = build.avals_in
     axis = diagonal.ndim - 1
     count = diagonal.shape[axis]
@@ -163,12 +163,12 @@ def _eliminate(build: Builder, dl: Value, d: Value, du: Value, b: Value) -> Valu
     def forward(
         index: Array, dl: Array, d: Array, du: Array, b: Array, last_above: Array, last: Array
     ) -> list[Array]:
-        """Subtract the row before from a row, and divide it by its element on the diagonal."""
+        """Subtract the previous row from a row, and divide it by its diagonal element."""
         below = row(dl, index)
         pivot = sub(row(d, index), mul(below, last_above))
         last_above = div(row(du, index), pivot)
         last = div(sub(row(b, index), mul(wide(below), last)), wide(pivot))
-        # They replace rows that are read no more.
+        # Write them over rows that are no longer read.
         return [
             add(index, np.int32(1)),
             dl,

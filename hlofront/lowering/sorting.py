@@ -1,4 +1,4 @@
-"""Sorting as StableHLO."""
+"""Lowering rules of sort, top_k and approx_top_k."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -30,7 +30,7 @@ _int32 = np.dtype(np.int32)
 def _(
     build: Builder, *operands: Value, dimension: int, is_stable: bool, num_keys: int
 ) -> list[Value]:
-    # XLA's compiler for GPUs has no sort of integers below a byte.
+    # XLA's compiler for GPUs cannot sort integers below a byte.
     avals = [aval.update(dtype=at_least_a_byte(aval.dtype)) for aval in build.avals_in]
     wide = [widened(build, x, aval) for x, aval in zip(operands, build.avals_in)]
     scalars = scalars_of(avals)
@@ -57,7 +57,7 @@ def emit_sort(
     is_stable: bool,
     less: Callable[..., Value],
 ) -> list[Value]:
-    """Sort along an axis: `less(builder, x0, y0, x1, y1, ...)` returns whether x goes before y."""
+    """Sort along an axis: `less(builder, x0, y0, x1, y1, ...)` returns whether x precedes y."""
     attributes = {"dimension": types.i64(axis), "is_stable": types.boolean(is_stable)}
     arguments = [scalar for scalar in scalars_of(results) for _ in range(2)]
 
@@ -68,7 +68,7 @@ def emit_sort(
 
 
 class _Key(NamedTuple):
-    """A pair of scalars that decides an order: x, y, their aval, and the kind of comparison."""
+    """A pair of scalars to compare: x, y, their aval, and the kind of comparison."""
 
     x: Value
     y: Value
@@ -80,7 +80,7 @@ class _Key(NamedTuple):
 
 
 def _ordered_parts(build: Builder, x: Value, y: Value, scalar: ShapedArray) -> list[_Key]:
-    """Return the pairs whose comparisons decide which of two scalars is less, the first first."""
+    """Return the pairs of scalars to compare in turn to find which of x and y is less."""
     dtype = scalar.dtype
     if issubdtype(dtype, np.complexfloating):
         part = ShapedArray((), real_of(dtype))
@@ -96,7 +96,7 @@ def _ordered_parts(build: Builder, x: Value, y: Value, scalar: ShapedArray) -> l
 
 
 def _canonical_float(build: Builder, x: Value, scalar: ShapedArray) -> Value:
-    """Return one zero and one NaN instead of many, between which the total order distinguishes."""
+    """Return x with -0.0 and all NaNs made canonical, since the total order distinguishes them."""
     zero = build.constant(0, scalar.dtype)
     nan = build.constant(np.nan, scalar.dtype)
     is_zero = build.compare("EQ", x, zero, scalar)
@@ -105,7 +105,7 @@ def _canonical_float(build: Builder, x: Value, scalar: ShapedArray) -> Value:
 
 
 def _lexicographic(build: Builder, keys: Sequence[_Key]) -> Value:
-    """Return whether the first keys that differ are in ascending order."""
+    """Return whether x is less than y for the first keys that differ."""
     *former, last = keys
     result = last.compare(build, "LT")
     for key in reversed(former):
@@ -127,7 +127,7 @@ def _(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
     swapped[axis], swapped[last] = last, axis
 
     def swap(x: Value, aval: ShapedArray) -> Value:
-        # The operation works along the last axis only.
+        # The operation supports the last axis only.
         if axis == last:
             return x
         permutation = types.i64_array(swapped)
@@ -138,7 +138,7 @@ def _(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
 
     x, aval = swap(x, aval), moved(aval)
     narrow = aval.dtype.name in BELOW_A_BYTE
-    if narrow:  # XLA has no top_k of integers below a byte
+    if narrow:  # XLA has no top_k for integers below a byte.
         aval = aval.update(dtype=at_least_a_byte(aval.dtype))
         x = build.convert(x, aval)
     shape = (*aval.shape[:-1], k)
@@ -154,7 +154,7 @@ def _(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
 def _(
     build: Builder, x: Value, *, reduction_dimension: int, is_max_k: bool, **_: object
 ) -> list[Value]:
-    # Without the TPU's operation: sort everything, keep the first.
+    # Without the TPU's operation, sort all elements and return the first.
     (aval,), results = build.avals_in, build.avals_out
     axis = canonical_axis(reduction_dimension, aval.ndim)
     indices = _indices(build, aval, axis)
@@ -174,7 +174,7 @@ def _(
 
 
 class _Order(NamedTuple):
-    """How elements are compared, and the value that comes after all of them."""
+    """The direction of a comparison, and the value that sorts after all others."""
 
     direction: str
     last: StartValue
@@ -190,7 +190,7 @@ _END = {
 def _resized(
     build: Builder, x: Value, size: int, axis: int, result: ShapedArray, filling: NumPyArray
 ) -> Value:
-    """Return the first elements along an axis of this size; too few are filled up."""
+    """Return the first `size` elements along an axis, padded with `filling` if there are fewer."""
     wanted, zeros = result.shape[axis], [0] * result.ndim
     if wanted < size:
         return build.slice(x, zeros, result.shape, result=result)

@@ -1,4 +1,4 @@
-"""Special functions that are no CHLO operation, or none for every dtype."""
+"""Lowering rules of special functions that CHLO lacks, or has for some dtypes only."""
 
 from collections.abc import Callable
 from typing import Concatenate
@@ -15,15 +15,16 @@ from hlofront.primitives import special as s
 _FLOAT32 = np.dtype(np.float32)
 
 
-# (builder, aval of the operands, operands) -> the result, of that aval.
+# (builder, aval of the operands, operands) -> the result, with that aval.
 Rule = Callable[Concatenate[Builder, ShapedArray, ...], Value]
 
 
 def at_least(itemsize: int, rule: Rule) -> Callable[..., Value]:
-    """Return a lowering rule that computes in float32 where elements have fewer bytes than this.
+    """Return a lowering rule that computes in float32 for elements of fewer bytes.
 
     Args:
-      rule: `rule(build, aval, *operands)` takes operands of this aval and returns one.
+      itemsize: the fewest bytes of an element that `rule` supports.
+      rule: `rule(build, aval, *operands)` takes operands with this aval and returns a result.
     """
 
     def widened(build: Builder, *operands: Value) -> Value:
@@ -40,7 +41,7 @@ def at_least(itemsize: int, rule: Rule) -> Callable[..., Value]:
 
 
 def one_operation(name: str) -> Rule:
-    """Return the rule of a function that is one operation."""
+    """Return the rule of a special function that is one operation."""
 
     def rule(build: Builder, aval: ShapedArray, x: Value) -> Value:
         return build.op(name, (x,), aval)
@@ -48,7 +49,7 @@ def one_operation(name: str) -> Rule:
     return rule
 
 
-# CHLO has these, but not for the dtypes of 8 bits and less.
+# CHLO has these functions, but not for dtypes of 8 bits and less.
 lower(s.bessel_i1e_p)(at_least(2, one_operation("chlo.bessel_i1e")))
 lower(s.erfc_p)(at_least(2, one_operation("chlo.erfc")))
 lower(s.igamma_p)(at_least(4, incomplete_gamma.igamma))

@@ -1,4 +1,4 @@
-"""Eigenvalues, singular values and the forms on the way to them, by LAPACK's routines."""
+"""Lowering rules of eigenvalues, singular values and intermediate forms, by LAPACK routines."""
 
 from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array
@@ -10,23 +10,23 @@ from hlofront.lowering.kernels import LAPACK, Library, by_library, character
 from hlofront.primitives import matrices
 from hlofront.primitives import spectral as s
 
-# The first index and the end of the wanted eigenvalues or singular values; None for all.
+# The first index and the end of the eigenvalues or singular values to return; None for all.
 Subset = tuple[int, int] | None
 
 
 def zeros(build: Builder) -> list[Value]:
-    """Return the equation's results, as zeros."""
+    """Return zeros with the avals of the equation's results."""
     return [build.full(0, aval) for aval in build.avals_out]
 
 
 def refuse_part(build: Builder, subset: Subset, whole: int) -> None:
-    """Refuse a part of the results, for kernels that compute all of them.
+    """Raise NotImplementedError for a subset of the results, which the kernel cannot compute.
 
     Raises:
-      NotImplementedError: if the subset is not that of all results, of which there are `whole`.
+      NotImplementedError: if `subset` is not all of the `whole` results.
     """
     if subset is not None and subset != (0, whole):
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"{build.primitive.name}: subset_by_index={subset} is not there for CPUs and "
             "GPUs, which find all: slice the results instead"
         )
@@ -46,7 +46,7 @@ def _(
     (aval,), results = build.avals_in, build.avals_out
     refuse_part(build, subset_by_index, aval.shape[-1])
     if algorithm not in (None, s.EighImplementation.QR):
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"eigh: {algorithm} is not there for CPUs: they have EighImplementation.QR"
         )
     if not aval.size:
@@ -120,7 +120,7 @@ def _(
     refuse_part(build, subset_by_index, min(m, n))
     routine = _SVD_ROUTINES.get(algorithm)
     if routine is None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"svd: {algorithm} is not there for CPUs: they have QR and DIVIDE_AND_CONQUER"
         )
     if not aval.size:
@@ -140,7 +140,7 @@ def _(
 
 
 def svd_of_nothing(build: Builder) -> list[Value]:
-    """Return the singular values of matrices without elements, and their factors: identities."""
+    """Return the SVD of matrices without elements: no singular values, and identity factors."""
 
     def factors() -> list[Array]:
         return [matrices.identity(aval.dtype, aval.shape) for aval in build.avals_out[1:]]
@@ -160,7 +160,7 @@ def _(
 ) -> list[Value]:
     (aval,), results = build.avals_in, build.avals_out
     if sort_eig_vals or select_callable is not None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "schur: eigenvalues cannot be ordered: leave sort_eig_vals and select_callable away"
         )
     if not aval.size:

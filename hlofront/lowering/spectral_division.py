@@ -1,11 +1,11 @@
-"""Eigenvalues of a large Hermitian matrix by dividing its spectrum, where there is no LAPACK.
+"""Eigenvalues of a large Hermitian matrix by spectral divide and conquer, without LAPACK.
 
 By Nakatsukasa & Higham, SIAM Journal on Scientific Computing 35(3), A1325-A1349 (2013): the polar
-factor of H - s I is 1 on the eigenvectors of values above s, -1 on the others. Two bases for them
-make H two blocks, and so on with each.
+factor of H - s I has eigenvalue 1 for eigenvalues of H above s, else -1. Bases of both eigenspaces
+split H into two blocks, which are divided in turn.
 """
 
-# Operations that hold programs take and return trees of any type.
+# Operations that hold programs take and return pytrees of any type.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from functools import partial
@@ -45,12 +45,11 @@ _zero, _one = np.int32(0), np.int32(1)
 
 
 class _State(NamedTuple):
-    """The state of the division.
+    """The state of the divide and conquer.
 
     Attributes:
-      blocks: the blocks on the diagonal that the matrix is by now, each moved to the first columns.
-      vectors: what the matrix was multiplied with from the right: its columns become the
-        eigenvectors.
+      blocks: the current diagonal blocks of the matrix, each moved to the first columns.
+      vectors: the product of the transformations so far: its columns become the eigenvectors.
       values: the eigenvalues so far.
       agenda: the first row and the size of each block that is yet to be divided.
       pending: the number of those blocks.
@@ -64,7 +63,7 @@ class _State(NamedTuple):
 
 
 class _Projection(NamedTuple):
-    """How often a projector was computed, the projector, and its rank."""
+    """The number of attempts to compute a projector, the projector, and its rank."""
 
     tries: ArrayLike
     projector: Array
@@ -72,14 +71,14 @@ class _Projection(NamedTuple):
 
 
 def eigh_by_division(x: Array, smallest: int) -> tuple[Array, Array]:
-    """Return eigenvectors as columns, and eigenvalues in no order, of a Hermitian matrix.
+    """Return eigenvectors as columns and unordered eigenvalues of a Hermitian matrix.
 
     Args:
-      x: of shape (n, n).
-      smallest: blocks of at most this size are left to the operation `eigh`.
+      x: the matrix, of shape (n, n).
+      smallest: blocks of at most this size are passed to the operation `eigh`.
     """
     n = typeof(x).shape[0]
-    # Blocks of other sizes are filled up to the next one of these.
+    # Blocks are padded to the next one of these sizes.
     sizes = [min(smallest, n)]
     while sizes[-1] * 2 < n:
         sizes.append(sizes[-1] * 2)
@@ -105,7 +104,7 @@ def eigh_by_division(x: Array, smallest: int) -> tuple[Array, Array]:
         return gt(state.pending, _zero)
 
     end: _State = while_loop(goes_on, step, start)
-    # Where something is no number, there is nothing to divide by.
+    # A matrix with NaN cannot be divided.
     total = reduce_sum(abs(x), (0, 1))
     wrong = bitwise_not(eq(sub(total, total), full_like(total, 0)))
     return _nan_where(wrong, end.vectors), _nan_where(wrong, end.values)
@@ -121,7 +120,7 @@ def _nan_where(wrong: Array, x: Array) -> Array:
 
 def _finish(state: _State, offset: Array, size: Array, *, width: int) -> _State:
     block = _block_of(state, offset, size, width)
-    # It is filled up with greater values, which come last.
+    # Pad with greater values, which come last.
     bound = _bound(block)
     beyond = mul(add(bound, _scalar(bound, 1)), _scalar(bound, 2))
     rest = _on_diagonal(bitwise_not(_before(size, (width,), 0)), block)
@@ -135,7 +134,7 @@ def _finish(state: _State, offset: Array, size: Array, *, width: int) -> _State:
 
 
 def _turned(state: _State, offset: Array, size: Array, turn: Array) -> Array:
-    """Return the vectors, with those of a block multiplied with a matrix from the right."""
+    """Return the eigenvectors with those of one block multiplied by `turn` from the right."""
     width = typeof(turn).shape[0]
     turn = _masked(turn, _before(size, (width, width), 0))
     columns = m.product(_take(state.vectors, offset, width, 1), turn)
@@ -154,7 +153,7 @@ def _divide(state: _State, offset: Array, size: Array, *, width: int) -> _State:
     two = m.product(m.product(m.adjoint(turn), block), turn)
     two = mul(add(two, m.adjoint(two)), _scalar(two, 0.5))
     shape = (width, width)
-    # The second block goes to the first columns too.
+    # The second block moves to the first columns too.
     upper = _masked(two, _before(rank, shape, 1))
     lower = _masked(_rolled(two, rank, 1), _before(sub(size, rank), shape, 1))
     both = select_n(_before(rank, shape, 0), lower, upper)
@@ -166,7 +165,7 @@ def _divide(state: _State, offset: Array, size: Array, *, width: int) -> _State:
         row = concatenate([broadcast_in_dim(bound, (1, 1), ()) for bound in part], 1)
         number = add(state.pending, np.int32(i))
         agenda = dynamic_update_slice(agenda, row, (number, _zero))
-    # A block that could not be divided has equal values.
+    # A block that cannot be divided has equal eigenvalues.
     done = select_n(divided, size, _zero)
     own = m.real_part(m.diagonal(block))
     return state._replace(
@@ -179,9 +178,9 @@ def _divide(state: _State, offset: Array, size: Array, *, width: int) -> _State:
 
 
 def _projector(block: Array, size: Array) -> _Projection:
-    """Return the projector onto eigenvectors of the greater values, and how many these are.
+    """Return the projector onto the eigenvectors of the greater eigenvalues, and its rank.
 
-    They are none or all of them only where all values are equal, but for rounding.
+    The rank is 0 or full only if all eigenvalues are equal, up to rounding.
     """
     width = typeof(block).shape[0]
     inside = _before(size, (width,), 0)
@@ -192,7 +191,7 @@ def _projector(block: Array, size: Array) -> _Projection:
     half = div(sub(size, _one), np.int32(2))
     median = squeeze(dynamic_slice_in_dim(ascending, half, 1, 0), (0,))
     mean = div(reduce_sum(own, (0,)), convert(size, real, False))
-    # The border is so far above the median or the mean that no value equal to it is on the border.
+    # The split point is so far above the median or the mean that no eigenvalue equals it.
     margin = mul(_bound(block), real.type(10 * float(finfo(real).eps)))
 
     def attempt(carry: _Projection) -> _Projection:
@@ -218,10 +217,10 @@ def _is_between(rank: ArrayLike, size: Array) -> Array:
 
 
 def _bases(projector: Array, rank: ArrayLike, size: Array) -> Array:
-    """Return columns that are a basis of what is projected to, and then one of what is not.
+    """Return a basis of the projector's range as columns, followed by one of its null space.
 
-    Random columns are projected and made orthonormal; once more, as the first ones may have been
-    nearly dependent.
+    Random columns are projected and made orthonormal, twice, since the first result may be nearly
+    dependent.
     """
     shape = typeof(projector).shape
     first, own = _before(rank, shape, 1), _before(size, shape, 1)
@@ -255,12 +254,12 @@ def _filled(x: Array, like: Array) -> Array:
 
 
 def _bound(block: Array) -> Array:
-    """Return a bound of the absolute values of eigenvalues: the greatest sum of a row."""
+    """Return a bound of the absolute eigenvalues: the greatest absolute row sum."""
     return reduce_max(reduce_sum(abs(block), (1,)), (0,))
 
 
 def _before(count: ArrayLike, shape: tuple[int, ...], axis: int) -> Array:
-    """Return whether the index along an axis is less than a count, for each element of a shape."""
+    """Return a mask of a shape, true where the index along an axis is less than a count."""
     return lt(broadcasted_iota(_int32, shape, axis), broadcast_in_dim(count, shape, ()))
 
 
@@ -281,24 +280,24 @@ def _block_of(state: _State, offset: Array, size: Array, width: int) -> Array:
 
 
 def _start_of(x: Array, offset: Array, width: int, axis: int) -> tuple[Array, Array]:
-    """Return where a slice that does not go over the end starts, and how far before the offset."""
+    """Return the start of a slice clamped to the axis, and how far it is before the offset."""
     start = minimum(offset, np.int32(typeof(x).shape[axis] - width))
     return start, sub(offset, start)
 
 
 def _rolled(x: Array, by: ArrayLike, axis: int) -> Array:
-    """Return x rolled towards the start of an axis: its first `by` elements come to its end."""
+    """Return x rolled along an axis so that its first `by` elements move to the end."""
     return dynamic_slice_in_dim(concatenate([x, x], axis), by, typeof(x).shape[axis], axis)
 
 
 def _take(x: Array, offset: Array, width: int, axis: int) -> Array:
-    """Return a slice of this width from an offset on; elements after the end have no meaning."""
+    """Return a slice of this width from an offset on; elements past the end are arbitrary."""
     start, moved = _start_of(x, offset, width, axis)
     return _rolled(dynamic_slice_in_dim(x, start, width, axis), moved, axis)
 
 
 def _put(x: Array, update: Array, offset: Array, size: Array, axis: int) -> Array:
-    """Return x with the first `size` elements of the update along an axis, from an offset on."""
+    """Return x with the first `size` elements of the update written at an offset of an axis."""
     width = typeof(update).shape[axis]
     start, moved = _start_of(x, offset, width, axis)
     old = dynamic_slice_in_dim(x, start, width, axis)

@@ -1,4 +1,4 @@
-"""Eigenvalues and singular values by the kernels of GPUs: cuSOLVER's and hipSOLVER's."""
+"""Lowering rules of eigenvalues and singular values by GPU kernels: cuSOLVER and hipSOLVER."""
 
 import numpy as np
 
@@ -31,7 +31,7 @@ _int32 = np.dtype(np.int32)
 
 # ---- Hermitian matrices --------------------------------------------------------------------------
 
-# The numbers of the algorithms in the kernel; the first leaves the choice to it.
+# The numbers of the algorithms in the kernel; with the first, the kernel chooses.
 _EIGH_ALGORITHMS = {None: 0, s.EighImplementation.QR: 1, s.EighImplementation.JACOBI: 2}
 
 
@@ -49,7 +49,7 @@ def _(
     (aval,), results = build.avals_in, build.avals_out
     refuse_part(build, subset_by_index, aval.shape[-1])
     if algorithm not in _EIGH_ALGORITHMS:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"eigh: {algorithm} is there for TPUs only: GPUs have EighImplementation.QR and JACOBI"
         )
     if not aval.size:
@@ -64,7 +64,7 @@ def _(
 
 # The first version of cuSOLVER that computes eigenvalues of general matrices.
 _CUSOLVER_OF_EIG = 11701
-# Whether the kernel that hands matrices to the host is to use MAGMA in the place of LAPACK.
+# Whether the hybrid kernel uses MAGMA instead of LAPACK on the host.
 _MAGMA = {
     None: None,
     s.EigImplementation.LAPACK: False,
@@ -93,7 +93,7 @@ def _(
                 "implementation away, or install jax-cuda13-plugin"
             )
         if compute_left_eigenvectors:
-            raise NotImplementedError(  # the class that JAX raises
+            raise NotImplementedError(  # JAX raises this class.
                 "eig: cuSOLVER finds no left eigenvectors: leave implementation away, or ask for "
                 "the right ones of the adjoint matrix"
             )
@@ -127,15 +127,15 @@ def _eig_by_solver(build: Builder, library: Library, x: Value, right: bool) -> l
 
 
 def _from_pairs(values: Array, vectors: Array) -> Array:
-    """Return eigenvectors of real matrices, which LAPACK packs: conjugates are u + iv, u - iv.
+    """Return complex eigenvectors of real matrices from LAPACK's packed pairs, u + iv and u - iv.
 
-    Their real and imaginary parts are two columns in a row.
+    The real and imaginary parts are two consecutive columns.
     """
     shape = typeof(vectors).shape
     axis = len(shape) - 1
     imaginary = imag(values)
     paired = bitwise_not(eq(imaginary, full_like(imaginary, 0)))
-    # Pairs are in a row: each has a first column and a second one, of an even number.
+    # Conjugate pairs are consecutive: a first column and a second one, of an even count.
     number = cumsum(convert(paired, _int32, False), axis=axis - 1)
     even = eq(bitwise_and(number, full_like(number, 1)), full_like(number, 0))
     paired, even = (matrices.along_rows(which, shape) for which in (paired, even))
@@ -174,9 +174,9 @@ def _eig_on_host(
 
 # ---- singular values -----------------------------------------------------------------------------
 
-# The sizes up to which Jacobi's rotations are the default.
+# The sizes up to which Jacobi rotations are the default.
 _JACOBI_UP_TO = 1024
-# The kernel of Jacobi's rotations makes square factors where one side is at most this.
+# The Jacobi kernel returns square factors if one side is at most this.
 _SQUARE_UP_TO = 32
 
 
@@ -199,7 +199,7 @@ def _(
         is_small = max(m, n) <= _JACOBI_UP_TO
         way = s.SvdAlgorithm.JACOBI if is_small else s.SvdAlgorithm.QR
     if way is s.SvdAlgorithm.DIVIDE_AND_CONQUER and library is CUDA:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"svd: {way} is there for CPUs and AMD's GPUs: NVIDIA's have QR, JACOBI and POLAR"
         )
     if not aval.size:
@@ -216,7 +216,7 @@ def _(
 def _svd_by_rotations(
     build: Builder, library: Library, routine: str, x: Value, square: bool, compute_uv: bool
 ) -> list[Value]:
-    """Emit a kernel that returns v rather than its adjoint."""
+    """Emit a Jacobi SVD kernel, which returns v rather than its adjoint."""
     (aval,), results = build.avals_in, build.avals_out
     *outer, m, n = aval.shape
     k = min(m, n)
@@ -244,11 +244,11 @@ def _svd_by_rotations(
 def _svd_as_lapack(
     build: Builder, library: Library, routine: str, x: Value, full_matrices: bool, compute_uv: bool
 ) -> list[Value]:
-    """Emit a cuSOLVER SVD kernel, and return the results that LAPACK's routine has."""
+    """Emit a cuSOLVER SVD kernel, and return the results of LAPACK's routine."""
     (aval,), results = build.avals_in, build.avals_out
     m, n = aval.shape[-2:]
-    # cuSOLVER's takes no matrices with more columns than rows, but their transposes: which is
-    # what they are when stored by rows. Then their factors change places.
+    # cuSOLVER's kernel takes no wide matrices, but row-major matrices are their transposes in
+    # column-major order. The factors then change places.
     transposed = m < n and routine == "gesvd"
     vectors = list(results[1:]) or [ShapedArray((), aval.dtype)] * 2
     if transposed:

@@ -1,4 +1,4 @@
-"""Eigenvalues and singular values on TPUs: of small matrices by XLA, of larger ones by programs."""
+"""Lowering rules of eigenvalues and singular values on TPUs: by XLA, or by jaxprs if large."""
 
 import math
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from hlofront.primitives.slicing import concatenate, slice_in_dim
 from hlofront.primitives.sorting import sort
 from hlofront.transforms.vmap import vmap
 
-# The greatest matrices that XLA's own algorithm, Jacobi's rotations, is fast for.
+# The largest matrices that XLA's own algorithm, Jacobi rotations, is fast for.
 _ROTATED_UP_TO = 256
 _int32, _float32 = np.dtype(np.int32), np.dtype(np.float32)
 
@@ -49,7 +49,7 @@ def _(
 ) -> list[Value]:
     (aval,), (_, values) = build.avals_in, build.avals_out
     if algorithm is s.EighImplementation.QR:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "eigh: EighImplementation.QR is there for CPUs and GPUs: TPUs have JACOBI and QDWH"
         )
     if not aval.size:
@@ -59,7 +59,7 @@ def _(
     if aval.shape[-1] > _ROTATED_UP_TO and algorithm is not s.EighImplementation.JACOBI:
         return build.by_tracing(_eigh, (x,), lower=lower, ordered=ordered, part=subset_by_index)
     whole = [aval, values.update(shape=aval.shape[:-1])]
-    # Which triangle is read, whether to sort, the greatest number of sweeps, and the tolerance.
+    # The triangle to read, whether to sort, the greatest number of sweeps, and the tolerance.
     options = f"{int(lower)},{int(ordered)},100,1e-6"
     results = kernels.xla_call(build, "Eigh", (x,), whole, options)
     if subset_by_index is None:
@@ -73,7 +73,7 @@ def _part(vectors: Array, values: Array, *, part: tuple[int, int]) -> list[Array
 
 
 def _eigh(x: Array, *, lower: bool, ordered: bool, part: Subset) -> list[Array]:
-    """Decompose larger matrices, one after the other, as each is divided at other indices."""
+    """Decompose larger matrices in turn, since each is divided at indices of its own."""
     *outer, n, _ = typeof(x).shape
     dtype = typeof(x).dtype
     triangle = matrices.lower_triangle if lower else matrices.upper_triangle
@@ -99,7 +99,7 @@ def _eigh(x: Array, *, lower: bool, ordered: bool, part: Subset) -> list[Array]:
 
 
 def _widened(x: Array) -> Array:
-    """Return numbers of 16 bits as such of 32: repeated division needs the digits."""
+    """Return 16-bit numbers as 32-bit ones: repeated division needs the digits."""
     return convert(x, _float32, False) if typeof(x).dtype.itemsize < 4 else x
 
 
@@ -117,7 +117,7 @@ def _(
     algorithm: s.SvdAlgorithm | None,
 ) -> list[Value]:
     if algorithm not in (None, s.SvdAlgorithm.DEFAULT, s.SvdAlgorithm.POLAR):
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"svd: {algorithm} is there for other devices: TPUs have SvdAlgorithm.POLAR"
         )
     if not build.avals_in[0].size:
@@ -166,20 +166,20 @@ def _svd(x: Array, *, full: bool, compute_uv: bool, part: Subset) -> list[Array]
 
 
 def _polar(x: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
-    """Return the unitary and the Hermitian factor of a matrix."""
+    """Return the unitary and the Hermitian factor of the polar decomposition of a matrix."""
     unitary, hermitian, *_ = qdwh(x)
     return unitary, hermitian
 
 
 def _each(count: int, function: Callable[[Array], Any]) -> Callable[[Array], Any]:
-    """Return the function mapped over this many leading axes."""
+    """Return a function mapped over `count` leading axes."""
     for _ in range(count):
         function = vmap(function)
     return function
 
 
 def _orthonormal(x: Array) -> Array:
-    """Return the columns made orthonormal, which only those of tiny singular values are not."""
+    """Return x with its columns made orthonormal."""
     q, r = qr(x, full_matrices=False)
     turn = matrices.diagonal(r)
     length = abs(turn)

@@ -1,4 +1,4 @@
-"""Avals and Python values as MLIR types, attributes and constants, each made once."""
+"""MLIR types, attributes and constants of avals and Python values, cached."""
 
 # The stubs of jaxlib do not name the types of all arguments.
 # pyright: reportUnknownMemberType=false
@@ -13,7 +13,7 @@ from hlofront.base.typing import DType, NumPyArray
 from hlofront.bridge.mlir import context, ir
 from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray
 
-# A dtype of NumPy, which all are but the extended ones.
+# A NumPy dtype, which all dtypes are except the extended ones.
 NumPyDType = np.dtype[Any]
 
 _element_texts = {
@@ -53,7 +53,7 @@ _integers: dict[tuple[int, ...], ir.Attribute] = {}
 
 
 def clear() -> None:
-    """Forget the types and attributes made so far."""
+    """Clear the caches of types and attributes."""
     _element_types.clear()
     _types.clear()
     _attributes.clear()
@@ -64,11 +64,11 @@ def element_type(dtype: DType) -> ir.Type:
     """Return the MLIR element type of a dtype.
 
     Raises:
-      TypeError: if no device has elements of the dtype.
+      TypeError: if no device supports elements of the dtype.
     """
     type_ = _element_types.get(dtype)
     if type_ is None:
-        # An element of float0 holds nothing: booleans take its place.
+        # An element of float0 holds nothing: represent it as a boolean.
         text = "i1" if dtype == float0 else _element_texts.get(dtype.name)
         if text is None:
             raise TypeError(f"dtype {dtype.name} has no StableHLO element type")
@@ -77,12 +77,12 @@ def element_type(dtype: DType) -> ir.Type:
 
 
 def tensor_type(shape: tuple[int, ...], dtype: DType) -> ir.Type:
-    """Return the MLIR type of an array."""
+    """Return the MLIR type of an array with this shape and dtype."""
     return aval_type(ShapedArray(shape, dtype))
 
 
 def aval_type(aval: AbstractValue) -> ir.Type:
-    """Return the MLIR type of a value of this aval: an array or a token.
+    """Return the MLIR type of a value with this aval: an array or a token.
 
     Raises:
       ValueError: if an array has more bytes than any device can address.
@@ -98,7 +98,7 @@ def _aval_type(aval: Any) -> ir.Type:
         return ir.Type.parse("!stablehlo.token", context)
     if isinstance(aval.dtype, ExtendedDType):
         return tensor_type(*aval.dtype.physical(aval.shape))
-    # XLA ends the process where the number of bytes overflows.
+    # XLA aborts the process if the number of bytes overflows.
     if aval.size * max(aval.dtype.itemsize, 1) > _MOST_BYTES:
         raise ValueError(
             f"an array {aval.str_short()} has {aval.size * aval.dtype.itemsize:,} bytes: "
@@ -112,7 +112,7 @@ _MOST_BYTES = 2**63 - 1
 
 
 def attribute(text: str) -> ir.Attribute:
-    """Return an attribute from its text, parsed once."""
+    """Return an MLIR attribute parsed from its text, cached."""
     parsed = _attributes.get(text)
     if parsed is None:
         parsed = _attributes[text] = ir.Attribute.parse(text, context)
@@ -120,7 +120,7 @@ def attribute(text: str) -> ir.Attribute:
 
 
 def i64_array(values: Iterable[int]) -> ir.Attribute:
-    """Return `array<i64: 1, 2>`, the form of lists of dimensions in StableHLO."""
+    """Return `array<i64: 1, 2>`, the form of dimension lists in StableHLO."""
     key = tuple(map(int, values))
     array = _integers.get(key)
     if array is None:
@@ -158,22 +158,22 @@ def string(value: str) -> ir.Attribute:
 
 
 def dense(array: NumPyArray) -> ir.Attribute:
-    """Return the elements attribute of an array: bit for bit, and short for equal elements."""
+    """Return the elements attribute of an array: its exact bits, or a splat if all are equal."""
     array = np.asarray(array)
     if array.dtype == float0:
         array = np.zeros(array.shape, bool)
-    # MLIR's Python cannot name the class of complex elements that it parsed.
+    # MLIR's Python bindings cannot name the class of parsed complex elements.
     if array.size == 0 and array.dtype.kind != "c":
         return attribute(f"dense<> : {tensor_type(array.shape, array.dtype)}")
     first = array.reshape(-1)[:1]
-    # Compared by their bytes: NaN equals itself, and 0.0 is not -0.0.
+    # Compare bytes: NaN equals itself, and 0.0 is not -0.0.
     if array.size == 1 or (first.tobytes() * array.size == array.tobytes()):
         return _from_bytes(first, array.shape, array.dtype)
     return _from_bytes(array, array.shape, array.dtype)
 
 
 def _from_bytes(array: NumPyArray, shape: tuple[int, ...], dtype: NumPyDType) -> ir.Attribute:
-    """Return elements from their bytes; MLIR reads booleans and narrow integers from one each."""
+    """Return an elements attribute from bytes; booleans and narrow integers take one byte each."""
     bits = np.ascontiguousarray(array)
     if dtype.kind not in "iufc" or dtype.name not in _BUFFER_FORMATS:
         bits = bits.view(f"u{dtype.itemsize}")
@@ -188,7 +188,7 @@ _BUFFER_FORMATS = frozenset(
 
 
 def compare_type(dtype: NumPyDType) -> str:
-    """Return how StableHLO is to compare elements of a dtype: UNSIGNED, SIGNED or FLOAT."""
+    """Return the comparison type of a dtype in StableHLO: UNSIGNED, SIGNED or FLOAT."""
     if dtype == np.bool_ or np.issubdtype(dtype, np.unsignedinteger) or dtype.name in _UNSIGNED:
         return "UNSIGNED"
     if np.issubdtype(dtype, np.signedinteger) or dtype.name in _SIGNED:
@@ -204,5 +204,5 @@ _WIDE = frozenset(map(np.dtype, ("int64", "uint64", "float64", "complex128")))
 
 
 def is_wide(aval: AbstractValue) -> bool:
-    """Return whether elements are of a dtype that only the option jax_enable_x64 turns on."""
+    """Return whether the dtype of an aval requires the option jax_enable_x64."""
     return getattr(aval, "dtype", None) in _WIDE

@@ -1,4 +1,4 @@
-"""Sliding windows as StableHLO."""
+"""Lowering rules of sliding windows."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ def emit_reduce_window(
     windows: Windows,
     body: Body,
 ) -> list[Value]:
-    """Fold each window of all operands at once. `results` are the avals of the results."""
+    """Reduce each window of all operands at once, to results with the avals `results`."""
     attributes = {
         "window_dimensions": types.i64_array(windows.window_dimensions),
         "window_strides": types.i64_array(windows.window_strides),
@@ -63,7 +63,7 @@ def reduce_window_lower(build: Builder, x: Value, **windows: Any) -> Value:
 
 
 class _Selection(NamedTuple):
-    """How elements are compared, and the value that no element is selected against."""
+    """The direction of a comparison, and the identity, which any element is selected over."""
 
     direction: str
     start: StartValue
@@ -107,8 +107,8 @@ def _(
     window_strides: Sequence[int],
     padding: Sequence[Sequence[int]],
 ) -> Value:
-    # The array is padded first, with what is never selected: the operation itself would pad with
-    # zeros, which may be.
+    # Pad the array first, with a value that is never selected: the operation itself would pad with
+    # zeros, which may be selected.
     direction, start = _SELECTIONS[select_prim]
     (result,) = build.avals_out
     shape = tuple(
@@ -135,7 +135,7 @@ def _(
     if padded is result:
         return total
     if any(edge < 0 for edge in (*low, *high)):
-        # Elements that were cut off get nothing.
+        # Elements that were cut off get zeros.
         none = build.constant(0, result.dtype)
         return build.pad(total, none, [-x for x in low], [-x for x in high], result=result)
     limits = [start + size for start, size in zip(low, result.shape, strict=True)]
@@ -143,7 +143,7 @@ def _(
 
 
 class SelectionWindows(NamedTuple):
-    """The windows of select_and_scatter: their sizes and strides, and the padding, per axis."""
+    """The windows of select_and_scatter: sizes, strides and padding per axis."""
 
     dimensions: Sequence[int]
     strides: Sequence[int]
@@ -162,17 +162,17 @@ def emit_select_and_scatter(
     select: Body,
     scatter: Body,
 ) -> Value:
-    """Emit select_and_scatter.
+    """Emit select_and_scatter with these regions, and return its result.
 
     Args:
       operands: the operand, the source and the initial value.
-      select: the region that says which of two elements is selected.
+      select: the region that returns whether the first of two elements is selected.
       scatter: the region that combines two elements of the source.
     """
     dimensions, strides, padding = windows
     whole = sum(size == stride == 1 for size, stride in zip(dimensions, strides, strict=True))
     if "tpu" in build.module.platforms and len(dimensions) > 1 and whole < 2:
-        # XLA's compiler for TPUs wants two axes that are not windowed: they are the last ones.
+        # XLA's compiler for TPUs requires two axes that are not windowed: add them at the end.
         ones = (1,) * (2 - whole)
         operand, source, init = operands
         wide = result.update(shape=(*result.shape, *ones))

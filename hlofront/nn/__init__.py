@@ -1,4 +1,4 @@
-"""hlofront.nn: functions that neural networks are made of."""
+"""hlofront.nn: functions for building neural networks."""
 
 from hlofront.base.lazy import lazy as _lazy
 from hlofront.nn.activations import celu as celu

@@ -1,4 +1,4 @@
-"""Activation functions: elementwise, but for the gated one; and categories as unit vectors."""
+"""Activation functions, elementwise except glu, and one-hot vectors."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def _relu(x: Array) -> Array:
     return jnp.maximum(x, 0)
 
 
-# At 0 the derivative is 0, whereas the derivative of a maximum would be 1/2.
+# The derivative at 0 is 0; that of `maximum` would be 1/2.
 _relu.defjvps(lambda tangent, result, x: jnp.where(x > 0, tangent, 0))
 
 
 @operation
 def relu(x: ArrayLike) -> Array:
-    """Return the greater of x and 0. Its derivative at 0 is 0.
+    """Return the maximum of x and 0, elementwise. Its derivative at 0 is 0.
 
     Args:
       x: an array.
 
     Returns:
-      An array of the shape and dtype of `x`; of booleans, integers.
+      An array with the shape and dtype of `x`; integer for booleans.
 
     Raises:
       TypeError: if `x` is neither an array nor a scalar.
@@ -66,13 +66,13 @@ _relu6.defjvps(
 
 @operation
 def relu6(x: ArrayLike) -> Array:
-    """Limit x to between 0 and 6: min(max(x, 0), 6). Its derivatives at 0 and 6 are 0.
+    """Clip x to [0, 6]: min(max(x, 0), 6). The derivatives at 0 and 6 are 0.
 
     Args:
       x: an array.
 
     Returns:
-      An array of the shape of `x`; of integers, floats.
+      An array with the shape of `x`; floating-point for integers.
 
     Raises:
       TypeError: if `x` is neither an array nor a scalar.
@@ -83,14 +83,14 @@ def relu6(x: ArrayLike) -> Array:
 
 @operation
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
-    """Return x, and below 0 `negative_slope` times x.
+    """Return x where it is positive, else `negative_slope` times x.
 
     Args:
       x: an array.
       negative_slope: an array or a number.
 
     Returns:
-      An array of the shape of both together; of integers, floats.
+      An array with the broadcast shape; floating-point for integers.
     """
     check_arraylike("leaky_relu", x, negative_slope)
     return jnp.where(jnp.greater_equal(x, 0), x, jnp.multiply(negative_slope, x))
@@ -98,32 +98,32 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
 
 @operation
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """Compute the exponential linear unit: x, and below 0 alpha * (exp(x) - 1).
+    """Compute the exponential linear unit: x if positive, else alpha * (exp(x) - 1).
 
     Args:
       x: an array.
       alpha: an array or a number.
 
     Returns:
-      An array of the shape of both together; of integers, floats.
+      An array with the broadcast shape; floating-point for integers.
     """
     check_arraylike("elu", x, alpha)
     positive = jnp.greater(x, 0)
-    # The exponential must not overflow where it is not selected: its derivative would be NaN.
+    # The exponential must not overflow where it is not selected, or its derivative is NaN.
     curved = jnp.multiply(alpha, jnp.expm1(jnp.where(positive, 0.0, x)))
     return jnp.where(positive, x, curved)
 
 
 @operation
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """Compute the continuously differentiable elu: max(x, 0) + alpha * expm1(min(x, 0) / alpha).
+    """Compute the continuously differentiable ELU: max(x, 0) + alpha * expm1(min(x, 0) / alpha).
 
     Args:
       x: an array.
       alpha: an array or a number.
 
     Returns:
-      An array of the shape of both together; of integers, floats.
+      An array with the broadcast shape; floating-point for integers.
     """
     check_arraylike("celu", x, alpha)
     below = jnp.divide(jnp.minimum(x, 0.0), alpha)
@@ -137,31 +137,31 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 
 @operation
 def selu(x: ArrayLike) -> Array:
-    """Compute an elu scaled to preserve means of 0 and variances of 1: Klambauer et al. (2017).
+    """Compute an ELU scaled to preserve mean 0 and variance 1: Klambauer et al. (2017).
 
     Args:
       x: an array.
 
     Returns:
-      An array of the shape of `x`; of integers, floats.
+      An array with the shape of `x`; floating-point for integers.
     """
     check_arraylike("selu", x)
     return jnp.multiply(_SELU_SCALE, elu(x, _SELU_ALPHA))
 
 
-# ---- smooth ones ---------------------------------------------------------------------------------
+# ---- smooth functions ----------------------------------------------------------------------------
 
 
 @operation(static_argnames=("approximate",))
 def gelu(x: ArrayLike, approximate: bool = True) -> Array:
-    """Multiply x by the probability that a normal variable is less: Hendrycks and Gimpel (2016).
+    """Compute the Gaussian error linear unit, x * P(N(0, 1) < x): Hendrycks and Gimpel (2016).
 
     Args:
       x: an array.
-      approximate: whether to take their approximation by tanh, rather than the error function.
+      approximate: whether to use the tanh approximation rather than the error function.
 
     Returns:
-      An array of the shape of `x`; of integers, floats.
+      An array with the shape of `x`; floating-point for integers.
     """
     (x,) = promote_args_inexact("gelu", x)
     dtype = typeof(x).dtype.type
@@ -176,13 +176,13 @@ def sigmoid(x: ArrayLike) -> Array:
     """Compute the logistic function: 1 / (1 + exp(-x)).
 
     Args:
-      x: an array of floats or complex numbers.
+      x: a floating-point or complex array.
 
     Returns:
-      An array of the shape and dtype of `x`.
+      An array with the shape and dtype of `x`.
 
     Raises:
-      TypeError: if `x` is of integers or booleans.
+      TypeError: if `x` is integer or boolean.
     """
     check_arraylike("sigmoid", x)
     return elementwise.logistic(x)
@@ -190,16 +190,16 @@ def sigmoid(x: ArrayLike) -> Array:
 
 @operation
 def silu(x: ArrayLike) -> Array:
-    """Return x times its sigmoid; it is also called swish.
+    """Return x times its sigmoid, which is also called swish.
 
     Args:
-      x: an array of floats or complex numbers.
+      x: a floating-point or complex array.
 
     Returns:
-      An array of the shape and dtype of `x`.
+      An array with the shape and dtype of `x`.
 
     Raises:
-      TypeError: if `x` is of integers or booleans.
+      TypeError: if `x` is integer or boolean.
     """
     check_arraylike("silu", x)
     return jnp.multiply(x, elementwise.logistic(x))
@@ -216,13 +216,12 @@ def softplus(x: ArrayLike) -> Array:
       x: an array.
 
     Returns:
-      An array of the shape of `x`, of floats where `x` is of integers.
+      An array with the shape of `x`; floating-point for integers.
     """
     check_arraylike("softplus", x)
     aval = typeof(x)
     if aval.dtype.kind in "iu" and not aval.weak_type:
-        # Integers are converted to floats first, so that the weak zero does not make the result
-        # weak.
+        # Convert integers to floats first, so that the weak zero does not make the result weak.
         (x,) = promote_args_inexact("softplus", x)
     return jnp.logaddexp(x, 0.0)
 
@@ -235,7 +234,7 @@ def log_sigmoid(x: ArrayLike) -> Array:
       x: an array.
 
     Returns:
-      An array of the shape of `x`; of integers, floats.
+      An array with the shape of `x`; floating-point for integers.
     """
     check_arraylike("log_sigmoid", x)
     return -softplus(jnp.negative(x))
@@ -249,7 +248,7 @@ def mish(x: ArrayLike) -> Array:
       x: an array.
 
     Returns:
-      An array of the shape of `x`; of integers, floats.
+      An array with the shape of `x`; floating-point for integers.
     """
     check_arraylike("mish", x)
     return jnp.multiply(x, jnp.tanh(softplus(x)))
@@ -263,7 +262,7 @@ def soft_sign(x: ArrayLike) -> Array:
       x: an array.
 
     Returns:
-      An array of the shape of `x`; of integers, floats.
+      An array with the shape of `x`; floating-point for integers.
     """
     check_arraylike("soft_sign", x)
     return jnp.divide(x, jnp.abs(x) + 1)
@@ -271,14 +270,14 @@ def soft_sign(x: ArrayLike) -> Array:
 
 @operation
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
-    """Compute (x + sqrt(x * x + b)) / 2, which is like softplus but algebraic: Barron (2021).
+    """Compute (x + sqrt(x * x + b)) / 2, an algebraic variant of softplus: Barron (2021).
 
     Args:
       x: an array.
-      b: how smooth the bend at 0 is: an array or a number.
+      b: the smoothness of the bend at 0: an array or a number.
 
     Returns:
-      An array of the shape of both together; of integers, floats.
+      An array with the broadcast shape; floating-point for integers.
     """
     check_arraylike("squareplus", x, b)
     return jnp.divide(x + jnp.sqrt(jnp.square(x) + b), 2)
@@ -286,19 +285,19 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
 
 @custom_jvp
 def _log1mexp(x: Array) -> Array:
-    # Maechler recommends this bound: each form is accurate on its side of log(2).
+    # Maechler recommends this threshold: each form is accurate on its side of log(2).
     near = jnp.log(-jnp.expm1(-x))
     far = jnp.log1p(-jnp.exp(-x))
     return jnp.where(x < math.log(2), near, far)
 
 
-# This is simpler than the derivative of the two forms, and finite wherever it should be.
+# Simpler than the derivative of the two forms, and finite wherever it should be.
 _log1mexp.defjvps(lambda tangent, result, x: jnp.divide(tangent, jnp.expm1(x)))
 
 
 @operation
 def log1mexp(x: ArrayLike) -> Array:
-    """Compute log(1 - exp(-x)), accurate at both ends.
+    """Compute log(1 - exp(-x)), accurate for small and large x.
 
     See Maechler, Accurately Computing log(1 - exp(-a)).
 
@@ -306,27 +305,27 @@ def log1mexp(x: ArrayLike) -> Array:
       x: an array of positive numbers.
 
     Returns:
-      An array of the shape of `x`; NaN where it is negative.
+      An array with the shape of `x`; NaN where `x` is negative.
 
     Raises:
-      TypeError: if `x` is of booleans.
+      TypeError: if `x` is boolean.
     """
     check_arraylike("log1mexp", x)
     return _log1mexp(x)
 
 
-# ---- in straight pieces --------------------------------------------------------------------------
+# ---- piecewise functions -------------------------------------------------------------------------
 
 
 @operation
 def hard_tanh(x: ArrayLike) -> Array:
-    """Limit x to between -1 and 1.
+    """Clip x to [-1, 1].
 
     Args:
       x: an array.
 
     Returns:
-      An array of the shape and dtype of `x`; of booleans, integers.
+      An array with the shape and dtype of `x`; integer for booleans.
     """
     check_arraylike("hard_tanh", x)
     return jnp.where(jnp.greater(x, 1), 1, jnp.where(jnp.less(x, -1), -1, x))
@@ -340,7 +339,7 @@ def hard_sigmoid(x: ArrayLike) -> Array:
       x: an array.
 
     Returns:
-      An array of the shape of `x`; of integers, floats.
+      An array with the shape of `x`; floating-point for integers.
     """
     check_arraylike("hard_sigmoid", x)
     return _relu6(jnp.add(x, 3.0)) / 6.0
@@ -348,13 +347,13 @@ def hard_sigmoid(x: ArrayLike) -> Array:
 
 @operation
 def hard_silu(x: ArrayLike) -> Array:
-    """Compute x * hard_sigmoid(x); it is also called hard_swish.
+    """Compute x * hard_sigmoid(x), which is also called hard_swish.
 
     Args:
       x: an array.
 
     Returns:
-      An array of the shape of `x`; of integers, floats.
+      An array with the shape of `x`; floating-point for integers.
     """
     check_arraylike("hard_silu", x)
     return jnp.multiply(x, hard_sigmoid(x))
@@ -365,29 +364,29 @@ hard_swish = hard_silu
 
 @operation
 def sparse_plus(x: ArrayLike) -> Array:
-    """Return 0 up to -1, x from 1 on, and (x + 1)**2 / 4 between: Martins and Astudillo (2016).
+    """Return 0 for x <= -1, x for x >= 1, and (x + 1)**2 / 4 between: Martins and Astudillo (2016).
 
     Args:
       x: an array.
 
     Returns:
-      An array of the shape of `x`; of integers, floats.
+      An array with the shape of `x`; floating-point for integers.
     """
     check_arraylike("sparse_plus", x)
     bend = jnp.add(x, 1.0) ** 2 / 4
-    # The bounds are floats: among unsigned integers -1 would be the largest one.
+    # The bounds are floats: as an unsigned integer, -1 would be the largest one.
     return jnp.where(jnp.less_equal(x, -1.0), 0.0, jnp.where(jnp.greater_equal(x, 1.0), x, bend))
 
 
 @operation
 def sparse_sigmoid(x: ArrayLike) -> Array:
-    """Return the derivative of sparse_plus: 0 up to -1, 1 from 1 on, and linear between.
+    """Return the derivative of sparse_plus: 0 for x <= -1, 1 for x >= 1, and linear between.
 
     Args:
       x: an array.
 
     Returns:
-      An array of the shape of `x`; of integers, floats.
+      An array with the shape of `x`; floating-point for integers.
 
     Raises:
       ValueError: if `x` is complex.
@@ -396,18 +395,18 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
     return 0.5 * jnp.clip(jnp.add(x, 1.0), 0.0, 2.0)
 
 
-# ---- others --------------------------------------------------------------------------------------
+# ---- other functions -----------------------------------------------------------------------------
 
 
 @operation
 def identity(x: ArrayLike) -> Array:
-    """Return x itself.
+    """Return x as an array, unchanged.
 
     Args:
       x: an array.
 
     Returns:
-      The same values as an array.
+      An array with the values of `x`.
     """
     check_arraylike("identity", x)
     return x
@@ -415,19 +414,19 @@ def identity(x: ArrayLike) -> Array:
 
 @operation(static_argnames=("axis",))
 def glu(x: ArrayLike, axis: int = -1) -> Array:
-    """Multiply the first half of x along an axis by the second's sigmoid: Dauphin et al. (2017).
+    """Multiply the first half of x by the sigmoid of the second half: Dauphin et al. (2017).
 
     Args:
-      x: an array of floats or complex numbers, of even size along the axis.
-      axis: which axis.
+      x: a floating-point or complex array, of even size along the axis.
+      axis: the axis to halve.
 
     Returns:
       An array with half as many elements along the axis.
 
     Raises:
-      IndexError: if there is no such axis.
+      IndexError: if the axis is out of range.
       AssertionError: if its size is odd.
-      TypeError: if `x` is of integers or booleans.
+      TypeError: if `x` is integer or boolean.
     """
     check_arraylike("glu", x)
     size = typeof(x).shape[axis]
@@ -453,24 +452,24 @@ def one_hot(
     dtype: DTypeLike | None = None,
     axis: int | Sequence[int] = -1,
 ) -> Array:
-    """Return one-hot vectors: 1 at the index that each element of x is, and 0 elsewhere.
+    """Return one-hot vectors of indices: 1 at the index of each element of x, and 0 elsewhere.
 
-    An index out of range gives a vector of zeros.
+    An index out of range results in a vector of zeros.
 
     Args:
       x: an array of integers, or a list of them.
       num_classes: the size of the new axis.
-      dtype: of the result, by default the default floating-point dtype.
+      dtype: the dtype of the result; None is the default floating-point dtype.
       axis: the position of the new axis; or the name of a mapped axis of size `num_classes`, along
         which the vectors are split.
 
     Returns:
-      An array with one more axis than `x`; of the shape of `x` with a named axis.
+      An array with one more axis than `x`; with a named axis, an array with the shape of `x`.
 
     Raises:
-      TypeError: if `num_classes` is no integer, or `x` is of booleans.
-      ConcretizationTypeError: if `num_classes` is a traced value.
-      ValueError: if there is no such axis, or the named axis has another size.
+      TypeError: if `num_classes` is not an integer, or `x` is boolean.
+      ConcretizationTypeError: if `num_classes` is a tracer.
+      ValueError: if the axis is out of range, or the named axis has another size.
     """
     if isinstance(num_classes, Tracer):
         raise ConcretizationTypeError(

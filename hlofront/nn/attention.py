@@ -1,4 +1,4 @@
-"""Attention: what each query makes of values, weighted by how well their keys fit."""
+"""Scaled dot product attention."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hlofront.runtime.dispatch.operation import operation
 
 _bool = np.dtype(np.bool_)
 _float32 = np.dtype(np.float32)
-# Masked scores become this share of the dtype's least number: sums with it must stay finite.
+# Masked scores get this fraction of the dtype's least number: sums with it must stay finite.
 _SHARE = 0.7
 
 
@@ -41,7 +41,7 @@ def _check(name: str, x: Array, shape: Sequence[int], dtypes: tuple[np.dtype, ..
 
 
 def _with_axes(x: Array, ndim: int) -> Array:
-    """Return x with axes of size 1 in front, up to `ndim` axes."""
+    """Return x with leading axes of size 1, for `ndim` axes in all."""
     missing = ndim - typeof(x).ndim
     return jnp.expand_dims(x, tuple(range(missing))) if missing > 0 else x
 
@@ -63,34 +63,35 @@ def dot_product_attention(
 ) -> Array | tuple[Array, Array]:
     """Compute scaled dot product attention: Vaswani et al., Attention Is All You Need (2017).
 
-    With B the batch, T queries, S keys, N heads of queries, K heads of keys and values, H the size
-    of each; B may be missing everywhere. Where K is less than N, groups of N / K heads share keys
-    and values (Ainslie et al., GQA, 2023). Scores and weights are made in float32 at least.
+    B is the batch size, T the number of queries, S that of keys, N that of query heads, K that of
+    key and value heads, and H the head size; B may be omitted everywhere. If K is less than N, each
+    group of N / K query heads shares a key and value head (Ainslie et al., GQA, 2023). Scores and
+    weights are computed in float32 at least.
 
     Args:
       query: an array of shape (B, T, N, H).
       key: an array of shape (B, S, K, H).
-      value: an array of the shape of `key`.
+      value: an array with the shape of `key`.
       bias: added to the scores: an array that broadcasts to (B, N, T, S).
-      mask: which scores count: an array of booleans that broadcasts to (B, N, T, S).
-      scale: what scores are multiplied by, 1 / sqrt(H) by default.
-      is_causal: whether a query sees only the keys up to its own place.
-      query_seq_lengths: of shape (B,), how many queries there are; the results of others are 0.
-      key_value_seq_lengths: of shape (B,), how many keys there are; others are not seen.
-      local_window_size: how many keys before and after its own place a query sees: a number or
-        a pair of them.
-      implementation: None and "xla" both mean that XLA compiles it. "cudnn" is refused where
-        there is no GPU, and on one it is XLA as well that chooses the kernels.
-      return_residual: whether to give the logarithms of the sums of exponentials as well.
+      mask: a boolean array that broadcasts to (B, N, T, S), True for scores to use.
+      scale: the factor of the scores, 1 / sqrt(H) by default.
+      is_causal: whether a query attends only to keys up to its own position.
+      query_seq_lengths: an array of shape (B,), the numbers of queries; results past them are 0.
+      key_value_seq_lengths: an array of shape (B,), the numbers of keys; later ones are masked.
+      local_window_size: the number of keys before and after its own position that a query attends
+        to: a number or a pair of numbers.
+      implementation: None and "xla" both compile with XLA. "cudnn" is refused without a GPU; with
+        one, XLA chooses the kernels as well.
+      return_residual: whether to also return the logsumexp of the scores.
 
     Returns:
-      An array of the shape of `query`; with `return_residual` also one of shape (B, T, N), which
+      An array with the shape of `query`; with `return_residual` also one of shape (B, T, N), which
       has no derivative.
 
     Raises:
-      ValueError: if shapes or dtypes do not fit, or the implementation is none of these.
+      ValueError: if shapes or dtypes do not match, or the implementation is unknown.
       TypeError: if a bias or mask does not broadcast to the shape of the scores.
-      RuntimeError: if "cudnn" is asked for and there is no GPU.
+      RuntimeError: if the implementation is "cudnn" and there is no GPU.
     """
     query, key, value = jnp.asarray(query), jnp.asarray(key), jnp.asarray(value)
     bias = None if bias is None else jnp.asarray(bias)
@@ -166,7 +167,7 @@ def _attention(
     count, shared = typeof(key).shape[1:3]
     group = heads // shared
     dtype = typeof(query).dtype
-    # From here on the axes are: batch, shared heads, heads in a group, queries, keys.
+    # From here the axes are: batch, shared heads, heads in a group, queries, keys.
     query = reshape(query, (batch, length, shared, group, size))
     scores = _scores(query, key, dtype) * convert(jnp.asarray(scale), _wide(dtype), False)
     working = typeof(scores).dtype
@@ -180,7 +181,8 @@ def _attention(
         scores = jnp.where(seen, scores, least[()])
     scores = convert(scores, _float32, False)
     weights = convert(softmax(scores), dtype, False)
-    # The weights (batch, shared, group, queries, keys) meet the values (batch, keys, shared, size).
+    # Multiply the weights (batch, shared, group, queries, keys) by the values (batch, keys, shared,
+    # size).
     result = dot_general(
         weights, value, (((4,), (1,)), ((0, 1), (0, 2))), preferred_element_type=dtype
     )
@@ -196,13 +198,13 @@ def _attention(
 
 
 def _wide(dtype: np.dtype) -> np.dtype:
-    """Return the dtype in which scores of a dtype are computed."""
+    """Return the dtype for scores of queries with this dtype: float32 at least."""
     wide = issubdtype(dtype, np.floating) and finfo(dtype).bits >= 32
     return dtype if wide else _float32
 
 
 def _scores(query: Array, key: Array, dtype: np.dtype) -> Array:
-    """Compute the products of each query with each key, with the axes of the heads in front."""
+    """Compute the product of each query with each key: (batch, shared, group, queries, keys)."""
     precision = "BF16_BF16_F32" if dtype == bfloat16 else None
     products = dot_general(
         query,
@@ -215,7 +217,7 @@ def _scores(query: Array, key: Array, dtype: np.dtype) -> Array:
 
 
 def _in_groups(name: str, x: ArrayLike, whole: tuple[int, ...], shared: int) -> Array:
-    """Split the axis of heads of x, which broadcasts to the scores, into two."""
+    """Split the head axis of x, which broadcasts to the scores, into shared heads and groups."""
     shape = typeof(x).shape
     for own, size in zip(shape, whole, strict=True):
         if own not in (1, size):
@@ -241,7 +243,7 @@ def _seen(
     is_causal: bool,
     window: tuple[int, int] | None,
 ) -> Array | None:
-    """Return a mask of the scores that count, which broadcasts to them, or None for all."""
+    """Return a mask that broadcasts to the scores, True for those to use, or None for all."""
     conditions = [] if mask is None else [_in_groups("mask", mask, whole, shared)]
     length, count = whole[2:]
     if is_causal or window is not None:

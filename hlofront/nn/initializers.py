@@ -1,4 +1,4 @@
-"""hlofront.nn.initializers: first values of weights, out of random keys."""
+"""hlofront.nn.initializers: initial values of weights from random keys."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from hlofront.primitives.shaping import refuse_sharding
 
 @runtime_checkable
 class Initializer(Protocol):
-    """A function that makes the initial value of a weight."""
+    """A function that returns the initial value of a weight."""
 
     @staticmethod
     def __call__(
         key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
     ) -> Array:
-        """Return an array of this shape and dtype.
+        """Return an array with this shape and dtype.
 
         Args:
           key: a random key.
-          shape: of the result.
-          dtype: of the result; by default the one that the initializer was made with.
-          out_sharding: None.
+          shape: the shape of the result.
+          dtype: the dtype of the result; None is the initializer's own.
+          out_sharding: must be None.
         """
         ...
 
@@ -51,13 +51,13 @@ def _scaled(x: Array, factor: float, dtype: np.dtype) -> Array:
 def zeros(
     key: Array, shape: ShapeLike, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
 ) -> Array:
-    """Make an array of zeros; the key is not used.
+    """Return an array of zeros; the key is ignored.
 
     Args:
-      key: anything.
-      shape: of the result.
-      dtype: of the result, by default the default floating-point dtype.
-      out_sharding: None.
+      key: ignored.
+      shape: the shape of the result.
+      dtype: the dtype of the result; None is the default floating-point dtype.
+      out_sharding: must be None.
     """
     return _full("zeros", 0, shape, _dtype(dtype), out_sharding)
 
@@ -65,13 +65,13 @@ def zeros(
 def ones(
     key: Array, shape: ShapeLike, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
 ) -> Array:
-    """Make an array of ones; the key is not used.
+    """Return an array of ones; the key is ignored.
 
     Args:
-      key: anything.
-      shape: of the result.
-      dtype: of the result, by default the default floating-point dtype.
-      out_sharding: None.
+      key: ignored.
+      shape: the shape of the result.
+      dtype: the dtype of the result; None is the default floating-point dtype.
+      out_sharding: must be None.
     """
     return _full("ones", 1, shape, _dtype(dtype), out_sharding)
 
@@ -85,11 +85,11 @@ def _full(
 
 
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
-    """Make an initializer whose arrays are filled with a value.
+    """Return an initializer of arrays filled with a value.
 
     Args:
       value: a number, or an array that broadcasts to the shape.
-      dtype: of its arrays where it is called without one.
+      dtype: the default dtype of the initial values.
     """
     own = dtype
 
@@ -101,7 +101,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     return init
 
 
-# ---- one distribution ----------------------------------------------------------------------------
+# ---- a fixed distribution ------------------------------------------------------------------------
 
 
 def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
@@ -109,7 +109,7 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
 
     Args:
       scale: the upper bound.
-      dtype: the floating-point dtype of its arrays where a call names none.
+      dtype: the default dtype of the initial values, floating-point.
     """
     own = dtype
 
@@ -124,11 +124,11 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
 
 
 def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """Make an initializer of normal numbers around 0.
+    """Return an initializer of normal numbers with mean 0.
 
     Args:
-      stddev: their standard deviation.
-      dtype: of its arrays where it is called without one.
+      stddev: the standard deviation.
+      dtype: the default dtype of the initial values.
     """
     own = dtype
 
@@ -145,11 +145,11 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
 def truncated_normal(
     stddev: float = 1e-2, dtype: DTypeLike | None = None, lower: float = -2.0, upper: float = 2.0
 ) -> Initializer:
-    """Make an initializer of normal numbers around 0, truncated to bounds.
+    """Return an initializer of normal numbers with mean 0, truncated to bounds.
 
     Args:
-      stddev: their standard deviation before those outside are left out.
-      dtype: of its arrays where it is called without one: of floats.
+      stddev: the standard deviation before truncation.
+      dtype: the default dtype of the initial values, floating-point.
       lower: the lower bound, in standard deviations.
       upper: the upper bound, in standard deviations.
     """
@@ -167,7 +167,7 @@ def truncated_normal(
     return init
 
 
-# ---- as wide as the sums that weights enter ------------------------------------------------------
+# ---- a variance by the number of inputs and outputs ----------------------------------------------
 
 _Axes = int | Sequence[int]
 
@@ -185,7 +185,7 @@ def _sizes(shape: tuple[int, ...], axes: _Axes) -> int:
 def _fans(
     shape: tuple[int, ...], in_axis: _Axes, out_axis: _Axes, batch_axis: _Axes
 ) -> tuple[float, float]:
-    """Return how many products are summed into each output, and how many use each input."""
+    """Return the fan-in and fan-out: products per output, and products that use each input."""
     if len(shape) <= 1 and in_axis == -2:
         raise ValueError(
             f"Can't compute input and output sizes of a {len(shape)}-dimensional weights tensor "
@@ -205,23 +205,23 @@ def variance_scaling(
     batch_axis: _Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """Make an initializer whose variance is `scale` over the number of inputs, outputs, or both.
+    """Return an initializer with a variance of `scale` over the fan-in, fan-out, or their mean.
 
     Args:
-      scale: a number.
-      mode: what it is divided by: "fan_in", the number of products that are summed into each
-        output; "fan_out", that which each input goes into; "fan_avg", their mean; "fan_geo_avg",
-        their geometric mean.
-      distribution: "truncated_normal", of normal numbers within two standard deviations; "normal";
-        or "uniform".
+      scale: the numerator of the variance.
+      mode: the denominator of the variance: "fan_in", the number of products that are summed into
+        each output; "fan_out", the number of products that use each input; "fan_avg", their mean;
+        "fan_geo_avg", their geometric mean.
+      distribution: "truncated_normal", normal numbers within two standard deviations; "normal"; or
+        "uniform".
       in_axis: the axes of inputs.
       out_axis: the axes of outputs.
-      batch_axis: axes along which there are separate weights.
-      dtype: of its arrays where it is called without one.
+      batch_axis: the axes along which weights are separate.
+      dtype: the default dtype of the initial values.
 
     Returns:
-      An initializer. It raises ValueError if the mode or distribution is another, or for the
-      shapes of vectors, and ZeroDivisionError for arrays without elements.
+      An initializer. It raises ValueError for an unknown mode or distribution and for shapes of
+      vectors, and ZeroDivisionError for arrays without elements.
     """
     own = dtype
 
@@ -285,7 +285,7 @@ def _of_truncated(
 def _of_disc(
     key: Array, shape: Shape, dtype: np.dtype, variance: ArrayLike, out_sharding: OutSharding
 ) -> Array:
-    """Draw complex numbers uniformly from a disc around 0."""
+    """Draw complex numbers uniformly from a disk around 0."""
     size, turn = random.split(key)
     real = np.zeros((), dtype).real.dtype
     radius = jnp.sqrt(2 * random.uniform(size, shape, real, out_sharding=out_sharding))
@@ -300,7 +300,7 @@ def _turned(key: Array, shape: Shape, dtype: DType, real: DType) -> Array:
 def _of_truncated_complex(
     key: Array, shape: Shape, dtype: np.dtype, variance: ArrayLike, out_sharding: OutSharding
 ) -> Array:
-    """Draw complex normal numbers within two standard deviations, by inverting their law."""
+    """Draw complex normal numbers within two standard deviations, by inverting their CDF."""
     deviation = jnp.sqrt(variance) / jnp.asarray(_DEVIATION_WITHIN_2_COMPLEX, dtype)
     size, turn = random.split(key)
     real = np.zeros((), dtype).real.dtype
@@ -323,7 +323,7 @@ def glorot_uniform(
     batch_axis: _Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """Make a uniform initializer with variance 2 / (inputs + outputs).
+    """Return a uniform initializer with variance 2 / (inputs + outputs).
 
     See Glorot and Bengio (2010), and `variance_scaling` for the arguments.
     """
@@ -336,7 +336,7 @@ def glorot_normal(
     batch_axis: _Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """Make a truncated normal initializer with variance 2 / (inputs + outputs).
+    """Return a truncated normal initializer with variance 2 / (inputs + outputs).
 
     See Glorot and Bengio (2010), and `variance_scaling` for the arguments.
     """
@@ -351,7 +351,7 @@ def lecun_uniform(
     batch_axis: _Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """Make a uniform initializer with variance 1 / inputs.
+    """Return a uniform initializer with variance 1 / inputs.
 
     See LeCun et al., Efficient BackProp (1998), and `variance_scaling` for the arguments.
     """
@@ -364,7 +364,7 @@ def lecun_normal(
     batch_axis: _Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """Make a truncated normal initializer with variance 1 / inputs.
+    """Return a truncated normal initializer with variance 1 / inputs.
 
     See LeCun et al., Efficient BackProp (1998), and `variance_scaling` for the arguments.
     """
@@ -377,7 +377,7 @@ def he_uniform(
     batch_axis: _Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """Make a uniform initializer with variance 2 / inputs, for rectifiers.
+    """Return a uniform initializer with variance 2 / inputs, for rectifiers.
 
     See He et al. (2015), and `variance_scaling` for the arguments.
     """
@@ -390,7 +390,7 @@ def he_normal(
     batch_axis: _Axes = (),
     dtype: DTypeLike | None = None,
 ) -> Initializer:
-    """Make a truncated normal initializer with variance 2 / inputs, for rectifiers.
+    """Return a truncated normal initializer with variance 2 / inputs, for rectifiers.
 
     See He et al. (2015), and `variance_scaling` for the arguments.
     """
@@ -409,15 +409,15 @@ kaiming_normal = he_normal
 def orthogonal(
     scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
 ) -> Initializer:
-    """Make an initializer of matrices whose rows or columns are orthonormal: Saxe et al. (2013).
+    """Return an initializer of matrices with orthonormal rows or columns: Saxe et al. (2013).
 
     Args:
-      scale: what they are multiplied by.
-      column_axis: the axis of columns; the others together are that of rows.
-      dtype: of its arrays where it is called without one.
+      scale: the factor of the orthonormal matrix.
+      column_axis: the axis of columns; the other axes together are that of rows.
+      dtype: the default dtype of the initial values.
 
     Returns:
-      An initializer. It raises ValueError for shapes of fewer than two axes.
+      An initializer. It raises ValueError for shapes with fewer than two axes.
     """
     own = dtype
 
@@ -441,18 +441,18 @@ def orthogonal(
 def delta_orthogonal(
     scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None
 ) -> Initializer:
-    """Make an initializer of convolution kernels that preserve norms: Xiao et al. (2018).
+    """Return an initializer of convolution kernels that preserve norms: Xiao et al. (2018).
 
-    They are orthogonal in the middle and 0 elsewhere.
+    A kernel is an orthogonal matrix at its center and 0 elsewhere.
 
     Args:
-      scale: what they are multiplied by.
-      column_axis: the axis of columns of the matrix in the middle.
-      dtype: of its arrays where it is called without one.
+      scale: the factor of the orthogonal matrix.
+      column_axis: the axis of columns of the orthogonal matrix.
+      dtype: the default dtype of the initial values.
 
     Returns:
-      An initializer of arrays whose last two axes are inputs and outputs. It raises ValueError
-      for shapes of other than three to five axes, or with more inputs than outputs.
+      An initializer of arrays whose last two axes are inputs and outputs. It raises ValueError for
+      shapes with fewer than three or more than five axes, or with more inputs than outputs.
     """
     own = dtype
 

@@ -1,4 +1,4 @@
-"""Functions of whole axes: softmax, logarithms of sums of exponentials, standardized values."""
+"""Functions over whole axes: softmax, logsumexp and standardize."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def _masked(x: Array, where: ArrayLike | None, value: float) -> Array:
 
 
 def _shifted(x: Array, axis: Axes, where: ArrayLike | None) -> Array:
-    """Subtract the greatest element over axes from x, so that no exponential of it overflows."""
+    """Subtract the maximum over axes from x, so that no exponential overflows."""
     x = _masked(x, where, -math.inf)
-    # The result does not depend on the subtracted value, so its derivative is left out.
+    # The result does not depend on the subtracted value, so it is not differentiated.
     least = -math.inf
     return x - jnp.max(stop_gradient(x), axis=axis, keepdims=True, initial=least)
 
@@ -36,7 +36,7 @@ def _shifted(x: Array, axis: Axes, where: ArrayLike | None) -> Array:
 def _softmax_program(x: Array, axis: Axes, where: ArrayLike | None) -> Array:
     exponentials = jnp.exp(_shifted(x, axis, where))
     total = jnp.sum(exponentials, axis=axis, keepdims=True)
-    # Where everything is masked, the shifted values are NaN, and so is their sum.
+    # If everything is masked, the shifted values are NaN, and so is their sum.
     return _masked(exponentials / total, where, 0)
 
 
@@ -58,24 +58,24 @@ def _softmax_by_rule(x: Array, axis: Axes, where: ArrayLike | None) -> Array:
 
 @operation(static_argnames=("axis",))
 def softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None) -> Array:
-    """Divide exponentials by their sum over axes, so that they add up to 1.
+    """Compute the softmax over axes: exp(x) / sum(exp(x)).
 
     Args:
       x: an array.
-      axis: an axis, several, or None for all of them.
-      where: booleans that broadcast to the shape of `x`: the elements that count; in the place
-        of the others the result is 0.
+      axis: an axis, a sequence of axes, or None for all axes.
+      where: booleans that broadcast to the shape of `x`: the elements to include; the result
+        is 0 for the others.
 
     Returns:
-      An array of the shape of `x`; of integers, floats.
+      An array with the shape of `x`; floating-point for integers.
 
     Raises:
-      TypeError: if `x` is no array, or one of booleans.
-      ValueError: if there is no such axis, or `where` is not of booleans.
+      TypeError: if `x` is not an array, or is boolean.
+      ValueError: if an axis is out of range, or `where` is not boolean.
     """
     check_arraylike("softmax", x)
     _check_where("softmax", where)
-    # The option jax_softmax_custom_jvp makes the derivative a rule that keeps only the result.
+    # With jax_softmax_custom_jvp the derivative is a rule that saves only the result.
     if softmax_custom_jvp.value:
         return _softmax_by_rule(x, axis, where)
     return _softmax_program(x, axis, where)
@@ -87,16 +87,16 @@ def log_softmax(x: ArrayLike, axis: Axes = -1, where: ArrayLike | None = None) -
 
     Args:
       x: an array.
-      axis: an axis, several, or None for all of them.
-      where: booleans that broadcast to the shape of `x`: the elements that count; in the place
-        of the others the result is minus infinity.
+      axis: an axis, a sequence of axes, or None for all axes.
+      where: booleans that broadcast to the shape of `x`: the elements to include; the result
+        is minus infinity for the others.
 
     Returns:
-      An array of the shape of `x`; of integers, floats.
+      An array with the shape of `x`; floating-point for integers.
 
     Raises:
-      TypeError: if `x` is no array, or one of booleans.
-      ValueError: if there is no such axis, or `where` is not of booleans.
+      TypeError: if `x` is not an array, or is boolean.
+      ValueError: if an axis is out of range, or `where` is not boolean.
     """
     check_arraylike("log_softmax", x)
     _check_where("log_softmax", where)
@@ -143,7 +143,7 @@ def _log_sum_exp(
     greatest = jnp.max(
         jnp.real(fixed) if complex_ else fixed, axis=axis, keepdims=True, initial=-math.inf
     )
-    # Infinity less infinity is NaN, so nothing is subtracted there.
+    # Infinity minus infinity is NaN, so nothing is subtracted there.
     greatest = jnp.where(jnp.isfinite(greatest), greatest, 0.0)
     exponentials = jnp.exp(a - _like(greatest, a))
     if b is not None:
@@ -159,7 +159,7 @@ def _log_sum_exp(
 
 
 def _like(x: ArrayLike, other: Array) -> Array:
-    """Convert real numbers to the dtype of another array, which may be complex."""
+    """Convert a real array to the dtype of another array, which may be complex."""
     aval = typeof(other)
     return convert(x, aval.dtype, False) if typeof(x).dtype != aval.dtype else x
 
@@ -177,19 +177,19 @@ def logsumexp(
 
     Args:
       a: an array.
-      axis: an axis, several, or None for all of them.
+      axis: an axis, a sequence of axes, or None for all axes.
       b: a factor of each exponential.
-      keepdims: whether the folded axes stay, with size 1.
-      return_sign: whether to give the logarithm of the sum's size, and its sign. Without it, the
-        logarithm of a negative number is NaN.
-      where: booleans that broadcast to the shape of `a`: the elements that count.
+      keepdims: whether to keep the reduced axes, with size 1.
+      return_sign: whether to return the logarithm of the sum's modulus, and its sign. Otherwise the
+        logarithm of a negative sum is NaN.
+      where: booleans that broadcast to the shape of `a`: the elements to include.
 
     Returns:
-      An array of floats or complex numbers; two of them with `return_sign`.
+      A floating-point or complex array; two of them with `return_sign`.
 
     Raises:
-      TypeError: if an operand is no array.
-      ValueError: if there is no such axis, or `where` is not of booleans.
+      TypeError: if an operand is not an array.
+      ValueError: if an axis is out of range, or `where` is not boolean.
     """
     result, sign = _log_sum_exp(a, axis, b, keepdims, return_sign, where)
     return (result, sign) if return_sign else result
@@ -203,23 +203,23 @@ def logmeanexp(
 
     Args:
       x: an array.
-      axis: an axis, several, or None for all of them.
-      where: booleans that broadcast to the shape of `x`: the elements that count.
-      keepdims: whether the folded axes stay, with size 1.
+      axis: an axis, a sequence of axes, or None for all axes.
+      where: booleans that broadcast to the shape of `x`: the elements to include.
+      keepdims: whether to keep the reduced axes, with size 1.
 
     Returns:
-      An array of floats or complex numbers.
+      A floating-point or complex array.
 
     Raises:
-      TypeError: if `x` is no array.
-      ValueError: if there is no such axis, or `where` is not of booleans.
+      TypeError: if `x` is not an array.
+      ValueError: if an axis is out of range, or `where` is not boolean.
     """
     result, _ = _log_sum_exp(x, axis, None, keepdims, False, where)
     aval, dtype = typeof(x), typeof(result).dtype
     count = count_over(aval, reduced_axes(axis, aval.ndim), dtype, keepdims, where)
     if where is None:
         count = np.asarray(count, dtype)
-        # For no elements -inf is the right result, and no reason to warn.
+        # For no elements -inf is the right result, without a warning.
         with np.errstate(divide="ignore"):
             return result - np.log(count)
     return result - jnp.log(count)
@@ -239,25 +239,25 @@ def standardize(
     *,
     algorithm: str = "fast",
 ) -> Array:
-    """Subtract the mean of x over axes, and divide by its standard deviation.
+    """Subtract the mean of x over axes, and divide by the standard deviation.
 
     Args:
       x: an array.
-      axis: an axis, several, or None for all of them.
-      mean: the mean, where it is known.
-      variance: the variance, where it is known.
-      epsilon: what is added to the variance, so that nothing is divided by zero.
-      where: booleans that broadcast to the shape of `x`: the elements that the mean and the
-        variance are of.
-      algorithm: how the variance is made: "fast", the mean of the squares less the square of the
-        mean; or "stable", the mean of the squares of distances, which does not cancel.
+      axis: an axis, a sequence of axes, or None for all axes.
+      mean: the mean, if already known.
+      variance: the variance, if already known.
+      epsilon: a number added to the variance, to avoid a division by zero.
+      where: booleans that broadcast to the shape of `x`: the elements to include in the
+        mean and the variance.
+      algorithm: the formula of the variance: "fast", the mean of the squares minus the squared
+        mean; or "stable", the mean of the squared deviations, which does not cancel.
 
     Returns:
-      An array of the shape of `x`; of integers, floats.
+      An array with the shape of `x`; floating-point for integers.
 
     Raises:
-      TypeError: if `x` is no array.
-      ValueError: if the algorithm is another, or there is no such axis.
+      TypeError: if `x` is not an array.
+      ValueError: if the algorithm is unknown, or an axis is out of range.
     """
     check_arraylike("standardize", x)
     check_arraylike("standardize", mean, variance, empty_is_none=True)
@@ -271,7 +271,7 @@ def standardize(
     if variance is None:
         if algorithm == "fast":
             squares = jnp.mean(jnp.square(x), axis, keepdims=True, where=where)
-            # Rounding may make it negative.
+            # Rounding can make it negative.
             variance = jnp.maximum(squares - jnp.square(mean), 0)
         else:
             distances = jnp.subtract(x, mean)

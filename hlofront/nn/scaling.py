@@ -1,4 +1,4 @@
-"""Products of matrices in microscaling formats: narrow floats with a factor for each block."""
+"""Matrix products in microscaling formats: narrow floats with a scale factor per block."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _scale_of_powers = np.dtype(ml_dtypes.float8_e8m0fnu)
 
 @dataclass
 class BlockScaleConfig:
-    """The settings by which an operand of `scaled_dot_general` is quantized.
+    """The quantization settings for one operand of `scaled_dot_general`.
 
     Attributes:
       mode: the name of the format, "nvfp4" or "mxfp8".
-      block_size: how many elements share a factor.
+      block_size: the number of elements that share a scale factor.
       data_type: the dtype of elements.
-      scale_type: the dtype of factors.
-      global_scale: one factor for all elements, or None.
-      infer_only: whether there is no derivative to be made.
+      scale_type: the dtype of scale factors.
+      global_scale: a scale factor for all elements, or None.
+      infer_only: whether derivatives are not needed.
     """
 
     mode: str
@@ -54,16 +54,16 @@ class BlockScaleConfig:
 def get_scaled_dot_general_config(
     mode: str, global_scale: ArrayLike | None = None
 ) -> BlockScaleConfig:
-    """Return the settings of a format, for `scaled_dot_general`.
+    """Return the quantization settings of a format, for `scaled_dot_general`.
 
     Args:
       mode: "mxfp8", of the OCP Microscaling Formats specification (2023): float8_e4m3fn in blocks
-        of 32 whose factors are powers of two; or "nvfp4", float4_e2m1fn in blocks of 16 whose
-        factors are float8_e4m3fn.
-      global_scale: with "nvfp4", one factor for all elements: an array of shape (1,) of floats.
+        of 32 with powers of two as scale factors; or "nvfp4", float4_e2m1fn in blocks of 16 with
+        scale factors of float8_e4m3fn.
+      global_scale: a floating-point array of shape (1,) that scales all elements, with "nvfp4".
 
     Raises:
-      ValueError: if the mode is another, or a global scale is of another shape or dtype.
+      ValueError: if the mode is unknown, or the global scale has another shape or dtype.
     """
     if mode == "nvfp4":
         if global_scale is None:
@@ -92,14 +92,14 @@ def _scaled_matmul(
     preferred_element_type: np.dtype,
 ) -> Array:
     numbers = (((2,), (2,)), ((0,), (0,)))
-    # Elements of four or eight bits times factors of eight are exact in float32.
+    # Products of 4-bit or 8-bit elements and 8-bit scale factors are exact in float32.
     operands = _widened(lhs, lhs_scales), _widened(rhs, rhs_scales)
     result = dot_general(*operands, numbers, preferred_element_type=_float32)
     return convert(result, preferred_element_type, False)
 
 
 def _widened(x: Array, scales: Array) -> Array:
-    """Dequantize x (B, rows, count) in float32 by one scale per block, (B, rows, blocks)."""
+    """Dequantize x (B, rows, count) to float32 with one scale per block, (B, rows, blocks)."""
     batch, rows, count = typeof(x).shape
     blocks = typeof(scales).shape[2]
     factors = convert(scales, _float32, False)
@@ -114,22 +114,22 @@ def scaled_matmul(
     rhs_scales: ArrayLike,
     preferred_element_type: DTypeLike = np.float32,
 ) -> Array:
-    """Multiply batches of matrices whose blocks of elements have factors.
+    """Multiply batches of matrices with scale factors per block of elements.
 
-    The elements are widened to float32 and multiplied there, on every platform.
+    Elements are dequantized to float32 and multiplied there, on every platform.
 
     Args:
       lhs: an array of shape (B, M, K).
       rhs: an array of shape (B, N, K).
-      lhs_scales: the factors of `lhs`, of shape (B, M, K / block size).
-      rhs_scales: the factors of `rhs`, of shape (B, N, K / block size).
+      lhs_scales: the scale factors of `lhs`, of shape (B, M, K / block size).
+      rhs_scales: the scale factors of `rhs`, of shape (B, N, K / block size).
       preferred_element_type: the dtype of the result.
 
     Returns:
       An array of shape (B, M, N).
 
     Raises:
-      ValueError: if an operand has not three axes, or shapes do not fit.
+      ValueError: if an operand does not have three axes, or the shapes do not match.
     """
     avals = [typeof(x) for x in (lhs, rhs, lhs_scales, rhs_scales)]
     shapes = [aval.shape for aval in avals]
@@ -156,7 +156,7 @@ def scaled_matmul(
 def _quantized(
     x: Array, config: BlockScaleConfig, global_scale: Array | None
 ) -> tuple[Array, Array]:
-    """Quantize x of shape (batch, rows, size) to narrow elements and the factors of its blocks."""
+    """Quantize x of shape (batch, rows, size), and return its elements and scale factors."""
     batch, rows, size = typeof(x).shape
     blocks = reshape(x, (batch, rows, size // config.block_size, config.block_size))
     elements = np.dtype(config.data_type)
@@ -169,7 +169,7 @@ def _quantized(
     else:
         most = float(finfo(config.scale_type).max)
         scales = convert(jnp.clip(wanted, 0, most), np.dtype(config.scale_type), False)
-        # Compilers may leave the rounding of a conversion and its reverse out.
+        # Compilers may remove a conversion followed by its reverse, and so the rounding.
         scales = optimization_barrier(scales)
         factors = scales
     factors = convert(factors, typeof(x).dtype, False)
@@ -179,7 +179,7 @@ def _quantized(
 
 
 def _powers_above(x: Array) -> tuple[Array, Array]:
-    """Return the least powers of two that are no less than x, as float8_e8m0fnu and as float32."""
+    """Return the least powers of two that are not less than x, as float8_e8m0fnu and as float32."""
     bits = bitcast_convert_type(x, _uint32)
     exponent, fraction = bits >> np.uint32(23), bits & np.uint32(0x7FFFFF)
     # The least power is 2 ** -127, a subnormal number of float32.
@@ -193,11 +193,11 @@ def _powers_above(x: Array) -> tuple[Array, Array]:
     return scales, power
 
 
-# ---- any contraction -----------------------------------------------------------------------------
+# ---- general contractions ------------------------------------------------------------------------
 
 
 def _as_matrices(x: Array, contracting: Sequence[int], batch: Sequence[int]) -> Array:
-    """Reshape x to (batch, rows, summed), each the product of the axes it stands for."""
+    """Reshape x to (batch, rows, contracted), each the product of the sizes of its axes."""
     shape = typeof(x).shape
     rows = [i for i in range(len(shape)) if i not in (*contracting, *batch)]
     sizes = [int(np.prod([shape[i] for i in axes])) for axes in (batch, rows, contracting)]
@@ -207,7 +207,7 @@ def _as_matrices(x: Array, contracting: Sequence[int], batch: Sequence[int]) -> 
 def _product(
     lhs: Array, rhs: Array, configs: Sequence[BlockScaleConfig], wanted: np.dtype
 ) -> Array:
-    """Compute the quantized product of (B, M, K) and (B, N, K), and apply the global factors."""
+    """Compute the quantized product of (B, M, K) and (B, N, K), with the global scale factors."""
     scales = [config.global_scale for config in configs]
     operands = [
         _quantized(_padded(x, config.block_size), config, scale)
@@ -222,7 +222,7 @@ def _product(
 
 
 def _padded(x: Array, block: int) -> Array:
-    """Append zeros to x along its last axis until the size is a multiple of the block's."""
+    """Pad x with zeros along its last axis to a multiple of the block size."""
     missing = -typeof(x).shape[2] % block
     return jnp.pad(x, ((0, 0), (0, 0), (0, missing))) if missing else x
 
@@ -260,7 +260,7 @@ _quantized_product.defvjp(_forward, _backward)
 
 
 class _Configs:
-    """Settings compared by identity, as an argument of custom_vjp without a derivative."""
+    """Three quantization settings compared by identity, a static argument of custom_vjp."""
 
     __slots__ = ("all",)
 
@@ -278,23 +278,24 @@ def scaled_dot_general(
 ) -> Array:
     """Compute `lax.dot_general` of operands that are first quantized in blocks.
 
-    The derivative quantizes the cotangent in the same way, by the third of the settings.
+    The derivative quantizes the cotangent with the third of the settings.
 
     Args:
-      lhs: an array of floats.
-      rhs: an array of floats.
-      dimension_numbers: as of `lax.dot_general`: ((contracting axes), (batch axes)), of both.
+      lhs: a floating-point array.
+      rhs: a floating-point array.
+      dimension_numbers: those of `lax.dot_general`: ((contracting axes), (batch axes)), each for
+        both operands.
       preferred_element_type: the dtype of the result.
-      configs: how `lhs`, `rhs` and the cotangent of the result are quantized: three results of
-        `get_scaled_dot_general_config`. Without them nothing is.
-      implementation: None or "cudnn", which both are compiled by XLA.
+      configs: the quantization settings of `lhs`, `rhs` and the result's cotangent, three results
+        of `get_scaled_dot_general_config`. None turns quantization off.
+      implementation: None or "cudnn"; XLA compiles both.
 
     Returns:
-      An array of the shape that `lax.dot_general` gives.
+      An array with the shape of the result of `lax.dot_general`.
 
     Raises:
-      TypeError: if the shapes do not fit.
-      ValueError: if there are not three settings, or no such implementation.
+      TypeError: if the shapes do not match.
+      ValueError: if there are not three settings, or the implementation is unknown.
     """
     if implementation not in (None, "cudnn"):
         raise ValueError(
