@@ -474,7 +474,7 @@ def _(
         "padding": windows.padding,
     }
     result = process(select_and_scatter_add_p, (cotangent, operand), params)
-    if dilated:
+    if has_gaps:
         shape = typeof(result).shape
         result = slice(result, (0,) * len(shape), shape, windows.base_dilation)
     return [result, None]

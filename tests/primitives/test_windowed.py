@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hlofront import lax
+from hlofront import grad, lax, make_jaxpr
 
 X = np.zeros((4, 6), np.float32)
 
@@ -59,3 +59,16 @@ def test_shapes():
     assert shape((4, 6), (2, 3), (1, 2), ((0, 1), (1, 1)), (1, 2), (2, 1)) == (3, 6)
     assert shape((4, 6), (5, 3), (1, 2), ((0, 0), (1, 1))) == (0, 3)
     assert shape((4, 6), (2, 3), (1, 2), "SAME") == (4, 3)
+
+
+def names_in_gradient_of_maxima(**params):
+    def sum_of_maxima(x):
+        windows_of_x = lax.reduce_window(x, -np.inf, lax.max, (2, 2), (2, 2), "VALID", **params)
+        return windows_of_x.sum()
+
+    return [equation.primitive.name for equation in make_jaxpr(grad(sum_of_maxima))(X).eqns]
+
+
+def test_a_gradient_of_maxima_takes_out_gaps_only_where_there_are_some():
+    assert names_in_gradient_of_maxima()[-1] == "select_and_scatter_add"
+    assert names_in_gradient_of_maxima(base_dilation=(1, 2))[-1] == "slice"
