@@ -1,4 +1,4 @@
-"""The user's functions and rules over an axis: what the batching of their calls makes of them."""
+"""The batching of functions with custom derivative rules, and of the rules themselves."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, overload
@@ -17,13 +17,13 @@ from hlofront.transforms.batch import Axes, batch_flat, batch_program_at
 FlatCall = Callable[..., Sequence[ArrayLike]]
 # (residuals, cotangents of the results) -> cotangents of the arguments.
 FlatBackward = Callable[[Sequence[ArrayLike], Sequence[Cotangent]], Sequence[Cotangent]]
-# (primals, which of them have tangents) -> results, residuals, and the backward rule.
+# (primals, per primal whether it has a tangent) -> results, residuals, and the backward rule.
 ForwardResult = tuple[Sequence[ArrayLike], Sequence[ArrayLike], FlatBackward]
 FlatForward = Callable[[Sequence[ArrayLike], Sequence[bool]], ForwardResult]
 
 
 def all_in_front(values: Sequence[ArrayLike], axes: Axes) -> tuple[list[ArrayLike], list[bool]]:
-    """Return the values with their batch axis in front, and per value whether it has one."""
+    """Move each batch axis to the front; return the values, and per value whether it has one."""
     flags = [a is not None for a in axes]
     return [
         x if a is None else move_axis(x, a, 0) for x, a in zip(values, axes, strict=True)
@@ -31,7 +31,7 @@ def all_in_front(values: Sequence[ArrayLike], axes: Axes) -> tuple[list[ArrayLik
 
 
 class BatchedCall:
-    """A call, with a batch axis, of a function that has a custom rule.
+    """A batched call of a function that has a custom rule.
 
     An interpreter runs the function or the rule; the first run sets the batch axes of the results.
 
@@ -52,14 +52,14 @@ class BatchedCall:
 
     @property
     def mapped(self) -> bool:
-        """Return whether any operand has the axis."""
+        """Return whether any operand of the call has the batch axis."""
         return any(a is not None for a in self.axes)
 
     def axes_of_results(self) -> Sequence[BatchAxis]:
-        """Return which axis of each result it is, after the function or its rule was run.
+        """Return the batch axis of each result of the call, once its function or rule has run.
 
         Raises:
-          RuntimeError: if neither was.
+          RuntimeError: if neither has run.
         """
         if self.result_axes is None:
             raise RuntimeError("neither the function of a batched call nor its rule was run")
@@ -70,14 +70,14 @@ class BatchedCall:
     @overload
     def function(self, call: FlatCall) -> "BatchedFunction": ...
     def function(self, call: ClosedJaxpr | FlatCall) -> "ClosedJaxpr | BatchedFunction":
-        """Return the function, or the program that was traced from it, over the axis."""
+        """Return the batched function: a closed jaxpr for one, a BatchedFunction for a callable."""
         if not isinstance(call, ClosedJaxpr):
             return BatchedFunction(call, self)
         if not self.mapped and self.axis.name is None:
             self.result_axes = [None] * len(call.jaxpr.outvars)
             return call
-        # The axes of the rule's results are not known yet, so that all results have the axis if
-        # any operand has it.
+        # The batch axes of the rule's results are not known yet, so that all results are batched
+        # if any operand is.
         front = (True,) * len(call.jaxpr.outvars) if self.mapped else None
         program, axes_out = batch_program_at(call, self.axis, self.axes, front)
         self.result_axes = list(axes_out)
@@ -86,19 +86,19 @@ class BatchedCall:
     def run(
         self, fun: Callable[..., Sequence[Any]], args: Sequence[Any], axes: Axes
     ) -> tuple[list[Any], list[BatchAxis]]:
-        """Run a function over the axis, and return its results and their batch axes."""
+        """Run a function under the batch trace, and return its results and their batch axes."""
         return batch_flat(fun, self.axis, args, axes, tag=self.tag)
 
     def moved(self, x: Tangent, axis: BatchAxis, wanted: BatchAxis) -> Tangent:
-        """Return a result, or its tangent, with the batch axis that the call's results have.
+        """Move a result's batch axis to the index that the call's results have.
 
         Args:
-          x: the result, or the tangent.
-          axis: its batch axis.
-          wanted: the batch axis that it is to have.
+          x: the result, or its tangent.
+          axis: the current batch axis of `x`.
+          wanted: the batch axis of the returned value.
 
         Raises:
-          ValueError: if it has a batch axis and is to have none.
+          ValueError: if `x` has a batch axis and `wanted` is None.
         """
         size = self.axis.size
         if isinstance(x, Zero):
@@ -111,10 +111,10 @@ class BatchedCall:
 
 
 def varies(what: str) -> ValueError:
-    """Return the error for a rule that varies over an axis that no argument of its call has.
+    """Return the error for a rule that varies over a batch axis that no argument of its call has.
 
     Args:
-      what: what varies, as the end of a sentence.
+      what: the end of the message, which names the varying value.
     """
     return ValueError(
         "a function with a custom derivative was called under vmap with no argument that is "
@@ -124,11 +124,11 @@ def varies(what: str) -> ValueError:
 
 
 class BatchedFunction:
-    """A flat function over an axis of some of its arguments.
+    """A function of flat values, batched over an axis of some of its arguments.
 
     Attributes:
-      in_program: whether it is being traced, so that the rule, which runs later, has to give
-        results with the same axes.
+      in_program: whether the function is being traced, so that the rule, which runs later, must
+        return results with equal batch axes.
     """
 
     __slots__ = ("call", "fun", "in_program")
@@ -153,7 +153,7 @@ class BatchedFunction:
 
 
 def in_program(call: FlatCall) -> FlatCall:
-    """Return the function of a call that is being traced, which knows so afterwards."""
+    """Set `in_program` of each nested BatchedFunction of a call, and return the call's function."""
     inner = call
     while isinstance(inner, BatchedFunction):
         inner.in_program = True
@@ -162,7 +162,7 @@ def in_program(call: FlatCall) -> FlatCall:
 
 
 class BatchedRule:
-    """A forward rule, (*primals, *tangents) -> (*results, *tangents), over an axis."""
+    """A batched jvp rule: (*primals, *tangents) -> (*results, *tangents)."""
 
     __slots__ = ("__name__", "axes", "call", "rule")
 
@@ -178,7 +178,7 @@ class BatchedRule:
         rule_args = list(args)
         for index, (x, a) in enumerate(zip(args, axes, strict=True)):
             if isinstance(x, SymbolicZero) and a is not None:
-                # It is of the same type in every example.
+                # The zero tangent has one type in all examples.
                 rule_args[index], axes[index] = SymbolicZero(without_axis(x.aval, a)), None
         values, axes_out = call.run(self.rule, rule_args, axes)
         count = len(values) // 2
@@ -193,7 +193,7 @@ class BatchedRule:
 
 
 class BatchedForward:
-    """A forward rule of custom_vjp over an axis of some of its arguments."""
+    """A forward rule of custom_vjp, batched over an axis of some of its arguments."""
 
     __slots__ = ("__name__", "axes", "call", "forward")
 
@@ -219,8 +219,8 @@ class BatchedForward:
         count = len(batched_results)
         wanted = call.result_axes
         if wanted is None:
-            # A result without the axis has one cotangent, the sum over all examples. The backward
-            # rule can do with that only where it is the same in all of them.
+            # A result without the batch axis has one cotangent, the sum over all examples. A
+            # backward rule can use that sum only if the rule does not vary over the examples.
             wanted = axes_out[:count]
             if call.mapped or any(a is not None for a in axes_out):
                 wanted = [0 if a is None else a for a in wanted]
@@ -234,15 +234,15 @@ class BatchedForward:
 
 
 class BatchedBackward:
-    """A backward rule over an axis; cotangents of values without the axis are summed over it.
+    """A batched backward rule; cotangents of unbatched values are summed over the batch axis.
 
     Args:
       backward: the rule.
-      axis: the axis.
+      axis: the size and name of the batch axis.
       tag: the tag of the BatchTrace; see `BatchedCall`.
-      residual_axes: which axis of each residual it is.
-      result_axes: which axis of each result, and of its cotangent, it is.
-      axes: which axis of each argument, and of its cotangent, it is.
+      residual_axes: the batch axis of each residual.
+      result_axes: the batch axis of each result and of its cotangent.
+      axes: the batch axis of each argument and of its cotangent.
     """
 
     __slots__ = ("axes", "axis", "backward", "residual_axes", "result_axes", "tag")
@@ -293,11 +293,11 @@ class BatchedBackward:
         ]
 
     def _fitted(self, x: Cotangent, axis: BatchAxis, wanted: BatchAxis) -> Cotangent:
-        """Return a cotangent with its batch axis moved to that of its argument.
+        """Move a cotangent's batch axis to the batch axis of its argument.
 
         Args:
           x: the cotangent.
-          axis: its batch axis, or None.
+          axis: the batch axis of `x`, or None.
           wanted: the batch axis of the argument; if None, the result is the sum over all examples.
         """
         size = self.axis.size
@@ -306,7 +306,7 @@ class BatchedBackward:
         if wanted is None:
             results_vary = any(a is not None for a in self.result_axes)
             if axis is None:
-                # The same in all examples.
+                # The cotangent is equal in all examples.
                 return reduce_sum(to_front(x, axis, size), (0,)) if results_vary else x
             if not results_vary:
                 raise varies("its backward rule gives a cotangent that varies over it")
@@ -315,10 +315,10 @@ class BatchedBackward:
 
 
 def with_axis(aval: ShapedArray, size: int, axis: int) -> ShapedArray:
-    """Return the type with one more axis, of this size and at this index."""
+    """Return the aval with an axis of `size` inserted at index `axis`."""
     return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
 
 
 def without_axis(aval: ShapedArray, axis: int) -> ShapedArray:
-    """Return the type without the axis of this index."""
+    """Return the aval with the axis at index `axis` removed."""
     return aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1 :]))

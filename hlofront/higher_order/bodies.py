@@ -1,4 +1,4 @@
-"""The functions of loops and branches as programs: written down once, and what carries must be."""
+"""The tracing of the functions of loops and branches, cached, and the checks of their carries."""
 
 import weakref
 from collections.abc import Callable, Hashable, Sequence
@@ -19,7 +19,7 @@ from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.trace import Tracer, current_trace
 from hlofront.transforms.flatten import Signature, result_paths
 
-# The structure of the keyword arguments of a call without any.
+# The tree definition of empty keyword arguments.
 NO_KEYWORDS = tree.tree_structure({})
 
 
@@ -32,9 +32,9 @@ class HasConstants(Protocol):
 
 Written = TypeVar("Written", bound=HasConstants)
 Table = dict[tuple[Hashable, ...], HasConstants]
-# The records of each function of a user, by key. An entry goes when its function does.
+# The records of each user function, by key. An entry is dropped with its function.
 _tables: "weakref.WeakKeyDictionary[Callable[..., Any], Table]" = weakref.WeakKeyDictionary()
-# Each function has at most this many records; the oldest goes where its arguments are ever new.
+# The maximum number of records per function; the oldest record is dropped first.
 _MOST_RECORDS = 1024
 _trace_context = state.trace_context
 
@@ -48,15 +48,15 @@ def _forget() -> None:
 def written_once(
     function: Callable[..., Any], key: tuple[Hashable, ...], write: Callable[[], Written]
 ) -> Written:
-    """Return the record that `write()` makes of a function, remembered by the function and `key`.
+    """Return the record that `write()` makes of a function, cached by the function and `key`.
 
-    The function goes by its `==` and hash, which for Python functions is identity. A record whose
-    constants are traced values is of use only inside the function that they belong to, and is
-    remembered as long as that is traced.
+    Functions are compared by `==` and hash, which for Python functions is identity. A record whose
+    constants are tracers is valid only inside the function that is being traced, and is cached
+    only until its trace ends.
     """
     try:
         table: dict[tuple[Hashable, ...], Any] = _tables.setdefault(function, {})
-    except TypeError:  # It cannot be hashed or referred to weakly.
+    except TypeError:  # The function cannot be hashed or weakly referenced.
         table = {}
     key = (*key, _trace_context())
     written: Written | None = table.get(key)
@@ -68,7 +68,7 @@ def written_once(
         return enclosing[inner_key][0]
     written = write()
     if any(isinstance(const, Tracer) for const in written.consts):
-        # With the table, so that no other gets its id.
+        # The entry keeps the table alive, so that its id is not reused.
         enclosing[inner_key] = (written, table)
     else:
         if len(table) >= _MOST_RECORDS:
@@ -84,10 +84,10 @@ def debug_info_of(
     out_tree: Callable[[], PyTreeDef | None],
     first_argument: int = 0,
 ) -> DebugInfo:
-    """Return the debug info of the program of a function, without keeping the function alive.
+    """Return the debug info of a function's program, without a reference to the function.
 
-    Records that `written_once` remembers for a function must not refer to it, or neither would
-    ever go.
+    Records that `written_once` caches for a function must not refer to it, or neither would
+    ever be freed.
 
     Args:
       function: the user's function.
@@ -98,7 +98,7 @@ def debug_info_of(
     """
     try:
         reference: Callable[[], Callable[..., Any] | None] = weakref.ref(function)
-    except TypeError:  # Then nothing is remembered for it.
+    except TypeError:  # The function cannot be weakly referenced, so that nothing is cached for it.
         reference = lambda: function
 
     def names() -> tuple[str, ...]:
@@ -114,7 +114,15 @@ def debug_info_of(
 
 
 def refuse_effects(name: str, effects: Effects) -> None:
-    """Raise an error where the function of a loop or branch has an effect that may not be there."""
+    """Raise an error if the function of a loop or branch has an effect that is not allowed there.
+
+    Args:
+      name: the operation, for the message.
+      effects: the effects of the function's program.
+
+    Raises:
+      NotImplementedError: if an effect is not allowed.
+    """
     refused = sorted(str(effect) for effect in effects if not effect.in_control_flow)
     if refused:
         raise NotImplementedError(  # the class that JAX raises
@@ -128,10 +136,10 @@ def refuse_effects(name: str, effects: Effects) -> None:
 def promoted_carry(
     first: Sequence[ShapedArray], returned: Sequence[ShapedArray]
 ) -> list[ShapedArray] | None:
-    """Return the types that a loop is to start with instead of those of its first carry.
+    """Return the avals of a loop's first carry after promotion to the dtypes that its body returns.
 
-    A scalar of Python is weakly typed: where the loop's function returns a dtype that such a value
-    gives way to, it starts with that dtype. None where there is nothing of the kind.
+    A weakly typed leaf takes the dtype that the body returns for it, if promotion gives that
+    dtype. None is returned if no leaf is promoted.
     """
     wanted = [
         before.update(dtype=after.dtype, weak_type=False) if _gives_way(before, after) else before
@@ -152,7 +160,7 @@ def _gives_way(before: AbstractValue, after: AbstractValue) -> bool:
 
 
 def carry_name(function: Callable[..., Any], position: int = 0) -> str:
-    """Return the name of the parameter of a loop's function that takes its carry."""
+    """Return the name of the argument of a loop's function that takes the carry."""
     names = Signature(function).positional_names()
     return names[position] if position < len(names) else "carry"
 
@@ -165,18 +173,18 @@ def check_carry(
     out_tree: PyTreeDef,
     returned: Sequence[ShapedArray],
 ) -> None:
-    """Raise an error unless a loop's function returns the structure and types that it was given.
+    """Raise an error unless a loop's function returns a carry of its input's structure and types.
 
     Args:
       what: the function, for the message: "scan body function".
       name: returns the function's own name for the carry.
       in_tree: the structure of the carry that the function takes.
-      first: the types of the leaves of that carry.
+      first: the avals of the leaves of the input carry.
       out_tree: the structure of the carry that the function returned.
-      returned: the types of the leaves of that.
+      returned: the avals of the leaves of the returned carry.
 
     Raises:
-      TypeError: if they differ in more than weak types; it says where, in what, and what to do.
+      TypeError: if they differ in more than weak types.
     """
     if in_tree == out_tree and all(map(types_match, first, returned)):
         return
@@ -201,7 +209,7 @@ def check_carry(
 
 
 def bullets(lines: Sequence[str]) -> str:
-    """Return lines as a list of bullet points, for messages."""
+    """Return lines of text formatted as a bulleted list, for messages."""
     return "\n".join(f"  * {line}" for line in lines)
 
 
@@ -210,22 +218,22 @@ def _paths(structure: PyTreeDef) -> list[KeyPath]:
     return [path for path, _ in tree.tree_leaves_with_path(numbers)]
 
 
-# Stands for a value where structures are compared: messages give its type.
+# Replaces a leaf where tree definitions are compared: messages name its type.
 _LEAF: object = type("array", (), {"__module__": "builtins"})()
 
 
 def different_structures(
     first: PyTreeDef, first_name: str, second: PyTreeDef, second_name: str
 ) -> list[str]:
-    """Say where two structures differ, in sentences that call them by these names.
+    """Return sentences that describe the differences between two tree definitions.
 
-    The last word of a name begins the key paths.
+    The names identify the trees in the sentences; the last word of a name begins the key paths.
     """
     trees = [
         tree.tree_unflatten(structure, [_LEAF] * structure.num_leaves)
         for structure in (first, second)
     ]
-    # A leaf is a prefix of anything, so each may have more than the other.
+    # A leaf is a prefix of any pytree, so either tree may have more nodes.
     errors = prefix_errors(*trees, name=first_name, full_name=second_name)
     errors = errors or prefix_errors(*trees[::-1], name=second_name, full_name=first_name)
     return [str(error) for error in errors] or [
@@ -250,6 +258,6 @@ def _different_types(path: str, before: AbstractValue, after: AbstractValue) -> 
 
 
 def type_in_words(aval: AbstractValue) -> str:
-    """Return the type of a value for messages, which says where it is weakly typed."""
+    """Return the description of an aval for messages, including whether it is weakly typed."""
     weak = " (weakly typed, as Python's scalars are)" if getattr(aval, "weak_type", False) else ""
     return f"{aval.str_short()}{weak}"

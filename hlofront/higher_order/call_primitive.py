@@ -1,4 +1,4 @@
-"""Calls of functions as primitives: `call`, `closed_call`, and those that other packages define."""
+"""The call primitives `call` and `closed_call`, and the class for those of other packages."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,9 +18,9 @@ from hlofront.transforms.transpose import transpose_jaxpr
 class CallPrimitive(Primitive):
     """A primitive that calls a function, whose program an equation holds as `call_jaxpr`.
 
-    It is bound to the operands, and to the function as the one member of `subfuns`, a `WrappedFun`
-    of flat arrays that returns a list of arrays. Its derivatives and batches call the derivative
-    and the batch of the function. Packages that define one say how it is lowered.
+    Its operands are arrays, and the only member of `subfuns` is the function, a `WrappedFun` of
+    flat arrays that returns a list of arrays. The derivative of a call calls the function's
+    derivative, and likewise for batching. Packages that define one register its lowering.
     """
 
     __slots__ = ()
@@ -36,10 +36,10 @@ class CallPrimitive(Primitive):
     def bind(
         self, *args: Any, subfuns: Sequence[WrappedFun] | None = None, **params: Any
     ) -> list[Any]:
-        """Call the function of `subfuns`, or the program of an equation as `call_jaxpr`.
+        """Call the function in `subfuns`, or the jaxpr in `call_jaxpr`, with the operands `args`.
 
         Raises:
-          TypeError: if there is not one of the two.
+          TypeError: unless exactly one of the two is passed.
         """
         if subfuns is None:
             if "call_jaxpr" not in params:
@@ -63,7 +63,7 @@ class CallPrimitive(Primitive):
         return super().bind(*captured, *args, call_jaxpr=program, **params)
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters of an equation as `bind` takes them, with `subfuns`."""
+        """Return the parameters for `bind`: an equation's, with the jaxpr moved to `subfuns`."""
         params = dict(params)
         program = closed(params.pop("call_jaxpr"))
 
@@ -74,28 +74,28 @@ class CallPrimitive(Primitive):
 
 
 def closed(program: ClosedJaxpr | Jaxpr) -> ClosedJaxpr:
-    """Return a program that has its constants with it."""
+    """Return a closed jaxpr for `program`, which has no constants if it is a plain jaxpr."""
     return program if isinstance(program, ClosedJaxpr) else ClosedJaxpr(program)
 
 
 def call_impl(f: WrappedFun, *args: Any, **params: Any) -> list[Any]:
-    """Run the function of a call on arrays, whatever the parameters of the call."""
+    """Run the function of a call on arrays; the call's parameters are ignored."""
     return f.call_wrapped(*args)
 
 
 def eval_jaxpr_transpose(
     prim: Primitive, ct: Sequence[Any], *args: Any, call_jaxpr: ClosedJaxpr | Jaxpr, **params: Any
 ) -> list[Any]:
-    """Transpose a call by transposing its program in its place, without a call.
+    """Transpose a call by transposing its program inline.
 
     Args:
       prim: the primitive of the call.
-      ct: the cotangents of its results.
-      args: its operands, of which those that it is linear in are UndefinedPrimals.
-      call_jaxpr: its program.
+      ct: the cotangents of the call's results.
+      args: the call's operands, with UndefinedPrimals for the linear ones.
+      call_jaxpr: the program of the call.
 
     Returns:
-      Per operand its cotangent, or None where the operand is known.
+      The cotangent of each operand, or None for an operand whose value is known.
     """
     program = closed(call_jaxpr)
     return transpose_jaxpr(program.jaxpr, program.consts, args, ct)
@@ -107,11 +107,11 @@ def register_call_primitive_rules(
     transpose_rule: Any = None,
     inline_jax_late: bool = True,
 ) -> None:
-    """Register the rules of a primitive that calls a program: jvp, batching, lowering and others.
+    """Register the rules of a call primitive: jvp, transpose, batching, lowering and others.
 
     Args:
       prim: a primitive whose equations hold a program as `call_jaxpr`.
-      name: of the function in the lowered module, by default that of the primitive.
+      name: the name of the function in the lowered module; by default the primitive's name.
       transpose_rule: `transpose_rule(prim, cotangents, *operands, **params)`; by default the rule
         calls the transposed program.
       inline_jax_late: whether lowering inlines the program at the call, rather than emitting a
@@ -141,8 +141,8 @@ def create_call_primitive(name: str, inline_jax_late: bool = True) -> CallPrimit
     """Return a new primitive that calls a function, with all its rules.
 
     Args:
-      name: of the primitive.
-      inline_jax_late: whether the function's operations stand, in a module, where the call stands.
+      name: the name of the primitive.
+      inline_jax_late: whether lowering inlines the function's operations at the call.
     """
     primitive = CallPrimitive(name)
     register_call_primitive_rules(primitive, inline_jax_late=inline_jax_late)

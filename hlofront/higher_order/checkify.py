@@ -1,4 +1,4 @@
-"""checkify: a function that returns the errors in it, instead of raising them."""
+"""The checkify transformation, which makes a function return its run-time errors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ from hlofront.higher_order.checking import Error
 from hlofront.transforms.flatten import NO_KEYWORDS, stage_tree
 from hlofront.transforms.vmap import documented
 
-# Importing it registers the rules of operations that hold programs.
+# Importing the module registers the rules of primitives that hold programs.
 __all__ = ["checkify", "checkify_programs"]
 
 _NO_ARGUMENTS = tree.tree_structure(((), NO_KEYWORDS))
@@ -23,10 +23,10 @@ _NO_ARGUMENTS = tree.tree_structure(((), NO_KEYWORDS))
 def checkify(
     f: Callable[..., Any], errors: frozenset[ErrorCategory] = user_checks
 ) -> Callable[..., tuple[Error, Any]]:
-    """Make the errors in a function a result of it, so that it can be compiled.
+    """Return a function that returns its first run-time error beside its result.
 
-    The first error is reported, whose message `error.get()` returns and `error.throw()` raises;
-    the function goes on after it. Checks in branches, loops and jitted functions are included.
+    `error.get()` returns the error's message and `error.throw()` raises it; the function continues
+    after an error. Checks in branches, loops and jitted functions are included.
 
         def f(x, i):
             return jnp.log(x[i])
@@ -36,12 +36,12 @@ def checkify(
 
     Args:
       f: a function of pytrees.
-      errors: which errors: `user_checks`, those that are said with `check`; `nan_checks`,
+      errors: the categories of errors: `user_checks`, calls of `check`; `nan_checks`,
         `div_checks`, and both as `float_checks`; `index_checks`, indices out of bounds;
         `automatic_checks` is all but the first, and `all_checks` all.
 
     Returns:
-      A function of the same arguments that returns an Error and what `f` returns.
+      A function of the arguments of `f` that returns (Error, result of `f`).
 
     Raises:
       TypeError: if `f` cannot be called, or does not return arrays.
@@ -54,7 +54,7 @@ def checkify(
 
     @boundary
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
-        # The arguments are not traced: those that are Python values stay what they are.
+        # The arguments are not traced: Python values remain Python values.
         info = DebugInfo("checkify", lambda: source.describe_callable(f))
         program, out_tree = stage_tree(lambda: f(*args, **kwargs), _NO_ARGUMENTS, (), info)
         state = State(wanted)

@@ -1,4 +1,4 @@
-"""The errors that checkify finds, as exceptions that are pytrees of the arrays they carry."""
+"""The exception classes of checkify, which are pytrees of the arrays in their messages."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -8,7 +8,7 @@ from hlofront.base.typing import ArrayLike, Shape
 
 
 class JaxException(Exception):
-    """An error that a checked program found. Its arrays are its leaves as a pytree.
+    """An error of a program checked by checkify, as a pytree whose leaves are its arrays.
 
     Args:
       traceback: the C++ traceback of the operation that was checked; None for several errors.
@@ -26,7 +26,7 @@ class JaxException(Exception):
         self.traceback = traceback
 
     def describe(self) -> str:
-        """Return the message of the error, without the source line; subclasses define it."""
+        """Return the message of the error without the source line; subclasses override it."""
         raise TypeError(f"{type(self).__name__} does not say what went wrong")
 
     def __str__(self):
@@ -54,7 +54,7 @@ class JaxException(Exception):
 
 
 class FailedCheckError(JaxException):
-    """A `check` of the user's failed."""
+    """An error of `checkify.check`: the user's predicate was False."""
 
     arrays = ("args_to_format", "kwargs_to_format")
     fixed = ("traceback", "format")
@@ -73,7 +73,7 @@ class FailedCheckError(JaxException):
 
 
 class NaNError(JaxException):
-    """An operation made a NaN."""
+    """An error of an operation whose results have a NaN."""
 
     fixed = ("traceback", "primitive")
 
@@ -86,14 +86,14 @@ class NaNError(JaxException):
 
 
 class DivisionByZeroError(JaxException):
-    """Something was divided by zero."""
+    """An error of a division by zero."""
 
     def describe(self) -> str:
         return "division by zero"
 
 
 class OOBError(JaxException):
-    """An index was out of the bounds of an array."""
+    """An error of an index that is out of the bounds of an array."""
 
     arrays = ("index", "axis", "size")
     fixed = ("traceback", "primitive", "shape")
@@ -122,7 +122,7 @@ class OOBError(JaxException):
 
 
 class BatchedError(JaxException):
-    """Errors of several examples of a batch."""
+    """The errors of several examples of a batch, as one exception."""
 
     fixed = ("traceback", "errors")
 
@@ -138,7 +138,7 @@ class BatchedError(JaxException):
 
 
 class JaxRuntimeError(ValueError):
-    """The exception for a checkify error: a check that failed when the program ran."""
+    """The exception that `Error.throw` raises for a check that failed when the program ran."""
 
 
 ErrorCategory = type[JaxException]

@@ -1,4 +1,4 @@
-"""checkify on operations that hold programs: the programs hand on what was found."""
+"""The checkify rules of primitives that hold programs, such as calls, branches and loops."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -49,12 +49,12 @@ _FLAG = ShapedArray((), np.dtype(np.bool_))
 
 
 class CheckedProgram:
-    """A program with its checks: (failed, *inputs) -> (failed, *slots, *outputs).
+    """A program with its checkify checks: (failed, *inputs) -> (failed, *slots, *outputs).
 
     Attributes:
-      program: the program.
-      effects: the kinds of errors that it has slots for.
-      metadata: per number of an error, its structure as a pytree.
+      program: the closed jaxpr.
+      effects: the kinds of errors that have slots among its outputs.
+      metadata: the tree definition of each error, by the error's number.
     """
 
     __slots__ = ("effects", "metadata", "program")
@@ -71,21 +71,21 @@ class CheckedProgram:
 
     @property
     def width(self) -> int:
-        """The number of leading outputs that encode the error: its flag and its slots."""
+        """The number of leading outputs that encode the error: the flag and the slots."""
         return 1 + sum(1 + len(effect.shape_dtypes) for effect in self.effects)
 
     def call(self, state: State, operands: Sequence[ArrayLike]) -> list[ArrayLike]:
-        """Run the program on operands; return its own outputs, and add its errors to the state."""
+        """Run the checked program, record its errors in `state`, and return its own outputs."""
         return self.own_outputs(state, jaxpr_as_fun(self.program, state.flag(), *operands))
 
     def own_outputs(self, state: State, results: Sequence[ArrayLike]) -> list[ArrayLike]:
-        """Return the program's own outputs, of all results; add its errors to the state."""
+        """Return the results without the error outputs, which are recorded in `state`."""
         state.merge(self.effects, self.metadata, results[: self.width])
         return list(results[self.width :])
 
 
-# The programs with their checks, by the kinds of errors, whether the checks are quiet, and what
-# else they depend on: the branches; the number of constants; the condition and its constants.
+# Cached checked programs, by the kinds of errors, whether the checks are quiet, and what else
+# they depend on: the branches; the number of constants; the condition and its constants.
 _Errors = frozenset[ErrorCategory]
 _programs: DerivedCache[tuple[_Errors, bool], CheckedProgram | None] = DerivedCache()
 _branches: DerivedCache[tuple[_Errors, bool, tuple[ClosedJaxpr, ...]], tuple[ClosedJaxpr, ...]] = (
@@ -98,7 +98,7 @@ _loops: DerivedCache[tuple[_Errors, bool, ClosedJaxpr, int], tuple[ClosedJaxpr, 
 
 
 def checked(program: ClosedJaxpr, state: State) -> CheckedProgram | None:
-    """Return the program with its checks, or None if it has none."""
+    """Return a program with checks of the errors that `state` selects; None if it needs none."""
     key = (state.errors, state.quiet)
     return _programs.get_or_compute(program, key, lambda: _checked(program, state))
 
@@ -108,7 +108,7 @@ def _checked(program: ClosedJaxpr, outer: State) -> CheckedProgram | None:
     metadata: dict[int, PyTreeDef] = {}
 
     def with_checks(failed: ArrayLike, *args: ArrayLike) -> list[ArrayLike]:
-        # The state has traced values, and is not to outlive them.
+        # The state holds tracers and must not outlive their trace.
         nonlocal effects, metadata
         state = State(outer.errors, failed, outer.quiet)
         outputs = evaluate(program.jaxpr, program.consts, args, state)
@@ -116,14 +116,14 @@ def _checked(program: ClosedJaxpr, outer: State) -> CheckedProgram | None:
         return [*state.values(effects), *outputs]
 
     with_slots = stage(with_checks, [_FLAG, *program.in_avals], program.jaxpr.origin)
-    # Users' checks are taken out of a program, also if their class of errors is not looked for.
+    # Users' checks are removed from a program even if their category of errors is not selected.
     if not effects and check_effect not in program.effects:
         return None
     return CheckedProgram(with_slots, effects, metadata)
 
 
 def without_checks(program: ClosedJaxpr) -> ClosedJaxpr:
-    """Return the program without users' checks."""
+    """Return a program with all equations of `checkify.check` removed."""
     return _without_checks(program) if check_effect in program.effects else program
 
 
@@ -139,7 +139,7 @@ def _without_checks(program: ClosedJaxpr) -> ClosedJaxpr:
 def _union(
     parts: Sequence[CheckedProgram | None],
 ) -> tuple[tuple[ErrorEffect, ...], dict[int, PyTreeDef]]:
-    """Return the kinds of errors of several programs, and the structures of all."""
+    """Return the union of checked programs' kinds of errors, and of their tree definitions."""
     effects: dict[ErrorEffect, None] = {}
     metadata: dict[int, PyTreeDef] = {}
     for part in parts:
@@ -150,7 +150,7 @@ def _union(
 
 
 def _slot_avals(effects: Sequence[ErrorEffect]) -> list[ShapedArray]:
-    """Return the types of the flag and of the slots of these kinds of errors."""
+    """Return the avals of the error flag and of the slots for the kinds of errors in `effects`."""
     avals = [_FLAG]
     for effect in effects:
         avals.append(ShapedArray((), np.dtype(np.int32)))
@@ -162,10 +162,10 @@ def _slot_avals(effects: Sequence[ErrorEffect]) -> list[ShapedArray]:
 
 
 def _program_of(equation: Equation) -> tuple[Subprogram, ClosedJaxpr]:
-    """Return the program that an equation calls, with the values of its constants.
+    """Return the subprogram that an equation calls, and its closed jaxpr.
 
     Raises:
-      TypeError: if it calls none.
+      TypeError: if the equation calls no program.
     """
     part = called_by(equation)
     if part is None or not isinstance(part.program, ClosedJaxpr):
@@ -177,11 +177,11 @@ def _call(
     primitive: Primitive,
     adapted: Callable[[ParamDict], ParamDict] = lambda params: {},
 ) -> None:
-    """Register the check of an operation that hands its operands to a program as they are.
+    """Register the checkify rule of a primitive that passes its operands to a program unchanged.
 
     Args:
-      primitive: the operation.
-      adapted: (its parameters) -> parameters to replace, for a program with one more input.
+      primitive: the primitive.
+      adapted: (parameters) -> parameters to replace, for a program with one more input.
     """
 
     @error_check(primitive)
@@ -215,9 +215,9 @@ _call(
     custom_linear_solve_p,
 )
 def _(state: State, equation: Equation, operands: list[Any]) -> Any:
-    """Run an operation that has rules for its program unchanged, and its program for the checks.
+    """Run an equation that has custom rules, and run its program a second time for its checks.
 
-    Derivatives do not see the second run, and XLA finds that it computes the same.
+    The second run has no derivative, and XLA merges it with the first.
     """
     part, program = _program_of(equation)
     if check_effect in program.effects and equation.primitive is not custom_linear_solve_p:
@@ -258,13 +258,13 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
 def _branch(
     branch: ClosedJaxpr, part: CheckedProgram | None, effects: Sequence[ErrorEffect], outer: State
 ) -> ClosedJaxpr:
-    """Return a branch with its checks and the slots of all branches.
+    """Return a branch of a cond with its checks, and with the slots of all branches as outputs.
 
     Args:
       branch: the branch.
       part: the branch with its checks; None if it has none.
       effects: the kinds of errors of all branches.
-      outer: the state of the program around.
+      outer: the checkify state of the enclosing program.
     """
 
     def with_slots(failed: ArrayLike, *args: ArrayLike) -> list[ArrayLike]:
@@ -331,10 +331,10 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
     effects, metadata = _union(parts)
     of_condition, of_body = parts
     state.metadata.update(metadata)
-    # The condition is checked before the first step here, and after each step by the body.
+    # The condition is checked here before the first iteration, and by the body after each one.
     if of_condition is not None:
         of_condition.call(state, [*read, *carry])
-    # Under vmap it may be one condition per example, and then all of the carry is.
+    # Under vmap the condition may have batch axes, and then all of the carry has them.
     lead: Shape = condition.out_avals[0].shape
     slots = _slot_avals(effects)
     width = len(slots)
@@ -384,7 +384,7 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
 
 
 def _repeated(x: ArrayLike, lead: Shape) -> ArrayLike:
-    """Return an array that is repeated along new first axes of these sizes."""
+    """Broadcast an array along new leading axes of the sizes `lead`."""
     if not lead:
         return x
     shape = typeof(x).shape

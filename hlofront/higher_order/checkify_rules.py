@@ -1,4 +1,4 @@
-"""checkify on a program: its operations are run again, each with its checks."""
+"""The checkify interpreter, which runs each equation of a program with its checks."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -52,20 +52,19 @@ from hlofront.primitives.scattering import (
 from hlofront.primitives.shaping import reshape
 from hlofront.primitives.slicing import index_in_dim
 
-# Stands for the number of an error where there is none.
+# The number of an error in a slot without an error.
 NO_ERROR = np.int32(-1)
 
 
 class State:
-    """The error of a program so far: the first one, so that of all kinds at most one is set.
+    """The first error of a program so far, so that at most one slot is set.
 
     Attributes:
-      errors: the classes of errors that are looked for.
-      failed: a boolean scalar, whether there was an error; None where nothing was checked.
-      slots: per kind of error its number, or NO_ERROR, and then its arrays.
-      metadata: per number, the structure of the error as a pytree.
-      quiet: whether operations without results, which are run for their effects, are left out,
-        because they are run elsewhere.
+      errors: the categories of errors that are checked.
+      failed: a boolean scalar, whether there was an error; None if nothing was checked.
+      slots: per kind of error, the error's number or NO_ERROR, and then the error's arrays.
+      metadata: the tree definition of each error, by the error's number.
+      quiet: whether equations without results are skipped, because their effects occur elsewhere.
     """
 
     __slots__ = ("errors", "failed", "metadata", "quiet", "slots")
@@ -83,18 +82,18 @@ class State:
         self.quiet = quiet
 
     def record(self, bad: ArrayLike, error: JaxException) -> None:
-        """Set the error if `bad`, a boolean scalar, holds."""
+        """Record `error` in the state if `bad`, a boolean scalar, is True and no error is set."""
         described = DescribedError.of(error)
         self.metadata[int(described.code)] = described.structure
         self.add(described.effect, bad, [described.code, *described.payload])
 
     def add(self, effect: ErrorEffect, bad: ArrayLike, values: Sequence[ArrayLike]) -> None:
-        """Set an error if `bad`, a boolean scalar, holds.
+        """Record an error of one kind in the state if `bad` is True and no error is set.
 
         Args:
           effect: the kind of error.
-          bad: whether it is one.
-          values: its number, and its arrays.
+          bad: a boolean scalar.
+          values: the error's number, and then its arrays.
         """
         aval = typeof(bad)
         if aval.weak_type:
@@ -106,7 +105,7 @@ class State:
         self.failed = bad
         before = self.slots.get(effect)
         if before is None:
-            # Where the number is NO_ERROR, the arrays are not read.
+            # The arrays of a slot whose number is NO_ERROR are not read.
             self.slots[effect] = [select_n(first, NO_ERROR, values[0]), *values[1:]]
         else:
             self.slots[effect] = [
@@ -119,12 +118,12 @@ class State:
         metadata: Mapping[int, PyTreeDef],
         values: Sequence[ArrayLike],
     ) -> None:
-        """Take over the errors of a program that began with this state's flag.
+        """Record the errors of a checked program that was called with this state's flag.
 
         Args:
-          effects: the kinds of errors that it has slots for.
-          metadata: per number, the structure of the error.
-          values: whether there was an error, and the slots.
+          effects: the kinds of errors that the program has slots for.
+          metadata: the tree definition of each error, by the error's number.
+          values: the error flag, and then the slots.
         """
         self.failed = values[0]
         self.metadata.update(metadata)
@@ -136,28 +135,28 @@ class State:
             self.slots[effect] = new
 
     def flag(self) -> ArrayLike:
-        """Return whether there was an error, as a value of the program."""
+        """Return a boolean scalar, possibly traced: whether an error has been recorded."""
         return np.bool_(False) if self.failed is None else self.failed
 
     def values(self, effects: Sequence[ErrorEffect]) -> list[ArrayLike]:
-        """Return the flag and the slots of these kinds of errors, as `set` takes them."""
+        """Return the error flag, and then the flat slots for the kinds of errors in `effects`."""
         values = [self.flag()]
         for effect in effects:
             values += self.slots.get(effect) or empty_slot(effect)
         return values
 
     def set(self, effects: Sequence[ErrorEffect], values: Sequence[ArrayLike]) -> None:
-        """Set the flag and the slots of these kinds of errors, as `values` returned them."""
+        """Set the error flag, and the slots for the kinds of errors in `effects`."""
         self.failed = values[0]
         self.slots.update(slots_of(effects, values[1:]))
 
     def error(self) -> Error:
-        """Return the error as users get it."""
+        """Return the state as the Error that `checkify` returns to users."""
         pred: dict[ErrorEffect, ArrayLike] = {}
         code: dict[ErrorEffect, ArrayLike] = {}
         payload: dict[ErrorEffect, Sequence[ArrayLike]] = {}
         for effect, (number, *arrays) in self.slots.items():
-            # Of several kinds the one is set that has a number.
+            # At most one kind of error has a number other than NO_ERROR.
             pred[effect] = self.flag() if len(self.slots) == 1 else ge(number, np.int32(0))
             code[effect] = number
             payload[effect] = arrays
@@ -167,7 +166,7 @@ class State:
 def slots_of(
     effects: Sequence[ErrorEffect], values: Sequence[ArrayLike]
 ) -> dict[ErrorEffect, list[ArrayLike]]:
-    """Return flat slots by the kind of error: its number and its arrays."""
+    """Group flat slots by their kind of error: each has the error's number, then its arrays."""
     slots: dict[ErrorEffect, list[ArrayLike]] = {}
     start = 0
     for effect in effects:
@@ -178,20 +177,20 @@ def slots_of(
 
 
 def empty_slot(effect: ErrorEffect) -> list[ArrayLike]:
-    """Return the slot of a kind of error without an error."""
+    """Return an empty slot for a kind of error: NO_ERROR and placeholder arrays."""
     return [NO_ERROR, *[zeros_of_type(s.shape, s.dtype) for s in effect.shape_dtypes]]
 
 
 # ---- programs ------------------------------------------------------------------------------------
 
-# (state, equation, operands) -> the result of the operation, or the list of its results. A rule
-# adds to the state the errors that there are.
+# (state, equation, operands) -> the result of the equation, or the list of its results. A rule
+# records errors in the state.
 Check = Callable[[State, Equation, list[Any]], Any]
 error_checks: dict[Primitive, Check] = {}
 
 
 def error_check(*primitives: Primitive) -> Callable[[Check], Check]:
-    """Register the function that runs and checks operations of these primitives."""
+    """Return a decorator that registers a function as the checkify rule of `primitives`."""
 
     def register(check: Check) -> Check:
         error_checks.update(dict.fromkeys(primitives, check))
@@ -203,13 +202,13 @@ def error_check(*primitives: Primitive) -> Callable[[Check], Check]:
 def evaluate(
     jaxpr: Jaxpr, consts: Sequence[ArrayLike], args: Sequence[ArrayLike], state: State
 ) -> list[ArrayLike]:
-    """Return the results of a program whose operations are checked.
+    """Run a program with checks of its equations, and return its results.
 
     Args:
       jaxpr: the program.
       consts: the values of its constants.
-      args: its operands.
-      state: gets the errors that there are.
+      args: the values of its inputs.
+      state: the checkify state, in which errors are recorded.
     """
     values: dict[Var, ArrayLike] = dict(zip(jaxpr.constvars, consts, strict=True))
     values.update(zip(jaxpr.invars, args, strict=True))
@@ -235,7 +234,7 @@ def evaluate(
 
 
 def run(equation: Equation, operands: Sequence[ArrayLike]) -> Any:
-    """Run the operation of an equation, and return its result or the list of its results."""
+    """Bind an equation's primitive to operands, and return its result or list of results."""
     return equation.primitive.bind(*operands, **equation.params)
 
 
@@ -254,7 +253,7 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
 
 # ---- NaNs ----------------------------------------------------------------------------------------
 
-# Operations that pass values on, or choose among them: a NaN in their results is an operand's.
+# Primitives that move or select values: a NaN in their results is a NaN of an operand.
 _MOVE = frozenset(
     {
         "abs",
@@ -314,7 +313,7 @@ _MOVE = frozenset(
 
 
 def run_for_nans(state: State, equation: Equation, operands: Sequence[ArrayLike]) -> Any:
-    """Run the operation of an equation, as `run`; a NaN that it makes is an error."""
+    """Run an equation and return its results; record a NaNError if they have a NaN."""
     results = run(equation, operands)
     if NaNError in state.errors and equation.primitive.name not in _MOVE:
         several: Sequence[Any] = results if equation.primitive.multiple_results else [results]
@@ -326,7 +325,7 @@ def run_for_nans(state: State, equation: Equation, operands: Sequence[ArrayLike]
 
 
 def _is_inexact(x: object) -> bool:
-    """Return whether a value is an array that may hold a NaN."""
+    """Return whether a value is an array of an inexact dtype, which has NaNs."""
     dtype = getattr(typeof(x), "dtype", None)
     if dtype is None or isinstance(dtype, ExtendedDType):
         return False
@@ -357,7 +356,7 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
 
 
 class _AxisIndices(NamedTuple):
-    """The indices along one axis of the operand, and the largest index that is in bounds."""
+    """The indices along one axis of an indexed operand, and the largest index in bounds."""
 
     axis: int
     indices: ArrayLike
@@ -377,7 +376,7 @@ def _check_bounds(
     """
     bad: ArrayLike | None = None
     wrong_index: list[ArrayLike] = []
-    # The first axis that is wrong is reported, so it comes last.
+    # The first axis with an index out of bounds is reported, so it is recorded last.
     for axis, indices, largest in reversed(axes):
         first_wrong = _out_of_bounds(indices, largest)
         if first_wrong is None:
@@ -395,9 +394,9 @@ def _check_bounds(
 
 
 def _out_of_bounds(values: ArrayLike, largest: int) -> tuple[ArrayLike, ArrayLike] | None:
-    """Return whether any index is out of bounds, and the first such index, as an int32.
+    """Return whether any index is out of bounds (a boolean scalar), and the first such as int32.
 
-    None is returned for no indices.
+    Return None if `values` is empty.
     """
     aval = typeof(values)
     if not aval.size:
@@ -423,12 +422,12 @@ def _out_of_bounds(values: ArrayLike, largest: int) -> tuple[ArrayLike, ArrayLik
 def _columns(
     indices: ArrayLike, axes: Sequence[int], largest: Mapping[int, int]
 ) -> list[_AxisIndices]:
-    """Return the indices of gather or scatter by the axis that they count along.
+    """Split the index vectors of a gather or scatter by operand axis.
 
     Args:
-      indices: an index per axis, along the last axis.
-      axes: the axes of the operand that they count along.
-      largest: per axis of the operand, the largest index that is in bounds.
+      indices: index vectors along the last axis, with one index for each of `axes`.
+      axes: the axes of the operand that are indexed.
+      largest: the largest index in bounds, by axis of the operand.
     """
     last = typeof(indices).ndim - 1
     return [
@@ -477,7 +476,7 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
             for axis, (atom, index) in enumerate(
                 zip(equation.invars[-len(shape) :] if shape else (), indices, strict=False)
             )
-            # A constant in bounds needs no check.
+            # A constant index in bounds needs no check.
             if not (type(atom) is Literal and 0 <= int(atom.val) <= shape[axis] - sizes[axis])
         ]
         _check_bounds(state, equation, shape, bounded)

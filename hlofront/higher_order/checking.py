@@ -1,4 +1,4 @@
-"""check and the Errors of checked programs, and the operation behind both."""
+"""The functions `check` and `check_error` of checkify, the class Error, and their primitive."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,9 +34,9 @@ from hlofront.primitives.reducing import argmax, reduce_or
 from hlofront.primitives.shaping import broadcast_in_dim, reshape
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
-# Operands: whether it failed, the number of the error, and the arrays that the error carries.
-# Parameters: the kind of error; per number that may come, the error's structure as a pytree; and
-# whether it is dropped where nothing looks at it.
+# Operands: whether the check failed, the error's number, and the arrays that the error carries.
+# Parameters: the kind of error; the tree definition of each possible error, by its number; and
+# whether the check is dropped outside of checkify.
 check_p = Primitive("check", multiple_results=True)
 
 
@@ -55,22 +55,22 @@ _effects: Effects = frozenset({check_effect})
 
 
 class ErrorEffect(NamedTuple):
-    """A kind of error: errors of one kind carry arrays of the same types."""
+    """A kind of error: an exception class and the shapes and dtypes of the arrays it carries."""
 
     error_type: type[JaxException]
     shape_dtypes: tuple[ShapeDtypeStruct, ...]
 
 
 class Error:
-    """The error of a checked program, if there was one: a pytree of arrays.
+    """The error of a program checked by checkify, or its absence, as a pytree of arrays.
 
-    It has an error per example where `vmap` was applied to the checked function.
+    Under `vmap` of the checked function there is one error per example.
 
     Args:
-      _pred: per kind of error, whether there was one: booleans.
-      _code: per kind of error, its number: integers.
-      _metadata: per number, the structure of the error as a pytree.
-      _payload: per kind of error, the arrays that the error carries.
+      _pred: booleans by kind of error: whether there was one.
+      _code: integers by kind of error: the error's number.
+      _metadata: the tree definition of each error, by the error's number.
+      _payload: the arrays that the error carries, by kind of error.
     """
 
     __slots__ = ("_code", "_metadata", "_payload", "_pred")
@@ -88,12 +88,12 @@ class Error:
         self._payload = _payload
 
     def get(self) -> str | None:
-        """Return the message of the error; None if there was none."""
+        """Return the message of the error; None if no check failed."""
         error = self.get_exception()
         return None if error is None else str(error)
 
     def get_exception(self) -> JaxException | None:
-        """Return the error as an exception; None if there was none."""
+        """Return the error as an exception; None if no check failed."""
         errors: dict[tuple[int, ...], JaxException] = {}
         rank = 0
         for effect, pred in self._pred.items():
@@ -112,9 +112,9 @@ class Error:
 
     @boundary
     def throw(self) -> None:
-        """Raise the error, if there was one.
+        """Raise the error if a check failed.
 
-        While a function is being written down, it is checked when that runs, as by `check_error`.
+        Inside a traced function the error becomes a check of that function, as by `check_error`.
 
         Raises:
           JaxRuntimeError: with the message that `get` returns.
@@ -122,7 +122,7 @@ class Error:
         check_error(self)
 
     def add_to_program(self) -> None:
-        """Check the error anew in the function that is being traced, of a batch the first one."""
+        """Add the error as a check to the function being traced; of a batch, the first error."""
         structures = tuple(self._metadata.items())
         for effect, pred in self._pred.items():
             failed, values = first_of(pred, [self._code[effect], *self._payload[effect]])
@@ -131,7 +131,7 @@ class Error:
             )
 
     def flatten(self) -> "tuple[list[_ErrorChildren], _ErrorMetadata]":
-        # Effects stay in the order of insertion: kinds of errors have no order.
+        # Effects are in insertion order: kinds of errors cannot be sorted.
         effects = tuple(self._pred)
         children = [(self._pred[e], self._code[e], tuple(self._payload[e])) for e in effects]
         return children, (effects, tuple(self._metadata.items()))
@@ -153,15 +153,15 @@ class Error:
         return f"Error(_pred={self._pred}, _code={self._code}, _payload={self._payload})"
 
 
-# The entries of one kind of error: whether there was one, its number, and the arrays it carries.
+# The values of one kind of error: whether there was one, its number, and the arrays it carries.
 _ErrorChildren = tuple[ArrayLike, ArrayLike, Sequence[ArrayLike]]
-# The kinds of errors, and the structures by number.
+# The kinds of errors, and the tree definitions by number.
 _ErrorMetadata = tuple[tuple[ErrorEffect, ...], tuple[tuple[int, PyTreeDef], ...]]
 tree.register_pytree_node(Error, Error.flatten, Error.unflatten)
 
 
 def raise_error(error: Error) -> None:
-    """Raise the JaxRuntimeError for an error whose values are known, if it is one."""
+    """Raise the JaxRuntimeError for an error with concrete values, if a check failed."""
     text = error.get()
     if text is not None:
         raise JaxRuntimeError(text)
@@ -177,10 +177,10 @@ init_error = Error({}, {}, {}, {})
 def check(
     pred: ArrayLike, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any
 ) -> None:
-    """Say that a condition must hold; it is an error where it does not.
+    """Check that a predicate is True, and report an error with a message where it is False.
 
-    Outside of a traced function the error is raised at once. A traced function has to be passed to
-    `checkify`, which makes the error a result:
+    Outside of a traced function the error is raised immediately. A traced function must be passed
+    to `checkify`, which returns the error:
 
         def f(x):
             checkify.check(x > 0, "x must be positive: {}", x)
@@ -191,10 +191,10 @@ def check(
 
     Args:
       pred: a boolean scalar; False is an error.
-      msg: the error's message: a format string as of `str.format`.
-      *fmt_args: the values that it formats by position: pytrees of arrays.
-      debug: whether it is dropped where the function is not passed to `checkify`.
-      **fmt_kwargs: the values that it formats by name.
+      msg: the error's message: a format string of `str.format`.
+      *fmt_args: positional values for the message: pytrees of arrays.
+      debug: whether the check is dropped where the function is not passed to `checkify`.
+      **fmt_kwargs: keyword values for the message: pytrees of arrays.
 
     Raises:
       TypeError: if `pred` is not a boolean scalar, or the formatted values are not arrays.
@@ -234,30 +234,30 @@ def check(
 
 @boundary
 def debug_check(pred: ArrayLike, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
-    """Check a condition as `check` does, in functions that are passed to `checkify` alone.
+    """Check that a predicate is True in functions passed to `checkify`; elsewhere do nothing.
 
     Args:
       pred: a boolean scalar; False is an error.
-      msg: the error's message: a format string as of `str.format`.
-      *fmt_args: the values that it formats by position: pytrees of arrays.
-      **fmt_kwargs: the values that it formats by name.
+      msg: the error's message: a format string of `str.format`.
+      *fmt_args: positional values for the message: pytrees of arrays.
+      **fmt_kwargs: keyword values for the message: pytrees of arrays.
     """
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
 
 @boundary
 def check_error(error: Error) -> None:
-    """Raise an error that `checkify` returned, if it is one.
+    """Raise the error that `checkify` returned, if a check failed.
 
-    Inside of a traced function it is checked anew, so that the function must be passed to
-    `checkify` as well. Of the errors of a batch, the one of the first example that failed is taken.
+    Inside a traced function the error becomes a check of that function, which must be passed to
+    `checkify` as well. Of a batch of errors, the first example's that failed is used.
 
     Args:
-      error: the error.
+      error: the Error that a checked function returned.
 
     Raises:
       ValueError: if `error` is not an Error.
-      JaxRuntimeError: if nothing is being traced, and it is one.
+      JaxRuntimeError: if a check failed and nothing is being traced.
     """
     if not isinstance(error, Error):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(
@@ -270,18 +270,18 @@ def check_error(error: Error) -> None:
         error.add_to_program()
 
 
-# Distinguishes the operations that errors come from, each time that they are traced.
+# The next error number: each trace of a check has a number of its own.
 _numbers = itertools.count(1)
 
 
 class DescribedError(NamedTuple):
-    """An error as parts that programs can hold.
+    """An error as values and static attributes that a program can hold.
 
     Attributes:
       effect: the kind of error.
-      code: a new number for it.
-      payload: the arrays that it carries.
-      structure: its structure as a pytree.
+      code: a new number for the error.
+      payload: the arrays that the error carries.
+      structure: the tree definition of the error.
     """
 
     effect: ErrorEffect
@@ -291,7 +291,7 @@ class DescribedError(NamedTuple):
 
     @classmethod
     def of(cls, error: JaxException) -> "DescribedError":
-        """Describe an error."""
+        """Return the DescribedError of an exception, with a new number."""
         leaves, structure = tree.tree_flatten(error)
         payload: list[ArrayLike] = []
         for x in leaves:
@@ -302,7 +302,7 @@ class DescribedError(NamedTuple):
 
 
 def effect_of(error_type: type[JaxException], avals: Iterable[ShapedArray]) -> ErrorEffect:
-    """Return the kind of errors of a class that carry arrays of these types."""
+    """Return the kind of error of an exception class that carries arrays of types `avals`."""
     return ErrorEffect(
         error_type, tuple([ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals])
     )
@@ -311,11 +311,11 @@ def effect_of(error_type: type[JaxException], avals: Iterable[ShapedArray]) -> E
 def first_of(
     failed: ArrayLike, values: Sequence[ArrayLike]
 ) -> tuple[ArrayLike, Sequence[ArrayLike]]:
-    """Return whether any of several checks failed, and the values of the first that did.
+    """Return whether any of several checks failed, and the values of the first failed check.
 
     Args:
-      failed: booleans, of any shape.
-      values: arrays whose first axes are those of `failed`.
+      failed: booleans of any shape.
+      values: arrays whose leading axes are the axes of `failed`.
     """
     rank = typeof(failed).ndim
     if not rank:
@@ -339,7 +339,7 @@ def first_of(
 
 
 def zeros_of_type(shape: Shape, dtype: DType) -> ArrayLike:
-    """Return zeros in place of an array that an error would carry; keys are stored as zeros."""
+    """Return an array of zeros as the placeholder for an array that an error would carry."""
     if isinstance(dtype, ExtendedDType):
         physical_shape, physical_dtype = dtype.physical(shape)
         return dtype.wrap(zeros_of_type(physical_shape, physical_dtype))
@@ -374,7 +374,7 @@ def _(
     size = next(typeof(x).shape[a] for x, a in zip(values, axes, strict=True) if a is not None)
     failed, *rest = values
     if axes[0] is None:
-        # It fails for all examples, or for none: the first may speak for them.
+        # The check fails for all examples or for none, so that the first example decides.
         rest = [
             x if a is None else dynamic_index_in_dim(x, np.int32(0), a, keepdims=False)
             for x, a in zip(rest, axes[1:], strict=True)

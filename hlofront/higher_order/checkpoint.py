@@ -1,4 +1,4 @@
-"""checkpoint: what a function computes is computed again for its derivative, not kept."""
+"""The checkpoint transformation, which recomputes values for the derivative, and its rules."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
@@ -44,21 +44,21 @@ def checkpoint(
     static_argnames: str | Iterable[str] = (),
     concrete: object = None,
 ) -> Callable[..., Any]:
-    """A function whose derivative computes again what the function computes, to save memory.
+    """Return a function whose derivative recomputes values instead of saving them.
 
     Args:
       fun: a function of pytrees of arrays.
-      prevent_cse: whether the compiler is kept from sharing the two computations, which would
-        undo this. Inside of scan, where nothing can be shared, False is quicker. A tuple says it
-        per argument, or is a prefix of the pytree of them.
-      policy: says which values are kept all the same: one of `checkpoint_policies`, or a function
-        of a primitive, the types of its operands and its parameters. None keeps nothing.
+      prevent_cse: whether to prevent the compiler from sharing the two computations, which would
+        undo the recomputation. Inside scan, where they cannot be shared, False is faster. A tuple
+        has one boolean per argument, or is a pytree prefix of the arguments.
+      policy: decides which values are saved: one of `checkpoint_policies`, or a function of a
+        primitive, its operands' avals and its parameters. None saves nothing.
       static_argnums: positions of arguments that are Python values and not arrays.
-      static_argnames: the same by name.
-      concrete: no longer of use; only None is accepted.
+      static_argnames: names of arguments that are Python values and not arrays.
+      concrete: deprecated; only None is accepted.
 
     Returns:
-      A function of the same arguments with the same results and derivatives.
+      A function with the arguments, results and derivatives of `fun`.
 
     Raises:
       TypeError: if `fun` cannot be called, or an argument is no array.
@@ -110,11 +110,11 @@ def checkpoint(
 def _per_leaf(
     prevent_cse: bool | Sequence[bool], captured: int, dynamic: tuple[Any, Any]
 ) -> bool | tuple[bool, ...]:
-    """Return `prevent_cse` per operand, of a sequence that has a value per argument.
+    """Return `prevent_cse` with one boolean per operand, from a prefix of the arguments.
 
     Args:
-      prevent_cse: as users give it: a boolean, which is returned, or a prefix of the arguments.
-      captured: the number of operands before the leaves of the arguments, which pass no barrier.
+      prevent_cse: the user's value: a boolean, which is returned, or a prefix of the arguments.
+      captured: the number of captured operands, which come first and pass no barrier.
       dynamic: the positional and keyword arguments that are not static.
     """
     if isinstance(prevent_cse, bool):
@@ -131,10 +131,10 @@ def _traced(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> tuple[ClosedJaxpr, PyTreeDef, list[ArrayLike]]:
-    """Return the program of a call, the structure of its result, and the leaves of the arguments.
+    """Return a call's program, the tree definition of its result, and the argument leaves.
 
-    The program is remembered in `table`, by the types of the leaves and the static arguments.
-    Static arguments that cannot be hashed may have changed: the function is traced each time.
+    The program is cached in `table`, by the avals of the leaves and the static arguments. A call
+    with static arguments that cannot be hashed is traced each time.
     """
     statics = plan.static_values(args, kwargs, required=False)
     leaves, in_tree = tree.tree_flatten(plan.dynamic(args, kwargs))
@@ -154,7 +154,7 @@ def _traced(
         )
         traced = stage_tree(plan.with_statics(fun, args, kwargs), in_tree, avals, info)
         program, out_tree = traced
-        # A program that captured values of an enclosing function is of no use outside of it.
+        # A program that captured tracers of an enclosing function is valid only inside of it.
         if statics is not None and not any(isinstance(c, Tracer) for c in program.consts):
             table[key] = traced
     program, out_tree = traced
@@ -165,11 +165,11 @@ def _traced(
 
 
 def _adapted(params: ParamDict, origins: Origins) -> ParamDict:
-    """Return a checkpoint's parameters with `prevent_cse` for new operands, True for added ones.
+    """Return a checkpoint's parameters with `prevent_cse` for new operands.
 
     Args:
-      params: of the equation.
-      origins: per new operand, the index of the old one, or None.
+      params: the parameters of the equation.
+      origins: per new operand, the index of the old operand, or None (then True is used).
     """
     barred: bool | tuple[bool, ...] = params["prevent_cse"]
     if isinstance(barred, bool):
@@ -178,12 +178,12 @@ def _adapted(params: ParamDict, origins: Origins) -> ParamDict:
 
 
 class _RematRules(CallRules):
-    """The rules of checkpointed programs, which say per operand whether it passes a barrier."""
+    """The rules of checkpointed calls, whose `prevent_cse` selects operands for a barrier."""
 
     def call(
         self, program: ClosedJaxpr, args: Sequence[ArrayLike], params: ParamDict
     ) -> list[ArrayLike]:
-        # The rule of a custom derivative may close over values of an enclosing function.
+        # A custom derivative rule may close over tracers of an enclosing function.
         program, captured = split_captured(program)
         cse: bool | tuple[bool, ...] = params["prevent_cse"]
         if not isinstance(cse, bool):
@@ -210,7 +210,7 @@ remat_rules = _RematRules(remat_p, "jaxpr", _adapted)
 
 @rules.run(remat_p)
 def _(*args: ArrayLike, jaxpr: ClosedJaxpr, **_: object) -> list[ArrayLike]:
-    # A result that is a literal of the program is a scalar of Python.
+    # A result that is a literal of the program is a Python scalar.
     return list(map(as_array, jaxpr_as_fun(jaxpr, *args)))
 
 

@@ -1,4 +1,4 @@
-"""Which values a checkpointed function keeps: policies, names for values, and what is saved."""
+"""The policies of checkpoint, which decide what is saved, and the names of saved values."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import TypeVar
@@ -16,7 +16,7 @@ from hlofront.primitives.contracting import dot_general_p
 from hlofront.primitives.convolving import conv_general_dilated_p
 
 Tree = TypeVar("Tree")
-# (primitive, *types of its operands, **its parameters) -> a true value for results to save.
+# (primitive, *operand avals, **parameters) -> a true value if the results are saved.
 Policy = Callable[..., object]
 
 
@@ -42,11 +42,11 @@ Saveable = _Answer("Saveable", True)
 
 
 class Offloadable:
-    """A policy's answer: keep the value, in another memory.
+    """A policy's decision to save a value in another memory.
 
     Args:
-      src: the kind of memory where it is, as "device".
-      dst: the kind where it waits, as "pinned_host".
+      src: the memory kind of the computed value, such as "device".
+      dst: the memory kind of the saved value, such as "pinned_host".
     """
 
     __slots__ = ("dst", "src")
@@ -60,13 +60,13 @@ class Offloadable:
 
 
 def is_saved(policy: Policy, equation: Equation) -> bool:
-    """Return whether a policy saves the results of an equation."""
+    """Return whether a checkpoint policy saves the results of an equation."""
     avals = [atom.aval for atom in equation.invars]
     return bool(policy(equation.primitive, *avals, **equation.params))
 
 
 def either_policy(outer: Policy | None, inner: Policy | None) -> Policy | None:
-    """Return the policy that saves what either of these saves; None saves nothing."""
+    """Return the policy that saves what `outer` or `inner` saves; None saves nothing."""
     if inner is None or inner is outer:
         return outer
     if outer is None or (type(inner) is _Either and inner.outer is outer):
@@ -75,11 +75,11 @@ def either_policy(outer: Policy | None, inner: Policy | None) -> Policy | None:
 
 
 class _Either:
-    """The policy that saves what either of two saves; it equals another one of the same two.
+    """The union of two policies, which saves what either saves; equal if both members are.
 
     Args:
-      outer: the policy of the checkpointed function around the other one.
-      inner: the policy of the function inside.
+      outer: the policy of the outer checkpointed function.
+      inner: the policy of the checkpointed function inside it.
     """
 
     __slots__ = ("inner", "outer")
@@ -127,11 +127,11 @@ def _(
 
 @boundary
 def checkpoint_name(x: Tree, name: Hashable) -> Tree:
-    """Return a value unchanged, under a name that policies can ask for.
+    """Return a pytree of arrays unchanged, named so that checkpoint policies can select it.
 
     Args:
       x: a pytree of arrays.
-      name: the name, a string or anything else that can be hashed.
+      name: the name: a string or another hashable value.
 
     Raises:
       TypeError: if the name cannot be hashed, or a leaf is no array.
@@ -150,22 +150,22 @@ def checkpoint_name(x: Tree, name: Hashable) -> Tree:
 
 
 def everything_saveable(*_: object, **__: object) -> bool:
-    """Keep all: as without checkpoint."""
+    """Save all values, so that nothing is recomputed (a checkpoint policy)."""
     return True
 
 
 def nothing_saveable(*_: object, **__: object) -> bool:
-    """Keep nothing: as with no policy."""
+    """Save no values, so that everything is recomputed (a checkpoint policy)."""
     return False
 
 
 def dots_saveable(prim: Primitive, *_: ShapedArray, **__: object) -> bool:
-    """Keep results of matrix products and convolutions."""
+    """Save results of matrix products and convolutions (a checkpoint policy)."""
     return prim in (dot_general_p, conv_general_dilated_p)
 
 
 def dots_with_no_batch_dims_saveable(prim: Primitive, *_: ShapedArray, **params: Value) -> bool:
-    """Keep results of matrix products without batch dimensions, as those of dense layers."""
+    """Save results of matrix products without batch dimensions (a checkpoint policy)."""
     if prim is not dot_general_p:
         return False
     _, (left_batch, right_batch) = params["dimension_numbers"]
@@ -173,7 +173,7 @@ def dots_with_no_batch_dims_saveable(prim: Primitive, *_: ShapedArray, **params:
 
 
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
-    """Return a policy that offloads results of dot_generals without batch axes.
+    """Return a policy that offloads results of matrix products without batch dimensions.
 
     Args:
       offload_src: the memory kind in which they are computed, such as "device".
@@ -189,7 +189,7 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
 
 
 def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., bool]:
-    """Keep all but values of these names; see `checkpoint_name`."""
+    """Return a policy that saves all values except those with these `checkpoint_name` names."""
     names = frozenset(names_not_to_save)
 
     def policy(prim: Primitive, *_: ShapedArray, **params: object) -> bool:
@@ -199,7 +199,7 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Callable[..., b
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Callable[..., bool]:
-    """Keep values that have a name, but not these."""
+    """Return a policy that saves values named by `checkpoint_name`, except these names."""
     names = frozenset(names_not_to_save)
 
     def policy(prim: Primitive, *_: ShapedArray, **params: object) -> bool:
@@ -209,7 +209,7 @@ def save_any_names_but_these(*names_not_to_save: str) -> Callable[..., bool]:
 
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Callable[..., bool]:
-    """Keep values of these names alone; see `checkpoint_name`."""
+    """Return a policy that saves only values with these names from `checkpoint_name`."""
     names = frozenset(names_which_can_be_saved)
 
     def policy(prim: Primitive, *_: ShapedArray, **params: object) -> bool:
@@ -225,7 +225,13 @@ def save_and_offload_only_these_names(
     offload_src: str,
     offload_dst: str,
 ) -> Policy:
-    """Keep values of some names, and those of others in another memory.
+    """Return a policy that saves values of some names, and offloads values of others.
+
+    Args:
+      names_which_can_be_saved: names from `checkpoint_name` of values that are saved.
+      names_which_can_be_offloaded: names of values that are saved in another memory.
+      offload_src: the memory kind of the computed values, such as "device".
+      offload_dst: the memory kind of the offloaded values, such as "pinned_host".
 
     Raises:
       ValueError: if a name is among both.
@@ -249,7 +255,7 @@ def save_and_offload_only_these_names(
 
 
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-    """Keep what either policy keeps."""
+    """Return a policy that saves the values that either of two policies saves."""
 
     def policy(prim: Primitive, *avals: ShapedArray, **params: object) -> object:
         return policy_1(prim, *avals, **params) or policy_2(prim, *avals, **params)
@@ -258,7 +264,7 @@ def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
 
 
 class _Policies:
-    """Every policy by its name, as in `checkpoint_policies.dots_saveable`."""
+    """The namespace of policies, such as `checkpoint_policies.dots_saveable`."""
 
     everything_saveable = staticmethod(everything_saveable)
     nothing_saveable = staticmethod(nothing_saveable)

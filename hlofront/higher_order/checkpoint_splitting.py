@@ -1,4 +1,4 @@
-"""The splitting of checkpointed programs: what a policy keeps, and what runs again."""
+"""The splitting of checkpointed programs into what a policy saves and what is recomputed."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -27,12 +27,12 @@ remat_p.repeats_scopes = True
 
 
 class _InTwo(NamedTuple):
-    """An equation in two.
+    """An equation split into one that saves values and one that recomputes results from them.
 
     Attributes:
       first: the equation that runs first, and computes all results.
-      saved: the variables that it computes for `again`.
-      again: the equation that computes wanted results again; None where all of them are saved.
+      saved: the variables that `first` computes for `again`.
+      again: the equation that recomputes wanted results; None if all of them are saved.
     """
 
     first: Equation
@@ -41,18 +41,18 @@ class _InTwo(NamedTuple):
 
 
 class Recomputed:
-    """Known equations, split into those that run first and those that run again.
+    """The known equations of a program, split into a forward part and a recomputed part.
 
     Args:
-      equations: the equations.
-      wanted: the values that are to be computed again, or saved.
-      policy: says which values are saved.
+      equations: the known equations.
+      wanted: the values that the backward pass reads.
+      policy: decides which values are saved.
 
     Attributes:
-      first: the equations that compute all that `equations` did, and `saved`.
+      first: the equations that compute all results of `equations`, and `saved`.
       saved: the variables that the policy saves.
-      again: the equations that compute the wanted values from `saved` and from the variables that
-        `equations` read.
+      again: the equations that recompute the wanted values from `saved` and from the inputs of
+        `equations`.
       needed: the wanted variables, and those that `again` reads.
     """
 
@@ -91,9 +91,9 @@ _steps: "DerivedCache[tuple[int, int, Flags, Policy], _Steps]" = DerivedCache()
 
 
 def _scan_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | None:
-    """Return the scan whose steps save values, which are collected, and the one of the rest.
+    """Split a scan into one that saves values of its steps and one that recomputes the rest.
 
-    None is returned where nothing is saved.
+    Return None if the policy saves nothing.
     """
     params = equation.params
     (program,) = closed_programs_of(equation)
@@ -129,16 +129,16 @@ def _scan_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | 
 
 
 class _Steps:
-    """A scan's step, split into the step that saves values and the step that recomputes the rest.
+    """A scan's step, split into a step that saves values and a step that recomputes the rest.
 
     Attributes:
       first: the step that runs first.
       collected: the step's variables that are stacked only because they are saved.
       saved: the indices, among the results of the first scan, of the values that are saved.
-      again: the step that runs again; None where all wanted results are saved.
+      again: the step that runs again; None if all wanted results are saved.
       consts: the indices of the constants that `again` reads.
       carry: per member of the carry, whether `again` computes it.
-      last: per such member, whether its last value is wanted.
+      last: per member of the carry that `again` computes, whether its last value is wanted.
       saved_inputs: the indices, among the results of the first scan, of additional `xs`.
       xs: the indices of the `xs` that `again` reads.
       ys: the indices of the scan's results that `again` stacks.
@@ -171,7 +171,7 @@ class _Steps:
             carry = grown
         self.carry: Flags = carry
         self.last = where(wanted[:count], carry)
-        # A variable that is collected already need not be collected twice.
+        # A variable that is already collected is not collected twice.
         indices: dict[Atom, int] = {
             atom: index
             for index, atom in enumerate(jaxpr.outvars)
@@ -202,9 +202,9 @@ class _Steps:
 
 
 def _cond_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | None:
-    """Return the cond whose branches save values, and the one of the rest.
+    """Split a cond into one whose branches save values and one that recomputes the rest.
 
-    None is returned where nothing is saved.
+    Return None if the policy saves nothing.
     """
     index, *operands = equation.invars
     programs = _programs_in_two(closed_programs_of(equation), wanted, policy)
@@ -249,11 +249,11 @@ def _call_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | 
 
 
 class _ProgramsInTwo(NamedTuple):
-    """The programs of an equation in two.
+    """The programs of an equation, split into those that save values and those that recompute.
 
     Attributes:
       split: the programs that run first and save values, and those that run again.
-      again: per result of the equation, whether it is computed again.
+      again: per result of the equation, whether it is recomputed.
       saved: per result of the equation, whether it is saved.
     """
 
@@ -262,11 +262,11 @@ class _ProgramsInTwo(NamedTuple):
     saved: Flags
 
     def residuals(self, outvars: Sequence[Var], operands: Sequence[Atom]) -> list[Atom]:
-        """Return what the programs that run again read: results of the first, and operands."""
+        """Return the inputs of the recomputing programs: saved results, and operands."""
         return [outvars[p] if p >= 0 else operands[~p] for p in self.split.residuals]
 
     def saved_variables(self, outvars: Sequence[Var]) -> list[Var]:
-        """Return the results of the programs that run first that are saved."""
+        """Return the saved variables among `outvars`, the results of the first programs."""
         residuals = [outvars[p] for p in self.split.residuals if p >= 0]
         return residuals + where(outvars[: len(self.saved)], self.saved)
 
@@ -274,11 +274,11 @@ class _ProgramsInTwo(NamedTuple):
 def _programs_in_two(
     programs: Sequence[ClosedJaxpr], wanted: Flags, policy: Policy
 ) -> _ProgramsInTwo | None:
-    """Split the programs of an equation by a policy; None where it saves nothing."""
+    """Split the programs of an equation by a policy; return None if the policy saves nothing."""
     saved_in = [{*_of_results(program, wanted, policy).saved} for program in programs]
     if not any(saved_in):
         return None
-    # A result that is saved, in one of them at least, is not computed again in any.
+    # A result that at least one program saves is not recomputed in any.
     rows = list(zip(*[p.jaxpr.outvars for p in programs], strict=True))
     saved = tuple(
         [
@@ -298,7 +298,7 @@ def _of_results(program: ClosedJaxpr, wanted: Flags, policy: Policy) -> Recomput
 
 @once_per_program
 def _program_in_two(program: ClosedJaxpr, again: Flags, policy: Policy) -> PartialEval:
-    """Return the program that computes everything, and the one that computes results again."""
+    """Split a program into one that computes all results and one that recomputes some of them."""
     jaxpr = program.jaxpr
     split = _of_results(program, again, policy)
     constants = dict(zip(jaxpr.constvars, program.consts, strict=True))
@@ -335,9 +335,9 @@ _INSIDE: dict[Primitive, Callable[[Equation, Flags, Policy], _InTwo | None]] = {
 
 
 class CheckpointInTwo:
-    """A checkpointed program, split into the program that runs first and the rest.
+    """A checkpointed program, split into the part that runs first and the rest.
 
-    The rest recomputes those known values that it needs and that the policy does not save.
+    The rest recomputes the known values that it reads and that the policy does not save.
 
     Args:
       program: the program.
@@ -387,21 +387,21 @@ class CheckpointInTwo:
 
 
 def _named(equation: Equation) -> Equation:
-    """Return an equation with a name stack that says that it runs again, for profilers."""
+    """Return an equation whose name stack marks it as rematerialized, for profilers."""
     return equation.replace(name_stack=("rematted_computation", *equation.name_stack))
 
 
 def _pruned(program: ClosedJaxpr) -> ClosedJaxpr:
-    """Remove dead code from a program and its subprograms, with all outputs kept."""
+    """Remove dead code from a program and its subprograms; all outputs remain."""
     everything = (True,) * len(program.jaxpr.outvars)
     return dead_code_program(program, everything, instantiate=True)[0]
 
 
 @once_per_program
 def _with_policy(program: ClosedJaxpr, policy: Policy) -> ClosedJaxpr:
-    """Return the program with checkpointed programs inside that obey this policy as well.
+    """Return a program whose nested checkpointed programs also apply the policy.
 
-    The program around them computes the values that the policy saves, and passes them.
+    The enclosing program computes the values that the policy saves, and passes them.
     """
     equations = [_equation_with(equation, policy) for equation in program.eqns]
     if all(new is old for new, old in zip(equations, program.eqns, strict=True)):

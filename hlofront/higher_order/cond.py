@@ -1,4 +1,4 @@
-"""cond and switch: one of several functions, chosen while the program runs."""
+"""The functions `cond` and `switch`, which run one of several branches, and their primitive."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -38,10 +38,10 @@ from hlofront.primitives.elementwise import clamp
 from hlofront.transforms.flatten import result_paths, stage_tree
 from hlofront.transforms.simplify import forwarded
 
-# Operands: an int32 that says which branch, and then those of all branches. The branches are
-# programs without constants, of the same types. Where `branches_platforms` is among the parameters
-# it is a tuple of the platforms that each branch is for, and None in the place of those of the
-# branch for all others; then the platform chooses, and the index says the same.
+# Operands: the int32 index of the branch, and then the operands of all branches. The branches are
+# closed jaxprs without constants, of equal types. The parameter `branches_platforms`, if present,
+# is a tuple with the platforms of each branch, or None for the default branch; the platform then
+# selects the branch, and the index agrees.
 cond_p = Primitive("cond", multiple_results=True, carries_programs=True)
 
 _disable_jit = state.disable_jit
@@ -89,7 +89,7 @@ def _(*avals: ShapedArray, branches: Sequence[ClosedJaxpr], **_: object) -> Effe
 
 
 def effects_of(branches: Sequence[ClosedJaxpr]) -> Effects:
-    """Return the effects that any of these programs has."""
+    """Return the union of the effects of the branches."""
     return no_effects.union(*[branch.effects for branch in branches])
 
 
@@ -101,20 +101,21 @@ def cond(
     *operands: Any,
     operand: Any = _not_passed,
 ) -> Any:
-    """Call one of two functions: the first where `pred` holds, else the second.
+    """Call `true_fun` if `pred` is true, else `false_fun`.
 
-    Both are traced, and compiled; one of them is run. Under `vmap` over `pred` both are run, and
-    `select` takes from their results.
+    Both functions are traced and compiled; one of them is run. Under `vmap` over `pred` both are
+    run, and `select` chooses from their results.
 
     Args:
-      pred: a boolean scalar, or a number, which holds where it is not zero.
-      true_fun: of the operands.
-      false_fun: of the operands; it returns what `true_fun` returns, in structure and types.
-      operands: trees of arrays. The functions may also close over values.
-      operand: the only operand; another way to give it.
+      pred: a boolean scalar, or a numeric scalar, which is true if it is not zero.
+      true_fun: a function of the operands.
+      false_fun: a function of the operands, whose result has the structure and types of
+        `true_fun`'s.
+      operands: pytrees of arrays. The functions may also close over values.
+      operand: the only operand, as a keyword argument.
 
     Returns:
-      What the chosen function returned.
+      The result of the called function.
 
     Raises:
       TypeError: if `pred` is no boolean or number, or not a scalar, if functions cannot be called,
@@ -124,7 +125,7 @@ def cond(
         operands = _only_operand(operand, operands)
     elif len(operands) == 2 and callable(operands[1]) and callable(false_fun):
         if not callable(true_fun):
-            # As it was once called: pred, true_operand, true_fun, false_operand, false_fun.
+            # JAX's old signature: pred, true_operand, true_fun, false_operand, false_fun.
             return _of_own_operands(pred, true_fun, false_fun, *operands)
     if not (callable(true_fun) and callable(false_fun)):
         raise TypeError(
@@ -137,7 +138,7 @@ def cond(
     if dtype.kind != "b":
         pred = bool(pred) if _is_plain(pred) else ne(pred, _zero(pred))
     branches = Branches("cond", (true_fun, false_fun), ("true_fun", "false_fun"), operands)
-    # A predicate is 0 or 1: the branch where it does not hold comes first.
+    # A predicate is 0 or 1, so that the branch for False comes first.
     return branches.bind(convert_element_type(pred, np.int32), (1, 0))
 
 
@@ -171,7 +172,7 @@ def _predicate_dtype(pred: object) -> "np.dtype[Any]":
     """Return the dtype of a predicate.
 
     Raises:
-      TypeError: if it is no scalar of booleans or real numbers.
+      TypeError: if the predicate is no scalar of booleans or real numbers.
     """
     if pred is None:
         raise TypeError("cond predicate is None: give a boolean scalar")
@@ -195,10 +196,10 @@ def _predicate_dtype(pred: object) -> "np.dtype[Any]":
 
 
 def array_type(x: object) -> ShapedArray:
-    """Return the type of an array.
+    """Return the aval of an array.
 
     Raises:
-      TypeError: if it is none.
+      TypeError: if `x` is no array.
     """
     aval = typeof(x)
     if not isinstance(aval, ShapedArray):
@@ -213,19 +214,19 @@ def switch(
     *operands: Any,
     operand: Any = _not_passed,
 ) -> Any:
-    """Call one of several functions: the one of this number.
+    """Call the function at position `index` of `branches`.
 
-    All are traced, and compiled; one of them is run. Under `vmap` over `index` all are run, and
-    `select_n` takes from their results.
+    All branches are traced and compiled; one of them is run. Under `vmap` over `index` all are
+    run, and `select_n` chooses from their results.
 
     Args:
-      index: an integer scalar; what is below 0 means the first, and what is too large the last.
-      branches: functions of the operands, which return the same structure and types.
-      operands: trees of arrays. The functions may also close over values.
-      operand: the only operand; another way to give it.
+      index: an integer scalar, clamped to the range of `branches`.
+      branches: functions of the operands, whose results have equal structures and types.
+      operands: pytrees of arrays. The functions may also close over values.
+      operand: the only operand, as a keyword argument.
 
     Returns:
-      What the chosen function returned.
+      The result of the called function.
 
     Raises:
       TypeError: if `index` is no integer, or not a scalar, if branches cannot be called, or if
@@ -267,7 +268,7 @@ def _brief(x: object) -> str:
 
 
 def _is_plain(x: object) -> bool:
-    """Return whether a value is a scalar of Python or NumPy, which is known while tracing."""
+    """Return whether a value is a Python or NumPy scalar, which is known while tracing."""
     return isinstance(x, bool | int | float | np.generic | np.ndarray)
 
 
@@ -279,11 +280,11 @@ def _is_known(x: object) -> bool:
 
 
 class TracedFunction:
-    """A user's function as a program.
+    """A user's function traced to a closed jaxpr.
 
     Attributes:
-      program: the program.
-      out_tree: the structure of the function's result.
+      program: the closed jaxpr.
+      out_tree: the tree definition of the function's result.
       consts: the values that the function closes over.
     """
 
@@ -302,14 +303,14 @@ def trace_function(
     avals: Sequence[AbstractValue],
     static: Mapping[str, object] | None = None,
 ) -> TracedFunction:
-    """Trace a function of positional arguments.
+    """Trace a function of positional arguments to a closed jaxpr.
 
     Args:
       function: the user's function.
-      purpose: the operation that it is traced for, in messages.
-      args_tree: the structure of the tuple of its arguments.
-      avals: the types of their leaves.
-      static: further arguments to call it with, by keyword.
+      purpose: the operation that the function is traced for, in messages.
+      args_tree: the tree definition of the tuple of the arguments.
+      avals: the avals of the arguments' leaves.
+      static: further arguments to call the function with, by keyword.
     """
     in_tree = tree.treedef_tuple([args_tree, NO_KEYWORDS])
     out_tree: PyTreeDef | None = None
@@ -326,7 +327,7 @@ def trace_function_once(
     args_tree: PyTreeDef,
     avals: tuple[AbstractValue, ...],
 ) -> TracedFunction:
-    """Trace a function as `trace_function` does, once per function, purpose and types."""
+    """Trace a function to a closed jaxpr, cached by function, purpose and argument types."""
     return written_once(
         function,
         (purpose, args_tree, avals),
@@ -337,7 +338,7 @@ def trace_function_once(
 def with_shared_constants(
     programs: Sequence[ClosedJaxpr],
 ) -> tuple[list[ClosedJaxpr], list[ArrayLike]]:
-    """Return the programs with the constants of all as their first inputs, and the constants."""
+    """Turn the constants of programs into shared first inputs; return programs and constants."""
     values: dict[int, ArrayLike] = {}
     avals: dict[int, AbstractValue] = {}
     for program in programs:
@@ -360,10 +361,12 @@ def with_shared_constants(
 def _with_inputs(
     program: ClosedJaxpr, avals: Sequence[AbstractValue], positions: tuple[int, ...]
 ) -> ClosedJaxpr:
-    """Return a program with new first inputs of these types, some of them its constants.
+    """Return a program with new first inputs of types `avals`, which include its constants.
 
     Args:
-      positions: per constant, which of the new inputs it is.
+      program: the closed jaxpr.
+      avals: the types of the new inputs.
+      positions: per constant, the index of its new input.
     """
     jaxpr = program.jaxpr
     inputs = [Var(aval) for aval in avals]
@@ -374,13 +377,13 @@ def _with_inputs(
 
 @once_per_program
 def _with_outputs(program: ClosedJaxpr, flags: Flags) -> ClosedJaxpr:
-    """Return a program with only the outputs whose flag is set."""
+    """Return a program with only the outputs whose flag in `flags` is set."""
     jaxpr = program.jaxpr.replace(outvars=where(program.jaxpr.outvars, flags))
     return ClosedJaxpr(jaxpr, program.consts)
 
 
 class Branches:
-    """The functions of a cond or switch as programs, and their operands.
+    """The traced functions of a cond or switch, and the operands.
 
     Args:
       what: the operation, for messages.
@@ -389,7 +392,7 @@ class Branches:
       operands: the arguments of all functions: pytrees of arrays.
 
     Raises:
-      TypeError: if the functions return different structures or types.
+      TypeError: if the functions' results differ in structure or types.
     """
 
     __slots__ = ("functions", "leaves", "names", "out_tree", "traced", "what")
@@ -412,10 +415,16 @@ class Branches:
         self._check()
 
     def bind(self, index: ArrayLike, order: Sequence[int], **params: object) -> Any:
-        """Return the results of the branch of an index, where branch i is function `order[i]`."""
+        """Bind `cond_p`, and return the result of the branch at `index`.
+
+        Args:
+          index: the int32 index of the branch.
+          order: per branch, the index of its function.
+          params: further parameters of the equation.
+        """
         programs, consts = with_shared_constants([t.program for t in self.traced])
         operands = [*consts, *self.leaves]
-        # An input that all branches return as it is need not pass through.
+        # An input that all branches return unchanged is not a result of the cond.
         origins = [
             indices[0] if len(set(indices)) == 1 else None
             for indices in zip(*[forwarded(p.jaxpr) for p in programs], strict=True)
@@ -432,7 +441,7 @@ class Branches:
         return self.out_tree.unflatten(results)
 
     def _check(self) -> None:
-        """Raise the TypeError unless all branches return the same structure and types."""
+        """Raise a TypeError unless all branches return one structure and equal types."""
         first = self.traced[0]
         for number, other in enumerate(self.traced[1:], 1):
             if first is other:
@@ -485,7 +494,7 @@ class Branches:
 
 
 def _common(first: ShapedArray, second: ShapedArray) -> str:
-    """Say how to convert arrays of two types to the dtype that promotion gives them."""
+    """Return the text of the cast from two types to their promoted dtype, for messages."""
     types = (first.dtype, first.weak_type), (second.dtype, second.weak_type)
     try:
         return f".astype({lattice_result(types)[0].name!r})"
@@ -494,7 +503,7 @@ def _common(first: ShapedArray, second: ShapedArray) -> str:
 
 
 def as_array(x: ArrayLike) -> ArrayLike:
-    """Return a scalar of Python or an array of NumPy as an array, if it is run and not traced."""
+    """Convert a Python scalar or NumPy array to an array on a device, unless it is traced."""
     if is_eager() and isinstance(x, bool | int | float | complex | np.generic | np.ndarray):
         aval = typeof(x)
         params = {"new_dtype": aval.dtype, "weak_type": aval.weak_type, "sharding": None}

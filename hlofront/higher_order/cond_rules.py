@@ -1,4 +1,4 @@
-"""cond under transformations: derivatives, splitting, batching, and less of it."""
+"""The rules of the cond primitive: jvp, transpose, partial evaluation, batching, dead code."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -44,7 +44,7 @@ def with_same_outputs(
     branches: Sequence[ClosedJaxpr],
     transform: Callable[[ClosedJaxpr, bool | Flags], tuple[ClosedJaxpr, Flags]],
 ) -> tuple[tuple[ClosedJaxpr, ...], Flags]:
-    """Transform branches so that all have the same outputs, and return which outputs they have.
+    """Transform branches so that their outputs agree, and return flags of the present outputs.
 
     Args:
       branches: the programs.
@@ -132,7 +132,7 @@ def cond_equation(
     invars: Sequence[Atom],
     outvars: Sequence[Var],
 ) -> Equation:
-    """Return the equation of a cond with other branches, and the operands and results of those."""
+    """Return the equation of a cond with its branches, operands and results replaced."""
     return equation.replace(
         invars=invars,
         outvars=outvars,
@@ -144,17 +144,16 @@ def cond_equation(
 class BranchesInTwo:
     """The branches of a cond, each split into a known and an unknown part as by `PartialEval`.
 
-    The known parts have the same outputs: the known results, and then the slots. A slot is an
-    output that the branches share: each stores a residual of its own there, if it has one of the
-    slot's type.
+    The outputs of each known part are the known results, and then the slots. A slot is an output
+    that the branches share: each branch stores a residual of the slot's type there, if it has one.
 
     Attributes:
       known: the known parts: from the known inputs to the known results and the slots.
       unknown: the unknown parts: from the residuals and the unknown inputs to the unknown results.
       unknown_out: per result, whether it is unknown.
       slots: the types of the slots.
-      residuals: what the unknown parts read: `i` is the i-th output of the known parts, `~i` the
-        i-th known input.
+      residuals: the residuals of the unknown parts: `i` is the i-th output of the known parts,
+        `~i` the i-th known input.
     """
 
     __slots__ = ("known", "residuals", "slots", "unknown", "unknown_out")
@@ -164,7 +163,7 @@ class BranchesInTwo:
         count = self.unknown_out.count(False)
         residuals: dict[int, None] = {}
         self.slots: list[ShapedArray] = []
-        # Per branch, the residual of all branches by its own residual.
+        # Per branch, a dict from its own residuals to the shared residuals.
         shared: list[dict[int, int]] = []
         for split in splits:
             own: dict[int, int] = {}
@@ -202,7 +201,7 @@ class BranchesInTwo:
     def _aval(
         self, splits: Sequence[PartialEval], shared: Sequence[dict[int, int]], residual: int
     ) -> ShapedArray:
-        """Return the type of a residual, as one of the branches that read it has it."""
+        """Return the aval of a shared residual, from a branch that reads it."""
         for split, own in zip(splits, shared, strict=True):
             for number, original in enumerate(split.residuals):
                 if own[original] == residual:
@@ -222,7 +221,7 @@ def _split(branches: Sequence[ClosedJaxpr], unknown: Flags) -> BranchesInTwo:
     return _splits.get_or_compute(branches[0], tuple(splits), lambda: BranchesInTwo(splits))
 
 
-# Of the first branch, by the splits of all branches: it may be used with ever new other ones.
+# Cached for the first branch, by the splits of all branches: the other branches may vary.
 _splits: DerivedCache[tuple[PartialEval, ...], BranchesInTwo] = DerivedCache(limit=64)
 
 
@@ -234,14 +233,14 @@ def _with_slots(
     Args:
       program: the known part.
       count: the number of known results.
-      own: the residual of all branches, by the branch's own residual.
+      own: the shared residual of each of the branch's own residuals.
       slots: the types of the slots.
     """
     jaxpr = program.jaxpr
     filled = {slot: jaxpr.outvars[index] for index, slot in own.items() if slot >= count}
     outvars = list(jaxpr.outvars[:count])
     equations = list(jaxpr.eqns)
-    # A slot that nobody reads may hold anything: rather a value of the program than zeros.
+    # An unread slot may hold any value: a value of the program is cheaper than zeros.
     by_type: dict[ShapedArray, Atom] = {}
     for atom in (*jaxpr.invars, *outvars, *filled.values()):
         atom_aval: Any = atom.aval
@@ -262,13 +261,13 @@ def _with_slots(
 def _reading(
     split: PartialEval, own: Sequence[int], residuals: Sequence[int], avals: Sequence[ShapedArray]
 ) -> ClosedJaxpr:
-    """Return the unknown part of a branch that takes the residuals of all branches.
+    """Return the unknown part of a branch with the residuals of all branches as inputs.
 
     Args:
-      split: the branch.
+      split: the split branch.
       own: the residuals that the branch reads.
       residuals: the residuals of all branches.
-      avals: the types of those.
+      avals: the types of `residuals`.
     """
     jaxpr = split.unknown.jaxpr
     variables = dict(zip(own, jaxpr.invars, strict=False))
@@ -325,14 +324,14 @@ def _selected(
     axes: Sequence[BatchAxis],
     branches: Sequence[ClosedJaxpr],
 ) -> tuple[list[Array], list[int]]:
-    """Run all branches, and select for each example the results that its index says.
+    """Run all branches, and select each example's results by its branch index.
 
     Args:
-      axis: the axis of the examples.
-      index: the index of the branch per example.
+      axis: the size and name of the batch axis.
+      index: the branch index of each example.
       operands: the operands of all branches.
-      axes: which axis of each operand it is.
-      branches: the programs.
+      axes: the batch axis of each operand, or None.
+      branches: the closed jaxprs of the branches.
     """
     effects = [e for branch in branches for e in branch.effects if not e.repeatable]
     if effects:
@@ -342,9 +341,10 @@ def _selected(
             "outside of the branches."
         )
     choice = _Choice(index, len(branches))
-    # What is run at once has no derivative. Else values that vary have the axis: see `guarded`.
+    # Values run eagerly have no derivative. Otherwise operands that have derivatives are
+    # batched: see `guarded`.
     guards = not is_eager()
-    # Each example has the effects of its own, so that all operands have the axis.
+    # Each example has effects of its own, so that all operands are batched.
     has_effects = any(branch.effects for branch in branches)
     batched = [
         a is not None or has_effects or (guards and _varies(x))
@@ -369,13 +369,13 @@ def _selected(
 
 
 def _varies(x: object) -> bool:
-    """Return whether a value has derivatives: integers and keys have none."""
+    """Return whether a value has derivatives: integers and random keys have none."""
     aval = typeof(x)
     return isinstance(aval, ShapedArray) and aval.to_tangent_aval() == aval
 
 
 class _Choice:
-    """A batched branch index, with a cache of the arrays that select by it.
+    """A batched branch index, with a cache of the masks and indices that select by it.
 
     Args:
       index: an int32 per example.
@@ -387,33 +387,33 @@ class _Choice:
     def __init__(self, index: ArrayLike, branches: int):
         self.index = index
         self.two = branches == 2
-        # By the number of a branch, the booleans that say which examples take it.
+        # Boolean masks of the examples that take a branch, by the branch's index.
         self.which: dict[int, Array] = {}
-        # The booleans or indices of a shape, by their name and the shape.
+        # Masks or indices broadcast to a shape, by their name and the shape.
         self.broadcast: dict[tuple[Hashable, Shape], Array] = {}
-        # The operands as constants, by id.
+        # The operands with their derivatives stopped, by id.
         self.constants: dict[int, ArrayLike] = {}
 
     def guarded(self, x: ArrayLike, number: int) -> Array:
-        """Return an operand for a branch that is of use to some examples only.
+        """Return an operand for a branch, with its derivative stopped in examples that skip it.
 
-        Where the branch is not taken its cotangent is zero, and zero times an infinite derivative
-        is NaN. So x of those examples is a constant, of the same value.
+        The cotangent of a branch that is not taken is zero, and zero times an infinite derivative
+        is NaN. The values of those examples are therefore constants.
         """
         constant = self.constants.get(id(x))
         if constant is None:
             constant = self.constants[id(x)] = stop_gradient_p.bind(x)
         if self.two:
-            # One comparison does for both branches, and for their results.
+            # One comparison serves both branches and their results.
             which = self._is(1, typeof(x).shape)
             return select_n(which, *((constant, x) if number else (x, constant)))
         return select_n(self._is(number, typeof(x).shape), constant, x)
 
     def among(self, cases: Sequence[ArrayLike]) -> Array:
-        """Return for each example the result of its branch.
+        """Select each example's result from the results of all branches.
 
         Args:
-          cases: per branch the results of all examples, along the first axis.
+          cases: per branch, an array of the results of all examples along axis 0.
         """
         shape = typeof(cases[0]).shape
         return select_n(self._is(1, shape) if self.two else self._index(shape), *cases)

@@ -1,7 +1,7 @@
-"""Calls of functions with the user's derivative: the rules that custom_jvp and custom_vjp share.
+"""The rules that the primitives of custom_jvp and custom_vjp share.
 
-The parameter `call_jaxpr` of their operations is a function on flat values, such as a FlatFunction,
-until it is traced, and then a program.
+The parameter `call_jaxpr` of these primitives is a function of flat values, such as a FlatFunction,
+until it is traced, and a closed jaxpr afterwards.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,14 +25,14 @@ from hlofront.transforms.batch import BatchTrace
 from hlofront.transforms.simplify import SmallerEquation, dead_code_program
 from hlofront.transforms.stage import StagingTrace, stage
 
-# (axis, tag of the BatchTrace, operands, their batch axes, **parameters) -> results and their axes
+# (axis, tag of the BatchTrace, operands, batch axes, **parameters) -> results and their batch axes
 BatchCall = Callable[
     Concatenate[AxisData, object, Sequence[ArrayLike], Sequence[BatchAxis], ...], BatchResult
 ]
 
 
 def register_custom_call(primitive: Primitive) -> None:
-    """Register the rules of a call that do not depend on the kind of its custom derivative."""
+    """Register the rules that the primitives of custom_jvp and custom_vjp share."""
     rules.subprograms(primitive)(calls("call_jaxpr"))
     typed_by_program(primitive, "call_jaxpr")
     rules.simplify(primitive)(_without_dead_code)
@@ -74,8 +74,8 @@ def _without_dead_code(used: Sequence[bool], equation: Equation) -> SmallerEquat
       equation: the call.
 
     Returns:
-      Per operand whether it is still used, and the call with all its operands and results, as the
-      rule needs; None if no result is used and it has no effects.
+      Per operand, whether it is still used; and the call, with all its operands and results, or
+      None if no result is used and it has no effects.
     """
     if not any(used) and not equation.effects:
         return [False] * len(equation.invars), None
@@ -87,9 +87,9 @@ def _without_dead_code(used: Sequence[bool], equation: Equation) -> SmallerEquat
 
 
 def refuse_captured(kind: str, tangents: Sequence[Tangent]) -> None:
-    """Raise an error if a value that the function closes over is differentiated.
+    """Raise an error if a value is differentiated that a function with a custom rule closes over.
 
-    Its rule has no argument for such a value.
+    The rule has no argument for such a value.
     """
     if any(nonzero_flags(tangents)):
         raise UnexpectedTracerError(
@@ -100,7 +100,7 @@ def refuse_captured(kind: str, tangents: Sequence[Tangent]) -> None:
 
 
 def batched_by_call(primitive: Primitive) -> Callable[[BatchCall], BatchCall]:
-    """Register the batch rules of a call by one function of the axis and of the trace's tag."""
+    """Return a decorator that registers a function as both batch rules of a call primitive."""
 
     def register(batch: BatchCall) -> BatchCall:
         @rules.batch_with_axis(primitive)

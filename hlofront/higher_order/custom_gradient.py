@@ -1,4 +1,4 @@
-"""custom_gradient: a function that returns its result with its own backward rule."""
+"""The decorator custom_gradient, for functions that return a result and its backward rule."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,15 +14,15 @@ from hlofront.transforms.stage import stage
 
 
 def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function that returns its own backward rule, `fun(*args) -> (result, rule)`, use it.
+    """Return a function whose backward rule comes from `fun(*args) -> (result, rule)`.
 
     Args:
-      fun: returns a result, and a function from the cotangent of the result to the cotangents of
-        the arguments: a tuple of them, or one where there is one argument. The rule may use what
-        `fun` computed.
+      fun: returns a result, and a rule from the result's cotangent to the arguments' cotangents: a
+        tuple of them, or a single one for a single argument. The rule may close over values that
+        `fun` computes.
 
     Returns:
-      A function of the same arguments that returns the result, with that derivative.
+      A function of the arguments of `fun` that returns the result, with that derivative.
 
     Raises:
       TypeError: if `fun` does not return a pair of a result and a function.
@@ -58,10 +58,10 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 def _pair(
     fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> tuple[Any, Callable[[Any], Any]]:
-    """Return the result and the rule that the user's function returns.
+    """Call the user's function, and return its result and its backward rule.
 
     Raises:
-      TypeError: if it returns anything else.
+      TypeError: if the function does not return a pair of a result and a callable.
     """
     pair = fun(*args, **kwargs)
     if not isinstance(pair, tuple | list) or len(pair) != 2 or not callable(pair[1]):
@@ -73,11 +73,11 @@ def _pair(
 
 
 class _Residuals:
-    """The user's rule as a program; the values of the forward computation in it are its leaves.
+    """The user's rule as a program, as a pytree whose leaves are the forward values it reads.
 
     Attributes:
       program: the rule on flat cotangents.
-      in_tree: the structure of the cotangents that it returns.
+      in_tree: the tree definition of the cotangents that the rule returns.
     """
 
     __slots__ = ("in_tree", "program")

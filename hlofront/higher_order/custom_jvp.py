@@ -1,4 +1,4 @@
-"""custom_jvp: a function whose forward derivative is the user's."""
+"""The class custom_jvp, for functions with a user-defined jvp rule, and its primitive."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -45,7 +45,7 @@ register_custom_call(custom_jvp_call_p)
 
 
 class custom_jvp(CustomRule):
-    """A function whose forward derivative is given by a rule; reverse mode transposes that rule.
+    """A function with a user-defined jvp rule, which reverse mode transposes.
 
         @custom_jvp
         def log1pexp(x):
@@ -58,9 +58,9 @@ class custom_jvp(CustomRule):
 
     Args:
       fun: a function of pytrees of arrays.
-      nondiff_argnums: positions of arguments that the rule is given first and that have no
-        tangents: Python values, functions.
-      nondiff_argnames: the same by name.
+      nondiff_argnums: positions of arguments without tangents, such as Python values and functions,
+        which the rule takes first.
+      nondiff_argnames: names of arguments without tangents.
 
     Raises:
       AttributeError: when called before `defjvp`.
@@ -78,26 +78,26 @@ class custom_jvp(CustomRule):
         self.symbolic_zeros = False
 
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
-        """Give the rule: `jvp(*nondiff, primals, tangents) -> (result, tangent of the result)`.
+        """Set the jvp rule: `jvp(*nondiff, primals, tangents) -> (result, tangent of the result)`.
 
         Args:
           jvp: the rule, which must be linear in the tangents.
-          symbolic_zeros: whether tangents that are known to be zero are SymbolicZeros.
+          symbolic_zeros: whether tangents that are known to be zero are passed as SymbolicZeros.
 
         Returns:
-          `jvp`, so that defjvp decorates it.
+          `jvp`, so that defjvp can be used as a decorator.
         """
         self.jvp = jvp
         self.symbolic_zeros = symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Give one rule per argument: `jvp(tangent, result, *arguments) -> share of the tangent`.
+        """Set one jvp rule per argument: `jvp(tangent, result, *arguments) -> summand`.
 
-        None says that the result does not vary with an argument. The shares are summed.
+        The tangent of the result is the sum of the summands. None is a rule of zero.
 
         Raises:
-          TypeError: if there are arguments that are not differentiated.
+          TypeError: if there are nondifferentiable arguments.
         """
         if self.nondiff_argnums:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``: use defjvp.")
@@ -116,7 +116,7 @@ class custom_jvp(CustomRule):
         self.defjvp(jvp)
 
     def fixed_argument(self, x: Any) -> Any:
-        # The rule has no tangent of it.
+        # The rule takes no tangent of a nondifferentiable argument.
         return stop_gradient(x) if isinstance(x, Tracer) else x
 
     @boundary
@@ -138,12 +138,12 @@ class custom_jvp(CustomRule):
 
 
 class JVPRule:
-    """The user's rule on flat values: (*primals, *tangents) -> (*results, *tangents).
+    """A user's jvp rule on flat values: (*primals, *tangents) -> (*results, *tangents).
 
     Args:
-      owner: the function with the rule.
+      owner: the custom_jvp function.
       arguments: the arguments of the call.
-      call: the function on flat values, whose results the rule must agree with.
+      call: the function on flat values, whose result types the rule must match.
       rule: the user's rule.
     """
 
@@ -192,10 +192,10 @@ class JVPRule:
         ]
 
     def _checked(self, about: str, result: ArrayLike, tangent: ArrayLike | SymbolicZero) -> Tangent:
-        """Return a tangent that the rule gave as one of the interpreter's.
+        """Check a tangent from the user's rule, and convert a SymbolicZero to a Zero.
 
         Raises:
-          TypeError: if it is not of the type of the result's tangents.
+          TypeError: if the tangent's type is not the tangent type of `result`.
         """
         aval = typeof(result)
         wanted = aval.to_tangent_aval()

@@ -1,4 +1,4 @@
-"""What functions with the user's rules share: their arguments by position, as flat values."""
+"""The base classes of custom_jvp and custom_vjp: arguments by position, flat functions."""
 
 import functools
 import inspect
@@ -17,7 +17,7 @@ from hlofront.transforms.flatten import Signature, result_paths
 
 
 class SymbolicZero:
-    """A tangent or cotangent that is zero, which rules with `symbolic_zeros=True` take."""
+    """A zero tangent or cotangent with an aval, which rules with `symbolic_zeros=True` take."""
 
     __slots__ = ("aval",)
 
@@ -43,20 +43,19 @@ class CustomRuleArguments:
     """The arguments of a call to a function with a custom rule.
 
     Args:
-      owner: the function.
-      args, kwargs: the arguments.
+      owner: the function with the custom rule.
+      args, kwargs: the arguments of the call.
 
     Raises:
-      TypeError: if the call does not fit the function's signature, or what is differentiated has
-        a leaf that is no array.
+      TypeError: if the call does not match the function's signature, or a differentiated argument
+        has a leaf that is no array.
 
     Attributes:
-      fixed: the arguments that are not differentiated, by position, in the order in which rules
-        take them.
-      differentiated: the positions of the other arguments.
-      structure: the structure of the tuple of those.
-      leaves: the leaves of those, until `take_leaves` is called.
-      avals: the types of the leaves, once it was called.
+      fixed: the nondifferentiable arguments by position, in the order in which rules take them.
+      differentiated: the positions of the differentiated arguments.
+      structure: the tree definition of the tuple of differentiated arguments.
+      leaves: the leaves of the differentiated arguments, until `take_leaves` is called.
+      avals: the types of the leaves, after `take_leaves` is called.
     """
 
     __slots__ = ("avals", "differentiated", "fixed", "leaves", "structure")
@@ -81,17 +80,17 @@ class CustomRuleArguments:
                 )
 
     def take_leaves(self) -> list[ArrayLike]:
-        """Return the leaves and forget them: programs hold this record, but may hold no values."""
+        """Return the leaves and clear them: programs hold this record, but must not hold values."""
         leaves, self.leaves = self.leaves, []
         self.avals = [typeof(x) for x in leaves]
         return leaves
 
     def types(self) -> tuple[Any, ...]:
-        """Return the arguments that are differentiated, with avals instead of values."""
+        """Return the differentiated arguments as pytrees of avals."""
         return tree.tree_unflatten(self.structure, self.avals)
 
     def whole(self, chosen: Sequence[Any]) -> list[Any]:
-        """Return all arguments in order, from the differentiated ones and the stored fixed ones."""
+        """Merge differentiated arguments with the nondifferentiable ones, in positional order."""
         arguments: list[Any] = [None] * (len(chosen) + len(self.fixed))
         for n, x in self.fixed.items():
             arguments[n] = x
@@ -131,17 +130,17 @@ class CustomRule:
         )
 
     def __getattr__(self, name: str) -> Any:
-        # Decorators of this kind stack in any order, and each rule is given to the outermost.
+        # Custom-rule decorators stack in any order, and each rule is set on the outermost.
         fun = self.__dict__.get("fun")
         if name.startswith("def") and isinstance(fun, CustomRule):
             return getattr(fun, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def nondiff_positions(self, count: int) -> tuple[int, ...]:
-        """Return the positions of arguments that are not differentiated, in a call of `count`.
+        """Return the positions of nondifferentiable arguments in a call with `count` arguments.
 
         Raises:
-          TypeError: if there are no such arguments.
+          TypeError: if a nondifferentiable argument is missing.
         """
         out = [n for n in self.nondiff_argnums if not -count <= n < count]
         if out:
@@ -152,11 +151,11 @@ class CustomRule:
         return self.nondiff_argnums
 
     def fixed_argument(self, x: Any) -> Any:
-        """Return an argument that is not differentiated, as the function and its rules take it."""
+        """Return a nondifferentiable argument in the form that the function and its rules take."""
         return x
 
     def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """Return the arguments of a call by position, with defaults filled in.
+        """Return the positional form of a call's arguments, with defaults applied.
 
         Raises:
           TypeError: if a keyword argument has no position.
@@ -165,7 +164,7 @@ class CustomRule:
         if not kwargs and (parameters is None or len(args) == len(parameters)):
             return args
         if isinstance(self.fun, functools.partial):
-            # What it binds, by position or keyword, are no arguments of the call.
+            # Arguments that a partial binds, by position or keyword, are not arguments of the call.
             parameters = None
         if parameters is None:
             if kwargs:
@@ -204,8 +203,8 @@ class FlatFunction:
       signature: the signature of the user's function.
 
     Attributes:
-      out_tree: the structure of the result, once the function was run; None before.
-      out_avals: the types of its leaves. A rule that is run later must agree with both.
+      out_tree: the tree definition of the result after the function has run; None before.
+      out_avals: the types of the result's leaves. A rule that runs later must match both.
     """
 
     __slots__ = ("arguments", "call", "debug_info", "out_avals", "out_tree")
@@ -227,9 +226,9 @@ class FlatFunction:
         self.out_avals: list[ShapedArray] = []
 
     def check_agrees(self, about: str, results: Sequence[ArrayLike], out_tree: PyTreeDef) -> None:
-        """Raise the TypeError for a rule whose results are not like the function's.
+        """Raise a TypeError if a rule's results differ from the function's in structure or types.
 
-        Where the rule is run instead of the function, there is nothing to compare with.
+        Nothing is checked if the rule runs instead of the function.
         """
         if self.out_tree is None:
             return
@@ -262,7 +261,7 @@ class FlatFunction:
 
 
 def check_values(outputs: Iterable[object], out_tree: PyTreeDef, where: str) -> None:
-    """Raise the TypeError that names the first of a function's results that is no array.
+    """Raise a TypeError that names the first leaf of a function's result that is no array.
 
     Args:
       outputs: the leaves of the result.

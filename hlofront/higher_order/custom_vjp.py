@@ -1,4 +1,4 @@
-"""custom_vjp: a function whose backward derivative is the user's."""
+"""The class custom_vjp, for functions with user-defined forward and backward rules."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -28,19 +28,19 @@ from hlofront.higher_order.jit_call import captured_by, with_captured
 from hlofront.primitives.derivatives import instantiate, zeros_of
 from hlofront.transforms.stage import stage
 
-# The user's rules: (*arguments) -> (result, residuals), and (*arguments that are not
-# differentiated, residuals, cotangent of the result) -> cotangents of the other arguments.
+# The user's rules: (*arguments) -> (result, residuals), and (*nondifferentiable arguments,
+# residuals, cotangent of the result) -> cotangents of the differentiable arguments.
 ForwardRule = Callable[..., Any]
 BackwardRule = Callable[..., Any]
 Part = TypeVar("Part")
 
 
 class CustomVJPPrimal:
-    """An argument of a forward rule with `symbolic_zeros=True`: an array, and if it has a tangent.
+    """An array argument of a forward rule with `symbolic_zeros=True`, and whether it is perturbed.
 
     Attributes:
       value: the array.
-      perturbed: whether it takes part in differentiation.
+      perturbed: whether differentiation is with respect to the array.
     """
 
     __slots__ = ("perturbed", "value")
@@ -54,10 +54,10 @@ class CustomVJPPrimal:
 
 
 def custom_vjp_primal_tree_values(values: Any) -> Any:
-    """Return a tree of CustomVJPPrimals as the tree of their values.
+    """Replace each CustomVJPPrimal of a pytree by its value.
 
     Raises:
-      TypeError: if a leaf is none.
+      TypeError: if a leaf is no CustomVJPPrimal.
     """
 
     def value(leaf: object) -> ArrayLike:
@@ -79,7 +79,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 
 class custom_vjp(CustomRule):
-    """A function whose backward derivative is given by two rules. It has no forward derivative.
+    """A function with user-defined forward and backward rules for reverse-mode differentiation.
 
         @custom_vjp
         def clip_gradient(low, high, x):
@@ -92,14 +92,13 @@ class custom_vjp(CustomRule):
 
     Args:
       fun: a function of pytrees of arrays.
-      nondiff_argnums: positions of arguments that have no cotangents: Python values, functions.
-        The backward rule is given them first.
-      nondiff_argnames: the same by name.
+      nondiff_argnums: positions of arguments without cotangents, such as Python values and
+        functions, which the backward rule takes first.
+      nondiff_argnames: names of arguments without cotangents.
 
     Raises:
       AttributeError: when called before `defvjp`.
-      TypeError: if the rules do not return what they should, or under forward-mode
-        differentiation.
+      TypeError: if a rule returns a wrong structure or type, or under forward-mode differentiation.
     """
 
     def __init__(
@@ -121,16 +120,17 @@ class custom_vjp(CustomRule):
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:
-        """Give the rules.
+        """Set the forward and the backward rule.
 
         Args:
           fwd: takes the function's arguments and returns (result, residuals).
-          bwd: takes the arguments of nondiff_argnums, the residuals and the cotangent of the
-            result, and returns a tuple of cotangents, one per argument that has one; None is zero.
-          symbolic_zeros: whether `fwd` is given CustomVJPPrimals, and `bwd` SymbolicZeros for
+          bwd: takes the nondifferentiable arguments, the residuals and the cotangent of the
+            result, and returns a tuple with one cotangent per differentiable argument; None is
+            zero.
+          symbolic_zeros: whether `fwd` takes CustomVJPPrimals, and `bwd` SymbolicZeros for
             cotangents that are known to be zero.
-          optimize_remat: whether, under checkpoint, the function itself is run in the place of
-            `fwd` where the residuals are not needed.
+          optimize_remat: whether, under checkpoint, the function itself runs instead of `fwd` if
+            the residuals are not needed.
         """
         self.fwd = fwd
         self.bwd = bwd
@@ -170,14 +170,14 @@ class custom_vjp(CustomRule):
 
 
 class Forward:
-    """The user's rules on flat values: (primals, perturbed) -> (results, residuals, backward).
+    """A user's vjp rules on flat values: (primals, perturbed) -> (results, residuals, backward).
 
     `backward(residuals, cotangents)` returns flat cotangents.
 
     Args:
-      owner: the function with the rules.
+      owner: the custom_vjp function.
       arguments: the arguments of the call.
-      call: the function on flat values, whose results the forward rule must agree with.
+      call: the function on flat values, whose result types the forward rule must match.
       rule: the user's forward rule.
       backward: the user's backward rule.
     """
@@ -210,7 +210,7 @@ class Forward:
         return self._run(self.arguments.structure.unflatten(leaves))
 
     def _run(self, chosen: Sequence[Any]) -> "_ForwardResult":
-        """Call the rule with the arguments that are differentiated, and the others."""
+        """Call the forward rule with differentiated arguments and the nondifferentiable ones."""
         owner, arguments = self.owner, self.arguments
         pair = self.rule(*arguments.whole(chosen))
         name = owner.signature.name
@@ -232,7 +232,7 @@ class Forward:
         return results, residuals, backward
 
     def _optimized(self, primals: Sequence[ArrayLike]) -> "_ForwardResult":
-        """Bind remat_opt: the forward rule, or the function where no residual is used."""
+        """Bind remat_opt, which runs the forward rule, or the function if no residual is used."""
         forwards: list[_ForwardResult] = []
 
         def forward(*leaves: ArrayLike) -> list[ArrayLike]:
@@ -243,7 +243,7 @@ class Forward:
         avals = [typeof(x) for x in primals]
         whole = stage(forward, avals, self.call.debug_info)
         alone = stage(self.call, avals, self.call.debug_info)
-        # Values of enclosing functions that either uses are operands of both.
+        # Tracers of enclosing functions that either program captures are operands of both.
         captured = captured_by(whole, alone)
         results, _, backward = forwards.pop()
         flat = remat_opt_p.bind(
@@ -258,14 +258,14 @@ class Forward:
 
 
 class Backward:
-    """The user's backward rule on flat residuals and cotangents.
+    """A user's backward rule on flat residuals and cotangents.
 
     Args:
-      owner: the function with the rules.
+      owner: the custom_vjp function.
       arguments: the arguments of the call.
       rule: the user's backward rule.
-      residual_tree: the structure of the residuals.
-      out_tree: the structure of the function's result.
+      residual_tree: the tree definition of the residuals.
+      out_tree: the tree definition of the function's result.
     """
 
     __slots__ = ("about", "arguments", "out_tree", "owner", "residual_tree", "rule")
@@ -283,7 +283,7 @@ class Backward:
         self.rule = rule
         self.residual_tree = residual_tree
         self.out_tree = out_tree
-        # The beginning of messages.
+        # The first words of messages.
         self.about = f"Custom VJP bwd rule {source.callable_name(rule)}"
 
     def __call__(
@@ -312,10 +312,10 @@ class Backward:
         ]
 
     def _by_leaf(self, output: object) -> list[object]:
-        """Return the rule's output per leaf of the arguments: a leaf stands for all below it.
+        """Broadcast the rule's output, a prefix of the arguments, to one item per argument leaf.
 
         Raises:
-          TypeError: if the output has another structure than the arguments.
+          TypeError: if the output is no pytree prefix of the arguments.
         """
         cotangents: list[object] = []
 
@@ -343,19 +343,19 @@ class Backward:
         )
 
     def _checked(self, index: int, cotangent: Any, primal: ShapedArray) -> Cotangent:
-        """Return a cotangent that the rule gave as one of the interpreter's.
+        """Check a cotangent from the user's rule, and convert it to the interpreter's form.
 
         Args:
-          index: the index of the leaf of the arguments.
+          index: the index of the argument leaf.
           cotangent: an array, a SymbolicZero or None.
-          primal: the type of the leaf.
+          primal: the type of the argument leaf.
 
         Raises:
           TypeError: if the cotangent is anything else.
           ValueError: if it is of another shape than the leaf, or a SymbolicZero of another type.
         """
         wanted = primal.to_tangent_aval()
-        # Integer arguments have no cotangents, so that the rule's are ignored.
+        # Integer arguments have no cotangents, so that the rule's values for them are ignored.
         if cotangent is None or wanted.dtype == float0:
             return Zero(wanted)
         if isinstance(cotangent, SymbolicZero):
@@ -373,7 +373,7 @@ class Backward:
                 f"{type(cotangent)} at output{self._path(index)}, which is not a valid JAX type"
             )
         aval: Any = typeof(cotangent)
-        # Another dtype of the same shape is the rule's business: the gradient has it.
+        # A cotangent of another dtype is accepted, and the gradient has that dtype.
         if aval.shape != wanted.shape and not disable_bwd_checks.value:
             raise ValueError(
                 f"{self.about} must produce an output with the "
@@ -394,9 +394,9 @@ _ForwardResult = tuple[Sequence[ArrayLike], Sequence[ArrayLike], Backward]
 
 
 def _numbered(structure: PyTreeDef) -> Any:
-    """Return a tree of a structure whose leaves are their own indices."""
+    """Return a pytree with a tree definition whose leaves are their own indices."""
     return structure.unflatten(range(structure.num_leaves))
 
 
-# Residuals that are scalars of Python stay so, as a rule may branch on them.
+# Python scalars among the residuals remain Python scalars: a rule may branch on them.
 _SCALARS = (bool, int, float, complex, np.generic)

@@ -1,4 +1,4 @@
-"""The operations behind custom_vjp: its call, and a derivative that is known backwards alone."""
+"""The primitives behind custom_vjp: the call, its linear derivative, and optimize_remat."""
 
 from collections.abc import Sequence
 from typing import NoReturn
@@ -189,8 +189,8 @@ def _(
     fun_jaxpr: ClosedJaxpr,
     num_consts: int,
 ) -> tuple[list[ArrayLike], list[Tangent]]:
-    # The second derivative wants the residuals, so the forward rule is differentiated as any other
-    # program is.
+    # The second derivative reads the residuals, so the forward rule is differentiated like an
+    # ordinary program.
     program, present = jvp_program(fwd_jaxpr, nonzero_flags(tangents))
     results = jaxpr_as_fun(program, *primals, *nonzero(tangents))
     count = len(present)

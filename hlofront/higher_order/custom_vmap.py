@@ -1,4 +1,4 @@
-"""custom_vmap: a function whose batching is the user's; sequential_vmap, which maps a loop."""
+"""The class custom_vmap, for functions with a user-defined vmap rule, and sequential_vmap."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -47,10 +47,10 @@ not_lowered(custom_vmap_call_p, "rule", "in_tree", "out_tree", "primal")
 typed_by_program(custom_vmap_call_p, "call")
 run_by_program(custom_vmap_call_p, "call")
 
-# A user's rule: (size of the axis, which arguments are batched, *arguments) -> (result, which of
-# its arrays are batched).
+# A user's rule: (axis size, flags of batched arguments, *arguments) -> (result, flags of batched
+# results).
 VmapRule = Callable[..., Any]
-# The parameters of the call of which a call is the derivative: call, rule, in_tree, out_tree.
+# The parameters of the call that is differentiated: call, rule, in_tree, out_tree.
 PrimalCall = tuple[ClosedJaxpr, VmapRule, PyTreeDef, PyTreeDef]
 
 
@@ -62,14 +62,14 @@ def _(*, call: ClosedJaxpr, primal: PrimalCall | None = None, **_: object) -> li
     return parts
 
 
-# The flat results of a rule, and which of them are batched.
+# The flat results of a rule, and a flag per result: whether it is batched.
 FlatResults = tuple[Sequence[ArrayLike], Sequence[bool]]
-# (size of the axis, which operands are batched, flat operands with the axis first) -> FlatResults
+# (axis size, flags of batched operands, flat operands with batch axis 0) -> FlatResults
 FlatRule = Callable[[int, Sequence[bool], Sequence[Any]], FlatResults]
 
 
 class custom_vmap(CustomRule):
-    """A function that vmap maps by the user's rule.
+    """A function with a user-defined vmap rule.
 
         @custom_vmap
         def f(x, y):
@@ -84,7 +84,7 @@ class custom_vmap(CustomRule):
 
     Raises:
       AttributeError: when called before `def_vmap`.
-      ValueError: if the rule returns something of another structure.
+      ValueError: if the structure of the rule's result is not the function's.
     """
 
     def __init__(self, fun: Callable[..., Any]):
@@ -92,15 +92,15 @@ class custom_vmap(CustomRule):
         self.vmap_rule: VmapRule | None = None
 
     def def_vmap(self, vmap_rule: VmapRule) -> VmapRule:
-        """Give the rule: `vmap_rule(axis_size, in_batched, *args) -> (result, out_batched)`.
+        """Set the vmap rule: `vmap_rule(axis_size, in_batched, *args) -> (result, out_batched)`.
 
         Args:
-          vmap_rule: takes the size of the mapped axis, for each argument a tree of booleans that
-            say which arrays are mapped, over their first axis, and the arguments. It returns the
-            result, and a tree of booleans that say which of its arrays have the axis first.
+          vmap_rule: takes the size of the mapped axis, per argument a pytree of booleans (whether
+            each array is batched, along axis 0), and the arguments. It returns the result, and a
+            pytree of booleans (whether each array of the result is batched, along axis 0).
 
         Returns:
-          `vmap_rule`, so that def_vmap decorates it.
+          `vmap_rule`, so that def_vmap can be used as a decorator.
         """
         self.vmap_rule = vmap_rule
         return vmap_rule
@@ -125,7 +125,7 @@ class custom_vmap(CustomRule):
         info = DebugInfo(
             "custom_vmap",
             signature.find_where,
-            # Not of the arguments: records of the function would keep them alive.
+            # The closure refers to no argument: records of the function would keep it alive.
             lambda: signature.names_in(structure),
         )
         avals = [typeof(leaf) for leaf in leaves]
@@ -144,7 +144,7 @@ class custom_vmap(CustomRule):
 
 
 def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
-    """Make a function that vmap maps by a loop over the examples, `lax.map`.
+    """Return a function that vmap maps by a loop over the examples, `lax.map`.
 
     Args:
       f: a function of pytrees of arrays.
@@ -177,7 +177,7 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
 
 
 class _TreeRule:
-    """A user's rule as a flat one."""
+    """A user's vmap rule, converted from pytrees to flat values."""
 
     __slots__ = ("in_tree", "out_tree", "rule")
 
@@ -224,7 +224,7 @@ def _name(rule: VmapRule) -> str:
 
 
 class _FlatRule:
-    """A rule on flat values that was made from a user's rule, whose name it has."""
+    """A vmap rule on flat values that is derived from a user's rule and has its name."""
 
     __slots__ = ("__name__", "fun")
 
@@ -268,7 +268,7 @@ def _(
 
 @dataclass(frozen=True, slots=True)
 class _Dual:
-    """Values with their tangents, and per value and tangent whether it is batched."""
+    """Primals and tangents, with a flag for each: whether it is batched."""
 
     primals: Sequence[ArrayLike]
     tangents: Sequence[Tangent]
@@ -276,7 +276,7 @@ class _Dual:
     tangents_batched: Sequence[bool]
 
     def flat_results(self, present: Flags) -> FlatResults:
-        """Return the values and the tangents that are present, as the results of a rule."""
+        """Return the primals and the tangents that are `present`, as the flat results of a rule."""
         tangents = where(self.tangents, present)
         batched = where(self.tangents_batched, present)
         flags = [b and n for b, n in zip(batched, nonzero_flags(tangents), strict=True)]
@@ -284,7 +284,7 @@ class _Dual:
 
 
 def _derivative(rule: FlatRule, size: int, operands: _Dual) -> _Dual:
-    """Differentiate a rule where a value and its tangent are batched together."""
+    """Apply the jvp of a vmap rule to operands, batching each tangent if its primal is batched."""
     primals, tangents = list(operands.primals), list(operands.tangents)
     together: list[bool] = []
     flags = zip(operands.primals_batched, operands.tangents_batched, strict=True)
@@ -314,10 +314,10 @@ def _derivative_over_axis(rule: FlatRule, size: int, operands: _Dual) -> _Dual |
     Args:
       rule: the user's rule, which is called with no argument batched.
       size: the size of the batch axis.
-      operands: primals and tangents, each with or without the axis.
+      operands: primals and tangents, each with or without the batch axis.
 
     Returns:
-      The results like `operands`; None if the rule returns batched results.
+      The primals and tangents of the results; None if the rule returns batched results.
     """
     count = len(operands.primals)
     zeros = [
@@ -405,8 +405,8 @@ def _(
 
 @rules.partial_eval(custom_vmap_call_p)
 def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
-    # The values are computed by the function with its rule. Tangents are linear in unknown values;
-    # the rule says how values are batched, and nothing of how a tangent program is.
+    # The primals are computed by the function with its rule. The tangents are linear in unknown
+    # values; the rule defines the batching of primals and not of a tangent program.
     params = equation.params
     with_tangents: ClosedJaxpr = params["call"]
     primal: PrimalCall | None = params.get("primal")

@@ -1,4 +1,4 @@
-"""A whole program as one operation: what a jitted function is inside another program."""
+"""The jit primitive, which calls a jitted function's program, and rules for such calls."""
 
 from collections.abc import Callable, Sequence
 
@@ -30,15 +30,15 @@ from hlofront.transforms.stage import StagingTrace
 from hlofront.transforms.transpose import transpose_program
 
 jit_p = Primitive("jit", multiple_results=True, carries_programs=True)
-# A program whose operations go, where they are traced again, into the program around it.
+# A program whose equations are inlined into the enclosing program when it is traced again.
 closed_call_p = Primitive("closed_call", multiple_results=True, carries_programs=True)
 
-# Per operand of a new equation, the index of the operand of the old one that it is; None if new.
+# Per operand of a new equation, the index of that operand in the old equation; None if new.
 Origins = Sequence[int | None]
 
 
 def split_captured(program: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Tracer]]:
-    """Turn constants that are tracers into inputs, which come first; and return the tracers."""
+    """Turn constants that are tracers into first inputs; return the program and the tracers."""
     captured = [isinstance(const, Tracer) for const in program.consts]
     if not any(captured):
         return program, []
@@ -51,7 +51,7 @@ def split_captured(program: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Tracer]]:
 
 
 def with_captured(program: ClosedJaxpr, captured: Sequence[ArrayLike | Tracer]) -> ClosedJaxpr:
-    """Return the program with values, which may be among its constants, as its first inputs."""
+    """Return a program with captured values, possibly among its constants, as first inputs."""
     jaxpr = program.jaxpr
     own = {id(c): var for var, c in zip(jaxpr.constvars, program.consts, strict=True)}
     inputs = [own.pop(id(c), None) or Var(typeof(c)) for c in captured]
@@ -61,7 +61,7 @@ def with_captured(program: ClosedJaxpr, captured: Sequence[ArrayLike | Tracer]) 
 
 
 def captured_by(*programs: ClosedJaxpr) -> list[Tracer]:
-    """Return the tracers among the constants of programs, each once."""
+    """Return the distinct tracers among the constants of programs."""
     consts = (c for program in programs for c in program.consts)
     return list({id(c): c for c in consts if isinstance(c, Tracer)}.values())
 
@@ -70,10 +70,10 @@ def captured_by(*programs: ClosedJaxpr) -> list[Tracer]:
 
 
 def typed_by_program(primitive: Primitive, parameter: str) -> None:
-    """Register the `infer` and `effects` rules of an operation whose results are a program's.
+    """Register the `infer` and `effects` rules of a primitive whose results are a program's.
 
     Args:
-      primitive: the operation.
+      primitive: the primitive.
       parameter: the name of the parameter that holds the program.
     """
 
@@ -88,7 +88,7 @@ def typed_by_program(primitive: Primitive, parameter: str) -> None:
 
 
 def run_by_program(primitive: Primitive, parameter: str) -> None:
-    """Register the `run` rule of an operation that runs the program in a parameter."""
+    """Register the `run` rule of a primitive that runs the program in a parameter."""
 
     def run(*args: ArrayLike, **params: Value) -> list[ArrayLike]:
         return jaxpr_as_fun(params[parameter], *args)
@@ -100,14 +100,13 @@ def run_by_program(primitive: Primitive, parameter: str) -> None:
 
 
 class CallRules:
-    """The rules of an operation that hands all its operands as they are to one program.
+    """The rules of a primitive that passes all its operands unchanged to one program.
 
     Args:
-      primitive: the operation.
+      primitive: the primitive.
       parameter: the name of the parameter that holds the program.
-      adapted: (params, origins of the operands) -> params for a program made from it.
-      inlined: whether the operation does nothing but call, so that the program's equations may
-        replace it.
+      adapted: (params, origins of the operands) -> params for a derived program.
+      inlined: whether an equation may be replaced by its program's equations.
     """
 
     def __init__(
@@ -128,14 +127,14 @@ class CallRules:
         rules.simplify(primitive)(self.simplify)
 
     def params(self, params: ParamDict, program: ClosedJaxpr, origins: Origins) -> ParamDict:
-        """Return the parameters for another program, whose inputs have these origins."""
+        """Return an equation's parameters with another program, whose inputs have `origins`."""
         return {**self.adapted(params, origins), self.parameter: program}
 
     def call(
         self, program: ClosedJaxpr, args: Sequence[ArrayLike], params: ParamDict
     ) -> list[ArrayLike]:
-        """Bind the operation with another program, all of whose inputs are new."""
-        # The rule of a custom derivative may close over values of an enclosing function.
+        """Bind the primitive with another program, all of whose inputs are new."""
+        # A custom derivative rule may close over tracers of an enclosing function.
         program, captured = split_captured(program)
         origins = [None] * (len(captured) + len(args))
         return self.primitive.bind(*captured, *args, **self.params(params, program, origins))
@@ -174,7 +173,7 @@ class CallRules:
         outvars: Sequence[Var],
         origins: Origins,
     ) -> Equation:
-        """Return the equation with another program, operands and results."""
+        """Return an equation with its program, operands and results replaced."""
         return equation.replace(
             primitive=self.primitive,
             invars=invars,
@@ -216,7 +215,7 @@ class CallRules:
 
 
 def _donating(params: ParamDict, origins: Origins) -> ParamDict:
-    """Return the parameters of a call whose new operands are not donated."""
+    """Return a call's parameters with `donated_invars` for new operands, False for added ones."""
     donated: tuple[bool, ...] = params["donated_invars"]
     return {
         **params,

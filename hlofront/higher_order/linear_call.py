@@ -1,4 +1,4 @@
-"""linear_call: a linear function whose transpose is the user's."""
+"""The function linear_call, for linear functions with a user-defined transpose."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -44,19 +44,20 @@ def _(
 def linear_call(
     fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any, linear_args: Any
 ) -> Any:
-    """Call a linear function that says what its transpose is.
+    """Call a linear function that has a user-defined transpose.
 
     Args:
-      fun: `fun(residual_args, linear_args)`, linear in the second.
-      fun_transpose: `fun_transpose(residual_args, cotangent)` gives the cotangent of linear_args.
+      fun: `fun(residual_args, linear_args)`, linear in `linear_args`.
+      fun_transpose: `fun_transpose(residual_args, cotangent)` returns the cotangent of
+        `linear_args`.
       residual_args: a pytree of arrays that are not differentiated.
       linear_args: a pytree of arrays.
 
     Returns:
-      What `fun` returns.
+      The result of `fun`.
 
     Raises:
-      TypeError: if the transpose returns something else than what is like `linear_args`.
+      TypeError: if the transpose's result differs from `linear_args` in structure or types.
     """
     residuals = tree.tree_leaves(residual_args)
     operands, linear_tree = tree.tree_flatten(linear_args)
@@ -86,7 +87,7 @@ def linear_call(
                 "transpose output must be of the types of the linear inputs, got "
                 f"{aval.str_short()} where {wanted.str_short()} is wanted."
             )
-    # Values of enclosing functions that either uses are residuals of both.
+    # Tracers of enclosing functions that either program captures are residuals of both.
     captured = captured_by(call, back)
     results = linear_call_p.bind(
         *captured,
@@ -143,7 +144,7 @@ def _(
 ) -> BatchResult:
     values = [x if a is None else move_axis(x, a, 0) for x, a in zip(values, axes, strict=True)]
     flags = [a is not None for a in axes]
-    # All linear operands have the axis, and all results: so the transpose fits.
+    # All linear operands and all results are batched, so that the transpose fits.
     linear = [True] * (len(values) - num_res)
     values[num_res:] = [
         x if b else with_new_axis(x, axis.size)

@@ -1,4 +1,4 @@
-"""Solutions that are differentiated by what they solve: custom_linear_solve, custom_root."""
+"""The functions custom_linear_solve and custom_root, with implicit derivatives of solutions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ from hlofront.transforms.linear_transpose import linear_transpose
 custom_linear_solve_p = Primitive(
     "custom_linear_solve", multiple_results=True, carries_programs=True
 )
-# Its name in jax.lax.
+# The primitive's name in jax.lax.
 linear_solve_p = custom_linear_solve_p
 
 
@@ -50,7 +50,7 @@ Member = TypeVar("Member")
 
 
 class _LinearSolveTuple(NamedTuple, Generic[Member]):
-    """A value for each of the four functions. Programs print with this name."""
+    """A value for each of the functions matvec, vecmat, solve and transpose_solve."""
 
     matvec: Member
     vecmat: Member
@@ -58,13 +58,13 @@ class _LinearSolveTuple(NamedTuple, Generic[Member]):
     transpose_solve: Member
 
     def transposed(self) -> "_LinearSolveTuple[Member]":
-        """Return the functions that multiply by and solve the transposed system."""
+        """Return the tuple for the transposed system."""
         return _LinearSolveTuple(self.vecmat, self.matvec, self.transpose_solve, self.solve)
 
 
-# The number of values that each function captured.
+# The number of captured values of each function.
 _Lengths = _LinearSolveTuple[int]
-# The programs of the functions; those of the transposed system may be missing.
+# The programs of the functions; those of the transposed system may be None.
 _Programs = _LinearSolveTuple[Any]
 
 
@@ -86,13 +86,13 @@ def _(*, const_lengths: _Lengths, jaxprs: _Programs) -> list[Subprogram]:
 
 @dataclass(frozen=True, slots=True)
 class _Staged:
-    """A user's function as a program.
+    """A user's function of a linear or nonlinear solve, traced to a program.
 
     Attributes:
-      name: the parameter that the function was given for, in messages.
-      program: the program, whose first inputs are the captured values.
-      captured: the values of enclosing functions that it uses.
-      out_tree: the structure of its result.
+      name: the parameter that the function was passed for, in messages.
+      program: the closed jaxpr, whose first inputs are the captured values.
+      captured: the tracers of enclosing functions that the function uses.
+      out_tree: the tree definition of the function's result.
     """
 
     name: str
@@ -104,7 +104,7 @@ class _Staged:
     def of(
         cls, name: str, fun: Callable[..., Any], args: tuple[Any, ...], purpose: str
     ) -> "_Staged":
-        """Trace a function of these arguments."""
+        """Trace a function with `args`, and turn the tracers it captures into first inputs."""
         leaves, in_tree = tree.tree_flatten((args, {}))
         info = DebugInfo(purpose, source.describe_callable(fun))
         program, out_tree = stage_tree(fun, in_tree, [typeof(x) for x in leaves], info)
@@ -114,9 +114,10 @@ class _Staged:
     def split_aux(
         self, operation: str, error: type[Exception]
     ) -> tuple[PyTreeDef, list[ShapedArray]]:
-        """Return the structure and types of the solution, of a pair with auxiliary data.
+        """Return the tree definition and types of the solution in a (solution, auxiliary) result.
 
-        Raises `error` if the result is no pair.
+        Raises:
+          error: if the result is no pair.
         """
         children = self.out_tree.children() if self.out_tree.node_data() is not None else []
         if len(children) != 2:
@@ -151,26 +152,26 @@ def custom_linear_solve(
     symmetric: bool = False,
     has_aux: bool = False,
 ) -> Any:
-    """Solve `matvec(x) = b` by `solve`; derivatives solve once more, and never enter `solve`.
+    """Solve `matvec(x) = b` by `solve`; derivatives solve again and do not differentiate `solve`.
 
     Args:
-      matvec: a linear function, of pytrees like `b`. It may close over values: the solution is
-        differentiated with respect to them.
+      matvec: a linear function of pytrees like `b`. The solution can be differentiated with
+        respect to values that it closes over.
       b: the right-hand side, a pytree of arrays.
-      solve: `solve(matvec, b)` gives the solution.
-      transpose_solve: `transpose_solve(vecmat, b)` solves the transposed system; needed in reverse
-        mode, unless `symmetric`.
-      symmetric: whether the transposed system is the system: `matvec` is `vecmat`, and `solve`
-        solves both where there is no `transpose_solve`.
-      has_aux: whether solving gives (solution, auxiliary data), the latter not differentiated.
+      solve: `solve(matvec, b)` returns the solution.
+      transpose_solve: `transpose_solve(vecmat, b)` solves the transposed system; required in
+        reverse mode, unless `symmetric`.
+      symmetric: whether the system is its own transpose: `vecmat` is `matvec`, and `solve` solves
+        both systems if `transpose_solve` is None.
+      has_aux: whether `solve` returns (solution, auxiliary value), the latter not differentiated.
 
     Returns:
-      The solution, like `b`; (solution, auxiliary data) where there are some.
+      The solution, a pytree like `b`; with `has_aux`, (solution, auxiliary value).
 
     Raises:
       ValueError: if shapes of results are not those of `b`.
-      TypeError: if results have another structure than `b`, or `transpose_solve` is missing where
-        it is needed.
+      TypeError: if the structure of a result is not that of `b`, or if `transpose_solve` is
+        required and None.
     """
     leaves, structure = tree.tree_flatten(b)
     avals = [typeof(x) for x in leaves]
@@ -209,16 +210,16 @@ def custom_linear_solve(
 def _check_solution(
     function: _Staged, structure: PyTreeDef, avals: Sequence[ShapedArray], has_aux: bool
 ) -> None:
-    """Raise an error unless the results of a function are like the right-hand side.
+    """Raise an error unless a function's results match the right-hand side in structure and type.
 
     Args:
-      function: the function.
-      structure: the structure of the right-hand side.
-      avals: the types of its leaves.
-      has_aux: whether the function returns a pair of the solution and auxiliary data.
+      function: the traced function.
+      structure: the tree definition of the right-hand side.
+      avals: the types of the right-hand side's leaves.
+      has_aux: whether the function returns a pair of the solution and an auxiliary value.
 
     Raises:
-      ValueError: if it does not, or shapes differ.
+      ValueError: if the function returns no pair under `has_aux`, or shapes differ.
       TypeError: if structures differ.
     """
     out_tree, out_avals = function.out_tree, function.program.out_avals
@@ -231,7 +232,7 @@ def _check_solution(
 def _split(
     args: Sequence[Member], lengths: _Lengths
 ) -> tuple[_LinearSolveTuple[list[Member]], list[Member]]:
-    """Split members for operands into those for each function's captured values, and the rest."""
+    """Split a list over operands into parts for each function's captured values, and the rest."""
     parts: list[list[Member]] = []
     start = 0
     for length in lengths:
@@ -258,8 +259,8 @@ def _(*avals: ShapedArray, const_lengths: _Lengths, jaxprs: _Programs) -> list[S
             "custom_linear_solve wants `const_lengths`, how many of its operands each of its four "
             f"functions captured, and got {const_lengths!r} for {len(avals)} operands"
         )
-    # A solution is of its right-hand side's type, weakly typed where that is; what comes after it
-    # is auxiliary.
+    # A solution has the type of its right-hand side, including its weak type; auxiliary values
+    # follow it.
     b = avals[sum(const_lengths) :]
     return [*b, *jaxprs.solve.out_avals[len(b) :]]
 
@@ -344,7 +345,7 @@ def _(
     values = [x if a is None else move_axis(x, a, 0) for x, a in zip(values, axes, strict=True)]
     captured, b = _split(values, const_lengths)
     flags, b_flags = _split([a is not None for a in axes], const_lengths)
-    # All of the right-hand side and of the solution are batched if any operand is, so that the
+    # If any operand is batched, the whole right-hand side and solution are batched, so that the
     # transposed system fits.
     b = [x if f else with_new_axis(x, axis.size) for x, f in zip(b, b_flags, strict=True)]
     all_batched = [True] * len(b)
@@ -363,7 +364,7 @@ def _(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RootPrograms:
-    """The programs behind custom_root, each with the values that it captured as first inputs."""
+    """The programs behind custom_root, each with its captured values as first inputs."""
 
     f: ClosedJaxpr
     solve: ClosedJaxpr
@@ -378,22 +379,22 @@ def custom_root(
     tangent_solve: Callable[..., Any],
     has_aux: bool = False,
 ) -> Any:
-    """Find x with `f(x) = 0` by `solve`; differentiated by the implicit function theorem.
+    """Find a root x, `f(x) = 0`, by `solve`, with derivatives by the implicit function theorem.
 
     Args:
-      f: of a pytree of arrays, returns one like it. It may close over values: the root is
-        differentiated with respect to them.
-      initial_guess: where `solve` begins.
-      solve: `solve(f, initial_guess)` gives the root. It may use while_loop.
+      f: maps a pytree of arrays to one of its structure, shapes and dtypes. The root can be
+        differentiated with respect to values that `f` closes over.
+      initial_guess: a pytree of arrays, the initial value for `solve`.
+      solve: `solve(f, initial_guess)` returns the root. It may use while_loop.
       tangent_solve: `tangent_solve(g, y)` solves `g(x) = y` for a linear function g: `y / g(1.0)`
-        for scalars, custom_linear_solve or an iterative solver otherwise.
-      has_aux: whether `solve` returns (root, auxiliary data), the latter not differentiated.
+        for scalars, else for example custom_linear_solve.
+      has_aux: whether `solve` returns (root, auxiliary value), the latter not differentiated.
 
     Returns:
-      The root, like `initial_guess`; (root, auxiliary data) where there are some.
+      The root, a pytree like `initial_guess`; with `has_aux`, (root, auxiliary value).
 
     Raises:
-      TypeError: if a function returns something of another structure.
+      TypeError: if the structure of a function's result is not that of `initial_guess`.
       ValueError: if shapes differ.
     """
     leaves, structure = tree.tree_flatten(initial_guess)

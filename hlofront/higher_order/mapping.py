@@ -1,4 +1,4 @@
-"""map: a function of each element along the first axis, one after the other or in batches."""
+"""The function `lax.map`, which applies a function to elements along axis 0 by a scan."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,23 +15,23 @@ from hlofront.transforms.vmap import vmap
 
 @boundary
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
-    """Apply a function to each element along the first axis of arrays.
+    """Apply a function to each element along axis 0 of a pytree of arrays, in a loop.
 
-    Unlike `vmap` it takes one element after the other, or `batch_size` of them at a time, and so
-    it needs the memory for as many.
+    Unlike `vmap` it processes one element at a time, or `batch_size` elements, and uses memory
+    for as many.
 
     Args:
       f: a function of one element of `xs`.
-      xs: a tree of arrays that have one size along their first axis.
-      batch_size: how many elements `f` is vmapped over at a time; None for one by one, 0 for all
-        at once. The elements that are left over are a batch of their own.
+      xs: a pytree of arrays with equal sizes along axis 0.
+      batch_size: the number of elements that `f` is vmapped over at a time; None for no vmap, 0
+        for all elements. The remaining elements are a batch of their own.
 
     Returns:
-      A tree of the results, stacked along a new first axis.
+      A pytree of the results, stacked along a new axis 0.
 
     Raises:
       TypeError: if `f` cannot be called.
-      ValueError: if there are no arrays, they have no axis, or sizes along the first axes differ.
+      ValueError: if there are no arrays, an array is a scalar, or sizes along axis 0 differ.
     """
     if not callable(f):
         raise TypeError(f"lax.map wants a function, got {source.shortened(repr(f))}.")
@@ -42,7 +42,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     if batch_size < 0 or len(sizes) != 1:
         if batch_size < 0:
             raise ValueError(f"lax.map wants a batch_size from 0 on, got {batch_size}.")
-        return loop(f, _each, (), xs)[1]  # It says what is wrong with xs.
+        return loop(f, _each, (), xs)[1]  # The scan raises the error for an invalid xs.
     size = sizes.pop()
     batches, left = divmod(size, batch_size) if batch_size else (0, size)
     if not batches:
@@ -70,7 +70,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     return tree.tree_map(joined, results, others)
 
 
-# The function of one step of a scan without a carry.
+# The body of a scan without a carry.
 Step = Callable[[tuple[()], Any], tuple[tuple[()], Any]]
 
 
@@ -86,12 +86,12 @@ def _batch(f: Callable[[Any], Any]) -> Step:
 
 
 def _rows(x: ArrayLike, start: int, stop: int) -> Array:
-    """Return the part of an array between two indices along its first axis."""
+    """Return the slice `x[start:stop]` of an array along axis 0."""
     shape = typeof(x).shape
     zeros = [0] * (len(shape) - 1)
     return slice(x, (start, *zeros), (stop, *shape[1:]))
 
 
 def _merged(y: ArrayLike, size: int) -> Array:
-    """Return an array whose first two axes are one, of this size."""
+    """Merge the first two axes of an array into one of size `size`."""
     return reshape(y, (size, *typeof(y).shape[2:]))

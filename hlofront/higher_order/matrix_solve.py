@@ -1,4 +1,4 @@
-"""Linear systems of general matrices: solved by LU factors, differentiated by what they solve."""
+"""The solution of linear systems from LU and Cholesky factors, with implicit derivatives."""
 
 from functools import partial
 
@@ -18,13 +18,13 @@ from hlofront.primitives.sorting import sort_key_val
 def solve_factored(
     factors: ArrayLike, permutation: ArrayLike, b: ArrayLike, trans: int = 0
 ) -> Array:
-    """Solve `a x = b`, or with `trans` 1 `a^T x = b` and 2 `a^H x = b`, from the factors of a.
+    """Solve `a x = b`, `a^T x = b` or `a^H x = b` from the LU factors of a.
 
     Args:
-      factors: of shape (..., n, n), as `lax.linalg.lu` returns them.
-      permutation: of shape (..., n), as it returns it.
-      b: of shape (..., n, k).
-      trans: 0, 1 or 2.
+      factors: the LU factors of `lax.linalg.lu`, of shape (..., n, n).
+      permutation: the permutation of `lax.linalg.lu`, of shape (..., n).
+      b: the right-hand sides, of shape (..., n, k).
+      trans: 0 for a, 1 for a^T, 2 for a^H.
     """
     if trans == 0:
         b = take_rows(b, permutation)
@@ -42,7 +42,7 @@ def solve_factored(
 
 
 def solve_general(a: ArrayLike, b: ArrayLike) -> Array:
-    """Solve `a x = b` for matrices in one batch: a of shape (..., n, n), b of (..., n, k)."""
+    """Solve `a x = b` for general matrices: a of shape (..., n, n), b of shape (..., n, k)."""
     factors, _, permutation = lu(stop_gradient(a))
 
     def matvec(x: ArrayLike) -> Array:
@@ -61,9 +61,9 @@ def solve_positive(a: ArrayLike, b: ArrayLike, factor: ArrayLike) -> Array:
     """Solve `a x = b` for Hermitian matrices a whose lower Cholesky factor is known.
 
     Args:
-      a: of shape (..., n, n).
-      b: of shape (..., n, k).
-      factor: of the shape of a.
+      a: the matrices, of shape (..., n, n).
+      b: the right-hand sides, of shape (..., n, k).
+      factor: the lower Cholesky factors of a, of shape (..., n, n).
     """
     factor = stop_gradient(factor)
 
@@ -81,7 +81,7 @@ def solve_positive(a: ArrayLike, b: ArrayLike, factor: ArrayLike) -> Array:
 
 
 def solve_cholesky(factor: ArrayLike, b: ArrayLike, lower: bool) -> Array:
-    """Solve `L L^H x = b`, or `U^H U x = b` where the factor is not lower."""
+    """Solve `L L^H x = b`, or `U^H U x = b` if the Cholesky factor is upper."""
     solve = partial(triangular_solve, factor, left_side=True, lower=lower)
     b = solve(b, transpose_a=not lower, conjugate_a=not lower)
     return solve(b, transpose_a=lower, conjugate_a=lower)

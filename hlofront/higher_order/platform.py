@@ -1,4 +1,4 @@
-"""platform_dependent: code per platform. composite: an operation with a name and its meaning."""
+"""The functions platform_dependent (one branch per platform) and composite (a named operation)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -23,8 +23,8 @@ from hlofront.higher_order.jit_call import run_by_program, typed_by_program
 
 # ---- platform_dependent --------------------------------------------------------------------------
 
-# The result is the index of the first of these tuples that has the platform that the program is
-# compiled for; None has all.
+# Parameter `platforms`: tuples of platforms, or None for all platforms. The result is the index of
+# the first member that includes the platform that the program is compiled for.
 platform_index_p = Primitive("platform_index")
 Platforms = Sequence[tuple[str, ...] | None]
 
@@ -35,10 +35,10 @@ def _(*, platforms: Platforms) -> ShapedArray:
 
 
 def number_for(platform: str, platforms: Platforms) -> int:
-    """Return the index of the branch for a platform: the one that names it, or that for all others.
+    """Return the index of the first branch that names a platform or is the default.
 
     Raises:
-      NotImplementedError: if there is none.
+      NotImplementedError: if no branch is for the platform.
     """
     for number, names in enumerate(platforms):
         if names is None or platform in names:
@@ -56,28 +56,28 @@ def platform_dependent(
 ) -> Any:
     """Call the function for the platform that the program is compiled for.
 
-    Under tracing all functions are traced, and one is compiled; outside of it the function for the
-    platform of the default device is called.
+    Inside a traced function all functions are traced, and one is compiled; outside, the function
+    for the default device's platform is called.
 
     Args:
       args: pytrees of arrays.
-      default: the function for all other platforms; without it, compiling for such a platform is
-        an error.
-      per_platform: functions of `args` by platform: cpu, cuda, rocm, tpu. They return the same
-        structure and types.
+      default: the function for all other platforms; if None, compiling for another platform is an
+        error.
+      per_platform: functions of `args` by platform: cpu, cuda, rocm, tpu. Their results have one
+        structure and equal types.
 
     Returns:
       The function's result.
 
     Raises:
-      TypeError: if there are no functions, they cannot be called, or return different structures
-        or types.
-      ValueError: for `gpu`, which is two platforms.
+      TypeError: if there are no functions, they cannot be called, or their results differ in
+        structure or types.
+      ValueError: for `gpu`, which means both cuda and rocm.
       NotImplementedError: if compiled for a platform that has no function.
     """
     if "gpu" in per_platform:
         raise ValueError("Use 'cuda' or 'rocm' for lax.platform_dependent.")
-    # One function for several platforms is one branch.
+    # A function for several platforms is one branch.
     functions: dict[int, tuple[Callable[..., Any], list[str]]] = {}
     for platform, function in per_platform.items():
         functions.setdefault(id(function), (function, []))[1].append(platform)
@@ -111,7 +111,7 @@ def platform_dependent(
 
 # ---- composite -----------------------------------------------------------------------------------
 
-# Operands: the constants of its meaning, and its arguments.
+# Operands: the constants of the decomposition, and the arguments.
 composite_p = Primitive("composite", multiple_results=True, carries_programs=True)
 rules.subprograms(composite_p)(calls("jaxpr"))
 typed_by_program(composite_p, "jaxpr")
@@ -153,20 +153,20 @@ def _(
 
 
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
-    """Make a function that programs call by name, so that a compiler may replace it as a whole.
+    """Return a function that lowers to a named operation, which a compiler may replace as a whole.
 
-    In StableHLO it is a `stablehlo.composite` with a function that says what it means, which
-    compilers run that do not know the name.
+    In StableHLO it is a `stablehlo.composite` with a decomposition, which is run by compilers
+    that do not know the name.
 
     Args:
-      decomposition: what it means: a function of trees of arrays, and of attributes by keyword.
-        It takes all that it depends on as arguments, and closes over no traced value.
-      name: a namespace, a dot and a name, as in "my_library.gelu".
-      version: of its meaning.
+      decomposition: the implementation: a function of pytrees of arrays, and of attributes by
+        keyword. It must not close over tracers.
+      name: a namespace, a dot and a name, such as "my_library.gelu".
+      version: the version of the decomposition's semantics.
 
     Returns:
-      A function of the same arguments. Arguments by keyword are attributes of the operation:
-      numbers, strings, NumPy arrays and dtypes, and lists, tuples and dicts of those.
+      A function of the decomposition's arguments. Keyword arguments are attributes of the
+      operation: numbers, strings, NumPy arrays and dtypes, and lists, tuples and dicts of those.
 
     Raises:
       TypeError: if `decomposition` cannot be called.
@@ -204,7 +204,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
 
 
 def _attribute(name: str, key: str, value: object) -> tuple[str, tuple[object, ...], PyTreeDef]:
-    """Return an attribute as part of a hashable parameter: its name, leaves and structure.
+    """Convert an attribute of a composite to hashable form: (key, leaves, tree definition).
 
     Args:
       name: the name of the composite, for messages.
@@ -213,7 +213,7 @@ def _attribute(name: str, key: str, value: object) -> tuple[str, tuple[object, .
 
     Raises:
       UnexpectedTracerError: if a leaf is traced.
-      TypeError: if a leaf is an array on a device, while a function is traced.
+      TypeError: if a leaf is an array on a device while a function is being traced.
     """
     leaves, structure = tree.tree_flatten(value)
     for leaf in leaves:

@@ -1,4 +1,4 @@
-"""The polar decomposition by iteration: qdwh."""
+"""The polar decomposition by QR-based dynamically weighted Halley iteration (qdwh)."""
 
 import math
 
@@ -30,7 +30,7 @@ from hlofront.primitives.slicing import concatenate, slice_in_dim
 from hlofront.primitives.solving import triangular_solve
 
 _int32 = np.dtype(np.int32)
-# The iterate, the number of steps, and whether it still changes.
+# The iterate, the number of iterations, and whether the iterate still changes.
 _State = tuple[ArrayLike, ArrayLike, ArrayLike]
 
 
@@ -49,14 +49,14 @@ def qdwh(
     "Optimizing Halley's iteration for computing the matrix polar decomposition" (2010).
 
     Args:
-      x: of shape (m, n), m >= n.
+      x: a matrix of shape (m, n), m >= n.
       is_hermitian: whether x is Hermitian; then so is u.
-      max_iterations: the greatest number of steps, 10 by default.
-      eps: the relative precision aimed at; by default that of the dtype.
-      dynamic_shape: the rows and columns that count, where x is filled up; they may be traced.
+      max_iterations: the maximum number of iterations, 10 by default.
+      eps: the relative precision; by default the machine epsilon of the dtype.
+      dynamic_shape: the numbers of valid rows and columns of a padded x; they may be traced.
 
     Returns:
-      (u, h, number of steps, whether it converged).
+      (u, h, number of iterations, whether the iteration converged).
 
     Raises:
       ValueError: if x is not a matrix of at least as many rows as columns, or not floating.
@@ -94,13 +94,13 @@ def qdwh(
 
     def step(state: _State) -> _State:
         x, count, _ = state
-        # The weights tend to 3, 1 and 3.
+        # The weights a, b and c converge to 3, 1 and 3.
         following = _by_cholesky(x, 3.0, 1.0, 3.0)
         change = _norm(sub(following, x))
         return following, add(count, 1), gt(change, typeof(change).dtype.type(tolerance))
 
     x, count, running = while_loop(still, step, (x, len(steps), running))
-    # A step of Newton and Schulz makes it unitary to the last digits.
+    # A Newton-Schulz iteration makes the iterate unitary to machine precision.
     unitary = sub(_times(x, 1.5), product(_times(x, 0.5), product(adjoint(x), x)))
     hermitian = product(adjoint(unitary), original)
     hermitian = _half_sum(hermitian)
@@ -110,7 +110,7 @@ def qdwh(
 
 
 def _half_sum(x: ArrayLike) -> Array:
-    """Return the Hermitian part of a matrix."""
+    """Return the Hermitian part of a square matrix, (x + x^H) / 2."""
     return _times(add(x, adjoint(x)), 0.5)
 
 
@@ -123,7 +123,7 @@ def _as(x: ArrayLike, like: ArrayLike) -> Array:
 
 
 def _masked(x: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> ArrayLike:
-    """Return a matrix with zeros after its first rows and columns."""
+    """Return a matrix with zeros outside its first `rows` rows and `columns` columns."""
     for axis, size in enumerate((rows, columns)):
         index = broadcasted_iota(_int32, typeof(x).shape, axis)
         x = select_n(lt(index, convert(size, _int32, False)), full_like(x, 0), x)
@@ -137,7 +137,7 @@ def _norm(x: ArrayLike) -> Array:
 
 
 def _inverse_scale(x: ArrayLike) -> Array:
-    """Return one over a bound of the greatest singular value, from sums of columns and rows."""
+    """Return the reciprocal of an upper bound of the singular values, sqrt(norm_1 * norm_inf)."""
     magnitude = abs(x)
     columns = reduce_max(reduce_sum(magnitude, (0,)), (0,))
     rows = reduce_max(reduce_sum(magnitude, (1,)), (0,))
@@ -146,7 +146,7 @@ def _inverse_scale(x: ArrayLike) -> Array:
 
 
 def _weights(least: float, most: int) -> list[tuple[float, float, float]]:
-    """Return the weights of each step for singular values from `least` to 1, by (3.6) and (3.7)."""
+    """Return the weights (a, b, c) of each iteration for singular values from `least` to 1."""
     weights: list[tuple[float, float, float]] = []
     precision = least
     while least + 10 * precision < 1 and len(weights) < most:
@@ -163,7 +163,7 @@ def _weights(least: float, most: int) -> list[tuple[float, float, float]]:
 
 
 def _by_qr(x: ArrayLike, a: float, b: float, c: float) -> Array:
-    """Return the next iterate by a QR decomposition, which is stable where c is large."""
+    """Return the next QDWH iterate by a QR decomposition, which is stable for large c."""
     m = typeof(x).shape[0]
     ones = identity_like(slice_in_dim(x, 0, typeof(x).shape[1]))
     q, _ = qr(concatenate([_times(x, math.sqrt(c)), ones], 0), full_matrices=False)
@@ -173,7 +173,7 @@ def _by_qr(x: ArrayLike, a: float, b: float, c: float) -> Array:
 
 
 def _by_cholesky(x: ArrayLike, a: float, b: float, c: float) -> Array:
-    """Return the next iterate by a Cholesky decomposition, which is quicker where c is small."""
+    """Return the next QDWH iterate by a Cholesky decomposition, which is faster for small c."""
     gram = _times(product(adjoint(x), x), c)
     factor = cholesky(add(gram, identity_like(gram)), symmetrize_input=False)
     solved = triangular_solve(factor, adjoint(x), left_side=True, lower=True)

@@ -1,4 +1,4 @@
-"""Numbers from gamma distributions: a loop per element, as some proposals are rejected.
+"""The sampling of gamma distributions, by rejection in a loop per element.
 
 The method is that of Marsaglia and Tsang, "A Simple Method for Generating Gamma Variables" (2000).
 """
@@ -44,23 +44,23 @@ from hlofront.transforms.vmap import vmap
 
 random_gamma_p = Primitive("random_gamma")
 
-# A key, the square of the normal number x, the cube of 1 + c x, and a uniform number.
+# A key, the square of a normal sample x, the cube of 1 + c x, and a uniform sample.
 _State = tuple[ArrayLike, ArrayLike, ArrayLike, ArrayLike]
-# A key, a normal number x, and 1 + c x.
+# A key, a normal sample x, and 1 + c x.
 _Normal = tuple[ArrayLike, ArrayLike, ArrayLike]
 
 
 def random_gamma(keys: ArrayLike, alpha: ArrayLike, log_space: bool) -> Array:
-    """Draw numbers from gamma distributions, or their logarithms, in the shape of `alpha`.
+    """Draw samples of gamma distributions, or their logarithms, in the shape of `alpha`.
 
     Args:
-      keys: random keys, whose shape is the first part of that of `alpha`; the numbers along the
-        other axes are from one key.
-      alpha: the parameters of the distributions: floats.
+      keys: random keys, whose shape is a prefix of the shape of `alpha`; the samples along the
+        other axes come from one key.
+      alpha: the shape parameters of the distributions, floating-point.
       log_space: whether to return logarithms.
 
     Raises:
-      TypeError: if types or shapes are others.
+      TypeError: if `keys` are no keys, `alpha` is not floating-point, or the shapes do not match.
     """
     return process(random_gamma_p, (keys, alpha), {"log_space": log_space, **settings()})
 
@@ -106,11 +106,11 @@ def _by_alpha(
     log_space: bool,
     partitionable: bool = True,
 ) -> Array:
-    """Return the tangent of the result, by that of `alpha`."""
+    """Return the tangent of gamma samples from the tangent of `alpha`."""
     if not log_space:
         return mul(tangent, random_gamma_grad(alpha, result))
     sample = exp(result)
-    # The logarithm is known where the number itself is rounded to zero.
+    # The logarithm is exact where the sample itself underflows to zero.
     tiny = full_like(sample, finfo(typeof(sample).dtype).smallest_normal)
     sample = select(eq(sample, full_like(sample, 0)), tiny, sample)
     return mul(tangent, div(random_gamma_grad(alpha, sample), sample))
@@ -123,7 +123,7 @@ derivative_from_result(random_gamma_p, None, _by_alpha)
 
 
 def draw(keys: ArrayLike, alpha: ArrayLike, log_space: bool) -> ArrayLike:
-    """Compute `random_gamma` in terms of other operations."""
+    """Draw gamma samples by Marsaglia and Tsang's algorithm, as a program of other primitives."""
     keys_aval, aval = typeof(keys), typeof(alpha)
     if not aval.size:
         return alpha
@@ -134,24 +134,24 @@ def draw(keys: ArrayLike, alpha: ArrayLike, log_space: bool) -> ArrayLike:
     def draw_one(operands: tuple[ArrayLike, ArrayLike]) -> Array:
         return _draw_one(*operands, log_space)
 
-    # Other generators make bits in batches from the first key alone.
+    # Other generators draw the bits of a batch from the first key alone.
     in_batches = keys_aval.dtype.generator.name == "threefry2x32"
     numbers = vmap(draw_one)(operands) if in_batches else map(draw_one, operands)
     return reshape(numbers, aval.shape)
 
 
 def parts(key: ArrayLike, count: int) -> list[Array]:
-    """Return new keys from one."""
+    """Split a random key into `count` keys."""
     keys = random_split(key, (count,))
     return [squeeze(slice_in_dim(keys, i, i + 1), (0,)) for i in range(count)]
 
 
 def _draw_one(key: ArrayLike, alpha: ArrayLike, log_space: bool) -> Array:
-    """Draw one number from a gamma distribution; key and alpha are scalars."""
+    """Draw one sample of a gamma distribution from a scalar key and a scalar alpha."""
     dtype = typeof(alpha).dtype
     constant = dtype.type
     zero, one, third = constant(0), constant(1), constant(1 / 3)
-    # Below one, a number of alpha + 1 is scaled by the power of a uniform one.
+    # For alpha < 1, a sample for alpha + 1 is scaled by a power of a uniform sample.
     is_large = ge(alpha, one)
     shifted = select(is_large, alpha, add(alpha, one))
     d = sub(shifted, third)
@@ -179,7 +179,7 @@ def _draw_one(key: ArrayLike, alpha: ArrayLike, log_space: bool) -> Array:
         _, x, v = while_loop(not_positive, again, (normal_key, zero, -one))
         return key, mul(x, x), mul(mul(v, v), v), uniforms(uniform_key, (), dtype, zero, one)
 
-    # To begin with, something that is rejected.
+    # The initial proposal is always rejected.
     _, _, cube, _ = while_loop(rejected, propose, (key, zero, one, constant(2)))
     boost = uniforms(boost_key, (), dtype, zero, one)
     if log_space:

@@ -1,4 +1,4 @@
-"""Reductions whose combining function is the user's program."""
+"""The functions reduce, reduce_window and select_and_scatter, with a user-defined reducer."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import integers
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.trace import Tracer, process
-from hlofront.higher_order import reduce_rules as _rules  # noqa: F401 - registers them
+from hlofront.higher_order import reduce_rules as _rules  # noqa: F401 - registers the rules
 from hlofront.higher_order.reduce_types import (
     reduce_p,
     reduce_window_p,
@@ -27,7 +27,7 @@ from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import refuse_sharding
 from hlofront.transforms.flatten import stage_tree
 
-# A reduction of primitives/reducing.py or windowed.py.
+# A reduction function of primitives/reducing.py or windowed.py.
 Fold = Callable[..., Array]
 # (initial value, dtype of the operand) -> whether the value is the identity of a reduction.
 IsIdentity = Callable[[NumPyArray, Any], bool]
@@ -42,20 +42,20 @@ def _stage_scalars(
     leaves: Sequence[ArrayLike],
     purpose: str,
 ) -> tuple[ClosedJaxpr, PyTreeDef]:
-    """Trace a function of trees of scalars.
+    """Trace a function of pytrees of scalars to a jaxpr.
 
     Args:
       function: the user's function.
-      structures: the structure of each argument.
-      leaves: arrays of the dtypes that the leaves of each argument have.
-      purpose: the operation that it is traced for, in messages.
+      structures: the tree definition of each argument.
+      leaves: arrays with the dtypes of each argument's leaves.
+      purpose: the operation that the function is traced for, in messages.
 
     Returns:
-      The program, and the structure of its result.
+      The closed jaxpr, and the tree definition of its result.
 
     Raises:
-      TypeError: if it is no function.
-      NotImplementedError: if it uses values of a function around it that is being traced.
+      TypeError: if `function` is not callable.
+      NotImplementedError: if the function closes over tracers of an enclosing function.
     """
     avals: list[ShapedArray] = []
     for leaf in leaves:
@@ -63,7 +63,7 @@ def _stage_scalars(
         avals.append(ShapedArray((), aval.dtype, aval.weak_type))
     if not callable(function):
         raise TypeError(f"{purpose} must be a function, got {function!r}")
-    # A function that cannot be a key is traced each time.
+    # A function that cannot be a cache key is traced each time.
     kind = type(function)
     may_be_key = kind.__weakrefoffset__ and kind.__hash__ is not None
     write = _write_down if may_be_key else _write_down.__wrapped__
@@ -104,22 +104,21 @@ def reduce(
     dimensions: Sequence[int],
     out_sharding: object = None,
 ) -> Any:
-    """Fold axes of arrays with a function of two elements.
+    """Reduce axes of arrays by a function of two elements.
 
     Args:
-      operands: an array, or a tree of arrays of one shape.
-      init_values: scalars in the same tree, which folding starts from.
-      computation: of two trees of scalars, which it combines into one. The order in which
-        elements are combined is not defined, so it should be associative and commutative, and
-        `init_values` its identity.
-      dimensions: the axes to fold away.
+      operands: an array, or a pytree of arrays of equal shapes.
+      init_values: a pytree like `operands` of scalars, the initial values of the reduction.
+      computation: combines two pytrees of scalars into one. It should be associative and
+        commutative, as the order of elements is undefined, with `init_values` as its identity.
+      dimensions: the axes to reduce.
       out_sharding: None.
 
     Returns:
-      A tree like `operands`, without these axes.
+      A pytree like `operands`, without the reduced axes.
 
     Raises:
-      ValueError: if the trees differ, an initial value is no scalar, or axes are out of range.
+      ValueError: if the pytrees differ, an initial value is no scalar, or axes are out of range.
       TypeError: if dtypes of operands and initial values differ.
     """
     if out_sharding is not None:
@@ -134,7 +133,7 @@ def reduce(
         if fold is not None:
             axes = integers(dimensions, "dimensions of reduce")
             result = fold(leaves[0], axes)
-            # It is weak where both are, as the result of a computation is.
+            # The result is weakly typed if both operands are, like the result of a computation.
             weak = typeof(leaves[0]).weak_type and typeof(starts[0]).weak_type
             if typeof(result).weak_type != weak:
                 result = convert(result, typeof(result).dtype, weak)
@@ -169,7 +168,7 @@ def _check_result(name: str, out_tree: PyTreeDef, structure: PyTreeDef) -> None:
 def _known_reduction(
     computation: Callable[..., Any], operand: ArrayLike, init: ArrayLike
 ) -> Fold | None:
-    """Return the reduction that a function of lax stands for, if it starts from its identity."""
+    """Return the reduction of a binary lax function if `init` is its identity, else None."""
     try:
         known = _REDUCTIONS.get(computation)
     except TypeError:  # a callable that cannot be hashed
@@ -182,7 +181,7 @@ def _known_reduction(
 
 
 def _is(value: float) -> IsIdentity:
-    """Return the function that says whether an initial value is `value`."""
+    """Return a predicate of (initial value, dtype): whether the initial value is `value`."""
 
     def is_value(start: NumPyArray, dtype: DType) -> bool:
         return bool(start == value)
@@ -191,11 +190,11 @@ def _is(value: float) -> IsIdentity:
 
 
 def _is_extreme(value: float, of_dtype: Callable[[Any], ArrayLike]) -> IsIdentity:
-    """Return the function that says whether an initial value is an extreme one.
+    """Return a predicate of (initial value, dtype): whether the initial value is an extreme.
 
     Args:
       value: the extreme of all dtypes.
-      of_dtype: returns the extreme of a dtype, which initial values of that dtype may be.
+      of_dtype: returns the extreme of a dtype, for initial values of that dtype.
     """
 
     def is_extreme(start: NumPyArray, dtype: DType) -> bool:
@@ -208,7 +207,7 @@ def _all_bits(dtype: "np.dtype[Any]") -> NumPyArray:
     return np.array(True) if dtype == np.bool_ else np.array(-1).astype(dtype)
 
 
-# By function of lax, the reduction that it stands for, and whether a value is its identity.
+# By binary lax function, the reduction it defines and the test for its identity.
 _REDUCTIONS: dict[Callable[..., Any], tuple[Fold, IsIdentity]] = {
     e.add: (r.reduce_sum, _is(0)),
     e.mul: (r.reduce_prod, _is(1)),
@@ -234,25 +233,24 @@ def reduce_window(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> Any:
-    """Fold the elements under a sliding window with a function of two elements.
+    """Reduce the elements in each position of a sliding window by a function of two elements.
 
     Args:
-      operand: an array, or a tree of arrays of one shape.
-      init_value: scalars in the same tree: the values that folding starts from, and of padding.
-      computation: of two trees of scalars; see `reduce`.
-      window_dimensions: sizes of the window, one per axis.
-      window_strides: steps of the window; 1 by default.
-      padding: pairs of how much to pad before and after, or "VALID", "SAME", "SAME_LOWER"; see
+      operand: an array, or a pytree of arrays of equal shapes.
+      init_value: a pytree like `operand` of scalars: the initial values, also used for padding.
+      computation: combines two pytrees of scalars into one; see `reduce`.
+      window_dimensions: the window size of each axis.
+      window_strides: the window stride of each axis; 1 by default.
+      padding: pairs (before, after) for each axis, or "VALID", "SAME", "SAME_LOWER"; see
         `padtype_to_pads`.
-      base_dilation: distances at which elements of the operand are put, padding between; 1 by
-        default.
-      window_dilation: distances between elements of the window; 1 by default.
+      base_dilation: the dilation of the operand along each axis; 1 by default.
+      window_dilation: the dilation of the window along each axis; 1 by default.
 
     Returns:
-      A tree like `operand`; each array has one element per window.
+      A pytree like `operand`; each array has one element per window position.
 
     Raises:
-      ValueError: if the trees differ, or there is not one padding per axis.
+      ValueError: if the pytrees differ, or there is not one padding per axis.
       TypeError: if numbers of axes differ, sizes are not positive, or dtypes differ.
       RuntimeError: if `padding` is no known name.
     """
@@ -287,10 +285,7 @@ def reduce_window(
 def _known_window_reduction(
     computation: Callable[..., Any], operand: ArrayLike, init: ArrayLike
 ) -> Fold | None:
-    """Return the windowed reduction that a binary lax function computes, or None.
-
-    None also where `init` is not the reduction's identity.
-    """
+    """Return the windowed reduction of a binary lax function if `init` is its identity, or None."""
     fold = _known_reduction(computation, operand, init)
     return None if fold is None else _WINDOW_REDUCTIONS.get(fold)
 
@@ -315,20 +310,21 @@ def select_and_scatter(
     init_value: ArrayLike,
     scatter: Callable[..., Any],
 ) -> Array:
-    """Select one element of `operand` under each window, and fold `source` into its position.
+    """Select an element of `operand` in each window, and add `source` at its position by `scatter`.
 
     Args:
-      operand: the array that the windows lie on.
-      select: of two scalars: whether the first is preferred to the second.
-      window_dimensions: sizes of the window.
-      window_strides: its steps.
-      padding: pairs of padding before and after.
-      source: one element per window.
-      init_value: a scalar: the result where no element is folded into.
-      scatter: of two scalars, the sum so far and an element of `source`: the new sum.
+      operand: the array that is windowed.
+      select: a function of two scalars that returns whether the first is selected.
+      window_dimensions: the window size of each axis.
+      window_strides: the window stride of each axis.
+      padding: pairs (before, after) for each axis.
+      source: an array with one element per window position.
+      init_value: a scalar: the initial value of each element of the result.
+      scatter: a function of two scalars that combines the accumulated value and an element of
+        `source`.
 
     Returns:
-      An array like `operand`.
+      An array of the shape and dtype of `operand`.
     """
     leaf = tree.tree_structure(0)
     selecting, _ = _stage_scalars(select, (leaf, leaf), [operand], "select")

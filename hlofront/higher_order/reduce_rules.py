@@ -1,4 +1,4 @@
-"""The derivatives, splitting and batching of reductions by the user's function."""
+"""The rules of reductions with a user-defined function: jvp, partial evaluation, batching."""
 
 import operator
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ from hlofront.transforms.stage import stage
 
 
 def _moving_slots(program: ClosedJaxpr, moving: Flags) -> Flags:
-    """Return per operand whether its partial results have tangents, which are combined again.
+    """Return flags of the operands of a reduction whose partial results have tangents.
 
     Args:
       program: combines two elements, or partial results, of all operands.
@@ -97,7 +97,7 @@ def _(
 
 
 def _on_arrays(program: ClosedJaxpr, args: Sequence[ArrayLike]) -> list[ArrayLike]:
-    """Run a program of scalars on each element of arrays of one shape."""
+    """Run a program of scalars elementwise on arrays of equal shapes."""
     for size in reversed(typeof(args[0]).shape):
         program, _ = batch_program(program, AxisData(None, size), (True,) * len(args), True)
     return eval_jaxpr(program.jaxpr, program.consts, *args)
@@ -120,7 +120,7 @@ def _(
             "what padding is, too. Make it a constant, and combine afterwards."
         )
     flags = nonzero_flags(tangents)
-    # The program is remembered for functions without arrays of their own.
+    # The program is cached for functions without captured arrays.
     if consts:
         program, moving = _write_down_pairs.__wrapped__(jaxpr, flags, consts)
     else:
@@ -138,7 +138,7 @@ def _(
 def _write_down_pairs(
     jaxpr: Jaxpr, flags: Flags, consts: Sequence[ArrayLike] = ()
 ) -> tuple[ClosedJaxpr, Flags]:
-    """Return the jvp of a reduction's computation, and per value whether it has a tangent.
+    """Return the jvp of a reduction's computation, and per operand whether it has a tangent.
 
     Args:
       jaxpr: combines two elements of all operands.
@@ -151,7 +151,7 @@ def _write_down_pairs(
     count, tangent_count = len(moving), sum(moving)
 
     def combine(*args: ArrayLike) -> list[ArrayLike]:
-        # JAX's order is that of the results: values and tangents of one side, then of the other.
+        # JAX orders inputs like results: primals and tangents of one side, then of the other.
         a, b = halves(args)
         inputs = (*a[:count], *b[:count], *a[count:], *b[count:])
         return eval_jaxpr(with_tangents.jaxpr, with_tangents.consts, *inputs)
@@ -163,13 +163,13 @@ def _write_down_pairs(
 
 @rules.partial_eval(reduce_window_p)
 def _(unknown: list[bool], equation: Equation) -> SplitEquation:
-    # Windows of operands that depend on nothing unknown are folded on their own.
+    # Operands that do not depend on unknown operands are reduced by a reduction of their own.
     params, count = equation.params, len(equation.outvars)
     jaxpr: Jaxpr = params["jaxpr"]
     known = [not (operand or start) for operand, start in zip(*halves(unknown), strict=True)]
 
     def depends(result: int) -> bool:
-        """Return whether a result of the program depends on an unknown operand."""
+        """Return whether the result at index `result` depends on an unknown operand."""
         _, used = dead_code(jaxpr, [i == result for i in range(count)])
         return any(u and not known[i % count] for i, u in enumerate(used))
 
@@ -201,7 +201,7 @@ def _(cotangents: Sequence[Cotangent], *operands: Operand, **params: object) -> 
 def _batched_operands(
     name: str, values: Sequence[ArrayLike], axes: Sequence[BatchAxis]
 ) -> tuple[tuple[ArrayLike, ...], int]:
-    """Return the operands with one batch axis, then the initial values; and that axis.
+    """Move a reduction's operands to one batch axis; return all values, and the batch axis.
 
     Raises:
       NotImplementedError: if an initial value has a batch axis.

@@ -1,4 +1,4 @@
-"""The operations of reductions by the user's function, and the types of their results."""
+"""The primitives of reductions with a user-defined function, and their infer rules."""
 
 from collections.abc import Sequence
 
@@ -17,8 +17,8 @@ from hlofront.higher_order.selecting import Member
 from hlofront.primitives import reducing as r
 from hlofront.primitives import windowed as w
 
-# A function is traced once, so its program says which operation is meant: the executable of one is
-# remembered, though the parameters hold programs.
+# A function is traced once, so that its program identifies the equation: executables are cached,
+# although the parameters hold programs.
 reduce_p = Primitive("reduce", multiple_results=True)
 reduce_window_p = Primitive("reduce_window", multiple_results=True)
 select_and_scatter_p = Primitive("select_and_scatter")
@@ -57,7 +57,7 @@ def _(*avals: ShapedArray, jaxpr: ClosedJaxpr | Jaxpr, **_: object) -> Effects:
 
 
 def halves(members: Sequence[Member]) -> tuple[tuple[Member, ...], tuple[Member, ...]]:
-    """Split the members for the operands of a reduction from those for its initial values."""
+    """Split a reduction's sequence into the half for operands and the half for initial values."""
     members = tuple(members)
     half = len(members) // 2
     return members[:half], members[half:]

@@ -1,4 +1,4 @@
-"""What differentiation keeps from the forward pass: saved_residuals and its printed form."""
+"""The functions saved_residuals and print_saved_residuals, and the logging of residuals."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from hlofront.transforms.flatten import Signature, abstract, stage_tree
 from hlofront.transforms.grad import linearize
 from hlofront.transforms.simplify import inline_jaxpr
 
-# The type of a residual, and a text that says where it is from.
+# The aval of a residual, and a text that describes its origin.
 Residual = tuple[AbstractValue, str]
 
 
@@ -25,10 +25,10 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Re
 
     Args:
       f: a function of pytrees of arrays.
-      args, kwargs: its arguments, or what has their shapes and dtypes.
+      args, kwargs: the arguments of `f`, or objects with their shapes and dtypes.
 
     Returns:
-      For each value its type, and a text that says where it is from.
+      A pair for each value: the aval, and a text that describes its origin.
     """
     leaves, in_tree = tree.tree_flatten((args, kwargs))
     signature = Signature(f)
@@ -52,11 +52,11 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Re
 
 
 def _described(program: ClosedJaxpr, names: tuple[str, ...]) -> list[Residual]:
-    """Return the types of a program's results, and where each is from.
+    """Return the aval of each result of a program, and a text that describes its origin.
 
     Args:
       program: a program whose results are residuals.
-      names: the names of its inputs.
+      names: the names of the program's inputs.
     """
     jaxpr = program.jaxpr
     arguments = dict(zip(jaxpr.invars, names, strict=True))
@@ -90,7 +90,7 @@ def _described(program: ClosedJaxpr, names: tuple[str, ...]) -> list[Residual]:
 
 @boundary
 def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
-    """Print, a line each, the values that differentiation of `f` saves. See `saved_residuals`."""
+    """Print the values that differentiation of `f` saves, one per line; see `saved_residuals`."""
     for aval, text in saved_residuals(f, *args, **kwargs):
         print(f"{aval.str_short(True)} {text}")
 
@@ -101,13 +101,13 @@ _log_residuals = options["jax_log_checkpoint_residuals"]
 def log_checkpoint_residuals(
     program: ClosedJaxpr, inputs: Sequence[AbstractValue], known: ClosedJaxpr, saved_count: int
 ) -> None:
-    """Log what a checkpointed function saves: as a warning under jax_log_checkpoint_residuals.
+    """Log a checkpointed function's saved values; warn under jax_log_checkpoint_residuals.
 
     Args:
-      program: the checkpointed function.
-      inputs: the types of those of its arguments that it saves.
-      known: the program that runs first, whose last results are saved as well.
-      saved_count: the number of those results.
+      program: the checkpointed program.
+      inputs: the types of the inputs that are saved.
+      known: the program that runs first, whose last results are saved.
+      saved_count: the number of results that are saved.
     """
     level = logging.WARNING if _log_residuals.value else logging.DEBUG
     if not events.logger.isEnabledFor(level):

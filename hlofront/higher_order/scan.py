@@ -1,4 +1,4 @@
-"""scan: a loop of a known number of steps, which carries values and collects others."""
+"""The function `scan`, a loop with a static number of iterations, and its primitive."""
 
 import operator
 from collections.abc import Callable, Sequence
@@ -33,8 +33,8 @@ from hlofront.primitives.slicing import index_in_dim, stack
 from hlofront.transforms.flatten import stage_tree
 from hlofront.transforms.simplify import constants_as_inputs, forwarded
 
-# Operands: what all steps read, the carry, and what is read step by step, along the first axis.
-# Results: the carry, and what is collected. The program is of one step; it has no constants.
+# Operands: constants, the carry, and `xs`, which is scanned along axis 0. Results: the carry, and
+# the stacked `ys`. The jaxpr is the body, without constants.
 scan_p = Primitive("scan", multiple_results=True, carries_programs=True)
 
 _disable_jit = state.disable_jit
@@ -96,12 +96,12 @@ def _(*avals: ShapedArray, jaxpr: ClosedJaxpr, **_: object) -> Effects:
 
 
 def stacked(aval: ShapedArray, length: int) -> ShapedArray:
-    """Return the type of the array that `length` steps read or collect values of a type from."""
+    """Return the aval of an array that stacks `length` values of type `aval` along axis 0."""
     return aval.update(shape=(length, *aval.shape))
 
 
 def stacked_variable(variable: Var, length: int) -> Var:
-    """Return a variable for the array that collects the values of one from `length` steps."""
+    """Return a new variable for the array that stacks `length` values of `variable`."""
     aval: Any = variable.aval
     return Var(stacked(aval, length))
 
@@ -116,9 +116,9 @@ def scan(
     unroll: int | bool = 1,
     _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
-    """Step along the first axis of arrays, with a carry from step to step.
+    """Scan a function along axis 0 of arrays, with a carry from iteration to iteration.
 
-    One operation, which is compiled once for all steps, does what this loop does:
+    The result is that of the following loop, compiled as one operation:
 
         carry, ys = init, []
         for x in xs:
@@ -127,25 +127,25 @@ def scan(
         return carry, stack(ys)
 
     Args:
-      f: of the carry and one step's part of `xs`; it returns the next carry and what is to be
-        collected. It is traced once, and must return a carry of the types that it is given.
-      init: the first carry: a tree of arrays.
-      xs: a tree of arrays that have one size along their first axis, or None.
-      length: the number of steps; needed where `xs` has no arrays.
-      reverse: whether to step from the end to the start.
-      unroll: how many steps the compiled loop takes at a time; True for all of them, which leaves
-        no loop.
-      _split_transpose: accepted as JAX does; it makes no difference here.
+      f: `f(carry, x)` returns (next carry, y). It is traced once, and must return a carry of the
+        input carry's structure and types.
+      init: the first carry: a pytree of arrays.
+      xs: a pytree of arrays with equal sizes along axis 0, or None.
+      length: the number of iterations; required if `xs` has no arrays.
+      reverse: whether to scan from the last index to the first.
+      unroll: the number of iterations of `f` per iteration of the compiled loop; True for all,
+        without a loop.
+      _split_transpose: accepted for compatibility with JAX, and ignored.
 
     Returns:
-      (carry, ys): the last carry, and a tree of what was collected, stacked along a new first
-      axis: at index i what the step for `xs[i]` returned.
+      (carry, ys): the last carry, and a pytree of the collected values, stacked along a new
+      axis 0: index i has the y of the iteration for `xs[i]`.
 
     Raises:
       TypeError: if `f` cannot be called, does not return a pair, or returns a carry of another
         structure or other types.
-      ValueError: if sizes along the first axes differ, an array has no axis, the number of steps
-        is unknown or negative, or `unroll` is negative.
+      ValueError: if sizes along axis 0 differ, an array is a scalar, the number of iterations is
+        unknown or negative, or `unroll` is negative.
     """
     if not callable(f):
         raise TypeError(
@@ -155,7 +155,7 @@ def scan(
     return loop(f, None, init, xs, length, reverse, unroll)
 
 
-# Makes the function of one step of a user's function; None where the user's function is that.
+# Makes the body of a scan from a user's function; None if the user's function is the body.
 AsStep = Callable[[Callable[..., Any]], Callable[..., Any]] | None
 
 
@@ -168,9 +168,9 @@ def loop(
     reverse: bool = False,
     unroll: int | bool = 1,
 ) -> tuple[Any, Any]:
-    """Scan with the function that `as_step` makes of a user's; None for the function itself.
+    """Scan with the body `as_step(f)`, or with `f` if `as_step` is None; see `scan`.
 
-    The traced program is remembered for `f` and `as_step`, which must be a function of a module.
+    The traced program is cached by `f` and `as_step`, which must be a module-level function.
     """
     leaves, xs_tree = tree.tree_flatten(xs)
     steps = _number_of_steps(leaves, length)
@@ -206,10 +206,10 @@ def loop(
 
 
 def _number_of_steps(leaves: Sequence[ArrayLike], length: int | None) -> int:
-    """Return the number of steps that the arrays of `xs`, or `length`, say.
+    """Return the number of iterations of a scan, from the leaves of `xs` and `length`.
 
     Raises:
-      ValueError: if they say different numbers or none, or an array has no axis.
+      ValueError: if the sizes along axis 0 and `length` differ or are absent, or a leaf is scalar.
     """
     shapes = [typeof(leaf).shape for leaf in leaves]
     if not all(shapes):
@@ -257,18 +257,18 @@ def _known_length(length: int | Tracer) -> int:
 
 
 class Body:
-    """The function of one step as a program, and how its operands and results are laid out.
+    """The traced body of a scan, and the layout of its operands and results.
 
     Attributes:
-      carry_avals: the types of the carry where they are not those of `init`; None otherwise.
+      carry_avals: the types of the carry if they differ from those of `init`, else None.
       consts: the values that the function closes over.
-      invariant: the indices of the members of the carry that each step returns as they are, so
-        that they are constants of the scan.
+      invariant: the indices of the members of the carry that the body returns unchanged, which
+        become constants of the scan.
       varying: the indices of the other members of the carry.
-      passed: per collected value, the index among `xs` of the array that it is; None where it is
+      passed: per collected value, the index of the leaf of `xs` that it equals; None if it is
         computed.
       out_tree: the structure of the pair that the function returns.
-      program: the program of one step, without constants.
+      program: the closed jaxpr of the body, without constants.
     """
 
     __slots__ = (
@@ -321,7 +321,7 @@ class Body:
     def assemble(
         self, first: Sequence[ArrayLike], xs: Sequence[ArrayLike], results: Sequence[ArrayLike]
     ) -> Any:
-        """Return the pair that the function returns, of the last carry and the collected values.
+        """Return the scan's result (carry, ys) as pytrees, from the flat results.
 
         Args:
           first: the leaves of the first carry.
@@ -336,7 +336,7 @@ class Body:
 
 
 def as_array(x: ArrayLike) -> ArrayLike:
-    """Return an operand that is also a result: an array of NumPy as an array on a device."""
+    """Convert a NumPy array to an array on a device, for an operand that is also a result."""
     aval = typeof(x)
     return convert(x, aval.dtype, aval.weak_type) if isinstance(x, np.ndarray | np.generic) else x
 
@@ -370,7 +370,7 @@ def _write_down(
     in_tree = tree.treedef_tuple([args_tree, NO_KEYWORDS])
     step = f if as_step is None else as_step(f)
     out_tree: PyTreeDef | None = None
-    # The function that `as_step` makes of a user's takes the carry of the loop besides.
+    # The body that `as_step` makes of a user's function takes an additional loop carry.
     first_argument = 0 if as_step is None else 1
     info = debug_info_of(f, "scan", args_tree, lambda: out_tree, first_argument)
     promoted: list[ShapedArray] | None = None
@@ -393,10 +393,10 @@ def _write_down(
 
 
 def _carry_tree(out_tree: PyTreeDef, avals: Sequence[ShapedArray]) -> PyTreeDef:
-    """Return the structure of the carry, of the pair that the function of one step returned.
+    """Return the tree definition of the carry, from that of the (carry, y) pair of the body.
 
     Raises:
-      TypeError: if it returned no pair.
+      TypeError: if the body returned no pair.
     """
     children = out_tree.children()
     if len(children) != 2:
@@ -419,7 +419,7 @@ def _loop_in_python(
     length: int,
     reverse: bool,
 ) -> tuple[Any, Any]:
-    """Run a scan in Python, while jit is disabled."""
+    """Run a scan as a Python loop, for disabled jit; return the last carry and the stacked ys."""
     if not length:
         raise ValueError(
             "zero-length scan is not supported in disable_jit() mode because the output type is "

@@ -1,4 +1,4 @@
-"""The derivative, transposition, batching and dead code of scan."""
+"""The rules of the scan primitive: jvp, transpose, batching, dead code."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -54,12 +54,12 @@ Facts = TypeVar("Facts")
 
 
 class _Step(Generic[Facts]):
-    """A program of one step that a rule made, and what the rule says of its operands and results.
+    """A scan body that a rule derived, and the rule's record about its operands and results.
 
     Attributes:
       consts: the values that are the first constants of the scan.
-      program: the program of one step, without constants.
-      facts: a record, whose class each rule defines.
+      program: the closed jaxpr of the body, without constants.
+      facts: a record of the class that the rule defines.
     """
 
     __slots__ = ("consts", "facts", "program")
@@ -67,7 +67,7 @@ class _Step(Generic[Facts]):
     def __init__(
         self, program: ClosedJaxpr, inputs: Sequence[Var], outputs: Sequence[Atom], facts: Facts
     ):
-        # Values that the rules of operations brought in become the first constants of the scan.
+        # Constants that the rules of the body's equations add become the scan's first constants.
         self.consts = program.consts
         count = len(self.consts)
         jaxpr = constants_as_inputs(program)
@@ -83,7 +83,7 @@ class _Step(Generic[Facts]):
         xs: Sequence[ArrayLike],
         params: ParamDict,
     ) -> tuple[list[ArrayLike], list[ArrayLike]]:
-        """Scan with the program; return the last carry and the collected arrays."""
+        """Bind a scan of the derived body; return the last carry and the stacked ys."""
         new = {
             "jaxpr": self.program,
             "num_consts": len(self.consts) + len(consts),
@@ -95,7 +95,7 @@ class _Step(Generic[Facts]):
 
 @dataclass(frozen=True, slots=True)
 class _Moving:
-    """Flags of a differentiated step: which carries, and which collected values, have tangents."""
+    """The flags of a scan's jvp: whether each member of the carry, and each y, has a tangent."""
 
     carry: Flags
     ys: Flags
@@ -103,7 +103,7 @@ class _Moving:
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """Flags of a transposed step: which operands of the scan get a cotangent."""
+    """The flags of a scan's transpose: whether each of its operands has a cotangent."""
 
     consts: Flags
     carry: Flags
@@ -112,7 +112,7 @@ class _Reached:
 
 @dataclass(frozen=True, slots=True)
 class _BatchedResults:
-    """Axes of a batched step: which carries have the axis, and which axis it is of each y."""
+    """The batch axes of a batched scan: a flag per member of the carry, an axis per y."""
 
     carry: Flags
     y_axes: tuple[BatchAxis, ...]
@@ -120,12 +120,12 @@ class _BatchedResults:
 
 @dataclass(frozen=True, slots=True)
 class _SmallerStep:
-    """A step without dead code.
+    """A scan body without dead code.
 
     Attributes:
-      program: the program; None where it is that of the equation.
-      operands: per operand of the equation, whether it stays.
-      results: per result of the equation, whether it stays.
+      program: the closed jaxpr of the body; None if it is unchanged.
+      operands: per operand of the equation, whether it remains.
+      results: per result of the equation, whether it remains.
     """
 
     program: ClosedJaxpr | None
@@ -133,7 +133,7 @@ class _SmallerStep:
     results: Flags
 
 
-# The steps that each rule made, by the flags, types and axes that they depend on.
+# The cached bodies of each rule, by the flags, types and axes that they depend on.
 _jvp_steps: StepCache[Flags, _Step[_Moving]] = StepCache()
 _transposed_steps: StepCache[
     tuple[Flags, tuple[ShapedArray | None, ...], bool], _Step[_Reached]
@@ -172,7 +172,7 @@ def _(
 
 
 def _jvp_step(params: ParamDict, flags: Flags) -> _Step[_Moving]:
-    """Return the jvp of a scan's step: a program of values and tangents.
+    """Return the jvp of a scan's body, a body of primals and tangents.
 
     Args:
       params: the parameters of the scan.
@@ -254,7 +254,7 @@ def _cotangent_aval(x: UndefinedPrimal) -> ShapedArray:
 
 
 def _depends(jaxpr: Jaxpr, linear: Flags, params: ParamDict) -> set[Var]:
-    """Return the step's variables that depend on linear operands, also through the carry."""
+    """Return the variables of a scan's body that depend on linear operands, even via the carry."""
     _, carried, _ = operand_parts(jaxpr.invars, params)
     depends = set(where(jaxpr.invars, linear))
     while True:
@@ -274,14 +274,14 @@ def _depends(jaxpr: Jaxpr, linear: Flags, params: ParamDict) -> set[Var]:
 def _transposed_step(
     params: ParamDict, linear: Flags, types: Sequence[ShapedArray | None]
 ) -> _Step[_Reached]:
-    """Return the step of cotangents, backwards.
+    """Return the transpose of a scan's body, the body of a scan over cotangents.
 
-    Its carry is the sum of the cotangents of each constant, and the cotangents of the carry.
+    The carry is the cotangent sums of the constants, and the cotangents of the carry.
 
     Args:
       params: the parameters of the scan.
       linear: per operand, whether the scan is linear in it.
-      types: the types of the cotangents of the results, None for those that are zero.
+      types: the types of the results' cotangents, None for those that are zero.
     """
     program: ClosedJaxpr = params["jaxpr"]
     count: int = params["num_carry"]
@@ -293,7 +293,7 @@ def _transposed_step(
     consts, carry, xs = operand_parts(jaxpr.invars, params)
     linear_consts, _, linear_xs = operand_parts(linear, params)
     reached_consts = tuple(var in reached for var in consts)
-    # What comes to the last carry matters even where nothing comes from a step to the one before.
+    # Cotangents of the last carry matter even if an iteration passes none to the one before.
     no_steps = not params["length"]
     reached_carry = tuple(
         var in reached or (arrives and (no_steps or out in depends))
@@ -303,7 +303,8 @@ def _transposed_step(
         var.aval.to_tangent_aval() if aval is None else aval
         for var, aval in zip(carry, types, strict=False)
     ]
-    # The types of the inputs: known constants, sums, carried cotangents, those of ys, known xs.
+    # The types of the inputs: known constants, cotangent sums, cotangents of the carry, cotangents
+    # of the ys, known xs.
     sections: list[list[Any]] = [
         [var.aval for var in where_not(consts, linear_consts)],
         [var.aval.to_tangent_aval() for var in where(consts, reached_consts)],
@@ -353,9 +354,9 @@ def _transposed_step(
 
 
 def _with_types_of_results(jaxpr: Jaxpr, params: ParamDict) -> Jaxpr:
-    """Return the step in which a carry is not weakly typed that comes back so no more.
+    """Remove the weak type of a body's carry inputs whose outputs are not weakly typed.
 
-    Cotangents come from the last step, and go through all.
+    Cotangents flow from the last iteration through all others.
     """
     _, carried, _ = operand_parts(jaxpr.invars, params)
     names = {
@@ -377,7 +378,7 @@ def _with_types_of_results(jaxpr: Jaxpr, params: ParamDict) -> Jaxpr:
 
 
 def _reached(jaxpr: Jaxpr, depends: set[Var], arriving_at: Flags, params: ParamDict) -> set[Var]:
-    """Return the variables of one step that cotangents come to, over all steps."""
+    """Return the variables of a scan's body that receive cotangents in any iteration."""
     _, carried, _ = operand_parts(jaxpr.invars, params)
     reached = set(variables(where(jaxpr.outvars, arriving_at)))
     while True:
@@ -401,7 +402,7 @@ def _transpose_rest(
     linear: Sequence[bool],
     params: ParamDict,
 ) -> list[Cotangent | None]:
-    """Transpose a scan with a partly known carry, whose known part is scanned first."""
+    """Transpose a scan with a partly known carry: run its known part, then transpose the rest."""
     avals: list[Any] = [aval_of_operand(x) for x in operands]
     invars = list(map(Var, avals))
     outvars = list(map(Var, scan_result_avals(*avals, **params)))
@@ -438,7 +439,7 @@ def _(
 ) -> BatchResult:
     consts, carry, xs = operand_parts(values, params)
     const_axes, carry_axes, x_axes = operand_parts(axes, params)
-    # One step sees `xs` without their first axis, which cannot be the batch's.
+    # The body takes `xs` without axis 0, so that the batch axis cannot be axis 0.
     xs = [move_axis(x, 0, 1) if a == 0 else x for x, a in zip(xs, x_axes, strict=True)]
     step_axes = tuple(None if a is None else max(a - 1, 0) for a in x_axes)
     flags = tuple(a is not None for a in carry_axes)
@@ -460,14 +461,14 @@ def _batched_step(
     batched: Flags,
     x_axes: tuple[BatchAxis, ...],
 ) -> _Step[_BatchedResults]:
-    """Return the step over an axis.
+    """Return the body of a batched scan.
 
     Args:
       params: the parameters of the scan.
-      axis: the axis.
-      const_axes: which axis of each constant it is.
-      batched: per member of the carry, whether it has the axis, in front.
-      x_axes: which axis of each x in one step it is.
+      axis: the size and name of the batch axis.
+      const_axes: the batch axis of each constant.
+      batched: per member of the carry, whether it has the batch axis, as axis 0.
+      x_axes: the batch axis of each x in the body.
     """
     program: ClosedJaxpr = params["jaxpr"]
     count: int = params["num_carry"]
@@ -507,7 +508,7 @@ def _(used: list[bool], equation: Equation) -> SmallerEquation:
 
 
 def _smaller_step(params: ParamDict, used: Flags) -> _SmallerStep:
-    """Return the step of the results that are used, and of the carry that those depend on."""
+    """Remove dead code from a scan's body, for the used results and the carry they depend on."""
     program: ClosedJaxpr = params["jaxpr"]
     count: int = params["num_carry"]
     carry, ys = used[:count], used[count:]

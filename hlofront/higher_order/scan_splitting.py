@@ -1,4 +1,4 @@
-"""The splitting of scan by what is known: what is collected for the rest, and what is hoisted."""
+"""The partial evaluation of scan: a known scan, residuals, loop-invariant code, an unknown scan."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -22,21 +22,21 @@ from hlofront.transforms.simplify import inline_calls
 
 
 def operand_parts(members: Iterable[Member], params: ParamDict) -> Parts[Member]:
-    """Split the members for the operands of a scan into those for constants, carry and `xs`."""
+    """Split a sequence over a scan's operands into the parts for constants, carry and `xs`."""
     return three_parts(members, params["num_consts"], params["num_carry"])
 
 
 class StepCache(Generic[Key, Value]):
-    """A cache of one kind of value that is derived from the program of one step of a scan."""
+    """A cache of values that are derived from the bodies of scans."""
 
     __slots__ = ("_values",)
 
     def __init__(self) -> None:
-        # By how many inputs are constants, how many are the carry, and a key.
+        # Keyed by the number of constants, the number of members of the carry, and a rule's key.
         self._values: DerivedCache[tuple[int, int, Key], Value] = DerivedCache()
 
     def get_or_compute(self, params: ParamDict, key: Key, compute: Callable[[], Value]) -> Value:
-        """Return the value of a scan with these parameters and a key, computed the first time."""
+        """Return the cached value for a scan's parameters and a key, computing it on a miss."""
         own_key = (params["num_consts"], params["num_carry"], key)
         return self._values.get_or_compute(params["jaxpr"], own_key, compute)
 
@@ -105,7 +105,7 @@ def scan_equation(
     num_consts: int,
     num_carry: int,
 ) -> Equation:
-    """Return the equation of a scan with another program, and the operands and results of that."""
+    """Return the equation of a scan with its body, operands and results replaced."""
     new = {"jaxpr": program, "num_consts": num_consts, "num_carry": num_carry}
     params = {**equation.params, **new}
     return equation.replace(invars=invars, outvars=outvars, params=params, effects=program.effects)
@@ -113,12 +113,12 @@ def scan_equation(
 
 @dataclass(frozen=True, slots=True)
 class _Residual:
-    """A value that the unknown part of a scan reads of the known part.
+    """A value that the known part of a scan computes and the unknown part reads.
 
     Attributes:
-      atom: its variable in the known part of one step, or a literal.
-      same: whether it is the same in all steps.
-      result: the index of the result of the known scan that it is; None if it is no result.
+      atom: the residual's variable in the known body, or a literal.
+      same: whether the residual is loop-invariant.
+      result: the index of the known scan's result that equals the residual, or None.
     """
 
     atom: Atom
@@ -127,22 +127,21 @@ class _Residual:
 
 
 class _Split:
-    """One step of a scan, split into a program of what is known and one of the rest.
+    """A scan's body, split into a known body and an unknown body.
 
-    A residual is passed to the second program once if it is the same in all steps, and collected
-    from each step otherwise. What is the same in all steps is computed before the loop if it is a
-    residual.
+    A loop-invariant residual is computed before the loop and is a constant of the unknown scan;
+    other residuals are stacked over the iterations.
 
     Attributes:
       carry: per member of the carry, whether it is unknown.
       unknown_out: per result, whether it is unknown.
       inputs: the inputs of the known part.
-      hoisted: the equations that are computed before the loop.
+      hoisted: the loop-invariant equations, which are computed before the loop.
       read_in_loop: the variables that are computed before the known loop and read in it.
-      known: the known part of one step: the variables of `read_in_loop`, then the known inputs.
-      residuals: what the rest reads of the known part.
-      collected: the variables that the known scan collects for the rest alone.
-      rest: the program of the unknown part of one step.
+      known: the known body; its inputs are `read_in_loop`, then the known inputs.
+      residuals: the values of the known part that the unknown part reads.
+      collected: the variables that the known scan stacks only as residuals.
+      rest: the unknown body.
     """
 
     __slots__ = (
@@ -172,7 +171,7 @@ class _Split:
         self.carry: Flags = carry
         self.unknown_out: Flags = split.unknown_out
         self._known_part(split, consts.count(False), carry.count(False))
-        # The rest, its operands in the order that a scan wants.
+        # The unknown scan's operands, in the order of scan: constants, carry, xs.
         jaxpr = split.unknown.jaxpr
         same = [residual.same for residual in self.residuals]
         residuals, inputs = jaxpr.invars[: len(same)], jaxpr.invars[len(same) :]
@@ -199,7 +198,7 @@ class _Split:
         self.collected: list[Var] = []
         for source in split.residuals:
             atom = jaxpr.outvars[source] if source >= 0 else inputs[~source]
-            # A call that was inlined may have returned a literal.
+            # An inlined call may have returned a literal.
             if not isinstance(atom, Var) or atom not in varying:
                 self.residuals.append(_Residual(atom, True, None))
                 continue
@@ -225,7 +224,7 @@ class _Split:
 def _by_step(
     jaxpr: Jaxpr, consts: int, carry: int
 ) -> tuple[list[Equation], list[Equation], set[Var]]:
-    """Return the equations that are the same in all steps, the others, and what varies."""
+    """Return a body's loop-invariant equations, its other equations, and its varying variables."""
     fixed: list[Equation] = []
     stepwise: list[Equation] = []
     _, carried, xs = three_parts(jaxpr.invars, consts, carry)

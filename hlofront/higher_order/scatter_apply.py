@@ -1,4 +1,4 @@
-"""scatter_apply: a user's function on the elements of an array that indices name."""
+"""The function scatter_apply, which applies a function to the indexed elements of an array."""
 
 import functools
 import weakref
@@ -32,27 +32,27 @@ def scatter_apply(
     unique_indices: bool = False,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """Apply `func` to the elements of an array that indices name.
+    """Apply `func` to the indexed elements of an array.
 
-    An element that several indices name is replaced as often.
+    `func` is applied repeatedly to an element that is indexed several times.
 
     Args:
       operand: the array.
-      scatter_indices: integers; the last axis holds where one window of elements begins.
+      scatter_indices: integers; the last axis is the index vector of a window's first element.
       func: takes a scalar and returns one of the same dtype.
-      dimension_numbers: which axis is what, for updates of `update_shape`.
-      update_shape: the shape that the updates would have in a scatter.
+      dimension_numbers: the dimension numbers of a scatter with updates of `update_shape`.
+      update_shape: the shape of the updates in the equivalent scatter.
       indices_are_sorted: a promise that the indices ascend. It is not checked.
       unique_indices: a promise that no two windows overlap. It is not checked.
-      mode: what happens to windows that do not lie within the array: a GatherScatterMode or its
-        name; None is FILL_OR_DROP.
+      mode: the treatment of windows that are out of bounds: a GatherScatterMode or its name;
+        None is FILL_OR_DROP.
 
     Returns:
       An array of the shape and dtype of `operand`.
 
     Raises:
-      TypeError: if the shapes and dimension numbers do not fit, or func returns something else
-        than a scalar of the operand's dtype, or uses values of an enclosing traced function.
+      TypeError: if the shapes and dimension numbers do not match, or func does not return a
+        scalar of the operand's dtype, or closes over tracers of an enclosing function.
       ValueError: if the mode is unknown, the indices are not integers, or func returns no array.
     """
     if not callable(func):
@@ -78,7 +78,7 @@ def scatter_apply(
 
 @weak_keyed(in_context=True, typed=False)
 def _program(func: Callable[[Any], Any], dtype: DType) -> tuple[Jaxpr, tuple[ArrayLike, ...]]:
-    """Return func of a scalar as a program of the scalar and of an update that it ignores."""
+    """Trace `func` to a jaxpr of (scalar, unused update); return the jaxpr and its constants."""
     scalar = ShapedArray((), dtype)
 
     def update(old: ArrayLike, _: ArrayLike) -> list[Any]:
@@ -108,7 +108,7 @@ def _program(func: Callable[[Any], Any], dtype: DType) -> tuple[Jaxpr, tuple[Arr
 
 
 def _with_literals(program: ClosedJaxpr) -> tuple[Jaxpr, tuple[ArrayLike, ...]]:
-    """Return the program with scalar constants written into it, and the other constants."""
+    """Turn scalar constants of a program into literals; return the jaxpr and other constants."""
     literals: dict[Atom, Literal] = {}
     constants: dict[Var, ArrayLike] = {}
     for var, value in zip(program.jaxpr.constvars, program.consts, strict=True):

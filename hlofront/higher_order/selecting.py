@@ -1,4 +1,4 @@
-"""Members of sequences by flags: operands and results that are known, linear, used or moving."""
+"""The selection of operands and results by flags, such as known, linear or used."""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -8,41 +8,41 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Atom, Var
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
 
-# One boolean per operand, per result or per member of a carry.
+# One boolean per operand, result or member of a carry.
 Flags = tuple[bool, ...]
 Member = TypeVar("Member")
-# What `three_parts` returns.
+# The result of `three_parts`.
 Parts = tuple[tuple[Member, ...], tuple[Member, ...], tuple[Member, ...]]
 
 
 def where(members: Iterable[Member], flags: Iterable[bool]) -> list[Member]:
-    """Return the members whose flag is set."""
+    """Return the members of a sequence whose flag is set."""
     return [member for member, flag in zip(members, flags, strict=True) if flag]
 
 
 def where_not(members: Iterable[Member], flags: Iterable[bool]) -> list[Member]:
-    """Return the members whose flag is not set."""
+    """Return the members of a sequence whose flag is not set."""
     return [member for member, flag in zip(members, flags, strict=True) if not flag]
 
 
 def three_parts(members: Iterable[Member], first: int, second: int) -> Parts[Member]:
-    """Split members into the first, as many as `first`, the next, as many as `second`, the rest."""
+    """Split a sequence into its first `first` members, the next `second`, and the rest."""
     members = tuple(members)
     return members[:first], members[first : first + second], members[first + second :]
 
 
 def variables(atoms: Iterable[Atom]) -> list[Var]:
-    """Return the atoms that are variables, without the literals."""
+    """Return the atoms of a jaxpr that are variables, without the literals."""
     return [atom for atom in atoms if isinstance(atom, Var)]
 
 
 def any_of(rows: Iterable[Flags]) -> Flags:
-    """Return per column of these rows whether a flag in it is set."""
+    """Return the elementwise `or` of several sequences of flags."""
     return tuple([any(column) for column in zip(*rows, strict=True)])
 
 
 def nonzero_flags(tangents: Iterable[Tangent]) -> Flags:
-    """Return per tangent or cotangent whether it is an array, not a symbolic zero."""
+    """Return a flag per tangent or cotangent: whether it is an array, not a symbolic zero."""
     return tuple([type(t) is not Zero for t in tangents])
 
 
@@ -57,7 +57,7 @@ def with_zeros(
     """Return one tangent per aval: the next of `tangents` where it is present, else a Zero.
 
     Args:
-      tangents: as many arrays as flags of `present` are set.
+      tangents: one array per flag of `present` that is set.
       present: per aval, whether its tangent is among `tangents`.
       avals: the types of the primal values.
     """
@@ -69,13 +69,13 @@ def with_zeros(
 
 
 class LinearOperands:
-    """The operands of a transpose rule, split into those it is linear in and the known ones.
+    """The operands of a transpose rule, split into the linear and the known operands.
 
     Attributes:
       linear: per operand, whether the operation is linear in it.
       nonzero: per cotangent of a result, whether it is an array.
-      arguments: the known operands, then the cotangents that are arrays. A program that
-        `transpose_program` makes for these flags takes them.
+      arguments: the known operands, then the cotangents that are arrays: the inputs of the
+        program that `transpose_program` returns for the flags.
     """
 
     __slots__ = ("_avals", "arguments", "linear", "nonzero")
@@ -90,10 +90,10 @@ class LinearOperands:
     def cotangents(
         self, results: Sequence[ArrayLike], present: Sequence[bool]
     ) -> list[Cotangent | None]:
-        """Return the cotangents of all operands; None for those that are known.
+        """Return the cotangents of all operands, with None for the known ones.
 
         Args:
-          results: the cotangents of linear operands that are not zero.
+          results: the nonzero cotangents of linear operands.
           present: per linear operand, whether its cotangent is among `results`.
         """
         of_linear = iter(with_zeros(results, present, self._avals))

@@ -1,4 +1,4 @@
-"""while_loop and fori_loop: a body that is run again while a condition on its carry holds."""
+"""The functions `while_loop` and `fori_loop`, and the while primitive."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -40,9 +40,9 @@ from hlofront.primitives.converting import convert
 from hlofront.primitives.elementwise import add
 from hlofront.transforms.simplify import forwarded
 
-# Operands: what the condition reads beside the carry, what the body reads beside it, and the carry
-# to begin with. The programs have no constants. The condition returns a boolean; under vmap it may
-# be one per example, along the first axes of all of the carry: then those go on that say so.
+# Operands: the constants of the condition, the constants of the body, and the first carry. The
+# jaxprs have no constants. The condition returns a boolean; under vmap it may return one per
+# example, along the leading axes of all of the carry: examples continue while theirs is True.
 while_p = Primitive("while", multiple_results=True, carries_programs=True)
 
 _disable_jit = state.disable_jit
@@ -111,31 +111,31 @@ def _(
 def while_loop(
     cond_fun: Callable[[_Carry], Any], body_fun: Callable[[_Carry], _Carry], init_val: _Carry
 ) -> _Carry:
-    """Call a function again on what it returned, while a condition on that holds.
+    """Apply `body_fun` to a carry repeatedly while `cond_fun` of the carry is True.
 
-    One operation, which is compiled once for all steps, does what this loop does:
+    The result is that of the following loop, compiled as one operation:
 
         val = init_val
         while cond_fun(val):
             val = body_fun(val)
         return val
 
-    How often depends on values, so that derivatives can be taken in forward mode (`jvp`, `jacfwd`,
-    `linearize`) only: `grad` has to keep something of each step. Under `vmap` it goes on until the
-    condition holds for no example, and those for which it does not hold stay as they are.
+    The number of iterations depends on values, so that only forward-mode derivatives (`jvp`,
+    `jacfwd`, `linearize`) exist: `grad` would have to save residuals of each iteration. Under
+    `vmap` the loop runs until the condition is False for all examples; finished ones do not change.
 
     Args:
-      cond_fun: of the carry; it returns a boolean scalar.
-      body_fun: of the carry; it returns the next one. It is traced once, and must return the
-        structure and the types that it is given.
-      init_val: the first carry: a tree of arrays.
+      cond_fun: a function of the carry that returns a boolean scalar.
+      body_fun: a function of the carry that returns the next carry, of equal structure and types.
+        It is traced once.
+      init_val: the first carry: a pytree of arrays.
 
     Returns:
-      The carry for which `cond_fun` was first false.
+      The first carry for which `cond_fun` is False.
 
     Raises:
-      TypeError: if functions cannot be called, `cond_fun` returns anything else than a boolean
-        scalar, or `body_fun` a carry of another structure or other types.
+      TypeError: if a function cannot be called, `cond_fun` does not return a boolean scalar, or
+        `body_fun` returns a carry of another structure or other types.
     """
     if not (callable(cond_fun) and callable(body_fun)):
         raise TypeError(
@@ -145,7 +145,7 @@ def while_loop(
     return _repeat(cond_fun, body_fun, None, init_val)
 
 
-# Makes the body of a loop of a user's function; None where the user's function is the body.
+# Makes the body of a while loop from a user's function; None if the function is the body.
 AsBody = Callable[[Callable[..., Any]], Callable[[Any], Any]] | None
 
 
@@ -155,10 +155,10 @@ def _repeat(
     """Run a while loop from `init_val`, and return the last carry.
 
     Args:
-      cond_fun: of the carry; the loop continues while it is True.
+      cond_fun: a function of the carry; the loop continues while it returns True.
       function: the user's function.
-      as_body: makes the body of it; a function of this module, as the program is cached by both.
-        None: `function` is the body.
+      as_body: makes the body from `function`; a module-level function, as the program is cached
+        by both. If None, `function` is the body.
       init_val: the first carry: a pytree of arrays.
     """
     if _disable_jit.value:
@@ -169,7 +169,7 @@ def _repeat(
                 carry = body(carry)
             return carry
         except errors.ConcretizationTypeError:
-            # It depends on a traced value how often: it can only be written down.
+            # The number of iterations depends on a tracer, so that the loop is staged.
             pass
     first, structure = tree.tree_flatten(init_val)
     avals: tuple[Any, ...] = tuple([typeof(x) for x in first])
@@ -196,16 +196,16 @@ def _repeat(
 
 
 class _Loop:
-    """The functions of a loop as programs, and how their operands are laid out.
+    """The traced condition and body of a while loop, and the layout of their operands.
 
     Attributes:
-      carry_avals: the types of the carry where they are not those of `init_val`; None otherwise.
-      condition: the program of the condition, without constants.
-      body: the program of the body, without constants.
+      carry_avals: the types of the carry if they differ from those of `init_val`, else None.
+      condition: the closed jaxpr of the condition, without constants.
+      body: the closed jaxpr of the body, without constants.
       cond_consts: the values that the condition closes over.
       body_consts: the values that the body closes over.
-      invariant: the indices of the members of the carry that the body returns as they are and the
-        condition does not read, so that they are constants of the body.
+      invariant: the indices of the members of the carry that the body returns unchanged and the
+        condition does not read, which become constants of the body.
       varying: the indices of the other members of the carry.
     """
 
@@ -275,7 +275,7 @@ def _loop(
     if traced_loop is None:
         refuse_effects("while", condition.program.effects | body.program.effects)
         traced_loop = _Loop(condition.program, body.program, carry_avals)
-        # Traced values may not outlive their function.
+        # Tracers must not outlive the function that is being traced.
         if not any(isinstance(const, Tracer) for const in condition.consts):
             if len(body.loops) >= _MOST_LOOPS:
                 body.loops.pop(next(iter(body.loops)))
@@ -283,7 +283,7 @@ def _loop(
     return traced_loop
 
 
-# A body may be used with ever new conditions.
+# A body may be used with any number of conditions, so that the number of loops is limited.
 _MOST_LOOPS = 8
 
 
@@ -291,8 +291,8 @@ class _Body:
     """The traced body of a while loop.
 
     Attributes:
-      program: the program.
-      consts: the values that the function closes over.
+      program: the closed jaxpr of the body.
+      consts: the values that the body closes over.
       carry_avals: the types of the carry if they differ from those of `init_val`, else None.
       loops: the loops with this body, by the program of the condition.
     """
@@ -327,7 +327,7 @@ _LEAF = tree.tree_structure(0)
 
 
 def _check_condition(condition: TracedFunction) -> None:
-    """Raise the TypeError for a condition that does not return a boolean scalar."""
+    """Raise a TypeError if a while loop's condition does not return a boolean scalar."""
     if condition.out_tree != _LEAF:
         raise TypeError(
             f"cond_fun must return a boolean scalar, but got pytree {condition.out_tree}."
@@ -365,8 +365,8 @@ def fori_loop(
     make it a `while_loop`, which `grad` refuses.
 
     Args:
-      lower: the first index.
-      upper: the end of the range, exclusive.
+      lower: the first index, an integer scalar.
+      upper: the exclusive end of the range, an integer scalar.
       body_fun: `body_fun(index, carry)` returns the next carry, of the same structure and types.
       init_val: the first carry: a pytree of arrays.
       unroll: how many iterations the compiled loop runs at a time, or True for all. Only where the
@@ -389,7 +389,7 @@ def fori_loop(
     dtype = _dtype_of_both(lower, upper)
     if first is not None and last is not None:
         steps = max(last - first, 0)
-        # Raises OverflowError where the number has no room in its dtype.
+        # Raises OverflowError if the number is out of the range of its dtype.
         np.asarray(first, typeof(first).dtype)
         if not steps and _disable_jit.value:
             return init_val
@@ -408,9 +408,9 @@ def fori_loop(
 
 
 def _dtype_of_both(lower: ArrayLike, upper: ArrayLike) -> DType | None:
-    """Return the dtype that the bounds are to be converted to; None where both have one already.
+    """Return the dtype to convert the bounds of a fori_loop to; None if their dtypes are equal.
 
-    An int of Python takes the dtype of the other where that is signed.
+    A Python int takes the dtype of the other bound if that dtype is signed.
     """
     first, second = typeof(lower), typeof(upper)
     if first.dtype == second.dtype:
@@ -425,14 +425,14 @@ def _dtype_of_both(lower: ArrayLike, upper: ArrayLike) -> DType | None:
 
 
 def _known(bound: ArrayLike) -> int | None:
-    """Return a bound as an integer, where its value is known."""
+    """Return a bound of a fori_loop as an int; None if its value is not known while tracing."""
     if typeof(bound).ndim:
         return None
     value: Any = bound.to_concrete_value() if isinstance(bound, Tracer) else bound
     return None if value is None else int(value)
 
 
-# The number and the carry of a fori_loop; and both, with the end of the range between them.
+# (index, carry) of a fori_loop; and (index, upper bound, carry).
 Counted = tuple[ArrayLike, Any]
 Bounded = tuple[ArrayLike, ArrayLike, Any]
 
@@ -440,7 +440,7 @@ Bounded = tuple[ArrayLike, ArrayLike, Any]
 def _counting(
     body_fun: Callable[[Any, Any], Any],
 ) -> Callable[[Counted, None], tuple[Counted, None]]:
-    """Return the step of a scan over as many steps as there are numbers."""
+    """Return the body of a scan that runs a fori_loop: it carries the index and the carry."""
 
     def step(loop_carry: Counted, _: None) -> tuple[Counted, None]:
         i, x = loop_carry
@@ -450,7 +450,7 @@ def _counting(
 
 
 def _bounded(body_fun: Callable[[Any, Any], Any]) -> Callable[[Bounded], Bounded]:
-    """Return the body of a loop that carries the number and the end of the range."""
+    """Return the body of a while loop that runs a fori_loop: it carries index, bound and carry."""
 
     def body(loop_carry: Bounded) -> Bounded:
         i, upper, x = loop_carry

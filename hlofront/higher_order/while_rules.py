@@ -1,4 +1,4 @@
-"""while under transformations: the derivative, splitting, batching, dead code."""
+"""The rules of the while primitive: jvp, partial evaluation, batching, dead code."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -41,14 +41,14 @@ from hlofront.transforms.simplify import SmallerEquation, dead_code_program
 
 @dataclass(frozen=True, slots=True)
 class _BatchedLoop:
-    """The programs of a loop over an axis, and per member of the carry whether it has the axis."""
+    """The programs of a batched while loop, and a flag per member of the carry: if batched."""
 
     condition: ClosedJaxpr
     body: ClosedJaxpr
     carry: Flags
 
 
-# Of the body of a loop, by the condition, the number of its constants, and flags per operand.
+# Cached by the body of a loop, the condition, its number of constants, and flags per operand.
 _splits: "DerivedCache[tuple[ClosedJaxpr, int, Flags], _Split]" = DerivedCache()
 _batched_loops: DerivedCache[tuple[ClosedJaxpr, int, AxisData, Flags], _BatchedLoop] = (
     DerivedCache()
@@ -56,12 +56,12 @@ _batched_loops: DerivedCache[tuple[ClosedJaxpr, int, AxisData, Flags], _BatchedL
 
 
 def _parts(members: Iterable[Member], params: ParamDict) -> Parts[Member]:
-    """Split the members for a loop's operands by their use: condition, body, carry."""
+    """Split a sequence over a while loop's operands: condition constants, body constants, carry."""
     return three_parts(members, params["cond_nconsts"], params["body_nconsts"])
 
 
 def _with_unread(program: ClosedJaxpr, avals: Sequence[ShapedArray]) -> ClosedJaxpr:
-    """Return the program with more inputs, after its own, that it does not read."""
+    """Append unused inputs of types `avals` to a program."""
     return _with_inputs(program, tuple(avals)) if avals else program
 
 
@@ -104,13 +104,13 @@ def _(
 
 
 def _programs(params: ParamDict) -> tuple[ClosedJaxpr, ClosedJaxpr]:
-    """Return the condition and the body of a loop with these parameters."""
+    """Return the condition and the body of a while loop, from the parameters of its equation."""
     return params["cond_jaxpr"], params["body_jaxpr"]
 
 
 @once_per_program
 def _constants_first(body: ClosedJaxpr, consts: Flags, count: int) -> ClosedJaxpr:
-    """Return a body of values and tangents with its inputs in the order that a loop wants.
+    """Reorder the inputs of a jvp of a loop's body: constants first, then the carry.
 
     Args:
       body: the program that `jvp_program` made of the body.
@@ -151,7 +151,7 @@ def _(unknown: list[bool], equation: Equation) -> SplitEquation:
         (params["cond_jaxpr"], params["cond_nconsts"], flags),
         lambda: _Split(params, flags),
     )
-    # A loop whose number of steps is unknown is unknown as a whole.
+    # A loop with an unknown number of iterations is unknown as a whole.
     known_loop, carry = split_loop.known, split_loop.carry
     if known_loop is None:
         return None, equation, (True,) * len(equation.outvars), []
@@ -170,7 +170,7 @@ def _(unknown: list[bool], equation: Equation) -> SplitEquation:
         )
     rest = None
     if any(carry):
-        # The whole loop again, as each of its steps needs what is known of that step.
+        # The whole loop runs again, because each iteration reads its known values.
         outvars = [
             var if u else Var(var.aval) for var, u in zip(equation.outvars, carry, strict=True)
         ]
@@ -193,10 +193,10 @@ def _equation(
 
 @dataclass(frozen=True, slots=True)
 class _KnownLoop:
-    """The programs of a loop whose number of steps is known.
+    """The programs of a split while loop with a known number of iterations.
 
     Attributes:
-      inputs: per operand, whether the loop of known values takes it.
+      inputs: per operand, whether it is an operand of the loop of known values.
       condition: the condition, of known operands.
       body: the body, of known operands.
       condition_again: the condition of the whole loop, run again for the unknown values.
@@ -211,11 +211,11 @@ class _KnownLoop:
 
 
 class _Split:
-    """A loop in two: the loop of known values, and the whole loop again for the others.
+    """A while loop, split into a loop of known values and a rerun of the whole loop.
 
     Attributes:
       carry: per member of the carry, whether it is unknown.
-      known: the programs; None where the number of steps depends on unknown values.
+      known: the programs; None if the number of iterations depends on unknown values.
     """
 
     __slots__ = ("carry", "known")
@@ -267,19 +267,19 @@ class _Split:
 
 
 def _of_inputs(program: ClosedJaxpr, chosen: Flags) -> ClosedJaxpr:
-    """Return the program of the chosen inputs, the only ones that it reads."""
+    """Return a program with only its `chosen` inputs; it must read no others."""
     jaxpr = program.jaxpr.replace(invars=where(program.jaxpr.invars, chosen))
     return ClosedJaxpr(jaxpr, program.consts)
 
 
 def _once(program: ClosedJaxpr, unknown: Flags) -> ClosedJaxpr:
-    """Return the program without effects that the loop of known values has already had.
+    """Remove the effects of a program that the loop of known values has already performed.
 
-    The equations that are left out depend on known values alone and have no results.
+    The removed equations depend on known values alone and have no results.
     """
     jaxpr = program.jaxpr
     if not jaxpr.effects:
-        # A copy: what is derived from a program must not refer to it, or it goes late.
+        # A copy: a cached value must not refer to its source program, or its release is delayed.
         return ClosedJaxpr(jaxpr, program.consts)
     depends = set(where(jaxpr.invars, unknown))
     split_equations(jaxpr, depends)
@@ -349,11 +349,11 @@ def _(
 
 
 def _batched(axis: AxisData, batched: Flags, params: ParamDict) -> _BatchedLoop:
-    """Return the loop over an axis.
+    """Return the programs of a batched while loop.
 
     Args:
-      axis: the axis.
-      batched: per operand, whether it has the axis.
+      axis: the size and name of the batch axis.
+      batched: per operand, whether it has the batch axis.
       params: the parameters of the loop.
     """
     condition, body = _programs(params)
@@ -361,8 +361,8 @@ def _batched(axis: AxisData, batched: Flags, params: ParamDict) -> _BatchedLoop:
     several = bool(condition.out_avals[0].shape)
     while True:
         over_axis, (condition_varies,) = batch_program(condition, axis, (*cond_consts, *carry))
-        # Each example has its own number of steps. So it is too where another axis has one number
-        # per example: the condition then has both axes, first, as all of the carry has.
+        # Each example has its own number of iterations. This also holds if another batch axis has:
+        # the condition then has both leading axes, and so has all of the carry.
         own_steps = condition_varies or (several and any(carry))
         if own_steps and not all(carry):
             carry = (True,) * len(carry)
