@@ -1,4 +1,4 @@
-"""Calls of jaxlib's C++ on arrays that exist: copy, wait for, assemble, exchange by DLPack."""
+"""Calls of jaxlib's C++ on arrays: copy, wait for, assemble, exchange by DLPack."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,20 +18,20 @@ _jax = state.extension
 ArrayImpl = state.ArrayImpl
 CopySemantics: Any = _jax.ArrayCopySemantics
 JaxRuntimeError = state.JaxRuntimeError
-# Return an array that is made of its parts, one for each of its devices, as
-# `batched_device_put(aval, sharding, parts, devices, committed, force_copy, semantics)`.
+# Return an array assembled from its shards, one per device:
+# `batched_device_put(aval, sharding, shards, devices, committed, force_copy, semantics)`.
 batched_device_put: Callable[..., Any] = _jax.batched_device_put
-# Wait until all these arrays are computed.
+# Block until all these arrays are computed.
 block_all: Callable[[Sequence[object]], None] = _jax.batched_block_until_ready
-# C++ may share the memory of a NumPy array with KEEP, and must read it before it returns with
-# READ_NOW.
+# Semantics of copies from NumPy: with KEEP, C++ may alias the host memory; with READ_NOW, it must
+# read it before it returns.
 KEEP: object = _jax.HostBufferSemantics.ZERO_COPY
 READ_NOW: object = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 
-# C++ imports parts of jax where it makes an array by itself, so the shims are installed around it.
+# C++ imports parts of jax where it constructs an array, so the shims are installed around it.
 
 
-# Arrays are of C++, and their public type of a floor above.
+# The parameters are C++ arrays, whose public type `Array` is in a floor above.
 def pieces(array: Any) -> list[Any]:
     """Return a single-device array per addressable device, in the sharding's order."""
     with shims_installed:
@@ -39,12 +39,12 @@ def pieces(array: Any) -> list[Any]:
 
 
 def prime(client: Client, aval: object, sharding_of: Callable[[Device], Sharding]) -> None:
-    """Have C++ look for the class of avals now, as it does so once per process.
+    """Construct an array, so that C++ looks up the class of avals now, once per process.
 
     Args:
       client: a client, whose first device gets a scalar.
       aval: the aval of the scalar.
-      sharding_of: from a device to its sharding.
+      sharding_of: a function from a device to its sharding.
     """
     device = client.local_devices()[0]
     array = batched_device_put(aval, sharding_of(device), [0.0], [device])
@@ -53,7 +53,7 @@ def prime(client: Client, aval: object, sharding_of: Callable[[Device], Sharding
 
 
 def to_numpy(array: Any) -> tuple[np.ndarray[Any, Any], bool]:
-    """Return the value of an array that all its devices share, and whether it was copied."""
+    """Return a fully replicated array as a NumPy array, and whether it was copied."""
     with shims_installed:
         return array._single_device_array_to_np_array_did_copy()
 
@@ -68,6 +68,8 @@ def assembled(aval: object, sharding: Sharding, arrays: Sequence[object], commit
     """Return, unchecked, the array of type `aval` whose shards are these single-device arrays.
 
     Args:
+      aval: the aval of the whole array.
+      sharding: the sharding of the whole array.
       arrays: one array per addressable device, in the order of the sharding's devices.
       committed: whether the array is committed to its devices.
     """
@@ -76,7 +78,7 @@ def assembled(aval: object, sharding: Sharding, arrays: Sequence[object], commit
 
 
 def moved(array: object, sharding: Sharding, semantics: object) -> Any:
-    """Return an array on as many other devices or in another memory; it stays (un)committed.
+    """Copy an array to as many other devices or another memory; its commitment does not change.
 
     The array must not have been deleted: C++ before 0.11 does not check that.
 
@@ -102,12 +104,12 @@ def to_dlpack(
     return _jax.buffer_to_dlpack_managed_tensor(array, stream=stream)
 
 
-# This jaxlib reads DLPack up to this version.
+# The newest version of DLPack that this jaxlib reads.
 dlpack_version: tuple[int, ...] = tuple(getattr(_jax, "dlpack_version", (0, 8)))
 
 
 def from_dlpack(capsule: object, device: Device, stream: int | None, copy: bool | None) -> Any:
-    """Return the array in a DLPack capsule, copied on request, or where it must be."""
+    """Return the array in a DLPack capsule, copied on request or where sharing is impossible."""
     with shims_installed:
         return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream, copy)
 

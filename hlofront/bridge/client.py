@@ -1,4 +1,4 @@
-"""PJRT as jaxlib shows it: make a client, compile, put arrays on devices, execute."""
+"""The PJRT client of jaxlib: make a client, compile, put arrays on devices, execute."""
 
 import importlib
 import pickle
@@ -63,14 +63,14 @@ else:
     Sharding = _jax.Sharding
     SingleDeviceSharding = _jax.SingleDeviceSharding
 DeviceAssignment: Any = xla_client.DeviceAssignment
-# The devices of a topology have such a client: it compiles, and runs nothing.
+# The client of compile-only devices: it compiles and does not execute.
 CompileOnlyClient: "type[Client]" = _jax.CompileOnlyPyClient
-# Return the C++ function in front of a Python function, see `make_callable` in dispatch/jit.py.
+# Return a C++ function that wraps a Python function, see `make_callable` in dispatch/jit.py.
 pjit: "Callable[..., PjitFunction]" = _jax.pjit
 hlo_module_cost_analysis: "Callable[[Client, HloModule], dict[str, float]]" = (
     _jax.hlo_module_cost_analysis
 )
-# Turn a profile of pprof from JSON into bytes.
+# Convert a pprof profile from JSON to its binary form.
 profile_of_json: Callable[[str], bytes] = _jax.json_to_pprof_profile
 
 _replicated = HloSharding.replicate()
@@ -80,12 +80,12 @@ def _to_xla_hlo_sharding(sharding: SingleDeviceSharding, ndim: int) -> HloShardi
     return _replicated
 
 
-# batched_device_put asks this of the sharding (jaxlib < 0.11).
+# batched_device_put calls this method of the sharding (jaxlib < 0.11).
 setattr(SingleDeviceSharding, _to_xla_hlo_sharding.__name__, _to_xla_hlo_sharding)
 
 
 class AvalLike(Protocol):
-    """The type of an array, as jaxlib reads it: avals are of floors above."""
+    """The protocol of an aval as jaxlib reads it: the class of avals is in a floor above."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -94,12 +94,12 @@ class AvalLike(Protocol):
 
 
 def make_cpu_client(**options: object) -> Client:
-    """Return the client for this machine's processor."""
+    """Return the PJRT client of this machine's CPU."""
     return xla_client.make_cpu_client(**options)
 
 
 def is_absent(device: Device) -> bool:
-    """Return whether a device is of a topology: programs are compiled for it and not run."""
+    """Return whether a device is compile-only, so that programs are compiled for it and not run."""
     return isinstance(device.client, CompileOnlyClient)
 
 
@@ -110,7 +110,7 @@ def compile_and_load(
     options: CompileOptions,
     callbacks: Sequence[object],
 ) -> LoadedExecutable:
-    """Compile a module for these devices; the module is an `ir.Module` and stays usable."""
+    """Compile an MLIR module for devices, and load the executable; the module stays usable."""
     with ir_module.context:
         return client.compile_and_load(ir_module, DeviceList(tuple(devices)), options, callbacks)
 
@@ -121,7 +121,7 @@ def host_transfers(
     sent: Sequence[tuple[int, AvalLike]],
     received: Sequence[tuple[int, AvalLike]],
 ) -> object:
-    """Return a host function that a program sends arrays to and receives arrays from.
+    """Return a host callback that a program sends arrays to and receives arrays from.
 
     Args:
       client: the client of the device that runs the program.
@@ -129,7 +129,7 @@ def host_transfers(
       sent: for each operand the number of its channel, and its aval.
       received: for each result the number of its channel, and its aval.
     """
-    # Clients that are on another machine would pickle the function.
+    # Clients of a remote machine would pickle the function.
     return client.make_python_callback_from_host_send_and_recv(
         function,
         _shapes(sent),
@@ -141,19 +141,19 @@ def host_transfers(
 
 
 def _shapes(channels: Sequence[tuple[int, AvalLike]]) -> list[object]:
-    """Return the avals of channels as XLA's shapes."""
+    """Return the avals of channels as XLA shapes."""
     return [hlo.Shape.array_shape(aval.dtype, aval.shape) for _, aval in channels]
 
 
 def deserialize(
     client: Client, executable: bytes, devices: Iterable[Device], options: CompileOptions
 ) -> LoadedExecutable:
-    """Load a serialized executable onto these devices; JaxRuntimeError if XLA refuses it."""
+    """Load a serialized executable onto devices; raise a JaxRuntimeError if XLA refuses it."""
     return client.deserialize_executable(executable, DeviceList(tuple(devices)), options, [])
 
 
 def result_handler(aval: object, sharding: Sharding, committed: bool) -> Callable[..., Any]:
     """Return the handler that turns the raw output of an executable into an array."""
-    if state.jaxlib_version < (0, 11):  # `_skip_checks` is gone from then on
+    if state.jaxlib_version < (0, 11):  # `_skip_checks` was removed in 0.11.
         return _jax.array_result_handler(aval, sharding, committed, _skip_checks=True)
     return _jax.array_result_handler(aval, sharding, committed)

@@ -1,8 +1,8 @@
-"""Compiling in a process of its own, for compilers that end the process on some modules.
+"""Compiling in a worker process, for compilers that abort the process on some modules.
 
-libtpu is closed, and checks its own work: where a check fails, it ends the process. So programs for
-TPUs that are not there are compiled by a worker, which is started with the first of them and waits
-for the next. Should it end, that is an error here, and the next program starts another one.
+libtpu is closed-source and aborts the process where one of its internal checks fails. So programs
+for compile-only TPUs are compiled by a worker, which the first of them starts and later ones use.
+If the worker dies, that program raises an error, and the next one starts another worker.
 """
 
 import atexit
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from hlofront.bridge.jaxlib_types import HloModule, PjRtLayout
 
 JaxRuntimeError = state.JaxRuntimeError
-# Without these variables libtpu asks a metadata server for minutes, fails where another process has
-# loaded it, and prints which devices it lacks.
+# Without these variables libtpu queries a metadata server for minutes, fails where another process
+# has loaded it, and prints which devices it lacks.
 WITHOUT_TPU = {
     "TPU_SKIP_MDS_QUERY": "1",
     "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
@@ -42,12 +42,12 @@ _PLATFORMS = ("tpu",)
 _MOST_WORDS = 300
 _lock = threading.Lock()
 _worker: "_Worker | None" = None
-# The workers of processes that this one was forked from: it must not talk to them or wait for them.
+# The workers of the parent processes of a fork, which this process must not use or wait for.
 _of_others: list["_Worker"] = []
 
 
 class TopologySource(NamedTuple):
-    """The arguments by which a topology was made; the worker, a script, gets a plain tuple."""
+    """The arguments that created a topology; they are sent to the worker as a plain tuple."""
 
     platform: str
     library: str
@@ -55,18 +55,18 @@ class TopologySource(NamedTuple):
     settings: dict[str, Any]
 
 
-# How a topology was made, by the client that its devices have.
+# Topology sources, by the client of the topology's devices.
 _topologies: weakref.WeakKeyDictionary[Client, TopologySource] = weakref.WeakKeyDictionary()
 
 
 class WorkerEnded(JaxRuntimeError):
-    """The error of a worker that the compiler has ended."""
+    """The error raised when the compiler has ended its worker process."""
 
     __module__ = JaxRuntimeError.__module__
 
 
 class CannotStart(Exception):
-    """The error where no worker can be started: its program is compiled in this process."""
+    """The error raised when no worker can start; the program is then compiled in this process."""
 
 
 class SubprocessExecutable:
@@ -113,10 +113,10 @@ class SubprocessExecutable:
 
 
 class WorkerHloModule:
-    """An HLO module whose text is the worker's, and whose other facts are read from its proto.
+    """An HLO module with the worker's text; other properties are parsed from its proto.
 
-    A compiler that is newer than jaxlib may write what jaxlib cannot read. Then there is the text,
-    which the compiler itself has written, and no proto.
+    A compiler that is newer than jaxlib may write a proto that jaxlib cannot read. Then only the
+    compiler's own text is available.
     """
 
     def __init__(self, name: str, text: str, proto: bytes | None, unreadable: str):
@@ -126,7 +126,7 @@ class WorkerHloModule:
         self._unreadable = unreadable
 
     def to_string(self, options: object = None) -> str:
-        # A proto lacks such facts as the number of partitions, which the worker's text has.
+        # The worker's text has facts that a proto lacks, such as the number of partitions.
         return self._text if options is None else self._module().to_string(options)
 
     def as_serialized_hlo_module_proto(self) -> bytes:
@@ -145,7 +145,7 @@ class WorkerHloModule:
 
 
 class WorkerMemoryStats:
-    """The numbers of jaxlib's CompiledMemoryStats."""
+    """The fields of jaxlib's CompiledMemoryStats, as the worker reported them."""
 
     def __init__(self, numbers: Mapping[str, int], text: str):
         self.__dict__.update(numbers)
@@ -158,26 +158,26 @@ class WorkerMemoryStats:
 def know(
     devices: Sequence[Device], platform: str, library: str, name: str, settings: Mapping[str, Any]
 ) -> None:
-    """Remember how devices of a topology were made, so that a worker can make the same."""
+    """Record the arguments that created a topology, so that a worker can recreate its devices."""
     if platform in _PLATFORMS and devices:
         source = TopologySource(platform, library, name, dict(settings))
         _topologies[devices[0].client] = source
 
 
 def can_compile_for(device: Device) -> bool:
-    """Return whether programs for a device of a topology are compiled in a process of its own."""
+    """Return whether programs for a compile-only device are compiled in a worker process."""
     return device.client in _topologies
 
 
 def compile_in_subprocess(
     ir_module: "ir.Module", devices: Sequence[Device], options: CompileOptions
 ) -> SubprocessExecutable:
-    """Compile a module for devices of a topology, in the worker.
+    """Compile a module for compile-only devices in the worker process.
 
     Raises:
       JaxRuntimeError: if XLA refuses the module or an option.
       WorkerEnded: if the compiler ended its process.
-      CannotStart: if there is no way to start one.
+      CannotStart: if no worker can be started.
     """
     bytecode = io.BytesIO()
     ir_module.operation.write_bytecode(bytecode)
@@ -193,7 +193,7 @@ def compile_in_subprocess(
         try:
             answer = worker.ask(request)
         except BaseException:
-            # After an interrupt, too, the worker's answer would be that of the next question.
+            # After an interrupt, too: the pending answer would be read as that of the next request.
             worker.end()
             _worker = None
             raise
@@ -204,10 +204,10 @@ def compile_in_subprocess(
 
 
 def start() -> None:
-    """Start the worker, unless it runs: it loads its libraries beside what is done here.
+    """Start the worker, unless it runs; it loads its libraries in parallel to this process.
 
     Raises:
-      CannotStart: if there is no way to start one.
+      CannotStart: if no worker can be started.
     """
     with _lock:
         _running()
@@ -224,14 +224,14 @@ def _running() -> "_Worker":
 
 
 class _Worker:
-    """A worker process, and the messages to it and from it."""
+    """A worker process, with its message streams."""
 
     def __init__(self):
         if not sys.executable:
             raise CannotStart("Python does not know its own path")
-        # The compiler's messages are read where it ends its process.
+        # The compiler's messages on stderr, which are read if it ends the process.
         self._messages = tempfile.TemporaryFile()
-        # Isolated and without `site`: it gets the path of this process.
+        # The worker runs isolated and without `site`: this process sends it `sys.path`.
         command = [sys.executable, "-I", "-S", compile_process_worker.__file__]
         if sys.dont_write_bytecode:
             command.insert(1, "-B")
@@ -243,7 +243,7 @@ class _Worker:
                 stderr=self._messages,
                 # The worker leaves attached TPUs alone.
                 env={**os.environ, **WITHOUT_TPU},
-                start_new_session=True,  # An interrupt at the terminal is this process's alone.
+                start_new_session=True,  # Ctrl-C at the terminal interrupts only this process.
             )
         except OSError as error:
             raise CannotStart(str(error)) from error
@@ -275,7 +275,7 @@ class _Worker:
         return answer
 
     def _last_words(self) -> str:
-        """Return what the compiler said at its end: the check that failed, else its last lines."""
+        """Return the compiler's last messages: the check that failed, else its last lines."""
         self._messages.seek(0)
         text = self._messages.read().decode(errors="replace")
         failed = re.search(r"^F\d+ \S+ +\d+ (.*)$", text, re.MULTILINE)
@@ -286,7 +286,7 @@ class _Worker:
         self._process.kill()
         self._process.wait()
         for stream in (self._requests, self._answers, self._messages):
-            with contextlib.suppress(OSError):  # A request may not have been sent to its end.
+            with contextlib.suppress(OSError):  # A request may have been written only in part.
                 stream.close()
 
 

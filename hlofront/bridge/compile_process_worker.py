@@ -1,7 +1,7 @@
-"""The worker that compiles for devices that are not attached; compile_process.py starts it.
+"""The worker process that compiles for compile-only devices; compile_process.py starts it.
 
-Requests and answers are pickled, each after its length. It ends with its input. This file imports
-nothing of hlofront: it is run as a script.
+Requests and answers are pickled, each preceded by its length. The worker exits at the end of its
+input. This file imports nothing of hlofront: it is run as a script.
 """
 
 import os
@@ -17,12 +17,12 @@ from typing import IO, Any
 
 LENGTH = struct.Struct("<Q")
 _DIALECTS = ("stablehlo", "chlo", "sdy")
-# The devices of each topology by their numbers; a topology by its platform, name and settings.
+# (platform, topology name, settings) -> the topology's devices by their numbers.
 _topologies: dict[tuple[str, str, str], dict[int, Any]] = {}
 
 
 def write(stream: IO[bytes], message: object) -> None:
-    """Write a message, which may be anything that can be pickled."""
+    """Write a message, any picklable object, preceded by its length."""
     data = pickle.dumps(message, protocol=5)
     stream.write(LENGTH.pack(len(data)))
     stream.write(data)
@@ -30,7 +30,7 @@ def write(stream: IO[bytes], message: object) -> None:
 
 
 def read(stream: IO[bytes]) -> Any:
-    """Return the next message; None at the end of the stream."""
+    """Return the next message of a stream; None at its end."""
     head = stream.read(LENGTH.size)
     if len(head) < LENGTH.size:
         return None
@@ -40,14 +40,14 @@ def read(stream: IO[bytes]) -> Any:
 
 
 def main() -> None:
-    """Answer the requests on the standard input, until it ends."""
+    """Answer the requests on standard input until it ends."""
     requests = sys.stdin.buffer
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # Text that libraries print must not get among the answers.
+    os.dup2(2, 1)  # Text that libraries print to stdout must not mix with the answers.
     settings = read(requests)
     if settings is None:
         return
-    # The process that started this one has jaxlib on its path.
+    # The parent process's path has jaxlib.
     sys.path[:] = settings["path"]
     _jax, xla_client = import_module("jaxlib._jax"), import_module("jaxlib.xla_client")
     ir = import_module("jaxlib.mlir.ir")
@@ -67,7 +67,7 @@ def main() -> None:
     while (request := read(requests)) is not None:
         try:
             answer = compiled(request, context, ir, xla_client, _jax)
-        except Exception as error:  # The process that reads the answer raises it there.
+        except Exception as error:  # The parent process raises it.
             kind = "JaxRuntimeError" if isinstance(error, _jax.JaxRuntimeError) else "ValueError"
             answer = {"error": str(error), "kind": kind}
         write(answers, answer)
@@ -76,11 +76,11 @@ def main() -> None:
 def compiled(
     request: dict[str, Any], context: Any, ir: ModuleType, xla_client: ModuleType, _jax: ModuleType
 ) -> dict[str, Any]:
-    """Compile the module of a request; return the facts about it that the request's process asks.
+    """Compile the module of a request; return the properties that the parent process reads.
 
     Args:
       request: the topology, the numbers of the devices, the module as bytecode, and the options.
-      context: the MLIR context that the module is read into.
+      context: the MLIR context that the module is parsed in.
       ir: the module `jaxlib.mlir.ir`.
       xla_client: the module `jaxlib.xla_client`.
       _jax: the module `jaxlib._jax`.
@@ -95,7 +95,7 @@ def compiled(
 
     def compiled_with(options: Any) -> Any:
         with context:
-            # compile() changes the module.
+            # compile() modifies the module.
             module = ir.Module.parse(request["module"])
             return devices[0].client.compile(module, device_list, options)
 
@@ -124,7 +124,7 @@ def compiled(
 
 
 def written_by_compiler(compiled_with: Callable[[Any], object], options: Any) -> tuple[str, str]:
-    """Return the name and text of a module that is newer than what this jaxlib reads."""
+    """Return the name and text of an HLO module whose proto is too new for this jaxlib to read."""
     with tempfile.TemporaryDirectory() as folder:
         mine = {"xla_dump_to": folder, "xla_dump_hlo_as_text": True}
         overrides = dict(options.env_option_overrides)
@@ -136,7 +136,7 @@ def written_by_compiler(compiled_with: Callable[[Any], object], options: Any) ->
 
 
 def value_or_error(method: Callable[[], object], _jax: ModuleType) -> tuple[bool, object]:
-    """Return (True, what a method of an executable returns) or (False, why it cannot)."""
+    """Call an executable's method: return (True, its result), or (False, the reason it failed)."""
     try:
         return True, method()
     except _jax.JaxRuntimeError as error:

@@ -1,4 +1,4 @@
-"""The small C++ parts of jaxlib that every floor may use: pytrees, tracebacks, option cells."""
+"""Small C++ parts of jaxlib that every floor may use: pytrees, tracebacks, option cells."""
 
 from collections.abc import Callable, Iterable
 from types import ModuleType
@@ -23,7 +23,7 @@ else:
     FlattenedIndexKey = pytree.FlattenedIndexKey
     GetAttrKey = pytree.GetAttrKey
     SequenceKey = pytree.SequenceKey
-    # A class of jitted functions, and of others that C++ calls.
+    # The class of functions that C++ calls: jitted functions, operations and executables.
     PjitFunction = state.extension.PjitFunction
     Traceback = state.extension.Traceback
 
@@ -35,32 +35,32 @@ all_leaves: Callable[[PyTreeRegistry, Iterable[object]], bool] = pytree.all_leav
 registry.__module__ = __name__
 registry.__name__ = "registry"
 
-# The C++ call path takes arguments and results apart with a registry of its own: it sees the arrays
-# that values such as random keys are made of, which are leaves to everybody else.
+# The C++ call path flattens arguments and results with its own registry: it sees the arrays inside
+# values such as random keys, which are leaves in the default registry.
 call_registry = PyTreeRegistry()
 call_registry.__module__ = __name__
 call_registry.__name__ = "call_registry"
 
 
 def register_node(*args: Any) -> None:
-    """Register a class of pytree nodes; the arguments are those of a registry."""
+    """Register a class of pytree nodes in all registries; the arguments are those of a registry."""
     registry.register_node(*args)
     call_registry.register_node(*args)
 
 
 def register_dataclass_node(*args: Any) -> None:
-    """Register a dataclass as pytree nodes; the arguments are those of a registry."""
+    """Register a dataclass as a pytree node in all registries; the arguments are a registry's."""
     registry.register_dataclass_node(*args)
     call_registry.register_dataclass_node(*args)
 
 
 get_traceback = Traceback.get_traceback
 Array = state.Array
-# Have isinstance ask instances of this class whether they are arrays.
+# Make isinstance of this class consult its instances, so that tracers pass as arrays.
 set_tracer_class: Callable[[type], None] = state.extension.set_tracer_class
 weakref_lru_cache = state.weakref_lru_cache
-# Return the number of candidates that XLA's approximate top-k leaves, of the arguments
-# (size, ranks, k, recall, aggregate, override), and a binary logarithm.
+# Return (the number of candidates that XLA's approximate top-k leaves, a binary logarithm) for
+# (size, rank, k, recall, aggregate, override).
 approx_top_k_size: Callable[..., tuple[int, int]] = (
     state.extension.approx_top_k_reduction_output_size
 )

@@ -1,11 +1,11 @@
-"""Shims: the `jax` modules that jaxlib's C++ imports by itself, installed only while it runs."""
+"""Shims: the `jax` modules that jaxlib's C++ imports, installed only while it runs."""
 
 import sys
 import threading
 from types import ModuleType
 
-# C++ imports these by name (JAXLIB.md section 2.5) where it makes an array out of a shard or of a
-# DLPack capsule, and where the first NamedSharding is made. `jax` itself has to be there too.
+# C++ imports these by name (JAXLIB.md section 2.5) where it constructs an array from a shard or a
+# DLPack capsule, and where the first NamedSharding is constructed. `jax` itself must exist too.
 _modules: dict[str, ModuleType] = {
     name: ModuleType(name)
     for name in (
@@ -19,12 +19,12 @@ _modules: dict[str, ModuleType] = {
 
 
 def provide(module: str, name: str, value: object) -> None:
-    """Set the value of a name in one of the modules that C++ imports."""
+    """Set an attribute of one of the shim modules that C++ imports."""
     setattr(_modules[module], name, value)
 
 
 class _NoTypedArray:
-    """A class without instances, where C++ 0.11 looks for a class of array constants."""
+    """A class without instances, which C++ 0.11 looks up as the class of array constants."""
 
 
 provide("jax._src.literals", "TypedNdArray", _NoTypedArray)

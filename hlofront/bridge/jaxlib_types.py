@@ -1,6 +1,6 @@
 """Declarations of jaxlib's classes for type checkers alone: its extension modules have no stubs.
 
-Members that hlofront does not use are left out. The methods of shardings are hlofront's own, see
+Members that hlofront does not use are omitted. The methods of shardings are hlofront's own, see
 `pjrt/shardings.py` and `pjrt/named_shardings.py`.
 """
 
@@ -66,7 +66,7 @@ class Client:
 
 
 class Device:
-    """A device; those of TPUs have coordinates."""
+    """A PJRT device; TPUs also have coordinates."""
 
     id: int
     platform: str
@@ -81,7 +81,7 @@ class Device:
 
 
 class DeviceTopology:
-    """A description of devices, which need not be attached."""
+    """A PJRT topology: a description of devices, which need not be attached."""
 
     def _make_compile_only_devices(self) -> list[Device]: ...
 
@@ -98,7 +98,7 @@ class DeviceList:
 
 
 class OpSharding:
-    """The protocol buffer of a sharding."""
+    """The protocol buffer of a sharding (xla::OpSharding)."""
 
     iota_reshape_dims: list[int]
     iota_transpose_perm: list[int]
@@ -152,7 +152,7 @@ class Sharding:
 
 
 class SingleDeviceSharding(Sharding):
-    """The sharding of an array that is wholly on one device."""
+    """The sharding of an array that is on one device."""
 
     def __init__(self, device: Device, memory_kind: str | None = None): ...
 
@@ -167,7 +167,7 @@ class NamedSharding(Sharding):
 
 
 class GSPMDSharding(Sharding):
-    """A sharding as XLA describes it, with devices."""
+    """A sharding as XLA describes it, with its devices."""
 
     def __init__(
         self, devices: DeviceList, op_sharding: HloSharding, memory_kind: str | None = None
@@ -175,7 +175,7 @@ class GSPMDSharding(Sharding):
 
 
 class HloModule:
-    """A module of HLO."""
+    """An HLO module."""
 
     name: str
 
@@ -184,13 +184,13 @@ class HloModule:
 
 
 class XlaComputation:
-    """A program as XLA first sees it."""
+    """An HLO program before optimization."""
 
     def get_hlo_module(self) -> HloModule: ...
 
 
 class XlaLayout:
-    """The order of an array's elements in memory, as XLA has it."""
+    """XLA's layout: the order of an array's elements in memory."""
 
     def minor_to_major(self) -> tuple[int, ...]: ...
     def tiling(self) -> Sequence[tuple[int, ...]]: ...
@@ -202,20 +202,20 @@ class PjRtLayout:
 
 
 class ShardedToken:
-    """The type of jaxlib's tokens, which become ready when a program has ended on all devices."""
+    """A token of a program, which becomes ready when the program has ended on all devices."""
 
     def block_until_ready(self) -> object: ...
 
 
 class ExecuteResults:
-    """The raw outputs of a program, which handlers make arrays of, once."""
+    """The raw outputs of an executable, from which result handlers construct arrays, once."""
 
     def consume_token(self) -> ShardedToken: ...
     def consume_with_handlers(self, handlers: Sequence[Callable[..., object]]) -> list[Any]: ...
 
 
 class MemoryStats:
-    """The bytes that an executable takes, jaxlib's CompiledMemoryStats."""
+    """The memory that an executable takes, in bytes by kind: jaxlib's CompiledMemoryStats."""
 
     argument_size_in_bytes: int
     output_size_in_bytes: int
@@ -306,7 +306,7 @@ class GetAttrKey:
 
 
 class FlattenedIndexKey:
-    """The number of a child of a node whose children have no keys of their own."""
+    """The index of a child of a node whose children have no keys of their own."""
 
     key: int
 
@@ -314,7 +314,7 @@ class FlattenedIndexKey:
 
 
 class PyTreeRegistry:
-    """The classes whose instances are nodes of pytrees, and how each is taken apart."""
+    """A registry of pytree node classes, with the functions that flatten and unflatten each."""
 
     __name__: str
 
@@ -343,7 +343,7 @@ class PyTreeRegistry:
 
 
 class PjitFunction:
-    """A function that C++ calls: it is jitted, or an operation, or a compiled program."""
+    """A function that C++ calls: a jitted function, an operation or an executable."""
 
     __name__: str
     __wrapped__: Callable[..., Any]
@@ -352,7 +352,7 @@ class PjitFunction:
 
 
 class PjitFunctionCache:
-    """The executables of functions that C++ calls, of which the least recently used go first."""
+    """An LRU cache of the executables of functions that C++ calls."""
 
     def __init__(self, capacity: int = ...): ...
     def clear(self) -> None: ...
@@ -369,7 +369,7 @@ class TracebackFrame:
 
 
 class Traceback:
-    """The Python stack at a moment, which C++ recorded."""
+    """A Python stack trace that C++ recorded."""
 
     frames: list[TracebackFrame]
 
@@ -386,7 +386,7 @@ class Traceback:
 
 
 class GuardState:
-    """The levels of the guards against copies, of a process or a thread."""
+    """The levels of the transfer guards, of a process or a thread."""
 
     explicit_device_put: bool
     explicit_device_get: bool

@@ -1,4 +1,4 @@
-"""LAPACK's and cuSOLVER's routines as XLA calls them: jaxlib's targets, made known to it."""
+"""LAPACK's and cuSOLVER's kernels: registration of jaxlib's custom call targets with XLA."""
 
 import functools
 import importlib
@@ -12,7 +12,7 @@ _GPU_MODULES = ("gpu_linalg", "gpu_prng", "gpu_solver", "gpu_sparse")
 
 @functools.cache
 def load_lapack() -> None:
-    """Make the targets `lapack_*_ffi` known to XLA's CPU backend, before their first use.
+    """Register the targets `lapack_*_ffi` with XLA's CPU backend, before their first use.
 
     This loads SciPy's LAPACK: programs without linear algebra do not wait for it.
     """
@@ -23,10 +23,9 @@ def load_lapack() -> None:
 
 @functools.cache
 def load_gpu_kernels() -> None:
-    """Make the targets of installed GPU plugins known: matrices, sparse ones, and random bits.
+    """Register the targets of installed GPU plugins: linear algebra, sparse matrices, random bits.
 
-    The handlers for custom calls of the plugins' backends must be registered before, which
-    plugins.py does.
+    plugins.py must have registered the custom call handlers of the plugins' backends before.
     """
     for name in _GPU_MODULES:
         _register(importlib.import_module(f"jaxlib.{name}"))
@@ -34,7 +33,7 @@ def load_gpu_kernels() -> None:
 
 @functools.cache
 def load_hybrid_kernels() -> None:
-    """Give LAPACK to the kernels of GPUs that hand their matrices to the host, before first use."""
+    """Register LAPACK with the GPU kernels that compute on the host, before their first use."""
     importlib.import_module("jaxlib.gpu_solver").initialize_hybrid_kernels()
 
 
@@ -50,7 +49,7 @@ def _register(module: ModuleType) -> None:
             xla_client.register_custom_call_target(
                 name, capsule, platform=platform, api_version=api_version
             )
-    # XLA may split a batch of such matrices over devices, each of which works on its own part.
+    # XLA may partition a batch of matrices over devices, each of which works on its own part.
     if hasattr(module, "batch_partitionable_targets"):
         for name in module.batch_partitionable_targets():
             extension.register_custom_call_as_batch_partitionable(name)
@@ -58,9 +57,9 @@ def _register(module: ModuleType) -> None:
 
 @functools.cache
 def cusolver_version() -> int:
-    """Return the version of cuSOLVER, 11701 for 11.7.1: 0 where no plugin for CUDA is installed.
+    """Return the version of cuSOLVER, 11701 for 11.7.1; 0 if no CUDA plugin is installed.
 
-    Without a GPU it is the version that the plugin was built with, and the least that it takes.
+    Without a GPU it is the version that the plugin was built with, the oldest that it accepts.
     """
     plugin_support = importlib.import_module("jaxlib.plugin_support")
     versions: ModuleType | None = plugin_support.import_from_plugin("cuda", "_versions")

@@ -1,4 +1,4 @@
-"""Public accessors of what jaxlib's arrays, shardings and clients hold under private names.
+"""Public accessors of private members of jaxlib's arrays, shardings and clients.
 
 jaxlib may rename these members in any release, so no other folder spells their names, which
 `tests/house/test_private_members.py` checks. Each getter is the C++ getter of a property, or an
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
 _ArrayImpl: Any = state.ArrayImpl
 _NumPyArray = np.ndarray[Any, Any]
 
-# ---- of arrays -----------------------------------------------------------------------------------
+# ---- arrays --------------------------------------------------------------------------------------
 
-# The sharding of an array or of keys, also of deleted ones.
+# The sharding of an array or key array, including deleted ones.
 sharding_of: "Callable[[object], Sharding]" = attrgetter("_sharding")
-# Computations with an array or with keys must run on their devices where this is true of it.
+# Whether an array or key array is committed: computations with it must run on its devices.
 is_committed: Callable[[object], bool] = attrgetter("_committed")
-# The getters in C++ of the sharding and of the commitment, for the public properties of arrays.
+# The C++ getters of the sharding and of the commitment, for the public properties of arrays.
 get_sharding: "Callable[[object], Sharding]" = _ArrayImpl._sharding.fget
 get_committed: Callable[[object], bool] = _ArrayImpl._committed.fget
-# The value of an array in host memory that `cache_numpy_value` put there; None before that.
+# The NumPy value that `cache_numpy_value` stored on an array; None before that.
 cached_numpy_value: Callable[[object], _NumPyArray | None] = _ArrayImpl._npy_value.fget
-# The layout of an array's buffers, as PJRT has it.
+# The PJRT layout of an array's buffers.
 pjrt_layout_of: "Callable[[object], PjRtLayout]" = _ArrayImpl._pjrt_layout.fget
-# Have an array hold its value in host memory, for later reads.
+# Store an array's NumPy value on it, for later reads.
 cache_numpy_value: Callable[[object, _NumPyArray], None] = _ArrayImpl._npy_value.fset
-# The layout of XLA that a layout of PJRT holds.
+# The XLA layout that a PJRT layout holds.
 xla_layout_of: "Callable[[PjRtLayout], XlaLayout]" = methodcaller("_xla_layout")
 
-# ---- of shardings --------------------------------------------------------------------------------
+# ---- shardings -----------------------------------------------------------------------------------
 
 # The device of a SingleDeviceSharding.
 device_of: "Callable[[SingleDeviceSharding], Device]" = (
@@ -55,7 +55,7 @@ device_of: "Callable[[SingleDeviceSharding], Device]" = (
 )
 # The DeviceList of a sharding.
 device_list_of: "Callable[[Sharding], DeviceList]" = attrgetter("_internal_device_list")
-# The kind of memory of a sharding: None where neither a device nor the user says it.
+# The memory kind of a sharding; None if neither the device nor the user specifies one.
 memory_kind_of: "Callable[[Sharding], str | None]" = attrgetter("_memory_kind")
 # The HloSharding of a GSPMDSharding.
 hlo_sharding_of: "Callable[[Sharding], HloSharding]" = attrgetter("_hlo_sharding")
@@ -64,11 +64,11 @@ hlo_sharding_of: "Callable[[Sharding], HloSharding]" = attrgetter("_hlo_sharding
 def set_device_list_getter(
     mesh_class: type, device_list: "Callable[[Any], DeviceList | None]"
 ) -> None:
-    """Give a class of meshes the property that NamedSharding reads the DeviceList from."""
+    """Define the property of a class of meshes from which NamedSharding reads the DeviceList."""
     mesh_class._internal_device_list = property(device_list)  # type: ignore[attr-defined]
 
 
-# ---- of clients and jitted functions -------------------------------------------------------------
+# ---- clients and jitted functions ----------------------------------------------------------------
 
 # The platform of a client with its vendor: "cuda" or "rocm" where `client.platform` is "gpu".
 raw_platform_of: "Callable[[Client], str]" = attrgetter("_raw_platform")

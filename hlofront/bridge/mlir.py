@@ -1,4 +1,4 @@
-"""MLIR as jaxlib ships it: the context with its dialects, and the parts of `ir` that we use."""
+"""MLIR as jaxlib ships it: the context with its dialects, and the used parts of `ir`."""
 
 import importlib
 import io
@@ -14,7 +14,7 @@ from jaxlib.mlir import ir
 if TYPE_CHECKING:
     from hlofront.bridge.jaxlib_types import HloModule, XlaComputation
 
-# Type checkers do not see these modules' members as they are.
+# Type checkers do not see the true members of these modules.
 _jax_mlir_ext: ModuleType = importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
 stablehlo: ModuleType = importlib.import_module("jaxlib.mlir.dialects.stablehlo")
 _DIALECTS: tuple[ModuleType, ...] = (
@@ -25,7 +25,7 @@ _DIALECTS: tuple[ModuleType, ...] = (
 
 
 class JaxIrContext(ir.Context):
-    """A context of MLIR with the dialects that XLA reads."""
+    """An MLIR context with the dialects that XLA reads."""
 
 
 # MLIR's own dialects, as jaxlib registers them.
@@ -37,7 +37,7 @@ def _make_context() -> ir.Context:
     context = JaxIrContext()
     context.append_dialect_registry(upstream_dialects)
     context.load_all_available_dialects()
-    # One program is lowered by one thread; a pool per context only costs start-up time.
+    # One thread lowers each program; a thread pool per context only costs start-up time.
     context.enable_multithreading(False)
     for dialect in _DIALECTS:
         dialect.register_dialect(context)
@@ -47,7 +47,7 @@ def _make_context() -> ir.Context:
 context = _make_context()
 Operation = ir.Operation
 if TYPE_CHECKING:
-    # A value of any type: the stubs of jaxlib make the class generic in the type of the value.
+    # A value of any type: jaxlib's stubs make the class generic in the type of the value.
     Value = ir.Value[ir.Type]
 else:
     Value = ir.Value
@@ -55,7 +55,7 @@ TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
 
 
 def to_xla_computation(module: ir.Module) -> "XlaComputation":
-    """Return a StableHLO module as XLA's computation, before any optimization."""
+    """Convert a StableHLO module to an XLA computation, before any optimization."""
     bytecode = io.BytesIO()
     module.operation.write_bytecode(bytecode)
     return state.extension.mlir.mlir_module_to_xla_computation(bytecode.getvalue())
@@ -74,9 +74,10 @@ def stablehlo_version() -> str:
 
 
 def portable_artifact(module: ir.Module, version: str | None = None) -> bytes:
-    """Return a StableHLO module in its portable form, which other versions of jaxlib read.
+    """Serialize a StableHLO module in its portable form, which other versions of jaxlib read.
 
     Args:
+      module: the module to serialize.
       version: the version of StableHLO to write, by default this jaxlib's.
 
     Raises:

@@ -1,10 +1,10 @@
-"""Compiles a StableHLO artifact under whichever jaxlib it is run with, from 0.6 on.
+"""A script that compiles a StableHLO artifact under the jaxlib that runs it, from 0.6 on.
 
-    python worker.py --about            prints what this jaxlib is, as JSON
+    python worker.py --about            prints the versions of this jaxlib, as JSON
     python worker.py REQUEST.json       compiles, and writes the answer to the file it names
 
 A request names the artifact, the compiler's options, the arguments to run with and the file for the
-answer. This file imports nothing of hlofront: it is copied into environments that have none of it.
+answer. This file imports nothing of hlofront: it is copied into environments that lack it.
 """
 
 import json
@@ -23,7 +23,7 @@ import numpy as np
 
 
 def load(name: str, earlier: "str | ModuleType") -> ModuleType:
-    """Return a module of jaxlib, or the module that had its members in earlier versions."""
+    """Import a module of jaxlib, or return the module that had its members in earlier versions."""
     try:
         return import_module(f"jaxlib.{name}")
     except ImportError:
@@ -32,12 +32,12 @@ def load(name: str, earlier: "str | ModuleType") -> ModuleType:
 
 xla_client = import_module("jaxlib.xla_client")
 _jax = load("_jax", "xla_extension")
-# The cells of settings, which C++ does not keep alive.
+# The option cells, which C++ does not keep alive.
 cells: list[object] = []
 
 
 def prepare() -> None:
-    """Set the process-wide options that jaxlib's C++ reads; which ones depends on its version."""
+    """Set the process-wide options that jaxlib's C++ reads, which depend on its version."""
     jit = _jax.jax_jit
     if hasattr(jit, "set_thread_local_state_initialization_callback"):
         jit.set_thread_local_state_initialization_callback(lambda: None)
@@ -74,7 +74,7 @@ def about() -> dict[str, Any]:
 
 
 def compile_options(request: dict[str, Any], device: Any) -> Any:
-    """Return XLA's options for one device, with the flags of a request."""
+    """Return XLA's compile options for one device, with the flags of a request."""
     options = xla_client.CompileOptions()
     options.num_replicas = 1
     options.num_partitions = 1
@@ -87,29 +87,29 @@ def compile_options(request: dict[str, Any], device: Any) -> Any:
 
 
 def compiled(client: Any, device: Any, artifact: bytes, options: Any) -> Any:
-    """Return the executable of a StableHLO artifact, by the method that this jaxlib has."""
+    """Compile a StableHLO artifact by the method that this jaxlib has; return the executable."""
     if hasattr(client, "compile_and_load"):
         return client.compile_and_load(artifact, _jax.DeviceList((device,)), options)
     return client.compile(artifact, options)
 
 
 def memory_of(executable: Any) -> dict[str, Any]:
-    """Return the bytes that an executable takes, by kind; "unknown" and why if it cannot say."""
+    """Return the bytes that an executable takes, by kind; or "unknown" with the reason."""
     try:
         stats = executable.get_compiled_memory_stats()
-    except Exception as error:  # A plugin may not know: the answer says why there is no number.
+    except Exception as error:  # A plugin may not support this: the answer has the reason.
         return {"unknown": str(error)}
     names = ("argument", "output", "temp", "alias", "generated_code")
     return {name: getattr(stats, name + "_size_in_bytes", None) for name in names}
 
 
 def cost_of(executable: Any) -> dict[str, Any]:
-    """Return XLA's estimate of an executable; "unknown" and why if it cannot say."""
+    """Return XLA's cost estimate of an executable; or "unknown" with the reason."""
     try:
         cost: Any = executable.cost_analysis()
-    except Exception as error:  # A plugin may not know: the answer says why there is no number.
+    except Exception as error:  # A plugin may not support this: the answer has the reason.
         return {"unknown": str(error)}
-    # Earlier versions give a list, with an estimate for each device.
+    # Earlier versions return a list, with an estimate per device.
     costs: list[Any] = [cost] if hasattr(cost, "keys") else [*cost, {}]
     cost = costs[0]
     return {
@@ -128,7 +128,7 @@ class Aval:
 
 
 def arguments_of(path: str, device: Any) -> list[Any]:
-    """Return the arguments in a file of NumPy's as arrays on a device."""
+    """Load the arguments in a NumPy file as arrays on a device."""
     values = np.load(path)
     types = json.loads(str(values["types"]))
     sharding_of = _jax.SingleDeviceSharding
@@ -160,13 +160,13 @@ def arguments_of(path: str, device: Any) -> list[Any]:
 def run_seconds(
     executable: Any, arguments: Sequence[Any], least: float = 0.2, most: int = 50
 ) -> float:
-    """Return the seconds of a run, the median of several.
+    """Return the median seconds of several runs of an executable.
 
     Args:
       executable: jaxlib's executable.
       arguments: the arrays to run it on.
-      least: the seconds that all runs take together, at least.
-      most: the number of runs, at most.
+      least: the minimum of the seconds that all runs take together.
+      most: the maximum number of runs.
     """
     times: list[float] = []
     while len(times) < 3 or (sum(times) < least and len(times) < most):
@@ -178,7 +178,7 @@ def run_seconds(
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
-    """Compile the artifact of a request, run it if there are arguments, and return the figures."""
+    """Compile the artifact of a request, run it on its arguments if any, and return the results."""
     result = about()
     prepare()
     client = xla_client.make_cpu_client()
@@ -207,7 +207,7 @@ def main() -> None:
         request = json.load(file)
     try:
         result = answer(request)
-    except Exception as error:  # The user wants to read the error of that jaxlib, of any class.
+    except Exception as error:  # Report any error of that jaxlib to the user.
         result = dict(about(), error=f"{type(error).__name__}: {error}")
     with open(request["answer"], "w") as file:
         json.dump(result, file)

@@ -1,4 +1,4 @@
-"""PJRT plugins as jaxlib sees them: look into a library, load it, make a client or a topology."""
+"""PJRT plugins through jaxlib: check a library, load it, make a client or a topology."""
 
 import ctypes
 import importlib
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from hlofront.bridge.jaxlib_types import DeviceTopology
 
 _ENTRY_POINT = "GetPjrtApi"
-# The path of the library of each plugin, by the plugin's name.
+# plugin name -> path of its library.
 _libraries: dict[str, str] = {}
 _MAJOR = 0
-# Every version has these functions first: those that read an error, and the one that starts it.
+# The first functions of PJRT's table in every version: they read errors and start the plugin.
 _FIRST_FUNCTIONS = 4
 
 
 class NotAPlugin(Exception):
-    """The error of a library that cannot be used; the text says why, to follow "it"."""
+    """The error of a library that is no usable plugin; its text is the reason, to follow "it"."""
 
 
 class _Version(ctypes.Structure):
@@ -47,7 +47,7 @@ class _Version(ctypes.Structure):
 
 
 class _Api(ctypes.Structure):
-    """The start of PJRT's table of functions, which no version changes."""
+    """The header of PJRT's table of functions, which is fixed across versions."""
 
     _fields_ = [
         ("struct_size", ctypes.c_size_t),
@@ -58,9 +58,9 @@ class _Api(ctypes.Structure):
 
 
 def api_version(path: str) -> tuple[int, int]:
-    """Return the version of the PJRT API that a library offers, which is loaded into the process.
+    """Return the version of the PJRT API of a library, which is loaded into the process.
 
-    jaxlib would end the process on some of what is refused here.
+    jaxlib would abort the process on some of the libraries that are refused here.
 
     Raises:
       NotAPlugin: if it is no library, has no entry point, or is of no version that jaxlib knows.
@@ -124,7 +124,7 @@ def load(name: str, path: str) -> object:
 
 
 def gpu_options() -> dict[str, Any]:
-    """Return the options of clients of GPUs, from XLA_PYTHON_CLIENT_* in the environment."""
+    """Return the options of GPU clients, from XLA_PYTHON_CLIENT_* in the environment."""
     return xla_client.generate_pjrt_gpu_plugin_options()
 
 
@@ -134,15 +134,15 @@ def make_client(name: str, options: Mapping[str, object]) -> Client:
 
 
 def register_kernels(platform: str, api: object, package: str) -> bool:
-    """Have a GPU plugin's package take custom calls, and register those that it brings.
+    """Register a GPU plugin's custom call handlers, and the custom calls of its kernel package.
 
     Args:
       platform: "CUDA" or "ROCM", as XLA calls it.
       api: the API of the loaded plugin, from `load`.
-      package: such as "jax_cuda13_plugin".
+      package: the kernel package, such as "jax_cuda13_plugin".
 
     Returns:
-      Whether the package is there.
+      Whether the package is installed.
     """
     kind = "cuda" if platform == "CUDA" else "rocm"
     try:
@@ -161,7 +161,7 @@ def register_kernels(platform: str, api: object, package: str) -> bool:
     return True
 
 
-# ---- devices that are not attached ---------------------------------------------------------------
+# ---- compile-only devices ------------------------------------------------------------------------
 
 
 def absent_devices(
@@ -187,20 +187,20 @@ def absent_devices(
 
 
 def attached_topology(devices: Sequence[Device]) -> "DeviceTopology":
-    """Return the description of devices that are attached."""
+    """Return the topology of attached devices."""
     return xla_client.get_topology_for_devices(list(devices))
 
 
 def compile_only(
     ir_module: "ir.Module", devices: Sequence[Device], options: CompileOptions, is_subprocess: bool
 ) -> LoadedExecutable | compile_process.SubprocessExecutable:
-    """Compile a module for devices of a topology: an executable that cannot be run here.
+    """Compile a module for compile-only devices, to an executable that cannot be run here.
 
     Args:
       ir_module: the module, which stays usable.
       devices: the devices, all of one topology.
-      options: XLA's options.
-      is_subprocess: whether compilers that may end their process get one of their own.
+      options: XLA's compile options.
+      is_subprocess: whether compilers that may abort run in a worker process.
 
     Raises:
       JaxRuntimeError: if the compiler refuses the module or an option, or ends its process.

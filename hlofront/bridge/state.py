@@ -1,4 +1,4 @@
-"""jaxlib's process-wide C++ settings, given their values before the first use."""
+"""The process-wide C++ settings of jaxlib, set before their first use."""
 
 import gc
 import importlib.machinery
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-# Each client otherwise prints an INFO line about its devices. Read when jaxlib loads.
+# Otherwise each client prints an INFO line about its devices. jaxlib reads it when it loads.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 if "jax" in sys.modules:
@@ -23,15 +23,15 @@ import jaxlib.version
 if TYPE_CHECKING:
     from hlofront.bridge.jaxlib_types import ConfigCell
 
-# Extension modules have no declarations: type checkers are to take their members for anything.
+# Extension modules have no stubs: type checkers treat their members as Any.
 extension: ModuleType = importlib.import_module("jaxlib._jax")
 xla_client: ModuleType = importlib.import_module("jaxlib.xla_client")
-# Make a cache of a function, by a weak reference to its first argument and by the others.
+# Memoize a function by a weak reference to its first argument and by the other arguments.
 weakref_lru_cache: Callable[..., Any] = importlib.import_module(
     "jaxlib.weakref_lru_cache"
 ).weakref_lru_cache
 
-# What tells two builds of one version apart, where a build says it.
+# The git hash, which distinguishes two builds of one version; "" if the build has none.
 jaxlib_build: str = getattr(jaxlib.version, "_git_hash", "")
 jaxlib_version = tuple(int(part) for part in jaxlib.version.__version__.split(".")[:3])
 if jaxlib_version < (0, 10, 2):
@@ -42,10 +42,10 @@ if jaxlib_version < (0, 10, 2):
 
 
 class _JaxIsRefused:
-    """An import finder that refuses `import jax`, and lets others ask whether jax is installed.
+    """An import finder that refuses `import jax`, but lets code check whether jax is installed.
 
-    jaxlib's C++ also imports `jax` by itself in rare paths and copes with its absence, so this
-    keeps an installed jax from being pulled in behind the user's back as well.
+    jaxlib's C++ also imports `jax` in rare paths and handles its absence, so this also keeps an
+    installed jax from being imported without the user's knowledge.
     """
 
     def find_spec(
@@ -76,7 +76,7 @@ Config: "Callable[..., ConfigCell]" = extension.config.Config
 unset: object = extension.config.unset
 
 # Part of the C++ jit key, each compared at every call, so there are few. All other options that
-# change a trace are folded into two tuples: what is set for the process, and for this thread.
+# affect tracing are combined into two tuples: one for the process, one for this thread.
 enable_x64: "ConfigCell" = Config(
     "enable_x64", False, include_in_jit_key=True, include_in_trace_context=True
 )
@@ -95,7 +95,7 @@ process_options: "ConfigCell" = Config(
 thread_options: "ConfigCell" = Config(
     "thread", (), include_in_jit_key=True, include_in_trace_context=True
 )
-# The named axes in scope, with their sizes: what `psum(x, "i")` becomes depends on them.
+# The named axes in scope, with their sizes, on which the lowering of `psum(x, "i")` depends.
 named_axes: "ConfigCell" = Config(
     "named_axes", (), include_in_jit_key=True, include_in_trace_context=True
 )
@@ -104,11 +104,11 @@ extension.jax_jit.set_enable_x64_state(enable_x64)
 extension.jax_jit.set_disable_jit_state(disable_jit)
 extension.jax_jit.set_post_hook_state(post_hook)
 
-# Return a tuple of the values that programs depend on, whose names follow.
+# Return a tuple of the values of these option cells, on which programs depend.
 trace_context: "Callable[[], tuple[object, ...]]" = extension.config.trace_context
 trace_context_fields = ("enable_x64", "disable_jit", "process", "thread", "named_axes")
 
-# The guards say which copies between host and devices are allowed, per process and per thread.
+# The transfer guards: which copies between host and devices are allowed, per process and thread.
 guards: ModuleType = extension.guard_lib
 
 

@@ -1,4 +1,4 @@
-"""Argument specs as people write them: `f32[32,64], i32[32]`."""
+"""Argument specs as users write them: `f32[32,64], i32[32]`."""
 
 import ast
 import re
@@ -12,19 +12,19 @@ _ARRAY = re.compile(r"([A-Za-z]\w*)\[([\d,\s]*)\]")
 
 
 def parse_specs(text: str) -> list[object]:
-    """Return the arguments that a text stands for.
+    """Parse comma-separated argument specs into arguments of a function.
 
-    `f32[32,64]` is an array, `f32[]` or `i32` a scalar; numbers, strings, booleans and None are
-    themselves.
+    `f32[32,64]` becomes an array, `f32[]` or `i32` a scalar; numbers, strings, booleans and None
+    become Python values.
 
     Raises:
-      ValueError: if a part is neither; the message names it.
+      ValueError: if an argument is none of these; the message names it.
     """
     return [_parse(part) for part in _split(text)]
 
 
 def _split(text: str) -> list[str]:
-    """Return the parts between the commas that are outside of brackets and quotes."""
+    """Split a text at the commas that are outside of brackets and quotes."""
     parts: list[str] = []
     depth, quote, start = 0, "", 0
     for i, character in enumerate(text):

@@ -1,4 +1,4 @@
-"""`python -m hlofront cache`: what is kept on disk, why it was compiled again, if it is whole."""
+"""The command `python -m hlofront cache`: list, explain and verify disk cache entries."""
 
 import argparse
 import datetime
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hlofront.cli.options import Commands
 
 T = TypeVar("T")
-# A command of the shell: its options and the stream that it writes to -> its exit code.
+# A subcommand: (parsed options, output stream) -> exit status.
 Command = Callable[[argparse.Namespace, TextIO], int]
 
 FINE, DAMAGED, TROUBLE = 0, 1, 2
@@ -191,9 +191,10 @@ def _why(options: argparse.Namespace, out: TextIO) -> int:
 
 
 def _to_compare(entries: list[Entry], wanted: str) -> list[Entry]:
-    """Return the cache entries to compare, for a program's name or the prefix of a digest.
+    """Return the cache entries to compare, for a program's name or a prefix of a digest.
 
-    Those of the name, latest first; or the digest's entry, and the one with the most similar key.
+    A name selects its entries, latest first; a digest, its entry and the one with the most
+    similar key.
 
     Raises:
       UsageError: if several digests have the prefix.
@@ -213,7 +214,7 @@ def _to_compare(entries: list[Entry], wanted: str) -> list[Entry]:
 
 
 def _fields(entries: list[Entry]) -> tuple[list[str], list[str]]:
-    """Return the names of key fields that differ between cache entries, and of those that agree."""
+    """Return the names of key fields that differ between cache entries, and of equal fields."""
     names = sorted({name for each in entries for name in each.key})
     differing = [name for name in names if len({each.key.get(name) for each in entries}) > 1]
     return differing, [name for name in names if name not in differing]
@@ -371,7 +372,7 @@ def _say_refusal(store: Store) -> int:
     return TROUBLE
 
 
-# ---- how things are shown ----------------------------------------------------------------------
+# ---- formatting --------------------------------------------------------------------------------
 
 
 class _Progress(NamedTuple):
@@ -381,7 +382,7 @@ class _Progress(NamedTuple):
 
 
 def _with_progress(items: Iterable[T], doing: str) -> Iterator[T]:
-    """Yield each item; after a second, say on stderr how many were yielded."""
+    """Yield each item; after a second, print on stderr how many were yielded."""
     terminal = sys.stderr.isatty()
     style = _Progress(0.2, "\r", "") if terminal else _Progress(5.0, "", "\n")
     due = time.monotonic() + 1.0
@@ -400,7 +401,7 @@ def _print_table(rows: list[tuple[str, ...]], out: TextIO) -> None:
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         cells = [
-            # Numbers end under one another.
+            # Numbers are aligned to the right.
             cell.rjust(width) if head in ("size", "saves") else cell.ljust(width)
             for cell, width, head in zip(row, widths, rows[0])
         ]
@@ -447,7 +448,7 @@ def _cut(values: list[str], width: int = 72) -> list[str]:
 
 
 def _printable(text: str) -> str:
-    # What a file says is not to steer the terminal.
+    # Control characters in a cache file must not reach the terminal.
     return "".join(each if each.isprintable() else " " for each in text)
 
 
@@ -469,7 +470,7 @@ def _seconds(seconds: float) -> str:
 
 
 def _date(moment: float) -> datetime.datetime:
-    # A file may claim a year that dates do not have.
+    # A corrupt file may contain a year that `datetime` cannot represent.
     within = min(max(moment, 0.0), 253402214400.0)
     return datetime.datetime.fromtimestamp(within, datetime.UTC)
 
@@ -477,7 +478,7 @@ def _date(moment: float) -> datetime.datetime:
 def _ago(moment: float) -> str:
     seconds = time.time() - moment
     if seconds < -60:
-        # The clock was put back since.
+        # The file is dated in the future: the clock was set back.
         return _date(moment).strftime("%Y-%m-%d")
     for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
         count = int(seconds // size)

@@ -1,4 +1,4 @@
-"""`compare` at the shell: one function under several jaxlibs, devices or git revisions."""
+"""The command `compare`: one function under several jaxlibs, devices or git revisions."""
 
 import argparse
 from typing import TYPE_CHECKING, TextIO
@@ -23,7 +23,7 @@ example:
 
 
 def add_parser(commands: "Commands") -> None:
-    """Add the command `compare`."""
+    """Add the command `compare` to the command line's parser."""
     compare = add_command(
         commands, "compare", "a function under other jaxlibs, devices, revisions", _COMPARE_HELP
     )

@@ -1,4 +1,4 @@
-"""`cost` at the shell: where a compiled program spends operations, bytes and time."""
+"""The command `cost`: where a compiled program spends operations, bytes and time."""
 
 import argparse
 from typing import TYPE_CHECKING, TextIO
@@ -31,7 +31,7 @@ example:
 
 
 def add_parser(commands: "Commands") -> None:
-    """Add the command `cost`."""
+    """Add the command `cost` to the command line's parser."""
     cost = add_command(commands, "cost", "where a program spends operations and bytes", _COST_HELP)
     cost.add_argument(
         "target_function", metavar="FILE:FUNCTION", help="or a file with HLO; - for standard input"

@@ -1,4 +1,4 @@
-"""`diff` at the shell: what differs between two programs; 0 for the same program, 1 for others."""
+"""The command `diff`: the differences between two programs; exit status 0 if they are equal."""
 
 import argparse
 from typing import TYPE_CHECKING, TextIO
@@ -27,7 +27,7 @@ example:
 
 
 def add_parser(commands: "Commands") -> None:
-    """Add the command `diff`."""
+    """Add the command `diff` to the command line's parser."""
     diff = add_command(commands, "diff", "what differs between two programs", _DIFF_HELP)
     diff.add_argument(
         "before", metavar="A", help="a file of text, - for standard input, or FILE:FUNCTION"
@@ -70,14 +70,14 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     try:
         difference = diff(*sides, schedule=options.schedule, labels=(labels[0], labels[1]))
     except ValueError as error:
-        # A text that cannot be read, or texts of two kinds: the message says which.
+        # A text cannot be parsed, or the two are of different kinds; the message says which.
         raise UsageError(str(error)) from error
     print_difference(difference, options, out)
     return 0 if difference.equal else 1
 
 
 def _text(text: str, options: argparse.Namespace) -> str:
-    """Return the text of the program of FILE:FUNCTION, at the stage and for the arguments chosen.
+    """Return the text of FILE:FUNCTION's program, at the stage and for the arguments of `options`.
 
     Raises:
       UsageError: if `text` is neither a file nor FILE:FUNCTION.

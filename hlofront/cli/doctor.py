@@ -1,4 +1,4 @@
-"""`python -m hlofront doctor`: what is installed, which devices there are, what does not fit."""
+"""The command `python -m hlofront doctor`: installed packages, devices and mismatches."""
 
 import argparse
 import json
@@ -26,7 +26,7 @@ _MARKS = {FINE: " ", NOTE: "-", WRONG: "!"}
 _JAXLIB_RANGE = (0, 10, 2), (0, 13)
 _PATIENCE_SECONDS = 60
 _LEAST = {"numpy": (2, 0), "ml_dtypes": (0, 5), "opt_einsum": (3, 3)}
-# The oldest driver for each major version of CUDA, as NVIDIA's release notes say.
+# The oldest driver for each major version of CUDA, from NVIDIA's release notes.
 _LEAST_DRIVER = {"13": 580, "12": 525}
 _VARIABLES = (
     "JAX_PLATFORMS",
@@ -59,7 +59,7 @@ example:
 
 
 class Finding(NamedTuple):
-    """A line of the report: a value, its state, and if it is wrong the reason and the remedy."""
+    """A line of doctor's report: a value, its state, and for a problem its reason and remedy."""
 
     chapter: str
     name: str
@@ -71,7 +71,7 @@ class Finding(NamedTuple):
 
 
 def add_parser(commands: "Commands") -> None:
-    """Add `doctor` to the commands of the command line."""
+    """Add the command `doctor` to the command line's parser."""
     parser = commands.add_parser(
         "doctor",
         help="what is installed, which devices there are, and what does not fit together",
@@ -119,7 +119,7 @@ def findings() -> list[Finding]:
     """Return all findings, in the order in which the report prints them."""
     try:
         platforms.find_plugins()
-    except PluginError as error:  # the environment variable: the rest goes on without it
+    except PluginError as error:  # An invalid environment variable: the other checks still run.
         before = [
             *_python(),
             Finding(
@@ -216,7 +216,7 @@ def _plugins() -> Iterator[Finding]:
 
 
 def _kernels(chapter: str, name: str, plugin: platforms.Plugin) -> Iterator[Finding]:
-    """Yield the versions of a GPU plugin's packages, as errors where they are not jaxlib's."""
+    """Yield the versions of a GPU plugin's packages, as errors where they differ from jaxlib's."""
     wanted = jaxlib_version()
     package = platforms.kernels_package(plugin).replace("_", "-")
     mend = f"pip install {plugin.origin}=={wanted} {package}=={wanted}"
@@ -415,7 +415,7 @@ def _caches() -> Iterator[Finding]:
 
 
 def _cannot_write(folder: str | os.PathLike[str]) -> str:
-    """Return the reason why a folder, which may not exist yet, is not writable; "" if it is."""
+    """Return why a folder, which may not exist yet, is not writable; "" if it is."""
     existing = os.path.abspath(folder)
     try:
         while not os.path.isdir(existing):

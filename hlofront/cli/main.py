@@ -38,14 +38,14 @@ def main(argv: Sequence[str] | None = None, out: TextIO | None = None) -> int:
     except (UsageError, HloSyntaxError, TargetError, PluginError) as error:
         print(f"hlofront {options.command}: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+    except BrokenPipeError:  # The reader, such as `head`, closed the pipe.
         sys.stderr.close()
         return 0
     except JaxRuntimeError as error:
         print(f"hlofront {options.command}: XLA refused the program: {error}", file=sys.stderr)
         return 2
     except Exception as error:
-        # The user's file or function failed: it is theirs to read, with their own lines.
+        # The error is in the user's file or function: print only the user's own frames.
         traceback.print_exception(type(error), error, _from_user(error.__traceback__))
         return 2
     finally:

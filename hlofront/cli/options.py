@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 def add_command(
     commands: "Commands", name: str, summary: str, description: str
 ) -> argparse.ArgumentParser:
-    """Add a command and return its parser; the description is shown as it is written."""
+    """Add a command and return its parser, whose help does not reflow the description."""
     return commands.add_parser(
         name,
         help=summary,
@@ -20,7 +20,7 @@ def add_command(
 
 
 def add_args(parser: argparse.ArgumentParser) -> None:
-    """Add `--args`, the shapes of a function's arguments."""
+    """Add the option `--args`, the specs of a function's arguments."""
     parser.add_argument(
         "--args",
         metavar="SPECS",

@@ -1,4 +1,4 @@
-"""Files that hold programs as text, and pages that are written to files."""
+"""Reading of program text from files, and writing of pages to files."""
 
 import contextlib
 import pathlib
@@ -23,7 +23,7 @@ def read_program(path: str) -> ProgramText:
     """Parse the program in a file, or in standard input for "-".
 
     Raises:
-      UsageError: if it has no program.
+      UsageError: if the text contains no program.
     """
     try:
         return program_of_file(path)
@@ -33,7 +33,7 @@ def read_program(path: str) -> ProgramText:
 
 @contextlib.contextmanager
 def naming_errors(label: str) -> Iterator[None]:
-    """Give errors about text that cannot be read the name of its file."""
+    """Prefix errors about program text that cannot be parsed with the name of its file."""
     try:
         yield
     except HloSyntaxError as error:
@@ -44,7 +44,7 @@ def write_file(path: str, text: str) -> None:
     """Write a text to a file, and report it on stderr.
 
     Raises:
-      UsageError: if it cannot be written.
+      UsageError: if the file cannot be written.
     """
     try:
         pathlib.Path(path).write_text(text, encoding="utf-8")
@@ -63,7 +63,8 @@ def write_page(
     """Write a function's program to an HTML file.
 
     Args:
-      path: of the file.
+      path: the path of the HTML file.
+      function: the function to stage.
       args: the function's arguments.
       stage: "jaxpr", "stablehlo" or "hlo".
       target: the name of the device to compile and estimate time for; None: the current device.

@@ -1,9 +1,9 @@
-"""What the command line says on stderr while something takes long."""
+"""Progress messages of the command line on stderr."""
 
 import sys
 import threading
 
-# The seconds that something may take before its progress is said.
+# The seconds that an operation may take before its progress is printed.
 PATIENCE = 1.0
 _timer: threading.Timer | None = None
 

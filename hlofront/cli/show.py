@@ -1,4 +1,4 @@
-"""`show` at the shell: what a function becomes, stage by stage."""
+"""The command `show`: the stages of a function from source to HLO."""
 
 import argparse
 import json
@@ -39,7 +39,7 @@ example:
 
 
 def add_parser(commands: "Commands") -> None:
-    """Add the command `show`."""
+    """Add the command `show` to the command line's parser."""
     show = add_command(
         commands,
         "show",
@@ -93,7 +93,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
         return _show_program(options, out)
     targets = [target(name) for name in options.target]
     for each in targets:
-        _ = each.devices  # What is missing is said before anything is shown.
+        _ = each.devices  # Raises here if a device is missing, before any output.
     function, module = load_function(options.function)
     args = arguments_for(module, options.function, options.args)
     if options.html:
@@ -117,7 +117,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
 
 
 def _show_program(options: argparse.Namespace, out: TextIO) -> int:
-    """Show a program that is there as text."""
+    """Show a program that is read from a file of text."""
     if options.args or options.stage or options.target:
         raise UsageError(
             f"{options.function} is a program as text: --args, --stage and --target are for "

@@ -1,4 +1,4 @@
-"""Every stage of one function as text: source, jaxpr, StableHLO, optimized HLO, cost."""
+"""The stages of one function as text: source, jaxpr, StableHLO, optimized HLO, cost."""
 
 import inspect
 import os
@@ -22,7 +22,7 @@ _TITLES = {
 
 
 class StageText(NamedTuple):
-    """The text of one stage, with its title and the language that it is highlighted as."""
+    """The text of one stage of a function, with its title and the language for highlighting."""
 
     stage: str
     title: str
@@ -76,7 +76,7 @@ def sections(
 
 
 def _fences(lowered: Lowered) -> str:
-    """Return a phrase that counts a module's fences and lists their source lines, "" for none."""
+    """Return a phrase that counts a module's fences and lists their source lines; "" for none."""
     fences = lowered.fences
     if not fences:
         return ""
@@ -99,7 +99,7 @@ def _source(function: Callable[..., object]) -> str:
 
 
 def cost_text(compiled: Mapping[str, Compiled]) -> str:
-    """Return XLA's estimates of work and memory, a line each; a column for each target."""
+    """Return a table of XLA's estimates of work and memory, with a column per target."""
     tables = [_cost_rows(each) for each in compiled.values()]
     titles = list(dict.fromkeys(title for table in tables for title in table))
     columns = [[table.get(title, "") for title in titles] for table in tables]

@@ -1,4 +1,4 @@
-"""`FILE:FUNCTION` at the shell: the function, and the arguments that it is shown with."""
+"""The command-line argument `FILE:FUNCTION`: loading of the function and of its arguments."""
 
 import importlib.util
 import pathlib
@@ -10,7 +10,7 @@ from hlofront.cli.argument_specs import parse_specs
 
 
 class UsageError(Exception):
-    """The error of a command line that cannot be used; the message says how to correct it."""
+    """The error of an invalid command line; its message says how to correct it."""
 
 
 def load_function(target: str) -> tuple[Callable[..., object], ModuleType]:
@@ -55,7 +55,7 @@ def _load(path: pathlib.Path) -> ModuleType:
         raise UsageError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    # The file may import its neighbours, as when it is run.
+    # The file may import its neighbors, as when it is run as a script.
     sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
@@ -68,7 +68,7 @@ def arguments_for(module: ModuleType, target: str, specs: str | None) -> tuple[o
     """Return the arguments from `--args`, or from `example_args()` of the function's file.
 
     Raises:
-      UsageError: if there are neither, or the specs cannot be read.
+      UsageError: if there are neither, or the specs cannot be parsed.
     """
     if specs is not None:
         try:

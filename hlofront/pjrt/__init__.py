@@ -1,4 +1,4 @@
-"""Clients, devices and executables; for users, `hlofront.pjrt.register_plugin`."""
+"""PJRT clients, devices and executables; for users, `hlofront.pjrt.register_plugin`."""
 
 from hlofront.base.lazy import lazy as _lazy
 

@@ -1,19 +1,19 @@
-"""One entry of the cache on disk, as bytes: named fields, and a checksum over all of them.
+"""The file format of a disk cache entry: named fields, and a checksum over all of them.
 
     8 bytes      MAGIC
     u32, u32     format version, number of fields          (integers are little-endian)
     per field    u16 length of its name, u64 length of its value, its name as UTF-8
     the values, one after the other in that order
-    32 bytes     SHA-256 of everything before: so in every version to come, too
+    32 bytes     SHA-256 of everything before, in all future versions too
 
-There is nothing in it that runs when it is read, as a pickle would.
+Unlike with a pickle, reading an entry runs no code.
 """
 
 import hashlib
 import struct
 from collections.abc import Mapping
 
-MAGIC = b"\x89HLOX\r\n\x1a"  # Transfers that change line ends or the eighth bit show at once.
+MAGIC = b"\x89HLOX\r\n\x1a"  # Transfers that change line ends or the eighth bit corrupt it.
 VERSION = 1
 
 _HEADER = struct.Struct("<8sII")
@@ -26,7 +26,7 @@ HEAD = 1 << 16
 
 
 class DamagedEntry(Exception):
-    """Bytes that are not an entry, or not a whole one; `reason` says why, to follow "it"."""
+    """The error of bytes that are no complete cache entry; `reason` says why, to follow "it"."""
 
     def __init__(self, reason: str):
         super().__init__(reason)
@@ -34,11 +34,11 @@ class DamagedEntry(Exception):
 
 
 class NewerEntry(DamagedEntry):
-    """A whole entry in the format of a newer hlofront: no use here, and not to be set aside."""
+    """The error of a complete entry in a newer hlofront's format, which must not be set aside."""
 
 
 def pack(fields: Mapping[str, bytes]) -> bytes:
-    """Return an entry as bytes. Fields that are read often should come first.
+    """Serialize the fields of a cache entry. Fields that are read often should come first.
 
     Raises:
       ValueError: if there are over 64 fields, or a name is longer than 255 bytes.
@@ -62,11 +62,11 @@ def pack(fields: Mapping[str, bytes]) -> bytes:
 
 
 def unpack(data: bytes) -> dict[str, bytes]:
-    """Return the fields of an entry.
+    """Parse a serialized cache entry into its fields.
 
     Raises:
-      DamagedEntry: if the bytes are not exactly what `pack` gave; NewerEntry where they are what
-        the `pack` of a newer version gave.
+      DamagedEntry: if the bytes are not exactly what `pack` returned.
+      NewerEntry: if the bytes are in the format of a newer version.
     """
     _check_start(data)
     view = memoryview(data)
@@ -76,14 +76,14 @@ def unpack(data: bytes) -> dict[str, bytes]:
 
 
 def locate(head: bytes, size: int) -> dict[str, tuple[int, int]]:
-    """Return the start and stop of each field of an entry, without a check of the checksum.
+    """Return the start and stop of each field of a cache entry, without verifying the checksum.
 
     Args:
-      head: its first bytes: all of them, or at least HEAD.
-      size: how many bytes the whole of it has.
+      head: the entry's first bytes: all of them, or at least HEAD.
+      size: the number of bytes of the whole entry.
 
     Raises:
-      DamagedEntry: if no entry of this size starts so.
+      DamagedEntry: if no entry of this size begins with `head`.
     """
     _check_start(head)
     _, version, count = _HEADER.unpack_from(head)

@@ -1,4 +1,4 @@
-"""The cache's folder on disk: whether it can be trusted, and how files in it come and go."""
+"""Files in the disk cache's folder: permission checks, reading, writing and removal."""
 
 import contextlib
 import errno
@@ -13,11 +13,11 @@ from hlofront.pjrt.cache_file import DamagedEntry
 
 ENDING = ".xla"
 TEMPORARY = ".writing-"
-SCANNED = ".scanned"  # How many bytes the entries had when it was written.
+SCANNED = ".scanned"  # Its text is the entries' total size when it was written.
 DAMAGED = "damaged"
 _KEPT_DAMAGED = 20
 _WINDOWS = os.name == "nt"
-# Neither follow a link nor wait for the other end of a pipe that lies where an entry should.
+# Do not follow links, nor block on a pipe in the place of an entry.
 _SAFE: int = sum(getattr(os, flag, 0) for flag in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"))
 _READ: int = os.O_RDONLY | _SAFE | getattr(os, "O_NONBLOCK", 0)
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _SAFE
@@ -25,10 +25,10 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def refusal(folder: str) -> str | None:
-    """Return why a folder must not be used, as a sentence that says what mends it, or None.
+    """Return why a folder must not be used as a cache, in a sentence with the remedy, or None.
 
     Raises:
-      FileNotFoundError: if it is not there.
+      FileNotFoundError: if the folder does not exist.
     """
     if "://" in folder:
         return f"{folder} is an address: executables are kept in folders only, so name a folder"
@@ -56,7 +56,7 @@ def refusal(folder: str) -> str | None:
 
 
 def create(folder: str) -> None:
-    """Make a folder, and those that it is in, for its owner alone."""
+    """Create a folder and its parents, accessible to the owner alone."""
     missing: list[str] = []
     while folder and not os.path.isdir(folder):
         missing.append(folder)
@@ -65,7 +65,7 @@ def create(folder: str) -> None:
             break
         folder = above
     for each in reversed(missing):
-        # Another process may be doing the same.
+        # Another process may create it concurrently.
         with contextlib.suppress(FileExistsError):
             os.mkdir(each, 0o700)
 
@@ -74,7 +74,7 @@ def create(folder: str) -> None:
 
 
 class Status(NamedTuple):
-    """The size, age and inode of an entry's file."""
+    """The size, modification time and inode of an entry's file."""
 
     inode: int
     size: int
@@ -90,19 +90,19 @@ class Unfit(DamagedEntry):
 
 
 def read(path: str) -> tuple[dict[str, bytes], Status]:
-    """Return all fields of the entry in a file, checked.
+    """Read a file of the cache; return the verified fields of its entry and the file's status.
 
     Raises:
       FileNotFoundError: if there is no file.
-      Unfit: if it is no whole entry, or not one of ours.
+      Unfit: if the file is no complete entry, or not one of ours.
       NewerEntry: if a newer hlofront has written it.
-      OSError: if it cannot be read.
+      OSError: if the file cannot be read.
     """
     descriptor, status = _open(path)
     try:
         data = os.read(descriptor, min(status.size, cache_file.HEAD))
         if len(data) < status.size:
-            # A large file that is something else is not read to its end.
+            # A large file that is no entry is not read to its end.
             cache_file.locate(data, status.size)
             parts = [data]
             rest = status.size - len(data)
@@ -120,9 +120,9 @@ def read(path: str) -> tuple[dict[str, bytes], Status]:
 
 
 def read_some(path: str, names: tuple[str, ...]) -> dict[str, bytes]:
-    """Return some fields of the entry in a file, without a check of the checksum.
+    """Return the named fields of the entry in a file, without verifying the checksum.
 
-    Raises: as `read`.
+    Raises: the errors of `read`.
     """
     descriptor, status = _open(path)
     try:
@@ -147,9 +147,9 @@ def read_some(path: str, names: tuple[str, ...]) -> dict[str, bytes]:
 
 
 def read_start(path: str, length: int) -> tuple[bytes, Status]:
-    """Return the first bytes of a file of the cache, whatever is in it.
+    """Return the first `length` bytes of a file of the cache, unparsed, and the file's status.
 
-    Raises: as `read`.
+    Raises: the errors of `read`.
     """
     descriptor, status = _open(path)
     try:
@@ -185,10 +185,10 @@ def _open(path: str) -> tuple[int, Status]:
 
 
 def write(path: str, data: bytes) -> None:
-    """Write a whole file at once: a reader gets the old one or the new one.
+    """Write a file atomically: a reader sees either the old content or the new one.
 
     Raises:
-      OSError: if it cannot be written; then nothing of it is left.
+      OSError: if the file cannot be written; no partial file is left.
     """
     unique = f"{os.getpid()}-{threading.get_ident()}-{os.urandom(6).hex()}"
     temporary = os.path.join(os.path.dirname(path), TEMPORARY + unique)
@@ -210,7 +210,7 @@ def write(path: str, data: bytes) -> None:
 
 
 def remove(path: str) -> bool:
-    """Remove a file, and return whether this removed it."""
+    """Remove a file; return whether this call removed it."""
     try:
         os.unlink(path)
     except OSError:
@@ -219,7 +219,7 @@ def remove(path: str) -> bool:
 
 
 def remove_whole(path: str) -> bool:
-    """Remove a file, or a folder with all that is in it, and return whether nothing is left."""
+    """Remove a file, or a folder with its content; return whether nothing is left."""
     if not os.path.isdir(path) or os.path.islink(path):
         return remove(path)
     try:
@@ -234,10 +234,12 @@ def remove_whole(path: str) -> bool:
 
 
 def set_aside(folder: str, path: str, inode: int | None) -> str | None:
-    """Move a damaged file to the folder of damaged files, where a person can look at it.
+    """Move a damaged file to the folder of damaged files, for inspection.
 
     Args:
-      inode: that of the damaged file. A file that has replaced it is left alone.
+      folder: the cache's folder.
+      path: the path of the damaged file.
+      inode: the inode of the damaged file. A file that has replaced it is left alone.
 
     Returns:
       The new path; None if it was removed, replaced by another process, or not moved.
@@ -251,9 +253,9 @@ def set_aside(folder: str, path: str, inode: int | None) -> str | None:
         create(damaged_folder)
         os.rename(path, new_path)
     except FileNotFoundError:
-        return None  # Another process was first.
+        return None  # Another process has moved it.
     except OSError:
-        # The disk may be full. Where it can be removed, nobody reads it again.
+        # The disk may be full. Remove the file, so that it is not read again.
         remove_whole(path)
         return None
     prune_damaged(folder)
@@ -261,7 +263,7 @@ def set_aside(folder: str, path: str, inode: int | None) -> str | None:
 
 
 def prune_damaged(folder: str, most: int = _KEPT_DAMAGED) -> int:
-    """Remove all but the newest of the damaged files, and return how many were removed."""
+    """Remove all but the newest damaged files; return how many were removed."""
     damaged_folder = os.path.join(folder, DAMAGED)
     try:
         names = [name for name in os.listdir(damaged_folder) if name.endswith(ENDING)]

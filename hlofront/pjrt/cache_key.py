@@ -1,7 +1,7 @@
-"""What makes two compilations the same: the key of an executable on disk, field by field.
+"""The cache key of an executable on disk, field by field.
 
-A key is a mapping of strings, so that a miss can say which field differs. Source paths, line
-numbers, threads and the process's history are in none of its fields.
+A key is a mapping of strings, so that a miss can report which field differs. No field depends on
+source paths, line numbers, threads or the history of the process.
 """
 
 import functools
@@ -21,8 +21,8 @@ from hlofront.bridge import state
 
 Key = dict[str, str]
 
-# The folders whose code decides what a program is lowered to: lowering/, and all that it imports;
-# runtime/, which gives it donation, shardings and what an entry of the cache holds.
+# The folders whose code affects lowering: lowering/ and all that it imports, and runtime/, which
+# chooses donation and shardings, and the contents of a cache entry.
 DECISIVE_FOLDERS = (
     "base",
     "bridge",
@@ -39,12 +39,12 @@ DECISIVE_FOLDERS = (
 def compilation_key(
     program: Mapping[str, str], devices: Sequence[Any], options: Any, overrides: Mapping[str, Any]
 ) -> Key:
-    """Return the key of compiling a program for these devices.
+    """Return the cache key of a program compiled for devices.
 
     Args:
-      program: what tells the program from others: its name, its digest, its arguments.
-      devices: those that it is compiled for, in order, of one client.
-      options: the CompileOptions, as they are without what lowering has to say about them.
+      program: the program's identity: its name, its digest, its arguments.
+      devices: the devices that it is compiled for, in order, of one client.
+      options: the CompileOptions, before lowering adds to them.
       overrides: the user's compiler options, which the key shows by name.
     """
     first = devices[0]
@@ -70,7 +70,7 @@ def compilation_key(
 
 
 def encoded(key: Key) -> bytes:
-    """Return the key as bytes: JSON with its fields in order."""
+    """Serialize a key: JSON with its fields in order."""
     return json.dumps(key, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
 
@@ -85,15 +85,15 @@ def text_digest(text: str) -> str:
 
 @functools.cache
 def our_version() -> str:
-    """Return hlofront's version, and a digest of the files that decide what programs become."""
+    """Return hlofront's version, with a digest of the source files that affect lowering."""
     return f"{__version__} {digest_of_sources(pathlib.Path(__file__).parents[1])}"
 
 
 def digest_of_sources(package: pathlib.Path) -> str:
-    """Return a digest of the files below `package` that decide what programs are lowered to.
+    """Return a digest of the source files below `package` that affect lowering.
 
-    The digest is of their names and sizes, and in a checkout of when they were changed, so that
-    whoever edits them meets no executable of before.
+    The digest is of their names and sizes, and in a checkout also of their modification times, so
+    that an edit invalidates the executables compiled before.
     """
     installed = package.parent.name in ("site-packages", "dist-packages")
     files: list[tuple[str, int, int]] = []
@@ -112,7 +112,7 @@ def digest_of_sources(package: pathlib.Path) -> str:
 
 @functools.cache
 def processor() -> str:
-    """Return a name of this machine's processor and its features, which XLA compiles for."""
+    """Return the name and the features of this machine's processor, which XLA compiles for."""
     model, features = "", ""
     try:
         with open("/proc/cpuinfo") as file:
@@ -124,7 +124,7 @@ def processor() -> str:
                 elif name in ("flags", "Features"):
                     features = value
                     break
-    except OSError:  # other systems than Linux: one build of them runs on few processors
+    except OSError:  # Not Linux: one build of such systems runs on few kinds of processors.
         pass
     flags = " ".join(sorted(features.split()))
     digest = hashlib.sha256(flags.encode()).hexdigest()[:16]

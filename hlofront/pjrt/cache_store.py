@@ -1,8 +1,8 @@
-"""Executables on disk: a folder of entries that heals, stays small and never fails its user.
+"""The disk store of executables: a folder of entries that is bounded and tolerates disk errors.
 
-It knows only bytes and the fields of an entry, so that it can be read, listed, verified and emptied
-without a compiler or a device. Two fields have a meaning here: "key", a JSON object of strings, all
-that two compilations must agree on; and "about", a JSON object for people.
+It depends only on bytes and the fields of an entry, so that it can be read, listed, verified and
+emptied without a compiler or a device. Two fields have a meaning here: "key", a JSON object of
+strings that two compilations must agree on; and "about", a JSON object for users.
 """
 
 import dataclasses
@@ -27,13 +27,13 @@ _HOUR = 3600.0
 _RETRY_SECONDS = 60.0
 _RESCAN_SECONDS = 600.0
 _EVICT_TO = 0.8
-# Other processes write, too: after this share of the limit is written, look again.
+# Other processes write, too: rescan after writing this share of the limit.
 _RESCAN_SHARE = 0.05
-# Narrow, so that no file of anyone else has such a name and is cleared away.
+# A strict pattern, so that no unrelated file is removed.
 _DIGEST = re.compile(r"[0-9a-f]{32,128}")
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 
-# What this process has said about which folder: once is enough.
+# (folder, warning) pairs that this process has already printed.
 _said: set[tuple[str, str]] = set()
 
 
@@ -45,7 +45,7 @@ def _warn_once(folder: str, about: str, message: str, *args: object) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """An entry without its executable."""
+    """A cache entry without its executable."""
 
     digest: str
     path: str
@@ -65,13 +65,13 @@ class Entry:
         return str(self.key.get("name") or self.about.get("name") or "")
 
     def differing(self, key_fields: Mapping[str, str]) -> list[str]:
-        """Return the names of the key's fields that differ from these."""
+        """Return the names of the key's fields that differ from those of another key."""
         names = self.key.keys() | key_fields.keys()
         return sorted(name for name in names if self.key.get(name) != key_fields.get(name))
 
 
 class NearestEntry(NamedTuple):
-    """An entry whose key is almost the one that was missed, and the fields that differ."""
+    """The entry with the key most similar to a missed one, and the fields that differ."""
 
     entry: Entry
     differing: list[str]
@@ -95,14 +95,14 @@ class _EntryFile(NamedTuple):
 
 
 class Store:
-    """A folder of entries, shared by any number of threads and processes.
+    """A folder of cache entries, shared by any number of threads and processes.
 
-    Nothing in it is trusted before it was checked, and no trouble with the disk reaches the caller:
-    a folder that cannot be used is as good as an empty one, and says so once per process.
+    Everything read is verified, and no disk error reaches the caller: a folder that cannot be used
+    acts as an empty one, with one warning per process.
 
     Args:
-      folder: where the entries are. It is made on the first write, for its owner alone.
-      max_bytes: the size from which the least recently used entries go; -1 for no limit.
+      folder: the folder of the entries, created on the first write for its owner alone.
+      max_bytes: the size limit, beyond which the least recently used entries are evicted; -1: none.
       raises_errors: whether an OSError of reading or writing an entry reaches the caller after all.
     """
 
@@ -128,18 +128,18 @@ class Store:
 
     @property
     def refusal(self) -> str | None:
-        """Why the folder is not used, if it is refused; None too where it is not there yet."""
+        """The reason why the folder is refused, or None; None also if it does not exist yet."""
         self._usable()
         return self._refused
 
     # ---- one entry -----------------------------------------------------------------------------
 
     def get(self, digest: str, key: bytes) -> dict[str, bytes] | None:
-        """Return the fields of an entry, or None where none is whole and has this key.
+        """Return the fields of the entry with a digest; None if it is missing or damaged.
 
         Args:
-          digest: the name of the entry's file, made from its key.
-          key: what its field "key" must be: another one is a miss.
+          digest: the name of the entry's file, derived from its key.
+          key: the required value of its field "key"; any other value is a miss.
         """
         path = self._path(digest)
         if not self._usable():
@@ -161,7 +161,7 @@ class Store:
             return None
         if fields.get("key") != key:
             return None
-        # Once an hour is enough to know what is used. Clocks go back, so either way.
+        # Updating the time of last use hourly suffices. The clock may go back, hence abs.
         if abs(time.time() - status.modified) > _HOUR:
             try:
                 os.utime(path)
@@ -170,7 +170,7 @@ class Store:
         return fields
 
     def put(self, digest: str, fields: Mapping[str, bytes]) -> bool:
-        """Write an entry, over one of the same digest, and return whether it was written."""
+        """Write an entry, replacing any of the same digest; return whether it was written."""
         path = self._path(digest)
         if time.monotonic() < self._no_writes_until:
             return False
@@ -191,7 +191,7 @@ class Store:
         return True
 
     def set_aside(self, digest: str, reason: str) -> None:
-        """Move a useless entry to the folder of damaged ones; `reason` follows "it"."""
+        """Move an unusable entry to the folder of damaged ones; `reason` follows "it"."""
         path = self._path(digest)
         if self._usable():
             self._set_aside(path, Unfit(reason.removeprefix("it "), None))
@@ -208,7 +208,7 @@ class Store:
                 cache_folder.write(path, data)
                 return True
             except FileNotFoundError:
-                # The folder was removed, or our temporary file, by someone who clears the cache.
+                # Another process has cleared the cache: the folder or our temporary file is gone.
                 self._trusted = False
                 if again:
                     raise
@@ -280,12 +280,12 @@ class Store:
     # ---- size ----------------------------------------------------------------------------------
 
     def _make_room(self, new_digest: str) -> None:
-        """Look at the folder now and then, after a write, and evict if it is over the limit.
+        """Evict entries if the folder is over its limit, which is checked only after some writes.
 
         The entry with the digest `new_digest`, which was just written, stays.
         """
         if not self._scanning.acquire(blocking=False):
-            return  # Another thread is at it.
+            return  # Another thread is already evicting.
         try:
             if self._scanned_at is None and self.max_bytes >= 0:
                 self._learn_total()
@@ -312,19 +312,19 @@ class Store:
             if not name.startswith(TEMPORARY):
                 entry_files.append(each)
             elif abs(now - each.modified) > _HOUR:
-                # Its writer was killed.
+                # The process that wrote it was killed.
                 temporaries += cache_folder.remove(each.path)
         before = total = sum(each.size for each in entry_files)
         entries = 0
         if 0 <= self.max_bytes < total:
-            # A time to come says that the clock was put back, so that it was used before the rest.
+            # A future time means that the clock was set back: such entries are the oldest.
             entry_files.sort(key=lambda each: (each.modified <= now + _HOUR, each.modified))
             for each in entry_files:
                 if total <= self.max_bytes * _EVICT_TO:
                     break
                 if each.digest == new_digest:
                     continue
-                # Gone is gone, whether by this process or by another.
+                # An entry that another process removed counts as well.
                 entries += cache_folder.remove(each.path)
                 total -= each.size
             if entries:
@@ -340,7 +340,7 @@ class Store:
         return Removed(entries, before - total, temporaries, 0)
 
     def _learn_total(self) -> None:
-        """Take over the total of another process that read the folder a moment ago."""
+        """Update the total size from the scan of another process, if that is recent."""
         try:
             text, status = cache_folder.read_start(self._scanned, 20)
             total = int(text)
@@ -351,7 +351,7 @@ class Store:
             self._total = total
 
     def _files(self, entries: bool = True, temporaries: bool = True) -> Iterator[_EntryFile]:
-        """Return the entries and temporary files, without a look inside."""
+        """Yield the files of entries and temporary files, without reading them."""
         try:
             listing = os.scandir(self.folder)
         except OSError:
@@ -368,13 +368,13 @@ class Store:
                 try:
                     status = each.stat(follow_symlinks=False)
                 except OSError:
-                    continue  # Removed meanwhile.
+                    continue  # Another process has removed it.
                 # Windows has no inodes here.
                 inode = status.st_ino or None
                 yield _EntryFile(digest, each.path, status.st_size, status.st_mtime, inode)
 
     def gc(self) -> Removed:
-        """Bring the folder within its limit, and remove what killed processes left over."""
+        """Evict entries beyond the folder's limit, and remove temporary files of dead processes."""
         if not self._usable():
             return Removed(0, 0, 0, 0)
         with self._scanning:
@@ -406,14 +406,14 @@ class Store:
         return list(self._files(temporaries=False)) if self._usable() else []
 
     def entries(self) -> Iterator[Entry]:
-        """Return the entries in no order, without a check of the checksums: see `verify`."""
+        """Yield all entries in arbitrary order, without verifying the checksums; see `verify`."""
         for each in self._entry_files():
             entry = _summary(each, lambda path: cache_folder.read_some(path, ("key", "about")))
             if entry is not None:
                 yield entry
 
     def verify(self) -> Iterator[Entry]:
-        """Read every entry as a whole, and set each damaged one aside before it is yielded."""
+        """Verify and yield every entry, after setting it aside if it is damaged."""
         for each in self._entry_files():
             entry = _summary(each, lambda path: cache_folder.read(path)[0])
             if entry is None:
@@ -431,7 +431,7 @@ class Store:
         Args:
           key_fields: the key that was missed.
           name: the program's name; by default the key's field "name".
-          limit: how many entries are read, those that were used last.
+          limit: the maximum number of entries to read, most recently used first.
         """
         wanted = key_fields.get("name", "") if name is None else name
         newest_first = sorted(self._entry_files(), key=lambda each: -each.modified)
@@ -444,7 +444,7 @@ class Store:
             if nearest is None or len(differing) < len(nearest.differing):
                 nearest = NearestEntry(entry, differing)
             if len(differing) <= 1:
-                break  # No nearer one can miss.
+                break  # No entry can be nearer.
         return nearest
 
     @property

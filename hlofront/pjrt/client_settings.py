@@ -1,4 +1,4 @@
-"""The options of the table that PJRT plugins make their clients by."""
+"""The options that PJRT plugins create their clients with."""
 
 import re
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from hlofront.base.config import options
 from hlofront.base.errors import PluginError
 
-# What a plugin is told by name, when its client is made.
+# Client options by name, as passed to a plugin.
 ClientSettings = dict[str, str | int | bool | list[int]]
 
 _create_options = options["jax_pjrt_client_create_options"]
@@ -20,10 +20,10 @@ _mock_processes = options["mock_num_gpu_processes"]
 
 
 def client_settings(platform: str) -> ClientSettings:
-    """Return what the config options tell the plugin of a platform, such as which GPUs to use.
+    """Return the client options of a platform from the config, such as which GPUs to use.
 
     Raises:
-      PluginError: if jax_pjrt_client_create_options cannot be read.
+      PluginError: if jax_pjrt_client_create_options cannot be parsed.
     """
     settings: ClientSettings = dict(_written_settings(_create_options.value))
     if platform not in _visible_devices:
@@ -42,7 +42,7 @@ def client_settings(platform: str) -> ClientSettings:
 
 
 def _written_settings(written: str | Mapping[str, str | int] | None) -> Mapping[str, str | int]:
-    """Return settings that are written as name:value;name:value, or are a mapping already."""
+    """Parse settings written as name:value;name:value; return a mapping unchanged."""
     if not isinstance(written, str):
         return written or {}
     settings: dict[str, str | int] = {}
@@ -58,7 +58,7 @@ def _written_settings(written: str | Mapping[str, str | int] | None) -> Mapping[
 
 
 def _process_count(topology: str) -> int:
-    """Return how many hosts a topology of GPUs written as 'slices x hosts x GPUs' has."""
+    """Return the number of hosts of a GPU topology, written as 'slices x hosts x GPUs'."""
     sizes = re.fullmatch(r"\s*(\d+)\s*x\s*(\d+)\s*x\s*(\d+)\s*", topology)
     if sizes is None:
         raise PluginError(

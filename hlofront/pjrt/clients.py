@@ -1,4 +1,4 @@
-"""One client per platform, made on first use."""
+"""The PJRT clients of this process, one per platform, created on first use."""
 
 import os
 import threading
@@ -26,10 +26,10 @@ _on_reset: list[Callable[[], object]] = []
 
 
 class CompilationTarget(NamedTuple):
-    """The devices that the stages of jit compile for, inside of `with hlofront.target(...)`."""
+    """The devices that the stages of jit compile for inside of `with hlofront.target(...)`."""
 
     devices: list[Device]
-    # The target of the block around; None for the devices of this process.
+    # The target of the enclosing block; None for the devices of this process.
     outer: "CompilationTarget | None"
 
 
@@ -63,22 +63,22 @@ _GPUS = ("cuda", "rocm", "oneapi")
 
 
 def _plugins() -> ModuleType:
-    """Return the module of plugins, which is loaded on the first use of a device."""
+    """Import the module of plugins, which is loaded on the first use of a device."""
     from hlofront.pjrt import platforms
 
     return platforms
 
 
 def client_for(platform: str | Client | None = None) -> Client:
-    """Return the client of a platform (by default the best one here), made on first use.
+    """Return the client of a platform (by default the best one here), created on first use.
 
     Args:
-      platform: a name, such as "cpu", or "gpu" for any of its kinds; or a client, as it is. The
-        empty name is that of the default one.
+      platform: a name, such as "cpu", or "gpu" for any kind of GPU; or a client, which is returned.
+        The empty name is that of the default platform.
 
     Raises:
       RuntimeError: if the platform is unknown or has no device.
-      TypeError: if it is neither a name nor a client.
+      TypeError: if `platform` is neither a name nor a client.
     """
     name = default_platform() if platform is None or platform == "" else platform
     client = _clients.get(name) if isinstance(name, str) else None
@@ -106,8 +106,8 @@ def client_for(platform: str | Client | None = None) -> Client:
 
 # ---- os.fork -----------------------------------------------------------------------------------
 
-# Whether forks are watched, and whether this process is the child of one that had clients. Their
-# threads are not here: most of what is run or compiled would wait for them for ever.
+# Whether forks are watched, and whether this process is a fork of one that had clients. Their
+# threads do not exist here: most executions and compilations would wait for them forever.
 _watched = _forked = False
 
 
@@ -133,15 +133,15 @@ def _note_fork() -> None:
     global _forked
     if _clients:
         _forked = True
-        # Part of the C++ jit key: what is compiled already is called through Python, and refused.
+        # Part of the C++ jit key: compiled calls fall back to Python, which refuses them.
         cell = state.process_options
         cell.set_global((*cell.get_global(), ("forked", True)))
-        for forget in _on_reset:  # So that the device of the next value is looked up, and refused.
+        for forget in _on_reset:  # The next value then looks up its device, which is refused.
             forget()
 
 
 def check_not_forked(name: str) -> None:
-    """Raise the RuntimeError for what would run or be compiled in the child of a fork."""
+    """Raise a RuntimeError if this process is a fork, in which `name` cannot run or compile."""
     if _forked:
         raise RuntimeError(
             f"{name} cannot run in this process: it was forked by os.fork() from one that had used "
@@ -151,10 +151,10 @@ def check_not_forked(name: str) -> None:
 
 
 def _known(name: str) -> str:
-    """Return a platform's name, and for "gpu" that of the kind of GPU that has a plugin.
+    """Return the name of a platform that has a plugin; for "gpu", the kind of GPU that has one.
 
     Raises:
-      RuntimeError: if there is no plugin for it.
+      RuntimeError: if there is no plugin for the platform.
     """
     if name == "cpu":
         return name
@@ -201,7 +201,7 @@ def named_device(platform: str) -> Device:
 
     Raises:
       ValueError: if there is no platform of that name.
-      RuntimeError: if it is known and has no device.
+      RuntimeError: if the platform is known and has no device.
     """
     try:
         if not platform:
@@ -217,24 +217,24 @@ def named_device(platform: str) -> Device:
 
 
 def clients() -> dict[str, Client]:
-    """Return the clients made so far, by platform."""
+    """Return the clients created so far, by platform."""
     return dict(_clients)
 
 
 def on_made(prepare: Callable[[Client], object]) -> Callable[[Client], object]:
-    """Have `prepare` called with each new client before its first use, and return `prepare`."""
+    """Register a hook that is called with each new client before its first use; return the hook."""
     _on_made.append(prepare)
     return prepare
 
 
 def on_reset(forget: Callable[[], object]) -> Callable[[], object]:
-    """Have `reset()` call `forget` too, which drops values cached per device; return `forget`."""
+    """Register a hook for `reset()`, which drops values cached per device; return the hook."""
     _on_reset.append(forget)
     return forget
 
 
 def reset() -> None:
-    """Forget all clients: the next use makes new ones, and old arrays stay with the old ones."""
+    """Drop all clients: the next use creates new ones; old arrays stay with the old clients."""
     with _lock:
         _clients.clear()
     for forget in _on_reset:
@@ -242,10 +242,10 @@ def reset() -> None:
 
 
 def devices(platform: str | Client | None = None) -> list[Device]:
-    """Return all devices of a platform, those of other hosts included."""
+    """Return all devices of a platform, including those of other hosts."""
     return client_for(platform).devices()
 
 
 def local_devices(platform: str | Client | None = None) -> list[Device]:
-    """Return the devices that this process drives."""
+    """Return the devices of a platform that are attached to this process."""
     return client_for(platform).local_devices()

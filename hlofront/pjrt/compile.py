@@ -11,19 +11,19 @@ from hlofront.base.option import changed_options
 from hlofront.bridge import client as bridge
 from hlofront.bridge.client import Client, Device
 
-# MLIR contexts are not thread-safe, and all modules live in one.
+# MLIR contexts are not thread-safe, and all modules share one.
 mlir_lock = threading.RLock()
 
 
-# XLA's compiler for CPUs drops optimization barriers in the first pass, before fusion, and would
-# undo what they are for. (tests/lowering holds that they stay: a new jaxlib may rename it.) The
-# second makes one kernel of a small loop, which ends the process where it meets a barrier.
+# XLA's CPU compiler drops optimization barriers in the first pass, before fusion, which defeats
+# them. (tests/lowering checks that they stay: a new jaxlib may rename it.) The second pass makes
+# one kernel of a small loop, which aborts the process if it meets a barrier.
 _PASSES_WITHOUT_BARRIERS = "cse_barrier_expander,small-while-loop-hoisting"
 _DISABLED_PASSES = "xla_disable_hlo_passes"
 
 _REMATERIALIZATION = "rematerialization"
 
-# How XLA numbers the levels of effort.
+# XLA's numbers for the levels of effort.
 _EFFORT_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
 _optimization_level = config_options["jax_optimization_level"]
 _memory_fitting_level = config_options["jax_memory_fitting_level"]
@@ -45,7 +45,7 @@ _COMPILER_OPTIONS = (
 
 
 def compiler_settings() -> tuple[tuple[str, Any], ...]:
-    """Return the options by which XLA compiles that are not at their defaults, for caches' keys."""
+    """Return the config options of XLA's compiler that are not at defaults, for cache keys."""
     return changed_options(_COMPILER_OPTIONS)
 
 
@@ -60,8 +60,8 @@ def compile_options(
 
     Args:
       devices: the device assignment: one partition per device.
-      overrides: XLA flag or build-option names and their values, as `compiler_options` of jit.
-      keep_barriers: whether a CPU's program is compiled with its optimization barriers.
+      overrides: XLA flag or build-option names and their values, as in jit's `compiler_options`.
+      keep_barriers: whether a CPU program is compiled with its optimization barriers.
       chosen_outputs: per output, whether XLA chooses its sharding.
 
     Raises:
@@ -76,7 +76,7 @@ def compile_options(
         build.use_shardy_partitioner = True
         build.allow_spmd_sharding_propagation_to_output = list(chosen_outputs) or [True]
     if keep_barriers:
-        # The passes that the user disables, here or in XLA_FLAGS, stay so.
+        # Passes that the user disables, here or in XLA_FLAGS, stay disabled.
         overrides = dict(overrides or {})
         disabled = overrides.get(_DISABLED_PASSES, build.debug_options.xla_disable_hlo_passes)
         if not disabled:
@@ -110,7 +110,7 @@ def override(options: bridge.CompileOptions, overrides: Mapping[str, Any]) -> No
 
 
 def _apply_compiler_settings(options: bridge.CompileOptions) -> None:
-    """Write the config options by which XLA compiles into its CompileOptions."""
+    """Copy the config options of XLA's compiler into its CompileOptions."""
     build = options.executable_build_options
     build.memory_fitting_level = _EFFORT_LEVELS[_memory_fitting_level.value]
     if not compiler_settings():
@@ -137,21 +137,21 @@ def compile_module(
     options: bridge.CompileOptions,
     callbacks: Sequence[Any] = (),
 ) -> Any:
-    """Compile a verified module for these devices of this client."""
+    """Compile a verified module for devices of a client; return the executable."""
     with mlir_lock:
         choose_logging(options, ir_module)
         return bridge.compile_and_load(client, ir_module, devices, options, list(callbacks))
 
 
 def choose_logging(options: Any, ir_module: Any) -> None:
-    """Have XLA log the compilation of a module in detail, or not, by the module's size."""
+    """Enable XLA's detailed compilation logging, or disable it, depending on the module's size."""
     options.executable_build_options.debug_options.xla_detailed_logging = _has_more_operations(
         ir_module.operation, _detailed_logging_min_ops.value
     )
 
 
 def _has_more_operations(operation: Any, limit: int) -> bool:
-    """Return whether there are more than `limit` operations inside an operation of MLIR."""
+    """Return whether an MLIR operation contains more than `limit` operations."""
     pending = [operation]
     count = 0
     while pending:

@@ -1,4 +1,4 @@
-"""The stores of executables on disk: of small ones by default, of all on request."""
+"""The configured disk stores of executables: small ones by default, all on request."""
 
 import functools
 import os
@@ -15,15 +15,15 @@ _whole_on = options["jax_enable_compilation_cache"]
 _whole_folder = options["jax_compilation_cache_dir"]
 _whole_max_bytes = options["jax_compilation_cache_max_size"]
 
-# One per folder and limit, so that a Store looks at its folder once per process.
+# One Store per folder and limit, so that it scans its folder once per process.
 _store = functools.lru_cache(maxsize=16)(Store)
 
 
 def small_store() -> Store | None:
-    """Return the store of small executables as the options are now; None if there is none.
+    """Return the disk store of small executables by the current options; None if there is none.
 
-    It is in the folder hlofront_cache_dir, by default hlofront/executables in the user's folder for
-    caches, and there is none with hlofront_cache off or where the user has no home.
+    Its folder is hlofront_cache_dir, by default hlofront/executables in the user's cache folder.
+    There is none if hlofront_cache is off or the user has no home.
     """
     if not _on.value:
         return None
@@ -32,7 +32,7 @@ def small_store() -> Store | None:
 
 
 def whole_store() -> Store | None:
-    """Return the store of all executables, if jax_compilation_cache_dir names a folder for them."""
+    """Return the disk store of all executables, if jax_compilation_cache_dir names its folder."""
     if not _whole_on.value or not _whole_folder.value:
         return None
     return _store(_absolute(_whole_folder.value), _whole_max_bytes.value, _raises_errors.value)
@@ -44,9 +44,9 @@ def default_folder() -> str | None:
         caches = os.environ.get("LOCALAPPDATA", "")
         return os.path.join(caches, "hlofront", "executables") if caches else None
     caches = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(caches):  # As that standard says: a relative one does not count.
+    if not os.path.isabs(caches):  # By the XDG standard a relative path is ignored.
         home = os.path.expanduser("~")
-        # "/" and folders that are not there are the homes of users that have none.
+        # "/" and missing folders are the homes of users without one.
         if home == "/" or not os.path.isabs(home) or not os.path.isdir(home):
             return None
         caches = os.path.join(home, *(("Library", "Caches") if _MACOS else (".cache",)))
@@ -57,5 +57,5 @@ _MACOS = sys.platform == "darwin"
 
 
 def _absolute(folder: str) -> str:
-    # Here, not in Store: a relative folder means another one after a change of directory.
+    # Resolved here, not in Store, as a relative folder depends on the current directory.
     return folder if "://" in folder else os.path.abspath(os.path.expanduser(folder))

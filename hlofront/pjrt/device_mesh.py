@@ -1,4 +1,4 @@
-"""Devices as an array for a mesh, so that neighbours on its axes are neighbours by wire."""
+"""Arrangement of devices in a mesh, so that neighbors on its axes are physical neighbors."""
 
 import itertools
 import math
@@ -11,10 +11,10 @@ from hlofront.bridge.client import Device
 from hlofront.core.mesh import AxisType, Mesh
 from hlofront.pjrt import clients
 
-# A function that arranges devices as an array of the shape of a mesh; None where it cannot.
+# A function that arranges devices in an array of a mesh's shape; None where it cannot.
 Arranger = Callable[[Sequence[int], Sequence[Device]], np.ndarray | None]
 
-# Around the eight cores of a 2x2 tray of TPU v2 or v3, and around the chips of one host.
+# The ring order of the eight cores of a 2x2 tray of TPU v2 or v3, and of the chips of one host.
 _RING_OF_CORES = (0, 1, 2, 3, 6, 7, 4, 5)
 _RING_OF_FOUR = (0, 1, 3, 2)
 _RING_OF_EIGHT = (0, 1, 2, 3, 7, 6, 5, 4)
@@ -23,7 +23,7 @@ _RING_OF_SIXTEEN = (0, 1, 2, 3, 7, 6, 5, 9, 10, 11, 15, 14, 13, 12, 8, 4)
 
 def _ring(order: tuple[int, ...]) -> Arranger:
     def arrange(mesh_shape: Sequence[int], devices: Sequence[Device]) -> np.ndarray | None:
-        """Return the devices of one host in a ring where they are as many as it has, else None."""
+        """Return the devices in ring order if they are as many as the ring has, else None."""
         if len(devices) == len(order):
             return np.asarray(devices)[list(order)].reshape(mesh_shape)
         return None
@@ -32,7 +32,7 @@ def _ring(order: tuple[int, ...]) -> Arranger:
 
 
 def _cores(mesh_shape: Sequence[int], devices: Sequence[Device]) -> np.ndarray | None:
-    """Return the cores of TPU v2 and v3, whose trays of eight are rings."""
+    """Return the cores of TPU v2 and v3 in ring order within each tray of eight, or None."""
     if len(devices) == 8:
         return np.asarray(devices)[list(_RING_OF_CORES)].reshape(mesh_shape)
     if mesh_shape[-1] == 8:
@@ -41,7 +41,7 @@ def _cores(mesh_shape: Sequence[int], devices: Sequence[Device]) -> np.ndarray |
 
 
 def _chips_of_one_host(mesh_shape: Sequence[int], devices: Sequence[Device]) -> np.ndarray | None:
-    """Return a slice of 4, 8 or, for one long axis, 16 chips in a ring; None for others."""
+    """Return a slice of 4, 8 or, for one long axis, 16 chips in ring order; otherwise None."""
     if len(devices) == 16 and max(mesh_shape) == 16:
         return np.asarray(devices)[list(_RING_OF_SIXTEEN)].reshape(mesh_shape)
     if len(devices) == 8:
@@ -74,13 +74,13 @@ def create_device_mesh(
     last axis first: it should be that of the most communication. Other devices stay in order.
 
     Args:
-      mesh_shape: how many devices there are along each axis.
-      devices: the devices, by default all; those of a target or topology, too.
+      mesh_shape: the number of devices along each axis.
+      devices: the devices, by default all; also those of a target or topology.
       contiguous_submeshes: whether the devices of each process must be a block of the mesh.
-      allow_split_physical_axes: whether an axis of the torus may be split over several of the mesh.
+      allow_split_physical_axes: whether a torus axis may be split over several mesh axes.
 
     Raises:
-      ValueError: if there are not as many devices as the shape asks for, or the devices of a
+      ValueError: if there are not as many devices as the shape requires, or the devices of a
         process cannot be a block.
       NotImplementedError: if no axes of the torus fit.
     """
@@ -104,7 +104,7 @@ def create_device_mesh(
     for order in itertools.permutations(range(physical.ndim)):
         try:
             mesh = _fitted(physical.transpose(order), mesh_shape, allow_split_physical_axes)
-        except NotImplementedError:  # the same for every order
+        except NotImplementedError:  # raised for every order
             break
         if _has_blocks(mesh):
             return mesh
@@ -121,7 +121,7 @@ def _as_array(devices: Sequence[Device]) -> np.ndarray:
 
 
 def _torus(devices: Sequence[Device]) -> np.ndarray:
-    """Return TPUs by their coordinates; the cores of a chip, if several, are a last axis."""
+    """Return TPUs as an array indexed by coordinates, with a last axis for cores, if several."""
     coordinates = [(*device.coords, device.core_on_chip) for device in devices]
     lowest = np.min(coordinates, axis=0)
     shape = np.max(coordinates, axis=0) - lowest + 1
@@ -137,7 +137,7 @@ def _torus(devices: Sequence[Device]) -> np.ndarray:
 
 
 def _fitted(physical: np.ndarray, mesh_shape: tuple[int, ...], may_split: bool) -> np.ndarray:
-    """Return the torus with its axes grouped into those of the mesh."""
+    """Return the array of devices with the torus axes grouped into mesh axes."""
     chosen = _whole_axes(physical.shape, mesh_shape)
     if chosen is None and may_split:
         physical, chosen = _split_axes(physical, mesh_shape)
@@ -155,7 +155,7 @@ def _fitted(physical: np.ndarray, mesh_shape: tuple[int, ...], may_split: bool) 
 def _whole_axes(
     sizes: tuple[int, ...], mesh_shape: tuple[int, ...]
 ) -> list[tuple[int, ...]] | None:
-    """Return per axis of the mesh the physical axes that make it up; None if there are none."""
+    """Return per mesh axis the physical axes whose sizes multiply to its size; None if none fit."""
     free = dict(enumerate(sizes))
     chosen: list[tuple[int, ...]] = [()] * len(mesh_shape)
     for axis in reversed(range(len(mesh_shape))):
@@ -183,14 +183,14 @@ def _whole_axes(
 def _split_axes(
     physical: np.ndarray, mesh_shape: tuple[int, ...]
 ) -> tuple[np.ndarray, list[tuple[int, ...]] | None]:
-    """Return the torus with axes split in pieces, and the pieces that make up each mesh axis."""
+    """Return the torus with axes split into factors, and the factors that form each mesh axis."""
     pieces: list[list[tuple[int, int]]] = [[] for _ in physical.shape]
     left = list(physical.shape)
     for axis in reversed(range(len(mesh_shape))):
         wanted = mesh_shape[axis]
         while wanted > 1:
             shared = [math.gcd(wanted, size) for size in left]
-            # One that is used up by it before one of which something is left.
+            # Prefer an axis that this factor uses up.
             best = max(
                 range(len(left)), key=lambda i: (shared[i] > 1 and shared[i] == left[i], shared[i])
             )
@@ -202,7 +202,7 @@ def _split_axes(
     shape: list[int] = []
     chosen: list[list[int]] = [[] for _ in mesh_shape]
     for parts in pieces:
-        # What was taken first is of neighbours, and thus comes last.
+        # Factors that were taken first are neighbors, and so are minor.
         for axis, size in reversed(parts):
             chosen[axis].append(len(shape))
             shape.append(size)
@@ -210,7 +210,7 @@ def _split_axes(
 
 
 def _has_blocks(mesh: np.ndarray) -> bool:
-    """Return whether the devices of each process are a block of the mesh."""
+    """Return whether the devices of each process form a block of the mesh."""
     of_process: dict[int, list[tuple[int, ...]]] = {}
     for index in np.ndindex(mesh.shape):
         device: Device = mesh[index]  # pyright: ignore[reportAssignmentType]
@@ -232,12 +232,12 @@ def make_mesh(
     """Return a mesh of devices that are arranged for fast communication along its axes.
 
     Args:
-      axis_shapes: how many devices there are along each axis.
-      axis_names: what each axis is called.
-      axis_types: the type of each; as in JAX all are Explicit where it is left out. Arrays are
+      axis_shapes: the number of devices along each axis.
+      axis_names: the name of each axis.
+      axis_types: the type of each axis; as in JAX, all are Explicit by default. Arrays are
         split along axes of type Auto: pass `(AxisType.Auto,) * len(axis_names)`.
-      devices: the devices, by default all; those of a target, too. The first of them are used,
-        as many as there are in the mesh.
+      devices: the devices, by default all; also those of a target. The mesh uses the first of
+        them, as many as it needs.
 
     Raises:
       ValueError: if there are too few devices, not as many names or types as axes, or a size is
@@ -275,12 +275,12 @@ def create_hybrid_device_mesh(
 
     Args:
       mesh_shape: the shape of each slice's part.
-      dcn_mesh_shape: how many slices there are along each of those axes.
+      dcn_mesh_shape: the number of slices along each of those axes.
       devices: the devices, by default all.
       process_is_granule: whether the parts are processes and not slices.
       should_sort_granules_by_key: whether the parts are in the order of their numbers, and not of
         their first devices.
-      allow_split_physical_axes: as in `create_device_mesh`.
+      allow_split_physical_axes: see `create_device_mesh`.
 
     Returns:
       An array whose shape is the product of both shapes, axis by axis.

@@ -1,4 +1,4 @@
-"""The devices and processes that a program can use, as JAX names these functions."""
+"""JAX's public functions for the devices and processes that a program can use."""
 
 import warnings
 
@@ -9,7 +9,7 @@ Backend = str | Client | None
 
 
 def devices(backend: Backend = None) -> list[Device]:
-    """Return all devices of a platform, those of other processes included.
+    """Return all devices of a platform, including those of other processes.
 
     Args:
       backend: the platform's name, such as "cpu"; None for the default one.
@@ -23,7 +23,7 @@ def devices(backend: Backend = None) -> list[Device]:
 def local_devices(
     process_index: int | None = None, backend: Backend = None, host_id: int | None = None
 ) -> list[Device]:
-    """Return the devices that one process drives, by default this one.
+    """Return the devices that are attached to one process, by default this one.
 
     Raises:
       ValueError: if there is no process of that index.
@@ -48,12 +48,12 @@ def default_backend() -> str:
 
 
 def device_count(backend: Backend = None) -> int:
-    """Return the number of devices, those of other processes included."""
+    """Return the number of devices of a platform, including those of other processes."""
     return clients.client_for(backend).device_count()
 
 
 def local_device_count(backend: Backend = None) -> int:
-    """Return the number of devices that this process drives."""
+    """Return the number of devices of a platform that are attached to this process."""
     return clients.client_for(backend).local_device_count()
 
 
@@ -73,19 +73,19 @@ def process_count(backend: Backend = None) -> int:
 
 
 def host_id(backend: Backend = None) -> int:
-    """Call `process_index`, of which this is the older name."""
+    """Return the index of this process: the older name of `process_index`."""
     _renamed("host_id", "process_index")
     return process_index(backend)
 
 
 def host_ids(backend: Backend = None) -> list[int]:
-    """Call `process_indices`, of which this is the older name."""
+    """Return the indices of all processes: the older name of `process_indices`."""
     _renamed("host_ids", "process_indices")
     return process_indices(backend)
 
 
 def host_count(backend: Backend = None) -> int:
-    """Call `process_count`, of which this is the older name."""
+    """Return the number of processes: the older name of `process_count`."""
     _renamed("host_count", "process_count")
     return process_count(backend)
 

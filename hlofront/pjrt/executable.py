@@ -1,4 +1,4 @@
-"""The cost of an executable, also where its plugin has no estimate."""
+"""The cost analysis of an executable, including plugins that have none."""
 
 from typing import TYPE_CHECKING
 
@@ -9,15 +9,15 @@ from hlofront.pjrt import clients
 if TYPE_CHECKING:
     from hlofront.bridge.jaxlib_types import HloModule, LoadedExecutable
 
-# Products of matrices that NVIDIA's libraries compute: XLA's analysis takes them for free.
+# NVIDIA's libraries for matrix products, which XLA's analysis counts as free.
 _LIBRARY_CALLS = ("__cublas", "__cudnn", "__triton_gemm")
 
 
 def cost_of(loaded: "LoadedExecutable", unoptimized: "HloModule | None" = None) -> dict[str, float]:
-    """Return XLA's estimate of an executable: flops, bytes accessed, and so on.
+    """Return XLA's cost estimate of an executable: flops, bytes accessed, and so on.
 
     Args:
-      loaded: jaxlib's executable. Plugins of GPUs have no estimate; it is made of their HLO then.
+      loaded: jaxlib's executable. GPU plugins have no estimate; it is computed from their HLO.
       unoptimized: the HLO module before optimization, whose flops count where the optimized one
         calls libraries.
     """

@@ -1,11 +1,11 @@
-"""Which accelerators this machine shows, asked of its files alone: nothing is loaded or started."""
+"""Detection of accelerators from this machine's files, without loading or starting a plugin."""
 
 import glob
 import os
 import re
 from typing import NamedTuple
 
-# Google's devices on the PCI bus that are TPUs; it makes others, such as network cards.
+# Google's PCI vendor ID; besides TPUs it has other devices, such as network cards.
 _GOOGLE = "0x1ae0"
 _NVIDIA = "0x10de"
 _TPUS = {
@@ -26,14 +26,14 @@ _OTHER_NVIDIA = {
 
 
 class DeviceVisibility(NamedTuple):
-    """An answer to whether devices of a kind are visible, with the evidence for it."""
+    """The visibility of devices of a kind on this machine, with the evidence for it."""
 
     is_visible: bool
     why: str
 
 
 def device_visibility(platform: str) -> DeviceVisibility | None:
-    """Return whether this machine shows a device of a platform; None if that is not known."""
+    """Return whether this machine shows a device of a platform; None if that is unknown."""
     look = {"cuda": _nvidia, "rocm": _amd, "tpu": _tpu}.get(platform)
     return None if look is None else look()
 
@@ -42,7 +42,7 @@ def _nvidia() -> DeviceVisibility:
     chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
     if chosen is not None and chosen.strip() in ("", "-1", "NoDevFiles"):
         return DeviceVisibility(False, f"CUDA_VISIBLE_DEVICES={chosen!r} hides all GPUs")
-    # Containers see the driver's files in /proc though they are not given its devices.
+    # Containers without GPUs still see the driver's files in /proc.
     files = glob.glob("/dev/nvidia[0-9]*")
     if files:
         return DeviceVisibility(True, f"{len(files)} of NVIDIA, {', '.join(sorted(files)[:8])}")
@@ -94,7 +94,7 @@ def nvidia_driver() -> str | None:
 
 
 def has_nvidia_card() -> bool:
-    """Return whether a graphics card of NVIDIA is on the PCI bus, with or without a driver."""
+    """Return whether an NVIDIA graphics card is on the PCI bus, with or without a driver."""
     return any(
         _first_line(vendor) == _NVIDIA
         and _first_line(os.path.join(os.path.dirname(vendor), "class")).startswith("0x03")

@@ -10,9 +10,9 @@ class Layout:
     """The order of an array's elements in memory.
 
     Args:
-      major_to_minor: the axes, from the one whose elements lie farthest apart to the nearest.
-      tiling: the tiles that the elements are grouped in, a tuple of sizes each; None: not said.
-      sub_byte_element_size_in_bits: the size of packed elements; 0 where they are not packed.
+      major_to_minor: the axes, from the one with the largest stride to the one with the smallest.
+      tiling: the tiles that the elements are grouped in, a tuple of sizes each; None: unspecified.
+      sub_byte_element_size_in_bits: the size of packed elements; 0 if they are not packed.
     """
 
     __slots__ = ("major_to_minor", "sub_byte_element_size_in_bits", "tiling")
@@ -31,7 +31,7 @@ class Layout:
 
     @staticmethod
     def of_buffer(pjrt_layout: Any) -> "Layout":
-        """Return the layout that PJRT says a buffer has."""
+        """Convert the PJRT layout of a buffer to a Layout."""
         layout = xla_layout_of(pjrt_layout)
         return Layout(
             layout.minor_to_major()[::-1], tuple(layout.tiling()), layout.element_size_in_bits()
@@ -69,10 +69,10 @@ _automatic = Layout.AUTO = _Automatic()
 
 
 class Format:
-    """A layout and a sharding: all of how an array is stored.
+    """A layout and a sharding, which together describe how an array is stored.
 
     Raises:
-      TypeError: if the layout or the sharding is something else.
+      TypeError: if the layout or the sharding has another type.
     """
 
     __slots__ = ("layout", "sharding")

@@ -1,4 +1,4 @@
-"""NamedSharding and GSPMDSharding, by which arrays are split: jaxlib's classes with our methods."""
+"""NamedSharding and GSPMDSharding: jaxlib's classes of shardings with our methods."""
 
 import functools
 import math
@@ -31,12 +31,12 @@ from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, axes_of
 _REPLICATED = OpSharding.Type.REPLICATED
 _Split = NamedSharding | GSPMDSharding
 _Index = tuple[slice, ...]
-# The names of the axes of a mesh that one axis of an array is split along.
+# The names of the mesh axes that one axis of an array is split along.
 _MeshAxes = tuple[object, ...]
 
 
 def _device_list(mesh: Mesh) -> DeviceList:
-    """Return the devices of a mesh as C++ has them, which it asks of the mesh."""
+    """Return a mesh's devices as a DeviceList, which C++ reads from the mesh."""
     devices: DeviceList | None = mesh.device_list
     if devices is None:
         devices = DeviceList(tuple(mesh.devices.flat))
@@ -48,12 +48,12 @@ set_device_list_getter(Mesh, _device_list)
 
 
 def check_spec(mesh: Any, spec: Any) -> None:
-    """Raise if C++ must not make a NamedSharding of these, which it asks before each new one.
+    """Raise if a NamedSharding of this mesh and spec is invalid; C++ calls it for each new one.
 
     Raises:
-      TypeError: if the two are no mesh and PartitionSpec.
+      TypeError: if the arguments are no mesh and PartitionSpec.
       ValueError: if an axis is not in the mesh.
-      DuplicateSpecError: if an axis is there twice.
+      DuplicateSpecError: if the spec has an axis twice.
     """
     if mesh is _no_mesh:
         return
@@ -99,20 +99,20 @@ jax_shims.provide("jax._src.named_sharding", "check_pspec", check_spec)
 with jax_shims.shims_installed:
     NamedSharding(_no_mesh, PartitionSpec())
 
-# ---- as types of arrays say it -------------------------------------------------------------------
+# ---- shardings in avals --------------------------------------------------------------------------
 
 
 @functools.cache
 def not_split(ndim: int) -> NamedSharding:
-    """Return the sharding of arrays with `ndim` axes that are not split, over no devices."""
+    """Return the abstract sharding, over no devices, of unsplit arrays with `ndim` axes."""
     return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * ndim))
 
 
-# ---- as XLA has it -------------------------------------------------------------------------------
+# ---- conversions to and from XLA -----------------------------------------------------------------
 
 
 def per_axis(spec: PartitionSpec, ndim: int) -> list[_MeshAxes]:
-    """Return the mesh axes that split each of an array's `ndim` axes, () where an axis is whole."""
+    """Return the mesh axes that split each of an array's `ndim` axes, () for an unsplit axis."""
     entries = spec.partitions[:ndim]
     return [*map(axes_of, entries), *[()] * (ndim - len(entries))]
 
@@ -144,7 +144,7 @@ def _hlo_of_gspmd(self: GSPMDSharding, ndim: int) -> HloSharding:
 
 
 def hlo_sharding(sharding: Any, ndim: int) -> HloSharding:
-    """Return how XLA describes a sharding of arrays with `ndim` axes."""
+    """Convert a sharding of arrays with `ndim` axes to an HloSharding."""
     return sharding._to_xla_hlo_sharding(ndim)
 
 
@@ -152,8 +152,8 @@ def tiles_of(described: HloSharding, ndim: int) -> tuple[tuple[int, ...], np.nda
     """Return an HloSharding's tile counts per axis, and its tile assignment.
 
     Returns:
-      A tuple of `ndim` numbers of tiles, and an integer array of device numbers, of shape
-      (*tiles, copies).
+      A tuple of `ndim` tile counts, and an integer array of device numbers, of shape
+      (*tile counts, replicas).
     """
     count = described.num_devices() if not described.is_replicated() else 0
     if described.is_replicated() or described.is_maximal():
@@ -163,10 +163,10 @@ def tiles_of(described: HloSharding, ndim: int) -> tuple[tuple[int, ...], np.nda
 
 
 def spec_of(described: HloSharding, mesh: Mesh, ndim: int) -> PartitionSpec | None:
-    """Return the specification that means the same on this mesh, or None if there is none.
+    """Return the PartitionSpec equivalent to an HloSharding on a mesh, or None if there is none.
 
-    A step along an axis of the mesh goes to another part along one axis of the array at most. The
-    axes that lead along the same one stand in the order of their steps, the longest first.
+    A step along a mesh axis must lead to another shard along at most one array axis. Mesh axes
+    that split the same array axis are ordered by their steps, the longest first.
     """
     if described.is_maximal() and not described.is_replicated():
         return None
@@ -179,7 +179,7 @@ def spec_of(described: HloSharding, mesh: Mesh, ndim: int) -> PartitionSpec | No
     part_of[device_ids.reshape(-1)] = (
         np.indices(tiles).reshape(ndim, -1).T.repeat(device_ids.shape[-1], axis=0)
     )
-    # Per axis of the array, the axes of the mesh along it with the parts that one step goes.
+    # Per array axis, the mesh axes that split it, with the number of shards that one step crosses.
     steps: list[list[tuple[int, object]]] = [[] for _ in range(ndim)]
     stride = mesh.size
     for name, size in mesh.shape_tuple:
@@ -206,7 +206,7 @@ def spec_of(described: HloSharding, mesh: Mesh, ndim: int) -> PartitionSpec | No
 
 
 def _part_numbers(tiles: tuple[int, ...], device_ids: np.ndarray) -> np.ndarray:
-    """Return per device the number of the part that it has, from what `tiles_of` returns."""
+    """Return per device the number of its shard, from the result of `tiles_of`."""
     numbers = np.empty(device_ids.size, int)
     numbers[device_ids.reshape(-1)] = np.arange(math.prod(tiles)).repeat(device_ids.shape[-1])
     return numbers
@@ -215,7 +215,7 @@ def _part_numbers(tiles: tuple[int, ...], device_ids: np.ndarray) -> np.ndarray:
 def from_hlo(
     described: HloSharding, like: Sharding, ndim: int, memory_kind: str | None = None
 ) -> _Split:
-    """Return a sharding that XLA described, over the devices of another and on its mesh, if any."""
+    """Return a sharding from an HloSharding, over the devices and, if any, the mesh of `like`."""
     if type(like) is NamedSharding:
         spec = spec_of(described, like.mesh, ndim)
         if spec is not None:
@@ -230,9 +230,11 @@ def means(described: HloSharding, sharding: Sharding, ndim: int) -> bool:
 
 
 def reordered(sharding: Sharding, other: Sharding, ndim: int) -> GSPMDSharding:
-    """Return a sharding that splits arrays alike, with the devices in the order of another.
+    """Return a sharding equivalent to `sharding`, with its devices in the order of `other`'s.
 
     Args:
+      sharding: the sharding to convert.
+      other: a sharding over the same devices.
       ndim: the number of axes of the arrays.
     """
     described = hlo_sharding(sharding, ndim)
@@ -249,22 +251,22 @@ def reordered(sharding: Sharding, other: Sharding, ndim: int) -> GSPMDSharding:
 
 
 def replicated(devices: Iterable[Device]) -> GSPMDSharding:
-    """Return the sharding by which each of these devices holds the whole array."""
+    """Return the sharding that replicates arrays over devices."""
     return GSPMDSharding(DeviceList(tuple(devices)), HloSharding.replicate())
 
 
-# The axes of a mesh with their sizes, the order of its devices where it is another, and per axis
-# of an array the axes of the mesh that it is split along: what the compiler is told.
+# The mesh axes with their sizes, the device order if it is not the mesh's, and per array axis the
+# mesh axes that it is split along: the form that lowering passes to the compiler.
 _Described = tuple[tuple[tuple[object, int], ...], tuple[int, ...] | None, tuple[object, ...]]
 
 # ---- the methods of both classes -----------------------------------------------------------------
 
 
 def _shard_shape(self: _Split, global_shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of each device's part of an array of this shape.
+    """Return the shape of each device's shard of an array of this shape.
 
     Raises:
-      IndivisibleError: if an axis is not a multiple of its parts.
+      IndivisibleError: if an axis is not a multiple of its number of shards.
       ValueError: if the array has fewer axes than are split.
     """
     shape = tuple(global_shape)
@@ -274,10 +276,10 @@ def _shard_shape(self: _Split, global_shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _check_compatible_aval(self: _Split, aval_shape: Sequence[int]) -> None:
-    """Raise if an array of this shape cannot be split so.
+    """Raise if an array of this shape cannot have this sharding.
 
     Raises:
-      IndivisibleError: if an axis is not a multiple of its parts.
+      IndivisibleError: if an axis is not a multiple of its number of shards.
       ValueError: if the array has fewer axes than are split.
     """
     shape = tuple(aval_shape)
@@ -316,14 +318,14 @@ def _indices(sharding: _Split, shape: tuple[int, ...]) -> dict[Device, _Index]:
 
 
 def _devices_indices_map(self: _Split, global_shape: Sequence[int]) -> dict[Device, _Index]:
-    """Return per device the part of an array of this shape that it holds, a slice per axis."""
+    """Return per device the index of its shard in an array of this shape, a slice per axis."""
     return dict(_indices(self, tuple(global_shape)))
 
 
 def _addressable_devices_indices_map(
     self: _Split, global_shape: Sequence[int]
 ) -> Mapping[Device, _Index]:
-    """Return per device of this process the part of an array of this shape that it holds."""
+    """Return per addressable device the index of its shard in an array of this shape."""
     indices = _indices(self, tuple(global_shape))
     if self.is_fully_addressable:
         return dict(indices)
@@ -369,7 +371,7 @@ def _addressable_device_assignment(self: _Split) -> tuple[Device, ...]:
 
 
 def _is_equivalent_to(self: _Split, other: Sharding, ndim: int) -> bool:
-    """Return whether both put an array of `ndim` axes on the same devices in the same way."""
+    """Return whether two shardings place arrays of `ndim` axes identically on the same devices."""
     if self == other:
         return True
     if self.memory_kind != other.memory_kind:
@@ -399,15 +401,15 @@ def _is_equivalent_to(self: _Split, other: Sharding, ndim: int) -> bool:
 
 
 def _named_described(self: NamedSharding, ndim: int) -> _Described:
-    """Return the mesh's axes, None as its devices are in order, and the entry of each axis."""
+    """Return a NamedSharding's mesh axes, None for the order of its devices, and spec entries."""
     entries = self.spec.partitions[:ndim]
     return self.mesh.shape_tuple, None, (*entries, *[None] * (ndim - len(entries)))
 
 
 def _gspmd_described(self: GSPMDSharding, ndim: int) -> _Described:
-    """Return the axes of a mesh made for it, the order of its devices, and the entries.
+    """Return the axes of a mesh for a GSPMDSharding, its device order, and each axis's entry.
 
-    The mesh has an axis per axis of the array, and one of the copies.
+    The mesh has an axis per axis of the array, and one for replicas.
     """
     tiles, device_ids = tiles_of(hlo_sharding_of(self), ndim)
     if device_ids.size != self.num_devices:  # replicated
@@ -420,11 +422,11 @@ def _gspmd_described(self: GSPMDSharding, ndim: int) -> _Described:
 
 
 def _named_with_axis(self: NamedSharding, axis: int, names: Sequence[object]) -> NamedSharding:
-    """Return the sharding of arrays with one more axis.
+    """Return a NamedSharding for arrays with one more axis.
 
     Args:
-      axis: where the new axis is.
-      names: the axes of the mesh that it is split along; where there are none, XLA decides.
+      axis: the position of the new axis.
+      names: the mesh axes that it is split along; if empty, XLA decides.
     """
     spec = self.spec
     entries = [*spec.partitions, *[None] * (axis - len(spec.partitions))]
@@ -433,7 +435,7 @@ def _named_with_axis(self: NamedSharding, axis: int, names: Sequence[object]) ->
 
 
 def _gspmd_with_axis(self: GSPMDSharding, axis: int, names: Sequence[object]) -> GSPMDSharding:
-    """Return the sharding of arrays with one more axis, which is not split."""
+    """Return a GSPMDSharding for arrays with one more axis, which is not split."""
     described = hlo_sharding_of(self)
     if described.is_replicated():
         return self
@@ -447,7 +449,7 @@ def _gspmd_with_axis(self: GSPMDSharding, axis: int, names: Sequence[object]) ->
 
 
 def _named_is_determined(self: NamedSharding) -> bool:
-    """Return whether a sharding says of every axis of an array how it is split."""
+    """Return whether a NamedSharding leaves no axis of an array to XLA."""
     return UNCONSTRAINED not in self.spec.partitions
 
 
@@ -460,25 +462,25 @@ def _is_replicated(self: _Split) -> bool:
 
 
 def _named_with_memory_kind(self: NamedSharding, kind: str) -> NamedSharding:
-    """Return the sharding in another memory of the devices.
+    """Return the sharding with another memory kind.
 
     Raises:
-      ValueError: if they have no such memory.
+      ValueError: if its devices have no such memory.
     """
     return NamedSharding(self.mesh, self.spec, kind)
 
 
 def _gspmd_with_memory_kind(self: GSPMDSharding, kind: str) -> GSPMDSharding:
-    """Return the sharding in another memory of the devices.
+    """Return the sharding with another memory kind.
 
     Raises:
-      ValueError: if they have no such memory.
+      ValueError: if its devices have no such memory.
     """
     return GSPMDSharding(device_list_of(self), hlo_sharding_of(self), kind)
 
 
 def _update(self: NamedSharding, **changes: Any) -> NamedSharding:
-    """Return the sharding with another `mesh`, `spec` or `memory_kind`."""
+    """Return a NamedSharding with another `mesh`, `spec` or `memory_kind`."""
     fields = {"mesh": self.mesh, "spec": self.spec, "memory_kind": memory_kind_of(self)} | changes
     return NamedSharding(**fields)
 

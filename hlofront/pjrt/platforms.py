@@ -1,8 +1,8 @@
-"""Which PJRT plugins there are, found without importing their packages, and which one wins.
+"""Discovery of PJRT plugins without importing their packages, and their priorities.
 
-A plugin is one shared library. Packages bring them (libtpu, jax-cuda13-pjrt and its kin), the
-environment names them (PJRT_NAMES_AND_LIBRARY_PATHS), or `register_plugin` does. The Python beside
-the libraries imports jax, and is never run.
+A plugin is one shared library. Packages install them (libtpu, jax-cuda13-pjrt and similar ones),
+an environment variable names them (PJRT_NAMES_AND_LIBRARY_PATHS), or `register_plugin` does. The
+Python modules beside the libraries import jax, and are never run.
 """
 
 import dataclasses
@@ -27,12 +27,12 @@ GPUS = ("cuda", "rocm", "oneapi")
 ENVIRONMENT = "PJRT_NAMES_AND_LIBRARY_PATHS"
 VARIABLES = (ENVIRONMENT, "TPU_LIBRARY_PATH")
 _XLA_NAMES = {"cuda": "CUDA", "rocm": "ROCM"}
-# The higher one is the default where several platforms have devices; CPUs have 0.
+# The platform with devices and the highest priority is the default; CPUs have 0.
 _PRIORITIES = {"tpu": 300, "cuda": 500, "rocm": 500}
 _OTHER_PRIORITY = 400
 _PACKAGES = {
     "tpu": ("libtpu",),
-    # Built as one with jaxlib.
+    # Versions match jaxlib's.
     "cuda": ("jax-cuda13-pjrt=={jaxlib}", "jax-cuda13-plugin=={jaxlib}"),
     "rocm": ("jax-rocm7-pjrt=={jaxlib}", "jax-rocm7-plugin=={jaxlib}"),
 }
@@ -40,7 +40,7 @@ _PACKAGES = {
 
 @dataclasses.dataclass(frozen=True)
 class Plugin:
-    """A library that drives devices of one platform, and where it was found."""
+    """A PJRT plugin: the library that drives devices of one platform, and its origin."""
 
     name: str
     """The platform: "tpu", "cuda", or the name that it was registered with."""
@@ -55,12 +55,12 @@ class Plugin:
 
     @property
     def version(self) -> str:
-        """The version of its distribution; empty where there is none."""
+        """The version of the plugin's distribution; empty if there is none."""
         return (version_of(self.origin) or "") if self.installed else ""
 
     @property
     def source(self) -> str:
-        """The distribution with its version, "libtpu 0.0.52", or the environment variable."""
+        """The plugin's distribution and version, "libtpu 0.0.52", or the environment variable."""
         return f"{self.origin} {self.version}".strip()
 
 
@@ -68,7 +68,7 @@ _lock = threading.RLock()
 _registered: dict[str, Plugin] = {}
 _discovered: dict[str, Plugin] | None = None
 _usable: list[str] | None = None
-# The libraries that were loaded, with jaxlib's handles of them, by platform.
+# The loaded libraries, with jaxlib's handles of them, by platform.
 _loaded: dict[str, "_LoadedLibrary"] = {}
 
 
@@ -84,21 +84,21 @@ def register_plugin(
     options: Mapping[str, object] | Callable[[], Mapping[str, object]] | None = None,
     priority: int = _OTHER_PRIORITY,
 ) -> None:
-    """Offer the devices of a PJRT plugin as a platform.
+    """Register a PJRT plugin, whose devices become a platform.
 
-    The library is loaded when its devices are first asked for: by `devices(name)`, or because no
+    The library is loaded when its devices are first used: by `devices(name)`, or because no
     platform of a higher priority has devices.
 
     Args:
-      name: what the platform is called. It replaces a plugin of that name that was found.
+      name: the platform's name. It replaces a discovered plugin of that name.
       path: the shared library, which has the function GetPjrtApi.
-      options: what the plugin's client is made with, or a function that returns it.
+      options: the options of the plugin's client, or a function that returns them.
       priority: the platform with the highest is the default one. CPUs have 0, TPUs 300, GPUs 500.
 
     Raises:
-      ValueError: if the name is that of the CPU, or no name.
+      ValueError: if the name is that of the CPU, or is no valid name.
       TypeError: if the options are neither a mapping nor a function.
-      PluginError: if the library cannot be used; it is loaded to see that.
+      PluginError: if the library cannot be used; it is loaded to check that.
     """
     is_word = isinstance(name, str) and re.fullmatch(r"[A-Za-z]\w*", name)  # pyright: ignore[reportUnnecessaryIsInstance]
     if not is_word or name == "cpu":
@@ -122,10 +122,10 @@ def register_plugin(
 
 
 def find_plugins() -> dict[str, Plugin]:
-    """Return the plugins by platform; those named by hand go before the installed ones.
+    """Return the plugins by platform; explicitly named ones take precedence over installed ones.
 
     Raises:
-      PluginError: if the environment variable cannot be read.
+      PluginError: if the environment variable cannot be parsed.
     """
     global _discovered
     with _lock:
@@ -135,7 +135,7 @@ def find_plugins() -> dict[str, Plugin]:
 
 
 def forget_plugins() -> None:
-    """Drop the list of plugins, so that its next use looks for them anew."""
+    """Drop the list of plugins, so that the next use searches for them again."""
     global _discovered, _usable
     with _lock:
         _discovered = _usable = None
@@ -188,7 +188,7 @@ def _installed() -> dict[str, Plugin]:
                 plugins["tpu"] = _from_package("tpu", library, "libtpu")
                 break
     for package in _folders_of("jax_plugins"):
-        # Of several for one platform the newest: xla_cuda13 before xla_cuda12.
+        # Of several plugins for one platform, the newest: xla_cuda13 before xla_cuda12.
         for folder in sorted(glob.glob(os.path.join(package, "*")), reverse=True):
             module = os.path.basename(folder)
             name = re.sub(r"^xla_|\d+$|_plugin$", "", module)
@@ -214,8 +214,8 @@ def _library_in(folder: str) -> str | None:
 
 
 def _distribution_of(module: str) -> str:
-    """Return the distribution with a module of jax_plugins: by JAX's rule, or its entry point."""
-    if module.startswith("xla_"):  # Entry points take 50 ms to look through.
+    """Return the distribution of a module of jax_plugins: by JAX's rule, or its entry point."""
+    if module.startswith("xla_"):  # Searching the entry points takes 50 ms.
         return f"jax-{module.removeprefix('xla_')}-pjrt"
     import importlib.metadata
 
@@ -253,7 +253,7 @@ def is_of_jaxlib(version: str) -> bool:
 
 
 def mismatch(name: str) -> str:
-    """Return advice where a GPU's plugin is not of jaxlib's version; empty where it is."""
+    """Return advice if a GPU plugin's version is not jaxlib's; otherwise an empty text."""
     plugin, wanted = find_plugins().get(name), bridge.jaxlib_version()
     if plugin is None or not plugin.installed or name not in _XLA_NAMES:
         return ""
@@ -269,10 +269,10 @@ def mismatch(name: str) -> str:
 
 
 def check(plugin: Plugin) -> tuple[int, int]:
-    """Return the version of the PJRT API that a plugin's library offers.
+    """Return the version of the PJRT API that a plugin's library has.
 
     Raises:
-      PluginError: if it is not a library of a plugin, or not of a version that jaxlib speaks.
+      PluginError: if the library is no plugin, or of a version that jaxlib does not support.
     """
     prepare(plugin.name)
     try:
@@ -287,7 +287,7 @@ def check(plugin: Plugin) -> tuple[int, int]:
 def _remedy(plugin: Plugin) -> str:
     if plugin.installed:
         wanted = plugin.origin
-        if wanted.endswith("-pjrt"):  # GPU plugins carry jaxlib's version.
+        if wanted.endswith("-pjrt"):  # GPU plugins have jaxlib's version.
             version = bridge.jaxlib_version()
             kernels = wanted.removesuffix("-pjrt") + "-plugin"
             wanted = f"{wanted}=={version} {kernels}=={version}"
@@ -310,7 +310,7 @@ def load(name: str) -> object:
     """Load the plugin of a platform once, and return the handle that topologies are made with.
 
     Raises:
-      PluginError: if there is none, or it cannot be used.
+      PluginError: if there is no plugin, or it cannot be used.
     """
     with _lock:
         if name in _loaded:
@@ -334,7 +334,7 @@ def load(name: str) -> object:
 
 
 def kernels_package(plugin: Plugin) -> str:
-    """Return the package with the custom calls of a GPU's plugin: jax_cuda13_plugin."""
+    """Return the package with the custom calls of a GPU plugin, such as jax_cuda13_plugin."""
     number = re.search(r"(?:cuda|rocm)\d*", plugin.origin)
     return f"jax_{number.group() if number else plugin.name + '13'}_plugin"
 
@@ -350,17 +350,17 @@ def missing(name: str, command: str = "") -> str:
 
 
 def make_client(name: str) -> Client:
-    """Make the client of a platform that a plugin drives.
+    """Create the client of a platform that a plugin drives.
 
     Raises:
-      PluginError: if its plugin cannot be used, or finds no device.
+      PluginError: if the plugin cannot be used, or finds no device.
     """
     plugin = find_plugins().get(name)
     if plugin is None:
         raise PluginError(missing(name))
     visibility = hardware.device_visibility(name)
     if visibility is not None and not visibility.is_visible:
-        # The plugins themselves would print alarming lines on the way to the same answer.
+        # The plugin would print alarming lines before it fails with an equivalent error.
         raise PluginError(
             f"Unable to initialize backend {name!r}: its plugin is there ({plugin.source}), and "
             f"this machine has no device for it ({visibility.why}). To compile for one that is "
@@ -377,12 +377,12 @@ def make_client(name: str) -> Client:
         ) from error
 
 
-# ---- which one wins ------------------------------------------------------------------------------
+# ---- priorities ----------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass(frozen=True)
 class Standing:
-    """A platform's rank and whether it has devices, as known before it is used."""
+    """The rank of a platform and whether it has devices, as known before it is used."""
 
     name: str
     priority: int

@@ -15,19 +15,19 @@ from hlofront.bridge.members import device_of, memory_kind_of
 from hlofront.core.aval import ShapedArray
 from hlofront.pjrt import clients
 
-# By the device and the kind of memory, with None for the default.
+# By device and memory kind; None for the default memory.
 _cached: dict[tuple[Device, str | None], SingleDeviceSharding] = {}
 
 
 def on_device(device: Device, memory_kind: str | None = None) -> SingleDeviceSharding:
-    """Return the sharding on one device, always the same object for one device and memory.
+    """Return the sharding on one device: one cached object per device and memory.
 
     Args:
       device: a device, such as `devices()[0]`.
       memory_kind: "device", "pinned_host", ...; None for the device's default.
 
     Raises:
-      ValueError: if it is no device, or the device has no such memory.
+      ValueError: if `device` is no device, or has no such memory.
     """
     try:
         return _cached[device, memory_kind]
@@ -43,7 +43,7 @@ def on_device(device: Device, memory_kind: str | None = None) -> SingleDeviceSha
 def make_single_device_sharding(
     device: Device, *, memory_kind: str | None = None
 ) -> SingleDeviceSharding:
-    """Return the sharding on one device: see `on_device`."""
+    """Return the sharding of arrays on one device and memory; see `on_device`."""
     return on_device(device, memory_kind)
 
 
@@ -55,21 +55,21 @@ _all = slice(None)
 
 
 def _shard_shape(self: SingleDeviceSharding, global_shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of each device's part of an array of this shape: here, all of it."""
+    """Return the shape of the device's shard of an array: the array's own shape."""
     return tuple(global_shape)
 
 
 def _devices_indices_map(
     self: SingleDeviceSharding, global_shape: Sequence[int]
 ) -> dict[Device, Index]:
-    """Return per device the part of an array of this shape that it holds, a slice per axis."""
+    """Return the device with the index of its shard, the whole array, as a slice per axis."""
     return {device_of(self): (_all,) * len(global_shape)}
 
 
 def _addressable_devices_indices_map(
     self: SingleDeviceSharding, global_shape: Sequence[int]
 ) -> Mapping[Device, Index]:
-    """Return per device of this process the part of an array of this shape that it holds."""
+    """Return the device, if addressable, with the index of its shard, the whole array."""
     return self.devices_indices_map(global_shape) if self.is_fully_addressable else {}
 
 
@@ -83,7 +83,7 @@ def _addressable(self: SingleDeviceSharding) -> set[Device]:
 
 
 def _is_equivalent_to(self: SingleDeviceSharding, other: Sharding, ndim: int) -> bool:
-    """Return whether both put an array of `ndim` axes on the same devices in the same way."""
+    """Return whether two shardings place arrays of `ndim` axes identically on the same devices."""
     return self == other or (
         other.is_fully_replicated
         and other.device_set == self.device_set
@@ -101,7 +101,7 @@ def _with_memory_kind(self: SingleDeviceSharding, kind: str) -> SingleDeviceShar
 
 
 def _check_compatible_aval(self: SingleDeviceSharding, aval_shape: Sequence[int]) -> None:
-    """Raise if an array of this shape cannot have this sharding: one device takes any shape."""
+    """Accept an array of any shape, as one device holds all of it."""
 
 
 def _equal(self: SingleDeviceSharding, other: object) -> bool:
@@ -163,7 +163,7 @@ _members: dict[str, Any] = {
     "is_equivalent_to": _is_equivalent_to,
     "with_memory_kind": _with_memory_kind,
     "check_compatible_aval": _check_compatible_aval,
-    # What C++ and other packages ask for by these names.
+    # The names under which C++ and other packages read these values.
     "_device_assignment": property(lambda self: (device_of(self),)),
     "_addressable_device_assignment": property(lambda self: tuple(self.addressable_devices)),
     "_is_concrete": True,
@@ -183,7 +183,7 @@ _fill()
 
 
 def _sharding_of_aval(self: ShapedArray) -> NamedSharding:
-    """Return how a type says that arrays are split: along no axis, over no mesh."""
+    """Return the sharding of an aval: split along no axis, over an abstract mesh."""
     from hlofront.pjrt.named_shardings import not_split
 
     return not_split(self.ndim)
@@ -193,9 +193,11 @@ ShapedArray.sharding = property(_sharding_of_aval)
 
 
 def on_devices_of(sharding: Sharding, other: Sharding, ndim: int) -> GSPMDSharding:
-    """Return a sharding that splits arrays alike, with the devices in the order of another.
+    """Return a sharding equivalent to `sharding`, with its devices in the order of `other`'s.
 
     Args:
+      sharding: the sharding to convert.
+      other: a sharding over the same devices.
       ndim: the number of axes of the arrays.
     """
     from hlofront.pjrt.named_shardings import reordered

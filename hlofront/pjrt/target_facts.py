@@ -1,4 +1,4 @@
-"""The chips that programs can be compiled for, in numbers of their makers.
+"""The specifications of the chips that programs can be compiled for.
 
 Peak rates are of dense arithmetic without sparsity, in operations per second; memory and bandwidth
 in bytes. Each chip names where its numbers are published.
@@ -12,7 +12,7 @@ _GiB, _KiB, _MiB = 2**30, 2**10, 2**20
 
 
 class Tpu(NamedTuple):
-    """One generation of TPUs; the numbers are those of a chip."""
+    """A generation of TPUs; the numbers are per chip."""
 
     title: str
     libtpu_name: str
@@ -27,7 +27,7 @@ class Tpu(NamedTuple):
 
 
 class Gpu(NamedTuple):
-    """One GPU, with what XLA's compiler asks of it."""
+    """A GPU, with the properties that XLA's compiler requires."""
 
     title: str
     memory: int
@@ -77,7 +77,7 @@ TPUS: dict[str, Tpu] = {
         devices_per_chip=1,
         memory=32 * _GiB,
         bandwidth=1228 * _G,
-        # As those that are rented are: a chip's two cores are one device.
+        # As rented: a chip's two cores are one device.
         peak={"bfloat16": 275 * _T, "int8": 275 * _T},
         shapes=_CUBES,
         source=_DOCS + "v4",
@@ -250,12 +250,12 @@ _CAPABILITIES = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/#compute-
 
 
 def sources_of(chip: Tpu | Gpu) -> tuple[str, ...]:
-    """Return the addresses of the pages with the numbers."""
+    """Return the URLs of the pages that publish a chip's numbers."""
     return (chip.source, _CAPABILITIES) if isinstance(chip, Gpu) else (chip.source,)
 
 
 def target_config(chip: Gpu) -> str:
-    """Return what XLA's compiler needs to know of a GPU, as the text of a GpuTargetConfigProto."""
+    """Return a GPU's properties for XLA's compiler, as the text of a GpuTargetConfigProto."""
     device = {
         "threads_per_block_limit": 1024,
         "threads_per_warp": 32,
@@ -287,7 +287,7 @@ def target_config(chip: Gpu) -> str:
 
 
 def is_shape(chip: Tpu, shape: str) -> bool:
-    """Return whether slices of a shape exist: those listed, and multiples of 4x4x4 chips."""
+    """Return whether a TPU slice shape exists: the listed ones, and multiples of 4x4x4 chips."""
     if shape in chip.shapes:
         return True
     sides = shape.split("x")

@@ -18,7 +18,7 @@ from hlofront.bridge.state import JaxRuntimeError
 from hlofront.pjrt import clients, platforms, toolchain
 from hlofront.pjrt.target_facts import GPUS, TPUS, Gpu, Tpu, is_shape, sources_of, target_config
 
-# One of each, with the shapes and counts that people rent.
+# One of each, with the shapes and counts that are commonly rented.
 NAMES = (
     "cpu",
     "tpu:v4:2x2x1",
@@ -43,7 +43,7 @@ _in_subprocess = settings["hlofront_compile_apart"]
 
 @dataclasses.dataclass(frozen=True)
 class Description:
-    """One device of a target in the numbers of its maker; None where they are not known."""
+    """The specifications of one device of a target; None where they are unknown."""
 
     name: str
     title: str
@@ -75,10 +75,10 @@ class Description:
 
 
 class Target:
-    """Devices to compile for, which need not be there. See `target`.
+    """The devices that programs are compiled for, which need not be attached; see `target`.
 
-    As a context manager it makes the stages of jit compile for it: `jit(f).lower(x).compile()`
-    inside is for the first of its devices. What runs inside runs where it did before.
+    As a context manager it makes the stages of jit compile for its first device:
+    `jit(f).lower(x).compile()`. Code in the block still runs on the default device.
     """
 
     __slots__ = ("_chip", "_count", "_devices", "_lock", "_shape", "name", "platform")
@@ -104,7 +104,7 @@ class Target:
 
     @property
     def devices(self) -> list[Device]:
-        """The devices, with coordinates and all, to name in shardings and to compile for.
+        """The target's devices, with coordinates, for shardings and compilation.
 
         Raises:
           PluginError: if the plugin that compiles for them is missing or does not know them.
@@ -131,7 +131,7 @@ class Target:
                 if chip.chip_config:
                     options["chip_config_name"] = chip.chip_config
                 if self._count == 1:
-                    # Older ones take a host for one of four chips, unless they are told.
+                    # By default older plugins assume four chips per host.
                     options["chips_per_host_bounds"] = (1, 1, 1)
                 devices = bridge.absent_devices(api, "tpu", name, options)
             else:
@@ -150,11 +150,11 @@ class Target:
 
     @property
     def is_attached(self) -> bool:
-        """Whether programs compiled for it can run here, as those for the CPU can."""
+        """Return whether programs compiled for the target can run here, as for the CPU."""
         return self._chip is None
 
     def describe(self) -> Description:
-        """Return its memory, bandwidth and peak rates per device, and their sources."""
+        """Return the target's memory, bandwidth and peak rates per device, and their sources."""
         chip = self._chip
         if chip is None:
             title = f"this machine's processor, {os.cpu_count()} cores"
@@ -190,7 +190,7 @@ class Target:
     def __enter__(self) -> "Target":
         if self.platform == "tpu" and self._devices is None:
             _start_worker()
-        # A missing plugin is an error here, rather than at the first compile().
+        # A missing plugin raises here, rather than at the first compile().
         _enter(self.devices[:1])
         return self
 
@@ -198,11 +198,11 @@ class Target:
         _leave()
 
     def on_all(self) -> "_OnAll":
-        """Return a context manager inside which programs are compiled for all of its devices."""
+        """Return a context manager in which programs compile for all of the target's devices."""
         return _OnAll(self)
 
     def compiler_options(self, options: Mapping[str, object]) -> dict[str, object]:
-        """Return compiler options with those by which the plugin finds its tools."""
+        """Return compiler options with those by which the target's plugin finds its tools."""
         return compiler_options(self.platform, options)
 
 
@@ -228,16 +228,16 @@ class _OnAll:
 
 
 def _start_worker() -> None:
-    """Have the process that compiles start while this one loads the plugin for the devices."""
+    """Start the compile worker process, in parallel to loading the devices' plugin."""
     if _in_subprocess.value and platforms.find_plugins().get("tpu") is not None:
-        # Where none can be started, compile() does without.
+        # If no worker can start, compile() runs in this process.
         with contextlib.suppress(compile_process.CannotStart):
             platforms.prepare("tpu")
             compile_process.start()
 
 
-# The context variable holds the target of the block around as well: threads share targets, which
-# keep no record of who entered them.
+# The context variable also holds the target of the enclosing block: threads share targets, which
+# have no record of who entered them.
 def _enter(devices: list[Device]) -> None:
     outer = clients.compiling_for.get()
     clients.compiling_for.set(clients.CompilationTarget(devices, outer))
@@ -265,7 +265,7 @@ def compiler_options(platform: str, options: Mapping[str, object]) -> dict[str, 
 
 
 def cuda_of_plugin() -> str:
-    """Return the major version of CUDA that the installed plugin is made for."""
+    """Return the major version of CUDA that the installed plugin is built for."""
     plugin = platforms.find_plugins().get("cuda")
     version = re.search(r"cuda(\d+)", f"{plugin.origin} {plugin.library}") if plugin else None
     return version.group(1) if version else "13"
@@ -285,16 +285,16 @@ def target(name: str) -> Target:
     """Return devices to compile for by name, whether or not they are attached to this machine.
 
     Inside `with target(name):`, `jit(f).lower(x).compile()` compiles for its first device, and
-    `with target(name).on_all():` for all. Its HLO, cost and memory can be read; to run it takes the
-    device, and to call it elsewhere is an AbsentDeviceError. Operations outside of jit and calls of
-    jitted functions run inside of the block where they run outside of it.
+    `with target(name).on_all():` for all. The HLO, cost and memory can be read. Running the program
+    requires the device; calling it elsewhere raises an AbsentDeviceError. The block does not affect
+    where eager operations and calls of jitted functions run.
 
     Args:
       name: "cpu"; "tpu:GENERATION:SHAPE", such as "tpu:v5e:2x2"; "cuda:GPU" or "cuda:GPU:COUNT",
         such as "cuda:h100:8". `targets()` lists them.
 
     Raises:
-      TargetError: if there is no such target; says what is close to it.
+      TargetError: if there is no such target; the message suggests similar ones.
       TypeError: if the name is no string.
     """
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -368,7 +368,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _closest(shape: str, shapes: tuple[str, ...]) -> str:
-    """Return the shape that starts like another one, or has the most similar number of chips."""
+    """Return the shape with the same beginning as `shape`, or the most similar number of chips."""
     sides = [int(side) for side in shape.split("x") if side.isascii() and side.isdigit()]
     count = math.prod(sides) if sides else 1
     return min(
@@ -381,14 +381,14 @@ def _closest(shape: str, shapes: tuple[str, ...]) -> str:
 
 
 def _unknown(name: str, why: str, close: str | None = None) -> TargetError:
-    # What is most often meant comes first.
+    # The most common targets come first.
     smallest = (f"tpu:{generation}:{chip.shapes[0]}" for generation, chip in TPUS.items())
     candidates = ["tpu:v5e:1x1", "cuda:h100", *NAMES, *smallest]
     text = name.strip().lower().replace("gpu", "cuda", 1)
     for other_name, generation in _OTHER_NAMES.items():
         text = text.replace(other_name, generation)
     close = _of_accelerator_type(text) or close
-    # "v5e:2x2" and "h100" are names without their first part; "tpu" and "v5e" without their last.
+    # "v5e:2x2" and "h100" lack the first part of a name; "tpu" and "v5e" the last.
     spellings = (text, f"tpu:{text}", f"cuda:{text}")
     exact = next((s for s in spellings if s in candidates), None)
     longer = (c for s in spellings if s for c in candidates if c.startswith(f"{s.rstrip(':')}:"))
@@ -401,14 +401,14 @@ def _unknown(name: str, why: str, close: str | None = None) -> TargetError:
     )
 
 
-# What else people call generations of TPUs.
+# Other names of TPU generations.
 _OTHER_NAMES = {"v5litepod": "v5e", "trillium": "v6e", "ironwood": "7x", "tpu7x": "7x", "v7x": "7x"}
-# Of these the number in the names of what is rented counts cores, two to a chip.
+# Generations whose accelerator types count cores, two to a chip.
 _IN_CORES = ("v2", "v3", "v4", "v5p", "7x")
 
 
 def _of_accelerator_type(text: str) -> str | None:
-    """Return the target that Google Cloud rents as "v5litepod-8" or "v4-16"; None if it is none."""
+    """Return the target for a Google Cloud accelerator type, "v5litepod-8" or "v4-16", or None."""
     match = re.fullmatch(r"(?:tpu[:-])?(\w+)[-:](\d{1,5})", text)
     if match is None:
         return None
@@ -428,7 +428,7 @@ def _of_accelerator_type(text: str) -> str | None:
 
 @dataclasses.dataclass(frozen=True)
 class Listed:
-    """One row of `targets()`."""
+    """A row of the table that `targets()` returns."""
 
     name: str
     title: str
@@ -440,7 +440,7 @@ class Listed:
 
 
 class TargetList(tuple[Listed, ...]):
-    """The targets that there are; prints as a table."""
+    """The list of available targets, which prints as a table."""
 
     __slots__ = ()
 
@@ -458,7 +458,7 @@ class TargetList(tuple[Listed, ...]):
 
 
 def targets() -> TargetList:
-    """Return the names that `target` takes, what each is, and whether its plugin is installed."""
+    """Return a table of the names that `target` takes, with the devices and plugin of each."""
     rows: list[Listed] = []
     for name in NAMES:
         described = target(name).describe()

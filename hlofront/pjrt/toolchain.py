@@ -1,4 +1,4 @@
-"""NVIDIA's `ptxas`, without which no program can be compiled for a GPU that is not there."""
+"""NVIDIA's `ptxas`, which compiling for a GPU that is not attached requires."""
 
 import functools
 import importlib.util
@@ -9,7 +9,7 @@ import subprocess
 from hlofront.base.errors import PluginError
 
 _DATA_DIR = "xla_gpu_cuda_data_dir"
-# By the plugin's CUDA: where its packages put their tools, and which package has ptxas.
+# Per major version of CUDA: the folders of the packages' tools, and the package of ptxas.
 _FOLDERS = {"13": ("cu13",), "12": ("cuda_nvcc", "cu12")}
 PACKAGES = {"13": "nvidia-cuda-nvcc", "12": "nvidia-cuda-nvcc-cu12"}
 
@@ -18,7 +18,7 @@ def find_ptxas(cuda: str = "13") -> str | None:
     """Return the path of `ptxas` in NVIDIA's Python packages, the toolkit, or on PATH, or None.
 
     Args:
-      cuda: the major version that the plugin is made for.
+      cuda: the major version of CUDA that the plugin is built for.
     """
     folders: list[str] = []
     spec = importlib.util.find_spec("nvidia")
@@ -34,7 +34,7 @@ def find_ptxas(cuda: str = "13") -> str | None:
 
 @functools.cache
 def version_of_tool(path: str) -> str:
-    """Return the version of a tool of CUDA, such as "13.0"; empty where `--version` has none."""
+    """Return the version of a CUDA tool, such as "13.0"; empty if `--version` prints none."""
     try:
         output = subprocess.run(
             [path, "--version"], capture_output=True, text=True, timeout=20, check=False
@@ -49,7 +49,7 @@ def ptxas_overrides(cuda: str, options: dict[str, object]) -> dict[str, object]:
     """Return compiler options with the one by which XLA finds `ptxas`, unless it is set.
 
     Raises:
-      PluginError: if there is none, or it is of an older CUDA than the plugin.
+      PluginError: if there is no `ptxas`, or it is of an older CUDA than the plugin.
     """
     if _DATA_DIR in options or _DATA_DIR in os.environ.get("XLA_FLAGS", ""):
         return options

@@ -11,10 +11,10 @@ from hlofront.pjrt.device_mesh import create_device_mesh
 
 
 class TopologyDescription:
-    """Devices to compile for.
+    """A description of devices to compile for.
 
     Args:
-      devices: all of them, in order.
+      devices: all of the devices, in order.
     """
 
     def __init__(self, devices: Sequence[Device]):
@@ -28,7 +28,7 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
     """Return a description of the attached devices of a platform.
 
     Args:
-      platform: its name; None for the default one.
+      platform: the platform's name; None for the default one.
 
     Raises:
       RuntimeError: if this process has no such platform.
@@ -39,14 +39,14 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
 def get_topology_desc(
     topology_name: str = "", platform: str | None = None, **kwargs: object
 ) -> TopologyDescription:
-    """Return devices that need not be attached, by the name that their plugin knows.
+    """Return devices that need not be attached, by the plugin's name of their topology.
 
-    `hlofront.target` is simpler, and knows what the plugin must be told of a GPU.
+    `hlofront.target` is simpler, and sets the options that a GPU requires.
 
     Args:
       topology_name: of TPUs, a generation and a shape such as "v5e:2x2"; of GPUs, any name.
       platform: "tpu" (the default), "cuda", or that of another plugin.
-      kwargs: what the plugin is told beside: of GPUs `target_config`, the text of a
+      kwargs: further options of the plugin: of GPUs `target_config`, the text of a
         GpuTargetConfigProto, and `topology`, "slices x hosts x GPUs per host" such as "1x1x8".
 
     Raises:
@@ -75,11 +75,11 @@ def make_mesh(
     *,
     contiguous_submeshes: bool = False,
 ) -> Mesh:
-    """Return the devices of a topology as a mesh, arranged for fast communication along its axes.
+    """Return a mesh of a topology's devices, arranged for fast communication along its axes.
 
     Args:
       topo: the topology.
-      mesh_shape: how many devices there are along each axis.
+      mesh_shape: the number of devices along each axis.
       axis_names: the names of the axes.
       contiguous_submeshes: whether the devices of each process must be a block of the mesh.
 

@@ -1,4 +1,4 @@
-"""Array: jaxlib's arrays with our methods."""
+"""Array: jaxlib's class of arrays with our methods."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeVar
@@ -39,7 +39,7 @@ Method = TypeVar("Method", bound=Callable[..., object])
 
 
 def _member(function: Method) -> Method:
-    """Make a function a method of arrays, under its name."""
+    """Set a function as a method of arrays, under its own name."""
     function.__qualname__ = f"ArrayImpl.{function.__name__}"
     setattr(ArrayImpl, function.__name__, function)
     if not function.__name__.startswith("__"):
@@ -48,15 +48,15 @@ def _member(function: Method) -> Method:
 
 
 def _property(name: str, get: Callable[[Any], object], doc: str) -> None:
-    """Make a getter a property of arrays."""
-    # Libraries read the members of the public class, at import too: `jax.Array.at`.
+    """Define a property of arrays by a getter."""
+    # Libraries read the members of the public class, even at import: `jax.Array.at`.
     for type_ in (Array, ArrayImpl):
         setattr(type_, name, property(get, doc=doc))
 
 
 _of_cpp = {name: member for name, member in vars(ArrayImpl).items() if not name.startswith("__")}
 
-# ---- what an array is --------------------------------------------------------------------------
+# ---- type and devices --------------------------------------------------------------------------
 
 _property("shape", lambda self: self.aval.shape, "The sizes of the axes.")
 _property("dtype", lambda self: self.aval.dtype, "The dtype of the elements.")
@@ -65,7 +65,7 @@ _property("size", lambda self: self.aval.size, "The number of elements.")
 _property("weak_type", lambda self: self.aval.weak_type, "Whether its dtype gives way to others.")
 _property("itemsize", lambda self: self.aval.dtype.itemsize, "The bytes of one element.")
 _property("nbytes", lambda self: self.aval.nbytes, "The bytes of all elements.")
-# The getters of the sharding and of the commitment are C++ alone.
+# The getters of the sharding and of the commitment are pure C++.
 _property("sharding", get_sharding, "How the array is spread over devices.")
 _property(
     "committed",
@@ -113,9 +113,9 @@ _property("global_shards", shards.global_shards, "Its parts on all of its device
 
 @_member
 def addressable_data(self: Array, index: int) -> Array:
-    """Return the part of the array on the `index`-th of this process's devices, as an array.
+    """Return the shard on the `index`-th of this process's devices, as an array.
 
-    Raises IndexError if there are fewer.
+    Raises IndexError if there are fewer devices.
     """
     return shards.addressable_data(self, index)
 
@@ -131,7 +131,7 @@ ArrayImpl.device_buffer = _gone("device_buffer", "arr.addressable_data(0)")
 ArrayImpl.device_buffers = _gone("device_buffers", "[s.data for s in arr.addressable_shards]")
 
 
-# ---- its memory --------------------------------------------------------------------------------
+# ---- memory ------------------------------------------------------------------------------------
 
 
 @_member
@@ -153,13 +153,13 @@ _block = _of_cpp["block_until_ready"]
 
 @_member
 def copy_to_host_async(self: Array) -> None:
-    """Start to copy the array to the host, so that reading it later waits less."""
+    """Start to copy the array to the host, so that a later read waits less."""
     check_not_deleted(self)
     prefetch(self)
 
 
 def _unless_deleted(name: str, doc: str) -> None:
-    # Before 0.11 C++ crashes, or says less, when asked this of a deleted array.
+    # Before 0.11 C++ crashes, or reports too little, for a deleted array.
     ask = _of_cpp[name]
 
     def method(self: Array) -> object:
@@ -188,7 +188,7 @@ def __deepcopy__(self: Array, memo: object) -> Array:
     return copied(self)
 
 
-# ---- its value ---------------------------------------------------------------------------------
+# ---- value -------------------------------------------------------------------------------------
 
 
 @_member
@@ -206,7 +206,7 @@ def item(self: Array, *args: int | tuple[int, ...]) -> bool | int | float | comp
     """Return the only element as a Python scalar, or the element at a flat index or at indices.
 
     Raises:
-      ValueError: if there is not one element and no index is given, or too many are.
+      ValueError: if there is not one element and no index is passed, or too many are.
       IndexError: if an index is out of range.
     """
     return host_value(self).item(*args)
@@ -220,7 +220,7 @@ def tolist(self: Array) -> Any:
 
 @_member
 def tobytes(self: Array, order: str = "C") -> bytes:
-    """Return the elements' bytes, in the order of C or F.
+    """Return the bytes of the elements, in the order "C" or "F".
 
     Raises ValueError for any other order.
     """
@@ -228,7 +228,7 @@ def tobytes(self: Array, order: str = "C") -> bytes:
 
 
 def _scalar(array: Array) -> Any:
-    """Return the only element of an array without axes as a Python scalar."""
+    """Return the element of a zero-dimensional array as a Python scalar."""
     if array.aval.ndim:
         raise TypeError(
             "Only scalar arrays can be converted to Python scalars; got arr.ndim="
@@ -311,13 +311,13 @@ def __delitem__(self: Array, index: object) -> NoReturn:
     )
 
 
-# A mutable-looking `==` that gives arrays leaves no room for keys of dictionaries.
+# Arrays are unhashable, as `==` is elementwise.
 ArrayImpl.__hash__ = None
-# NumPy's own operators defer to ours: `np.ones(3) + x` is an array of ours.
+# NumPy's operators defer to ours: `np.ones(3) + x` is an Array.
 ArrayImpl.__array_priority__ = 100
 
 
-# ---- its text, and other libraries ---------------------------------------------------------------
+# ---- printing, and other libraries -------------------------------------------------------------
 
 ArrayImpl.__repr__ = printing.array_repr
 ArrayImpl.__str__ = printing.array_str

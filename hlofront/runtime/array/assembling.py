@@ -1,4 +1,4 @@
-"""Arrays made of their parts: one per device, or by a function."""
+"""Arrays assembled from shards: one per device, or by a function."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,17 +32,17 @@ def make_array_from_single_device_arrays(
     *,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return the array of this shape and sharding that is made of one array per device.
+    """Return an array assembled from one single-device array per device, without copies.
 
     Args:
       shape: the shape of the whole array.
-      sharding: how it is spread over devices.
-      arrays: the part of each device of this process, on that device, in any order; their memory
+      sharding: the sharding of the whole array.
+      arrays: the shard of each device of this process, on that device, in any order; their memory
         is shared.
-      dtype: the dtype of the parts; needed only where there are none.
+      dtype: the dtype of the shards; needed only where there are none.
 
     Raises:
-      TypeError: if the arrays are not a list or tuple of arrays, or `sharding` is none.
+      TypeError: if the arrays are not a list or tuple of arrays, or `sharding` is no sharding.
       ValueError: if their number, devices, shapes or dtypes do not fit the sharding.
     """
     check_sharding(sharding, "make_array_from_single_device_arrays")
@@ -93,7 +93,7 @@ def make_array_from_single_device_arrays(
 
 
 def _in_order(arrays: Sequence[Array], aval: ShapedArray, sharding: Sharding) -> list[Array]:
-    """Return the parts in the order of the sharding's devices, checked to be what it wants."""
+    """Check the shards against the sharding; return them in the order of its devices."""
     devices = list(sharding.addressable_devices_indices_map(aval.shape))
     if len(arrays) != len(devices):
         raise ValueError(
@@ -128,18 +128,18 @@ def make_array_from_callback(
     data_callback: Callable[[Index], ArrayLike],
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return the array of this shape and sharding whose parts a function makes.
+    """Return an array whose shards a function computes.
 
     Args:
       shape: the shape of the whole array.
-      sharding: how it is spread over devices; or a Format.
-      data_callback: from the index of a part, a tuple of slices, to its value. It is called once
-        per part, for the devices of this process.
+      sharding: the sharding of the whole array, or its Format.
+      data_callback: a function from the index of a shard, a tuple of slices, to its value. It is
+        called once per shard, for the devices of this process.
       dtype: the dtype of the values; needed only where this process has no devices of the sharding.
 
     Raises:
-      TypeError: if `sharding` is none, or a value is no array.
-      ValueError: if a value's shape or dtype is another.
+      TypeError: if `sharding` is no sharding, or a value is no array.
+      ValueError: if a value has the wrong shape or dtype.
     """
     target = format_sharding(sharding) if isinstance(sharding, Format) else sharding
     target = check_sharding(target, "make_array_from_callback")
@@ -161,16 +161,16 @@ def make_array_from_callback(
 def make_array_from_process_local_data(
     sharding: Sharding | Device, local_data: Any, global_shape: object = None
 ) -> Any:
-    """Return an array made from the part of its data that this process has.
+    """Return an array assembled from the data of this process.
 
     Args:
-      sharding: how it is spread over devices.
+      sharding: the sharding of the whole array.
       local_data: the data of this process's devices: a NumPy array, or a pytree of them.
-      global_shape: the shape of the whole array; by default that of the data, where this process
-        drives all of the devices. For a pytree, one for all leaves or a pytree of shapes.
+      global_shape: the shape of the whole array; by default that of the data, if all devices are
+        attached to this process. For a pytree, one for all leaves or a pytree of shapes.
 
     Raises:
-      TypeError: if `sharding` is none.
+      TypeError: if `sharding` is no sharding.
       ValueError: if the shapes do not fit, or the sharding has devices of other processes.
     """
     if isinstance(sharding, Device):
@@ -203,7 +203,7 @@ def _is_shape(x: object) -> bool:
 
 
 def check_sharding(sharding: object, function: str) -> Sharding:
-    """Return a sharding; raise a TypeError for anything else, with the function that wants one."""
+    """Return a sharding; raise a TypeError for any other value, naming the public function."""
     if not isinstance(sharding, Sharding):
         raise TypeError(
             f"{function} takes a Sharding, such as SingleDeviceSharding(device): got {sharding!r} "

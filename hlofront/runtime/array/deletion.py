@@ -13,6 +13,6 @@ def deleted(array: Array) -> RuntimeError:
 
 
 def check_not_deleted(array: Array) -> None:
-    """Raise RuntimeError if the array was deleted. Some calls of C++ crash on one (before 0.11)."""
+    """Raise RuntimeError if the array was deleted; some C++ calls crash on one before 0.11."""
     if array.is_deleted():
         raise deleted(array)

@@ -26,7 +26,7 @@ from hlofront.runtime.sharding.placement import (
 
 
 class SupportsDLPack(Protocol):
-    """An array of a library that hands out its memory by DLPack."""
+    """The protocol of another library's array that exports its memory by DLPack."""
 
     def __dlpack__(self, *, stream: int | None = ..., **options: object) -> object: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
@@ -38,17 +38,17 @@ class SupportsDLPack(Protocol):
 def reduce_array(
     array: Array,
 ) -> tuple[Callable[[NumPyArray, bool], Array], tuple[NumPyArray, bool]]:
-    """Return what pickle stores of an array: its value and whether its type is weak."""
+    """Return pickle's representation of an array: a function, its NumPy value and weak type."""
     return unpickled, (host_value(array), array.aval.weak_type)
 
 
 def unpickled(value: NumPyArray, weak_type: bool) -> Array:
-    """Return the array that was pickled, on the default device."""
+    """Reconstruct a pickled array on the default device."""
     aval = ShapedArray(value.shape, array_dtype(value.dtype), weak_type)
     return host_put(value, aval, default_placement(), False, copied=True)
 
 
-# ---- DLPack, out -------------------------------------------------------------------------------
+# ---- DLPack: export ----------------------------------------------------------------------------
 
 
 class DLDeviceType(enum.IntEnum):
@@ -85,7 +85,7 @@ _EXCHANGED = frozenset(
         "bfloat16",
     )
 )
-# Capsules without a version are of DLPack 0.5 to 0.8.
+# Unversioned capsules are of DLPack 0.5 to 0.8.
 _OLDEST = (0, 5)
 
 
@@ -93,13 +93,13 @@ def is_supported_dtype(dtype: DTypeLike) -> bool:
     """Return whether arrays of this dtype can be exchanged by DLPack.
 
     Raises:
-      TypeError: if it is no dtype.
+      TypeError: if `dtype` is no dtype.
     """
     return dtype_of(dtype) in _EXCHANGED
 
 
 def dlpack_device(array: Array) -> tuple[DLDeviceType, int]:
-    """Return the device of an array in DLPack's terms: the kind of device and its number."""
+    """Return the device of an array in DLPack's terms: its type and its number."""
     device = _only_device(array)
     # Virtual CPU devices share one memory, which DLPack numbers 0.
     kind = _kind_of(device)
@@ -107,7 +107,7 @@ def dlpack_device(array: Array) -> tuple[DLDeviceType, int]:
 
 
 def _only_device(array: Array) -> Device:
-    """Return the device of an array; raise a ValueError if there are several."""
+    """Return the device of an array; raise a ValueError if it has several."""
     check_not_deleted(array)
     devices = sharding_of(array).device_set
     if len(devices) != 1:
@@ -140,15 +140,16 @@ def to_dlpack(
     """Return a DLPack capsule of an array.
 
     Args:
+      array: an array on one device.
       stream: the consumer's stream of a GPU, which then waits for the array.
       max_version: the newest version of DLPack that the consumer reads.
-      dl_device: where the consumer wants it; by default where it is.
-      copy: True for memory of its own, False for none, None for what it takes.
+      dl_device: the device that the consumer requests; by default the array's own.
+      copy: True for a copy, False for shared memory, None for a copy only where needed.
 
     Raises:
-      BufferError: if the consumer or the array's device asks for what cannot be had.
-      RuntimeError: if the array was deleted, its dtype is not one of DLPack's, or this process
-        does not have the device asked for.
+      BufferError: if the request of the consumer or of the array's device cannot be met.
+      RuntimeError: if the array was deleted, DLPack does not have its dtype, or this process
+        does not have the requested device.
     """
     device = _only_device(array)
     if max_version is not None and tuple(max_version) < _OLDEST:
@@ -171,7 +172,7 @@ def to_dlpack(
     return bridge.to_dlpack(array, stream, max_version, bool(copy))
 
 
-# ---- DLPack, in --------------------------------------------------------------------------------
+# ---- DLPack: import ----------------------------------------------------------------------------
 
 
 def from_dlpack(
@@ -179,22 +180,22 @@ def from_dlpack(
     device: Device | SingleDeviceSharding | None = None,
     copy: bool | None = None,
 ) -> Array:
-    """Return an array of another library as an array of ours, which share memory where possible.
+    """Return an array of another library as an Array, which shares its memory where possible.
 
     The other library's array must not change afterwards.
 
     Args:
-      external_array: anything with `__dlpack__` and `__dlpack_device__`: an array of NumPy, torch,
-        cupy and so on.
-      device: a device or single-device sharding to put it on; by default where it is.
-      copy: True for memory of its own; False for an error where that would be needed; None for
-        what it takes.
+      external_array: any object with `__dlpack__` and `__dlpack_device__`: an array of NumPy,
+        torch, cupy and so on.
+      device: the device or single-device sharding of the result; by default the array's own.
+      copy: True for a copy; False for an error where one would be needed; None for a copy only
+        where needed.
 
     Raises:
-      TypeError: if it does not speak DLPack.
+      TypeError: if `external_array` does not support DLPack.
       ValueError: if a copy is needed and copy is False, or `device` is neither of these.
-      RuntimeError: if this process does not have its device, or a dtype or order of elements in
-        memory that neither DLPack nor we have.
+      RuntimeError: if this process does not have the array's device, or DLPack or hlofront does
+        not support its dtype or its order of elements in memory.
     """
     if not (hasattr(external_array, "__dlpack__") and hasattr(external_array, "__dlpack_device__")):
         raise TypeError(
@@ -206,7 +207,7 @@ def from_dlpack(
     source = _device_of(kind, number)
     placement = placement_on(source) if device is None else _placement(device)
     if isinstance(external_array, np.ndarray) and copy is not False:
-        # C++ shares NumPy's memory just as well, and reads every stride and read-only arrays.
+        # C++ shares NumPy's memory directly, and also reads every stride and read-only arrays.
         return host_put(external_array, typeof(external_array), placement, True, copied=bool(copy))
     imported = _imported(external_array, source, copy)
     if imported is None:
@@ -234,7 +235,7 @@ def from_dlpack(
 
 
 def _imported(external: SupportsDLPack, source: Device, copy: bool | None) -> Array | None:
-    """Return the array through its capsule; None where NumPy must bring its elements into order."""
+    """Import an array by its capsule; return None where NumPy must first make it contiguous."""
     on_host = source.platform == "cpu"
     if isinstance(external, ArrayImpl):
         capsule = bridge.to_dlpack(external, None, None, False)
@@ -249,7 +250,7 @@ def _imported(external: SupportsDLPack, source: Device, copy: bool | None) -> Ar
     try:
         return bridge.from_dlpack(capsule, source, stream, copy)
     except bridge.JaxRuntimeError as error:
-        # The elements do not lie one after the other.
+        # The array is not contiguous.
         if on_host and copy is not False and "striding" in str(error):
             return None
         if copy is False and "view" in str(error):
@@ -261,7 +262,7 @@ def _capsule(external: SupportsDLPack, stream: int | None) -> object:
     if bridge.dlpack_version >= (1, 0):
         try:
             return external.__dlpack__(stream=stream, max_version=bridge.dlpack_version)
-        except TypeError:  # The library is from before version 1.
+        except TypeError:  # The library predates DLPack 1.0.
             pass
     return external.__dlpack__(stream=stream)
 

@@ -7,13 +7,13 @@ from hlofront.bridge.arrays import JaxRuntimeError, pieces, start_copy_to_host, 
 from hlofront.bridge.members import cache_numpy_value, cached_numpy_value, sharding_of
 from hlofront.runtime.array.deletion import check_not_deleted, deleted
 
-# NumPy asks C++ for the memory of the array, which on a CPU it shares where its dtype is one of the
-# buffer protocol, and otherwise calls `__array__`, which is `fetched`.
+# NumPy gets the array's memory from C++, which on a CPU shares it for dtypes of the buffer
+# protocol; otherwise NumPy calls `__array__`, which is `fetched`.
 host_value = np.asarray
 
 
 def fetched(array: Array) -> NumPyArray:
-    """Return the array as a read-only NumPy array, copied to the host if it has to be.
+    """Return an array's value as a read-only NumPy array, copied to the host if necessary.
 
     Waits until the array is computed.
 
@@ -34,14 +34,14 @@ def fetched(array: Array) -> NumPyArray:
             raise deleted(array) from None
         raise
     value.flags.writeable = False
-    # A view of the device's own memory is not kept: it would keep that from being donated.
+    # A view of the device's own memory is not cached: it would prevent the donation of that.
     if copied:
         cache_numpy_value(array, value)
     return value
 
 
 def _gathered(array: Array) -> NumPyArray:
-    """Return the value of an array that has different parts on several devices."""
+    """Assemble the NumPy value of an array with different shards on several devices."""
     sharding = sharding_of(array)
     check_not_deleted(array)
     if not sharding.is_fully_addressable:
@@ -56,7 +56,7 @@ def _gathered(array: Array) -> NumPyArray:
     for piece in pieces(array):
         (device,) = sharding_of(piece).device_set
         index = where[device]
-        if index not in seen:  # Replicas hold equal parts.
+        if index not in seen:  # Replicas are equal.
             seen.append(index)
             value[index] = fetched(piece)
     value.flags.writeable = False
@@ -65,7 +65,7 @@ def _gathered(array: Array) -> NumPyArray:
 
 
 def prefetch(array: Array) -> None:
-    """Start copying the array to the host, without waiting for it. On a CPU it is there."""
+    """Start to copy an array to the host without waiting; on a CPU there is nothing to copy."""
     check_not_deleted(array)
     sharding = sharding_of(array)
     if cached_numpy_value(array) is not None or next(iter(sharding.device_set)).platform == "cpu":

@@ -14,7 +14,7 @@ from hlofront.runtime.array.host_value import host_value
 from hlofront.runtime.dispatch.jit import jit
 from hlofront.runtime.sharding.placement import host_put, placement_of
 
-# A compiled program gives this many rows at once: more take long to compile.
+# A compiled program returns this many rows at once: more take long to compile.
 _AT_ONCE = 32
 
 
@@ -37,7 +37,7 @@ def rows(array: Array, backwards: bool = False) -> Iterator[Array]:
 
 
 def _from_host(array: Array, backwards: bool) -> Iterator[Array]:
-    """Yield rows of the host's view of the array: on a CPU no program has to be compiled."""
+    """Yield the rows of an array on a CPU from its host view, without compiling a program."""
     value = host_value(array)
     count, *row = array.aval.shape
     aval = ShapedArray(tuple(row), array.aval.dtype, array.aval.weak_type)
@@ -45,7 +45,7 @@ def _from_host(array: Array, backwards: bool) -> Iterator[Array]:
     sharding, devices, committed = placement.sharding, placement.devices, is_committed(array)
     is_wide = aval.dtype.itemsize >= 8  # C++ may narrow such elements.
     for i in range(count - 1, -1, -1) if backwards else range(count):
-        # They are read now: to share memory with the array would keep it from being donated.
+        # Read now: sharing the array's memory would prevent its donation.
         if is_wide:
             yield host_put(value[i, ...], aval, placement, committed, copied=True)
         else:
@@ -55,7 +55,7 @@ def _from_host(array: Array, backwards: bool) -> Iterator[Array]:
 
 
 def _on_device(array: Array, backwards: bool) -> Iterator[Array]:
-    """Yield rows that are cut out by compiled programs, without a way over the host."""
+    """Yield the rows of an array by compiled slicing programs, without a copy to the host."""
     count = array.aval.shape[0]
     starts = range(0, count, _AT_ONCE)
     for start in reversed(starts) if backwards else starts:

@@ -1,4 +1,4 @@
-"""KeyArray: random keys as an array, around the array of integers that they are stored as."""
+"""KeyArray: an array of random keys, around the array of integers that they are stored as."""
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
@@ -24,17 +24,17 @@ class KeyArray(fast_parts.Array):
     """An array of random keys.
 
     Args:
-      aval: its shape and dtype, a KeyDType.
+      aval: the shape and dtype of the keys; the dtype is a KeyDType.
       base: the array of integers, with the axes of a key last.
     """
 
     __slots__ = ("__weakref__", "_base", "_used", "aval")
 
     aval: ShapedArray
-    # Booleans that say which keys were used, for jax_debug_key_reuse; None as long as nobody asks.
+    # A mask of the used keys, for jax_debug_key_reuse; None until it is first read.
     _used: NumPyArray | None
 
-    # NumPy's own operators must defer to ours.
+    # NumPy's operators must defer to ours.
     __array_priority__ = 100
 
     def __init__(self, aval: ShapedArray, base: Array):
@@ -44,29 +44,29 @@ class KeyArray(fast_parts.Array):
 
     @property
     def used(self) -> NumPyArray:
-        """The keys that were used up, as an array of booleans that is written to in place."""
+        """The mask of the keys that were used up, a boolean array that is written to in place."""
         if self._used is None:
             self._used = np.zeros(self.aval.shape, np.bool_)
         return self._used
 
     @property
     def _consumed(self) -> NumPyArray | np.bool_:
-        """The keys that were used up, by the name that JAX has for `used`."""
+        """The mask of the keys that were used up, by JAX's name for `used`."""
         return self.used if self.aval.shape else self.used[()]
 
     def remember(self, used: NumPyArray) -> None:
-        """Note which of the keys were used up before they came here."""
+        """Set the mask of the keys that were used up before."""
         self._used = np.array(used)
 
-    # ---- its type and devices
+    # ---- type and devices
 
     @property
     def _base_array(self) -> Array:
-        """The array of integers, which may have been deleted."""
+        """The array of integers behind the keys, which may have been deleted."""
         return self._base
 
     def _live_base(self) -> Array:
-        """Return the array of integers; RuntimeError if it was deleted."""
+        """Return the array of integers behind the keys; raise a RuntimeError if it was deleted."""
         check_not_deleted(self._base)
         return self._base
 
@@ -76,7 +76,7 @@ class KeyArray(fast_parts.Array):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The sizes of the axes."""
+        """The shape of the array of keys, without the axes of a key."""
         return self.aval.shape
 
     @property
@@ -86,7 +86,7 @@ class KeyArray(fast_parts.Array):
 
     @property
     def ndim(self) -> int:
-        """The number of axes."""
+        """The number of axes of the array of keys."""
         return self.aval.ndim
 
     @property
@@ -96,20 +96,20 @@ class KeyArray(fast_parts.Array):
 
     @property
     def itemsize(self) -> int:
-        """The bytes of one key."""
+        """The number of bytes of one key."""
         return self.aval.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all keys."""
+        """The number of bytes of all keys."""
         return self.aval.nbytes
 
     @property
     def sharding(self) -> Sharding:
-        """How the keys are spread over devices."""
+        """The sharding of the array of keys."""
         return sharding_of_keys(self._base.sharding, self.aval)
 
-    # The accessors in bridge/members.py ask arrays of C++ and keys for this name.
+    # The accessors in bridge/members.py read this name of C++ arrays and key arrays.
     _sharding = sharding
 
     @property
@@ -121,7 +121,7 @@ class KeyArray(fast_parts.Array):
 
     @property
     def device(self) -> Device | Sharding:
-        """The device they are on, or their sharding if they are on several."""
+        """The device of the keys, or their sharding if they are on several devices."""
         return self._base.device
 
     def devices(self) -> set[Device]:
@@ -130,27 +130,27 @@ class KeyArray(fast_parts.Array):
 
     @property
     def is_fully_addressable(self) -> bool:
-        """Return whether this process drives all of the array's devices."""
+        """Return whether all devices of the keys are attached to this process."""
         return self._base.is_fully_addressable
 
     @property
     def is_fully_replicated(self) -> bool:
-        """Return whether each of the array's devices holds all keys."""
+        """Return whether each device of the array holds all keys."""
         return self._base.is_fully_replicated
 
     def _wrapped(self, piece: Array) -> "KeyArray":
-        """Return a part of the integers as keys."""
+        """Wrap a part of the integers, with the axes of a key last, as keys."""
         rank = self.aval.ndim
         return KeyArray(ShapedArray(piece.shape[:rank], self.aval.dtype), piece)
 
     @property
     def addressable_shards(self) -> list[shards.Shard]:
-        """Return the array's parts on this process's devices."""
+        """Return the shards of the keys on this process's devices."""
         return list(map(self._wrapped_shard, self._base.addressable_shards))
 
     @property
     def global_shards(self) -> list[shards.Shard]:
-        """Return the array's parts on all of its devices."""
+        """Return the shards of the keys on all devices."""
         return list(map(self._wrapped_shard, self._base.global_shards))
 
     def _wrapped_shard(self, shard: shards.Shard) -> shards.Shard:
@@ -158,10 +158,10 @@ class KeyArray(fast_parts.Array):
         return shards.Shard(shard.device, self._base.sharding, self._base.shape, data)
 
     def addressable_data(self, index: int) -> "KeyArray":
-        """Return the part of the keys on the `index`-th of this process's devices."""
+        """Return the shard of the keys on the `index`-th of this process's devices."""
         return self._wrapped(self._base.addressable_data(index))
 
-    # ---- its memory
+    # ---- memory
 
     def block_until_ready(self) -> "KeyArray":
         """Wait until the keys are computed, and return them."""
@@ -169,19 +169,19 @@ class KeyArray(fast_parts.Array):
         return self
 
     def copy_to_host_async(self) -> None:
-        """Start to copy the integers to the host."""
+        """Start to copy the integers behind the keys to the host."""
         self._base.copy_to_host_async()
 
     def delete(self) -> None:
-        """Free the memory; the keys are not to be used afterwards."""
+        """Free the memory of the keys, which must not be used afterwards."""
         self._base.delete()
 
     def is_deleted(self) -> bool:
-        """Return whether the memory was freed, or donated to a call."""
+        """Return whether the memory of the keys was freed, or donated to a call."""
         return self._base.is_deleted()
 
     def on_device_size_in_bytes(self) -> int:
-        """Return the bytes that the keys take on their devices together."""
+        """Return the total number of bytes that the keys take on their devices."""
         return self._base.on_device_size_in_bytes()
 
     def unsafe_buffer_pointer(self) -> int:
@@ -197,7 +197,7 @@ class KeyArray(fast_parts.Array):
     def __reduce__(self) -> tuple[Callable[[Array, KeyDType], Array], tuple[Array, KeyDType]]:
         return _unpickled, (self._live_base(), self.aval.dtype)
 
-    # ---- its value
+    # ---- value
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         raise TypeError(
@@ -214,12 +214,12 @@ class KeyArray(fast_parts.Array):
         return self.aval.shape[0]
 
     def _picked(self, index: Any) -> Array:
-        """Return the keys at an index that is not traced, which this uses up."""
+        """Return the keys at a concrete index; with reuse checks on, that uses them up."""
         own = np.asarray(self.used)
         try:
             used = own[index]
         except (IndexError, TypeError, ValueError):
-            return _getitem(self, index)  # Its error says how the index is wrong.
+            return _getitem(self, index)  # It raises an error that says how the index is wrong.
         if used.any():
             raise KeyReuseError("Previously-consumed key passed to slice at index 0")
         with debug_key_reuse(False):
@@ -241,7 +241,7 @@ class KeyArray(fast_parts.Array):
     def _rows(self, indices: range) -> Iterator[Array]:
         base = self._live_base()
         if debug_key_reuse.value or not base.is_fully_addressable:
-            # Each row knows whether it was used.
+            # Each row has its own mask of used keys.
             return (self[i] for i in indices)
         aval = ShapedArray(self.aval.shape[1:], self.aval.dtype)
         return (KeyArray(aval, row) for row in (base if indices.step > 0 else reversed(base)))
@@ -289,24 +289,24 @@ transfer.register_putter(KeyArray, _put)
 
 
 def stored_sharding(sharding: Sharding, aval: ShapedArray) -> Sharding:
-    """Return the sharding of the integers behind keys of a sharding: no key itself is split."""
+    """Return the sharding of the integers behind keys from that of the keys: no key is split."""
     if type(sharding) is not NamedSharding:
         return sharding
     entries = sharding.spec.partitions
-    if any(entries[aval.ndim :]):  # XLA chose to split the keys themselves as well.
+    if any(entries[aval.ndim :]):  # XLA chose to split within the keys as well.
         return sharding
     count = min(len(entries), aval.ndim) + len(aval.dtype.generator.key_shape)
     return _with_entries(sharding, count)
 
 
 def sharding_of_keys(sharding: Sharding, aval: ShapedArray) -> Sharding:
-    """Return the sharding of keys whose integers have a sharding, with an entry for each axis."""
+    """Return the sharding of keys from that of their integers, with an entry for each axis."""
     return _with_entries(sharding, aval.ndim) if type(sharding) is NamedSharding else sharding
 
 
 @functools.lru_cache(maxsize=256)
 def _with_entries(sharding: NamedSharding, count: int) -> NamedSharding:
-    """Return a sharding with as many entries in its specification: cut off, or None at the end."""
+    """Return a NamedSharding with `count` entries in its spec: truncated, or padded with None."""
     spec = sharding.spec
     entries = spec.partitions
     if len(entries) == count:
@@ -316,14 +316,14 @@ def _with_entries(sharding: NamedSharding, count: int) -> NamedSharding:
 
 
 def base_of(x: Any) -> Any:
-    """Return the array of integers behind random keys; any other value as it is."""
+    """Return the array of integers behind random keys; any other value unchanged."""
     return x._live_base() if type(x) is KeyArray else x
 
 
 def key_handler(
     aval: ShapedArray, handler: Callable[[object], Array]
 ) -> Callable[[object], KeyArray]:
-    """Return a handler that turns raw outputs into keys; `handler` makes the array of integers."""
+    """Return a result handler for keys; `handler` turns the raw output into the integers."""
 
     def handle(outputs: object) -> KeyArray:
         return KeyArray(aval, handler(outputs))
@@ -332,17 +332,17 @@ def key_handler(
 
 
 def array_of(aval: ShapedArray, put: Callable[[ShapedArray], Array]) -> Array:
-    """Return an array of this aval, or keys; `put(aval)` makes the array that is on the device."""
+    """Return an array or a key array of an aval; `put(aval)` creates the array on the device."""
     if not isinstance(aval.dtype, KeyDType):
         return put(aval)
     return KeyArray(aval, put(ShapedArray(*aval.dtype.physical(aval.shape))))
 
 
-# ---- its operators -------------------------------------------------------------------------------
+# ---- operators -----------------------------------------------------------------------------------
 
 await_operators(KeyArray)
 
-# These methods of arrays move elements about, and calculate nothing.
+# Methods of arrays that only rearrange elements.
 _METHODS = frozenset("T at copy flatten ravel reshape squeeze swapaxes take transpose".split())
 
 
@@ -352,8 +352,8 @@ def plug_in_key_operators(
     """Set the operators and methods of key arrays; those that compute with numbers raise.
 
     Args:
-      tracers: functions by name, set on tracers.
-      arrays: the functions of arrays of numbers, by name.
+      tracers: the functions set on tracers, by name.
+      arrays: the functions set on arrays of numbers, by name.
     """
     own = vars(KeyArray)
     global _getitem
@@ -374,12 +374,12 @@ def _get(self: KeyArray, index: object) -> Array:
     return _getitem(self, index)
 
 
-# The indexing of arrays, which `plug_in_key_operators` sets.
+# The indexing function of arrays, which `plug_in_key_operators` sets.
 _getitem: Callable[[Array, object], Array]
 
 
 def _is_basic(index: object) -> bool:
-    """Return whether an index has integers, slices, None and ... alone."""
+    """Return whether an index consists of integers, slices, None and ... alone."""
     parts: tuple[object, ...] = index if isinstance(index, tuple) else (index,)
     return all(part is None or isinstance(part, int | slice | EllipsisType) for part in parts)
 

@@ -1,4 +1,4 @@
-"""How arrays print: by NumPy's rules, and with their dtype."""
+"""The text of arrays: NumPy's rules, with the dtype."""
 
 import numpy as np
 

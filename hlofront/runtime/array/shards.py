@@ -9,13 +9,13 @@ from hlofront.runtime.array.printing import array_str
 
 
 class Shard:
-    """The part of an array that one device holds.
+    """The shard of an array that one device holds.
 
     Args:
       device: the device.
       sharding: the sharding of the whole array.
       global_shape: the shape of the whole array.
-      data: the part, an array on that device; None if the device is another process's.
+      data: the shard, an array on that device; None if the device is another process's.
     """
 
     __slots__ = ("__weakref__", "_data", "_device", "_global_shape", "_sharding")
@@ -34,22 +34,22 @@ class Shard:
 
     @property
     def device(self) -> Device:
-        """The device that holds the part."""
+        """The device that holds the shard."""
         return self._device
 
     @property
     def data(self) -> Array | None:
-        """The part, an array on the device; None if the device is another process's."""
+        """The shard's data, an array on its device; None if the device is another process's."""
         return self._data
 
     @property
     def index(self) -> tuple[slice, ...]:
-        """Return the shard's part of the array: a slice per axis."""
+        """Return the shard's index in the whole array: a slice per axis."""
         return self._sharding.devices_indices_map(self._global_shape)[self._device]
 
     @property
     def replica_id(self) -> int:
-        """Return the number of devices before this one that hold the same part."""
+        """Return the number of devices before the shard's own that hold equal data."""
         before = 0
         for device, index in self._sharding.devices_indices_map(self._global_shape).items():
             if device == self._device:
@@ -70,7 +70,7 @@ def _text(data: Array) -> str:
 
 
 def addressable_shards(array: Array) -> list[Shard]:
-    """Return the parts of an array on devices of this process."""
+    """Return the shards of an array on devices of this process."""
     check_not_deleted(array)
     sharding, shape = sharding_of(array), array.aval.shape
     if type(sharding) is SingleDeviceSharding:
@@ -79,7 +79,7 @@ def addressable_shards(array: Array) -> list[Shard]:
 
 
 def global_shards(array: Array) -> list[Shard]:
-    """Return the parts of an array on all devices; parts of other processes have no data."""
+    """Return the shards of an array on all devices; those of other processes have no data."""
     here = addressable_shards(array)
     sharding = sharding_of(array)
     if sharding.is_fully_addressable:
@@ -93,7 +93,7 @@ def global_shards(array: Array) -> list[Shard]:
 
 
 def addressable_data(array: Array, index: int) -> Array:
-    """Return the part of an array on the device of this process with that position among them."""
+    """Return the shard of an array on the `index`-th of this process's devices, as an array."""
     check_not_deleted(array)
     if type(sharding_of(array)) is not SingleDeviceSharding:
         return pieces(array)[index]

@@ -1,4 +1,4 @@
-"""device_put, device_get and other functions that move arrays, or wait for them."""
+"""Functions that move arrays between devices and the host, or wait for them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -45,7 +45,7 @@ from hlofront.transforms.jvp import JVPTracer
 
 Value = TypeVar("Value")
 _Tree = TypeVar("_Tree")
-# A target of device_put is where a value may go; None for where it is, or the default.
+# A target of device_put for a value; None for its own device, or the default one.
 Target = Device | Sharding | Format | MemorySpace | None
 
 _ndarray = np.ndarray
@@ -72,19 +72,19 @@ def device_put(
     donate: object = False,
     may_alias: object = None,
 ) -> Any:
-    """Put arrays and values of the host on devices.
+    """Put arrays and host values on devices.
 
-    Without a device, values of the host go to the default one and arrays stay where they are. With
+    Without a device, host values go to the default one and arrays stay where they are. With
     one, results are committed to it: computations with them run there.
 
     Args:
       x: an array, a NumPy array, a scalar, or a pytree of those.
       device: a Device, a Sharding, a Format or a memory space, or a pytree of those that is a
         prefix of `x`; None for the default.
-      src: where the values are, for programs that are transposed, or a prefix of `x`.
-      donate: whether the memory of an array may be taken over, or a prefix of `x`; the array is
-        not to be used afterwards.
-      may_alias: False for memory of its own. Otherwise the result may share the memory of `x`,
+      src: the source of the values, for transposed programs, or a prefix of `x`.
+      donate: whether the memory of an array may be reused, or a prefix of `x`; the array
+        must not be used afterwards.
+      may_alias: False for a copy. Otherwise the result may share the memory of `x`,
         of NumPy arrays as well, which must not be changed then. A prefix of `x` for
         different leaves.
 
@@ -94,7 +94,7 @@ def device_put(
     Raises:
       TypeError: for leaves that are no values: strings, NumPy arrays of objects, ...
       OverflowError: for Python integers that do not fit the dtype.
-      ValueError: for devices that are none, trees that are no prefixes, and donate=True together
+      ValueError: for invalid devices, trees that are no prefixes, and donate=True together
         with may_alias=True.
       RuntimeError: for deleted arrays.
     """
@@ -150,7 +150,7 @@ def _device_put(x: Any, device: object, src: object, donate: object, may_alias: 
 
 
 def _source(src: Target, x: object) -> Target:
-    """Return the sharding for a value's cotangent: as requested, or the array's own."""
+    """Return the sharding for the cotangent of a device_put: as requested, or the array's own."""
     if src is not None:
         return src
     value = x
@@ -160,7 +160,7 @@ def _source(src: Target, x: object) -> Target:
 
 
 def _per_leaf(name: str, prefix: object, x: object, leaves: Sequence[object]) -> list[Any]:
-    """Return the value of an argument of device_put for each leaf of `x`."""
+    """Expand an argument of device_put, a prefix of `x`, to one value per leaf."""
     if prefix is None or isinstance(prefix, Device | Sharding | bool):
         return [prefix] * len(leaves)
     try:
@@ -195,9 +195,9 @@ def _check_target(device: object) -> None:
 
 
 def put_leaf(x: Any, target: Target, semantics: CopySemantics) -> Any:
-    """Return one value as an array at a target; nothing is being traced.
+    """Put one concrete value on a target, and return the array.
 
-    A NumPy array of float0 stays as it is, as no device has that dtype.
+    A NumPy array of float0 is returned unchanged, as no device has that dtype.
     """
     if type(x) is ArrayImpl:
         check_not_deleted(x)
@@ -223,19 +223,19 @@ def put_leaf(x: Any, target: Target, semantics: CopySemantics) -> Any:
     return host_put(x, aval, placement_of(sharding), True, semantics is _COPY)
 
 
-# The functions of device_put for values that are made of arrays, by type.
+# device_put's functions for values that contain arrays, by type.
 _putters: dict[type, Callable[[Any, Target, CopySemantics], Any]] = {}
 
 
 def register_putter(
     type_: type[Value], put: Callable[[Value, Target, CopySemantics], Value]
 ) -> None:
-    """Have device_put put values of a type that is no array but made of some, such as keys."""
+    """Register device_put's function for a type of values that contain arrays, such as keys."""
     _putters[type_] = put
 
 
 def _target_sharding(target: Target, array: Array | None) -> Sharding | None:
-    """Return the sharding that a target stands for; None for any device."""
+    """Convert a target of device_put to a sharding; None for any device."""
     if target is None or type(target) is SingleDeviceSharding:
         return target
     if type(target) is Device:
@@ -269,14 +269,14 @@ def format_sharding(target: Format) -> Sharding | None:
 
 
 def _moved(x: Array, sharding: SingleDeviceSharding, semantics: CopySemantics) -> Array:
-    """Return an array of one device on another, or in another of its memories; committed."""
+    """Copy an array of one device to another, or to another of its memories; commit it."""
     own_sharding = sharding_of(x)
     stays = own_sharding is sharding or own_sharding == sharding
     if is_committed(x):
         if stays and semantics is not _COPY:
             return x
         if device_list_of(own_sharding) != device_list_of(sharding):
-            # C++ crashes where it is to give the memory of one CPU device to another.
+            # C++ crashes on donating the memory of one CPU device to another.
             semantics = _REUSE
         return bridge.moved(x, sharding, _SEMANTICS[semantics])
     placement = placement_of(sharding)
@@ -286,7 +286,7 @@ def _moved(x: Array, sharding: SingleDeviceSharding, semantics: CopySemantics) -
 
 
 def _put_on_devices(x: Any, aval: ShapedArray, sharding: Sharding, copy: bool = False) -> Array:
-    """Return a value on the devices of any sharding: each gets its part."""
+    """Put a value on the devices of any sharding: each gets its shard."""
     own_sharding = sharding_of(x) if type(x) is ArrayImpl else None
     if not copy and own_sharding is not None and is_committed(x) and own_sharding == sharding:
         return x
@@ -315,7 +315,7 @@ def _put_on_devices(x: Any, aval: ShapedArray, sharding: Sharding, copy: bool = 
 
 
 def _reordered(x: Array, aval: ShapedArray, sharding: NamedSharding) -> Array:
-    """Return an array on its devices in another order: they exchange the parts that they lack."""
+    """Return an array on its devices in another order: they exchange the shards that they lack."""
     there = on_devices_of(sharding, sharding_of(x), aval.ndim)
     moved = placing.sharding_constraint(x, there)
     parts = {shard.device: shard.data for shard in moved.addressable_shards}
@@ -324,7 +324,7 @@ def _reordered(x: Array, aval: ShapedArray, sharding: NamedSharding) -> Array:
 
 
 def copied(x: Array, placement: DevicePlacement | None = None) -> Array:
-    """Return a copy of an array in memory of its own.
+    """Return a copy of an array that shares no memory with it.
 
     Args:
       x: an array on devices.
@@ -358,13 +358,13 @@ def _(
 
 @boundary
 def device_get(x: Any) -> Any:
-    """Fetch arrays to the host.
+    """Copy arrays to the host.
 
     Args:
-      x: an array or a pytree of arrays. Leaves that are none stay as they are.
+      x: an array or a pytree of arrays. Other leaves are returned unchanged.
 
     Returns:
-      The same pytree with read-only NumPy arrays, which on a CPU may share the arrays' memory.
+      A pytree like `x` of read-only NumPy arrays, which on a CPU may share the arrays' memory.
 
     Raises:
       RuntimeError: if an array was deleted.
@@ -375,14 +375,14 @@ def device_get(x: Any) -> Any:
     with Explicit("get"):
         arrays = [leaf for leaf in leaves if type(leaf) is ArrayImpl]
         if len(arrays) > 1:
-            # All copies are on their way before the first is waited for.
+            # Start all copies before waiting for the first.
             for array in arrays:
                 prefetch(array)
         return treedef.unflatten(map(_get_leaf, leaves))
 
 
 def _get_leaf(x: object) -> object:
-    """Return an array as a NumPy array, and a leaf that is no array as it is."""
+    """Convert an array to a NumPy array; return any other leaf unchanged."""
     if type(x) is ArrayImpl:
         return host_value(x)
     if isinstance(x, Tracer) or type(x) in _putters or not hasattr(x, "__array__"):
@@ -395,10 +395,10 @@ def block_until_ready(x: _Tree) -> _Tree:
     """Wait until arrays are computed.
 
     Args:
-      x: an array or a pytree of arrays. Other leaves are ready.
+      x: an array or a pytree of arrays. Other leaves count as ready.
 
     Returns:
-      `x`, its leaves as they are.
+      The argument `x`.
 
     Raises:
       RuntimeError: if an array was deleted, or its computation failed.
@@ -419,13 +419,13 @@ def block_until_ready(x: _Tree) -> _Tree:
 
 @boundary
 def copy_to_host_async(x: _Tree) -> _Tree:
-    """Start to copy arrays to the host, where np.asarray and device_get will find them.
+    """Start to copy arrays to the host, from where np.asarray and device_get will read them.
 
     Args:
       x: an array or a pytree of arrays.
 
     Returns:
-      `x`.
+      The argument `x`.
     """
     for leaf in tree_flatten(x)[0]:
         if hasattr(leaf, "copy_to_host_async") and not isinstance(leaf, Tracer):

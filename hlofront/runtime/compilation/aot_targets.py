@@ -1,4 +1,4 @@
-"""Programs compiled for devices that are not attached: to be read, and not to be run."""
+"""Programs compiled for compile-only devices, which can be inspected and not run."""
 
 import weakref
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ _in_subprocess = settings["hlofront_compile_apart"]
 
 
 class AbsentExecutable:
-    """A program compiled for devices that are not attached: it offers all but running it."""
+    """A program compiled for compile-only devices: an executable that cannot run."""
 
     __slots__ = (
         "_program",
@@ -54,7 +54,7 @@ class AbsentExecutable:
         where: ProgramDevices,
         committed: bool,
     ):
-        # The reference is weak: the program keeps its executables.
+        # A weak reference, as the program holds its executables.
         self._program = weakref.ref(program)
         self.name = name
         self.call = module
@@ -67,7 +67,7 @@ class AbsentExecutable:
 
     @property
     def sharding(self) -> SingleDeviceSharding:
-        """Return the sharding of a value that is wholly on the first device."""
+        """Return the sharding of an unsplit value on the first device."""
         return on_device(self.device)
 
     @property
@@ -92,7 +92,7 @@ class AbsentExecutable:
         raise AbsentDeviceError(_absence(self.name, self.device, len(self.devices)))
 
     def fast_path(self, out_tree: object, argument_count: int, result: object) -> None:
-        """Return None, as C++ has nothing to call."""
+        """Return None, as C++ cannot call a program of compile-only devices."""
 
 
 def _absence(name: str, device: Device, count: int) -> str:
@@ -132,7 +132,7 @@ def compile_absent(
     where: ProgramDevices,
     overrides: dict[str, object],
 ) -> LoadedExecutable | SubprocessExecutable:
-    """Compile a module for a device of a topology, or a DeviceAssignment over several.
+    """Compile a module for a compile-only device, or a DeviceAssignment over several.
 
     Raises:
       PluginError: if the plugin lacks a tool that it compiles with.

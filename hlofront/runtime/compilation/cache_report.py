@@ -1,4 +1,4 @@
-"""The report of the programs of a jitted function, their causes and times: `f.cache_report()`."""
+"""The report of a jitted function's programs, their causes and times: `f.cache_report()`."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from hlofront.runtime.compilation.traced_program import TracedKey, TracedProgram
 
 
 class Timings(NamedTuple):
-    """Seconds spent on the programs of one function."""
+    """The seconds spent on the programs of one function."""
 
     trace: float
     lower: float
@@ -22,7 +22,7 @@ class Timings(NamedTuple):
 
 
 class CachedProgram(NamedTuple):
-    """One program of a function that the cache holds."""
+    """A cached program of a jitted function, as a row of its cache report."""
 
     arguments: str
     """The arguments that it was made for, as in "x: f32[8], static n=3"."""
@@ -43,7 +43,7 @@ class CacheReport(NamedTuple):
 
     @property
     def seconds_by_cause(self) -> dict[str, float]:
-        """Seconds of tracing, lowering, compiling and loading, by why they were spent."""
+        """The seconds of tracing, lowering, compiling and loading, by cause."""
         seconds: dict[str, float] = {}
         for entry in self.entries:
             seconds[entry.why] = seconds.get(entry.why, 0.0) + sum(entry.timings)
@@ -66,7 +66,7 @@ class CacheReport(NamedTuple):
 def cache_report(
     name: str, table: Mapping[TracedKey, TracedProgram], function: PjitFunction
 ) -> CacheReport:
-    """Return the report of the programs of a jitted function, in the order they were made."""
+    """Return the report of the programs of a jitted function, in the order of their creation."""
     entries = [
         CachedProgram(_arguments(traced), _why(traced, i), traced.hits, _timings(traced))
         for i, traced in enumerate(list(table.values()))

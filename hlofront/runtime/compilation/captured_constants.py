@@ -1,4 +1,4 @@
-"""The warning of large constants: arrays that a function closes over."""
+"""The warning about large captured constants: arrays that a function closes over."""
 
 import heapq
 import warnings
@@ -13,12 +13,12 @@ from hlofront.core.subprograms import closed_programs_in
 
 _warn_bytes = options["jax_captured_constants_warn_bytes"]
 _report_frames = options["jax_captured_constants_report_frames"]
-# The report names this many constants, the largest.
+# The warning lists the largest constants, at most this many.
 _MOST_REPORTED = 5
 
 
 def warn_of_constants(program: ClosedJaxpr) -> None:
-    """Warn of a program whose constants have more bytes than the option says; -1 is for never."""
+    """Warn if the constants of a program have more bytes than the option allows; -1 is never."""
     limit = _warn_bytes.value
     if limit < 0:
         return
@@ -41,7 +41,7 @@ def warn_of_constants(program: ClosedJaxpr) -> None:
 
 
 def _constants(program: ClosedJaxpr) -> Iterator[tuple[Any, tuple[Jaxpr, Var]]]:
-    """Yield the constants of a program and of its subprograms, with jaxpr and variable of each."""
+    """Yield the constants of a program and its subprograms, each with its jaxpr and variable."""
     jaxpr = program.jaxpr
     for var, const in zip(jaxpr.constvars, program.consts, strict=True):
         yield const, (jaxpr, var)
@@ -50,7 +50,7 @@ def _constants(program: ClosedJaxpr) -> Iterator[tuple[Any, tuple[Jaxpr, Var]]]:
 
 
 def _reported(const: Array, where: tuple[Jaxpr, Var], frames: int) -> str:
-    """Return the lines of the warning that say where a constant is used."""
+    """Return the lines of the warning that show where a constant is used."""
     jaxpr, var = where
     lines = [
         f"\n  Constant {type(const)}, {var.aval.str_short()}, {const.nbytes:,} bytes, used at:"

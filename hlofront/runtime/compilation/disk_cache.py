@@ -1,4 +1,4 @@
-"""The cache of executables on disk: its entries, and the reason why one is missing."""
+"""The disk cache of executables: its entries, and the reasons of misses."""
 
 import dataclasses
 import json
@@ -33,12 +33,12 @@ RETRIEVAL = "/jax/compilation_cache/cache_retrieval_time_sec"
 REQUESTS = "/jax/compilation_cache/compile_requests_use_cache"
 SAVED = "/jax/compilation_cache/compile_time_saved_sec"
 
-# Little programs are stored by default: up to this many equations and bytes of executable.
+# By default small programs are stored: up to this many equations and bytes of executable.
 _MOST_EQUATIONS = 200
 _MOST_BYTES = 256 * 1024
 
-# Programs that call LAPACK have one of these words in their modules: XLA must know its functions
-# before it loads such a program, and fails with this text for functions that it does not know.
+# The modules of programs that call LAPACK contain one of these words: its functions must be
+# registered before XLA loads such a program, which else fails with this text.
 _LAPACK = ("@lapack_", "hybrid_")
 _NOT_REGISTERED = "No FFI handler registered"
 
@@ -48,7 +48,7 @@ _explain = options["jax_explain_cache_misses"]
 
 
 class StoredCall:
-    """The facts that a call of an executable from disk needs: those that a new one's module has."""
+    """The data for calling an executable from disk, in place of the module it was compiled from."""
 
     __slots__ = ("_hlo", "callbacks", "const_args", "has_barriers", "kept", "ordered", "unusable")
 
@@ -64,18 +64,18 @@ class StoredCall:
         self._hlo = hlo
 
     def hlo_text(self) -> str:
-        """Return the optimized HLO as it was compiled; XLA loads it with less of its metadata."""
+        """Return the optimized HLO as compiled; the loaded executable has less of its metadata."""
         return zlib.decompress(self._hlo).decode()
 
 
-# The inputs that a program takes, and its constants: the module that it was compiled from says
-# so, or the record that is stored on disk with its executable.
+# The inputs that an executable takes, and its constants: read from the module that it was compiled
+# from, or from the record that is stored on disk with it.
 ProgramCall: TypeAlias = "Module | StoredCall"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CompiledProgram:
-    """jaxlib's executable of a program, and how to call it."""
+    """A jaxlib executable of a program, with the data for calling it."""
 
     loaded: "LoadedExecutable | SubprocessExecutable"
     call: ProgramCall
@@ -102,7 +102,7 @@ class CacheEntry:
         self._whole = whole
 
     def load(self, devices: Sequence[Device]) -> CompiledProgram | None:
-        """Return the executable and how to call it, if a store has a whole one."""
+        """Load the executable and its call data from a store; return None on a miss."""
         events.record_event(REQUESTS)
         started = time.perf_counter()
         for store in (self._whole, self._small):
@@ -125,7 +125,7 @@ class CacheEntry:
                 saved = json.loads(fields["about"])["compile_seconds"]
             except (KeyError, ValueError, TypeError, bridge.JaxRuntimeError) as error:
                 if _NOT_REGISTERED in str(error):
-                    continue  # It is whole: a function of the user's that it calls is not here yet.
+                    continue  # It is complete, but calls an unregistered user function.
                 store.set_aside(self.digest, f"it cannot be loaded: {error}")
                 continue
             seconds = time.perf_counter() - started
@@ -148,7 +148,7 @@ class CacheEntry:
             return f"{self._name} is not in the cache on disk: it has no entry of this name"
         before = nearest.entry.key
         fields = set(nearest.differing)
-        # A digest says no more than the fields that it is made of, where those are shown.
+        # A digest adds no information to the fields that it is computed from.
         if "arguments" in fields:
             fields.discard("program")
         if fields & {"compiler options", "XLA_FLAGS", "config"}:
@@ -163,7 +163,7 @@ class CacheEntry:
     def keep(
         self, program: ClosedJaxpr, loaded: LoadedExecutable, module: "Module", seconds: float
     ) -> None:
-        """Store a compiled program, where a store takes executables like this one."""
+        """Write a compiled program to disk, if a store accepts executables of its kind."""
         whole = self._whole if seconds >= _least_seconds.value else None
         small = self._small if len(program.jaxpr.eqns) <= _MOST_EQUATIONS else None
         if whole is None and small is None:
@@ -206,15 +206,15 @@ class CacheEntry:
 
 
 def has_digest(program: ClosedJaxpr) -> bool:
-    """Return whether the entry of a program can be known without its module.
+    """Return whether the cache entry of a program can be determined without its module.
 
-    Programs that are never stored have no entry, for which no module is needed either.
+    Programs that are never stored have no entry, and so need no module either.
     """
     return bool(program.effects) or not _stores_take(program) or program_digest(program) is not None
 
 
 def _stores_take(program: ClosedJaxpr) -> bool:
-    """Return whether there is a store for programs as long as this one."""
+    """Return whether a store accepts programs with as many equations."""
     if whole_store() is not None:
         return True
     return small_store() is not None and len(program.jaxpr.eqns) <= _MOST_EQUATIONS
@@ -232,11 +232,11 @@ def cache_entry_for(
 
     Args:
       program: the program.
-      name: the name of the function behind it.
+      name: the name of the traced function.
       devices: the devices that it runs on, in order.
       compiler_options: the user's options for this function.
-      settings: other facts that decide what the program is lowered to.
-      module: the lowered program, if it has to be looked at because the program has no digest.
+      settings: other settings that affect the lowering of the program.
+      module: the lowered program, required if the program has no digest.
     """
     if program.effects or not _stores_take(program):
         return None

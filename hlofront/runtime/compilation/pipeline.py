@@ -1,4 +1,4 @@
-"""The way of a traced program to its executable: the disk cache, lowering, XLA; each step once."""
+"""The pipeline from a traced program to its executable: disk cache, lowering, XLA, each once."""
 
 import time
 import warnings
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def sharded_executables() -> ModuleType:
-    """Return the module of executables for several devices, which their first program loads."""
+    """Import the module of executables for several devices, on first use."""
     from hlofront.runtime.sharding import sharded_executable
 
     return sharded_executable
@@ -52,7 +52,7 @@ def sharded_executables() -> ModuleType:
 _fences = options["hlofront_fences"]
 
 
-# These options decide how lowering writes down the user's source lines.
+# Options that affect how lowering writes the user's source lines.
 _LOCATION_OPTIONS = (
     options["jax_include_full_tracebacks_in_locations"],
     options["jax_traceback_in_locations_limit"],
@@ -60,12 +60,12 @@ _LOCATION_OPTIONS = (
 )
 _metadata_in_key = options["jax_compilation_cache_include_metadata_in_key"]
 
-# Options and their values that are not the defaults, for keys of caches.
+# Names and values of options that are not at their defaults, for cache keys.
 ChangedOptions = tuple[tuple[str, object], ...]
 
 
 class CompilationKey(NamedTuple):
-    """All that decides what XLA makes of a program: equal keys have one executable."""
+    """The key of a program's executable: all that affects XLA's compilation."""
 
     name: str
     device: ProgramDevices
@@ -79,7 +79,7 @@ class CompilationKey(NamedTuple):
 
 # The modules of a program, by all arguments and options that lowering depends on.
 _modules: "DerivedCache[tuple[object, ...], Module]" = DerivedCache()
-# The compiled forms of a program: committed arguments make no difference to XLA.
+# The compiled forms of a program: whether arguments are committed does not affect XLA.
 _compiled: DerivedCache[CompilationKey, CompiledProgram] = DerivedCache()
 # The executables of a program, by their key and whether results are committed.
 _executables: "DerivedCache[tuple[CompilationKey, bool], Executable | AbsentExecutable]" = (
@@ -93,7 +93,7 @@ def location_settings() -> ChangedOptions:
 
 
 def wants_fences(platform: str | tuple[str, ...]) -> bool:
-    """Return whether lowering places fences for this platform: XLA's other compilers need none."""
+    """Return whether lowering inserts fences for this platform: only XLA for CPUs needs them."""
     return platform == "cpu" and _fences.value
 
 
@@ -108,20 +108,21 @@ def lowered(
     device_assignment: DeviceAssignment | None = None,
     locations: ChangedOptions | None = None,
 ) -> "Module":
-    """Return the module of a program for its platforms, lowered on first use.
+    """Lower a program to a StableHLO module for its platforms; the result is cached.
 
     Args:
       program: the program.
-      name: the name of the function behind it.
+      name: the name of the traced function.
       platform: the platform to lower for, or several.
-      donated: per input, whether its buffer is given away; empty where none is.
+      donated: per input, whether its buffer is donated; empty if none is.
       keep_unused: whether inputs that no result depends on stay.
       names: whether arguments and results get the function's names.
-      fences: whether lowering places fences; None to follow the option hlofront_fences.
+      fences: whether lowering inserts fences; None to follow the option hlofront_fences.
       device_assignment: the devices, where the program is for several.
-      locations: the `location_settings` of a module that was lowered before; None for those here.
+      locations: the `location_settings` of a module that was lowered before; None for the
+        current ones.
     """
-    # Loads MLIR and every lowering rule: a process that runs nothing does without them.
+    # Loads MLIR and every lowering rule, which a process that compiles nothing does not need.
     from hlofront.lowering.rules import lower_program
 
     fences = wants_fences(platform) if fences is None else fences
@@ -179,7 +180,7 @@ def executable_for(
     """
     platform = first_device(device).platform
     if donated and nan_checks.are_on():
-        donated = ()  # The program may have to run again on the same arguments.
+        donated = ()  # The program may have to run again on its arguments.
     key = CompilationKey(
         name,
         device,
@@ -196,7 +197,7 @@ def executable_for(
         check_not_forked(name)
         compilation = Compilation(program, key)
         compiled = compute_once(_compiled.of(program), key, compilation.run)
-        # Where several threads come here, the first one's executable is everybody's.
+        # If several threads compile a program, all use the executable of the first.
         executable = executables.setdefault(
             (key, committed), compilation.executable(compiled, committed)
         )
@@ -204,7 +205,7 @@ def executable_for(
 
 
 class Compilation:
-    """The way of one program to its executable: from disk, or lowered and compiled."""
+    """The compilation of one program: loaded from disk, or lowered and compiled by XLA."""
 
     __slots__ = ("_device", "_device_assignment", "_devices", "_key", "_program")
 
@@ -218,8 +219,8 @@ class Compilation:
         )
 
     def run(self) -> CompiledProgram:
-        """Return jaxlib's executable, from disk or from XLA, and how to call it."""
-        # Without its module a program's entry on disk is known by its digest, if it has one.
+        """Load or compile the program; return jaxlib's executable and its call data."""
+        # Without lowering, a program's disk entry is identified by its digest, if it has one.
         module = None if self._is_keyed_by_digest() else self._lowered()
         cache_entry = self._cache_entry(module)
         stored = self._load(cache_entry, module) if cache_entry is not None else None
@@ -238,7 +239,7 @@ class Compilation:
     def executable(
         self, compiled: CompiledProgram, committed: bool
     ) -> "Executable | AbsentExecutable":
-        """Return the executable that calls jaxlib's, for arguments that are committed or not."""
+        """Wrap a compiled program for calls whose results are committed or not."""
         program, name = self._program, self._key.name
         loaded, call = compiled.loaded, compiled.call
         if is_absent(self._device):
@@ -252,7 +253,7 @@ class Compilation:
         return Executable(program, name, call, loaded, self._device, committed, donates)
 
     def _is_keyed_by_digest(self) -> bool:
-        # A key that has the source lines in it is known when they are lowered.
+        # A key with source lines is known only after lowering.
         return (
             not is_absent(self._device)
             and not _metadata_in_key.value
@@ -302,7 +303,7 @@ class Compilation:
     def _load(
         self, cache_entry: disk_cache.CacheEntry, module: "Module | None"
     ) -> CompiledProgram | None:
-        """Return the executable that is on disk and how to call it; None where there is none."""
+        """Load the program from disk; return its executable and call data, or None on a miss."""
         started = time.perf_counter()
         stored = cache_entry.load(self._devices)
         if stored is None:
@@ -341,7 +342,7 @@ class Compilation:
 
 
 def _aot_targets() -> ModuleType:
-    """Return the module of plugins and targets, loaded with the first program for a target."""
+    """Import the module of compile-only programs, on first use."""
     from hlofront.runtime.compilation import aot_targets
 
     return aot_targets

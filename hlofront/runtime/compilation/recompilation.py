@@ -1,4 +1,4 @@
-"""The reason why a function is compiled again: its differences from the calls before."""
+"""The reasons of recompilation: a call's differences from the earlier calls of a function."""
 
 import contextlib
 import functools
@@ -19,7 +19,7 @@ from hlofront.transforms.arguments import StaticValue
 _first_warning = options["hlofront_warn_recompiles"]
 _explain = options["jax_explain_cache_misses"]
 
-# Programs of one function that a new one is compared with; functions and call sites remembered.
+# The number of programs that a new one is compared with, and of functions and sites recorded.
 _MOST_COMPARED = 32
 _MOST_CODES = 1024
 _MOST_SITES = 2048
@@ -37,7 +37,7 @@ class TraceKey(NamedTuple):
 
 
 class TraceHistory:
-    """The programs of the functions that share one piece of code, with the function of each."""
+    """The programs of the functions that share one code object, with the function of each."""
 
     __slots__ = ("kinds",)
 
@@ -46,18 +46,18 @@ class TraceHistory:
 
 
 _lock = threading.Lock()
-# The keys are a file and code: codes of one text at one line of two files are equal.
+# Keyed by file and code: code objects of equal text and line in two files are equal.
 _seen: OrderedDict[tuple[str, types.CodeType], TraceHistory] = OrderedDict()
-# How often each call site compiled something again.
+# The number of recompilations per call site.
 _sites: OrderedDict[tuple[str, int], int] = OrderedDict()
 _of_thread = threading.local()
 
 
-# ---- what differs --------------------------------------------------------------------------------
+# ---- differences ---------------------------------------------------------------------------------
 
 
 def differences(before: TraceKey, now: TraceKey) -> list[str]:
-    """Return what differs from an earlier call, in clauses such as "n: f32[3] -> f32[4]"."""
+    """Return the differences from an earlier call, in clauses such as "n: f32[3] -> f32[4]"."""
     differences: list[str] = []
     if before.in_tree != now.in_tree:
         differences += _tree_differences(before, now)
@@ -74,7 +74,7 @@ def differences(before: TraceKey, now: TraceKey) -> list[str]:
 
 
 def _described(aval: ShapedArray, other: ShapedArray) -> str:
-    """Return an aval as text, with its weak type where that alone differs from another aval."""
+    """Return an aval as text, with its weak type if it differs from `other` in that alone."""
     text = aval.str_short(short_dtypes=True)
     if text == other.str_short(short_dtypes=True) and aval.weak_type != other.weak_type:
         text += " weakly typed" if aval.weak_type else " strongly typed"
@@ -106,7 +106,7 @@ def _context_differences(before: tuple[object, ...], now: tuple[object, ...]) ->
 
 
 def _options_of(context: tuple[object, ...]) -> dict[str, object]:
-    """Return the options that a trace context holds, by name."""
+    """Return the options in a trace context, by name."""
     differing: dict[str, object] = {}
     for name, value in zip(state.trace_context_fields, context, strict=True):
         if name in ("process", "thread"):
@@ -121,7 +121,7 @@ def _options_of(context: tuple[object, ...]) -> dict[str, object]:
 
 
 def _tree_differences(before: TraceKey, now: TraceKey) -> list[str]:
-    """Return the differences of two trees of arguments, by the paths of their leaves."""
+    """Return the differences between two calls' argument trees, by the paths of their leaves."""
     old = dict(zip(before.names, before.avals, strict=False))
     new = dict(zip(now.names, now.avals, strict=False))
     gained = [_key_of(name) for name in new if name not in old]
@@ -155,11 +155,11 @@ def _members(verb: str, members: list[tuple[str, str]]) -> list[str]:
     return differences
 
 
-# ---- noticing ------------------------------------------------------------------------------------
+# ---- recording -----------------------------------------------------------------------------------
 
 
 def _key_of_code(fun: Callable[..., object]) -> tuple[str, types.CodeType] | None:
-    """Return the code object that all functions of one `def` share; None without code."""
+    """Return the file and code object that all functions of one `def` share; None without code."""
     while isinstance(fun, functools.partial):
         fun = fun.func
     fun = getattr(fun, "__wrapped__", fun)
@@ -169,13 +169,12 @@ def _key_of_code(fun: Callable[..., object]) -> tuple[str, types.CodeType] | Non
 
 
 def reason(fun: Callable[..., object], maker: int, kind: TraceKey) -> str | None:
-    """Return in words why a program is made although one of the function was made before.
+    """Explain why a program is traced although the function has an earlier one.
 
     Args:
       fun: the user's function.
-      maker: the number of the table of programs, which other functions of the same code do not
-        have.
-      kind: the arguments and options that the program is for.
+      maker: the number of the table of programs, unique among functions of equal code.
+      kind: the key of the new program: its arguments and options.
 
     Returns:
       The reason, or None if this is the first program.
@@ -200,7 +199,7 @@ def reason(fun: Callable[..., object], maker: int, kind: TraceKey) -> str | None
 
 
 def note(fun: Callable[..., object], maker: int, kind: TraceKey) -> None:
-    """Remember that a program of this kind was made; the arguments are those of `reason`."""
+    """Record that a program was traced; the arguments are those of `reason`."""
     key = _key_of_code(fun)
     if key is None:
         return
@@ -213,11 +212,11 @@ def note(fun: Callable[..., object], maker: int, kind: TraceKey) -> None:
 
 
 def noticed(name: str, why: str | None) -> None:
-    """Report that a call from outside of all programs makes one, or raise if it must not.
+    """Report that a top-level call compiles a program, or raise if a guard forbids it.
 
     Args:
       name: the name of the function.
-      why: the reason why it is made again, or None if it is the function's first.
+      why: the reason of the recompilation, or None if the program is the function's first.
 
     Raises:
       RecompilationError: inside of `no_recompile` or `max_compiles`, if it is one too many.
@@ -244,7 +243,7 @@ def noticed(name: str, why: str | None) -> None:
         count = _sites[site] = _sites.pop(site, 0) + 1
         while len(_sites) > _MOST_SITES:
             _sites.popitem(last=False)
-    # Users are warned the Nth time, and then twice as late each time.
+    # Warn at the Nth recompilation, and then at doubling counts.
     if count >= every and count % every == 0 and (count // every).bit_count() == 1:
         print(
             f"hlofront: {source_line}: {name} is compiled again, for the {_ordinal(count)} time "
@@ -301,23 +300,23 @@ def _guarded(limit: int, again_only: bool) -> Iterator[None]:
 
 
 def no_recompile() -> "contextlib.AbstractContextManager[None] | Callable[..., object]":
-    """No jitted function may be compiled again: a context manager, and a decorator.
+    """Forbid recompilation of jitted functions: a context manager, and a decorator.
 
     The first compilation of a function is allowed; another one, for arguments of another kind or
     because a new function object is made at each call, raises the error before it is traced. It
-    holds for this thread, and for calls from outside of traced functions.
+    applies to this thread, and to calls from outside of traced functions.
 
     Raises:
-      RecompilationError: from the call that would compile, with its file and line and what differs.
+      RecompilationError: from the call that would compile, with its file, line and differences.
     """
     return _guarded(0, True)
 
 
 def max_compiles(n: int) -> "contextlib.AbstractContextManager[None] | Callable[..., object]":
-    """At most `n` programs of jitted functions may be compiled: a context manager, and a decorator.
+    """Limit the programs compiled for jitted functions to `n`: a context manager, and a decorator.
 
-    It counts programs that are traced in this thread, first ones too, and not those of eager
-    operations, nor of functions that are called inside of traced ones.
+    It counts all programs that are traced in this thread, including first ones, but not those of
+    eager operations, nor of functions that are called inside of traced ones.
 
     Raises:
       ValueError: if n is negative.

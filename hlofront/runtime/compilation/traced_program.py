@@ -1,4 +1,4 @@
-"""TracedProgram: a function written down for one kind of arguments, and the seconds it took."""
+"""TracedProgram: a function traced to a jaxpr for one kind of arguments, with its timings."""
 
 import dataclasses
 from collections.abc import Callable, Sequence
@@ -16,12 +16,12 @@ from hlofront.transforms.arguments import ArgumentPlan, StaticValue
 if TYPE_CHECKING:
     from hlofront.runtime.compilation.recompilation import TraceKey
 
-# The options of XLA that a user sets for one function, by their names.
+# A user's XLA options for one function, as (name, value) pairs.
 CompilerOptionPairs = Sequence[tuple[str, object]]
 
 
 class Function:
-    """A function to compile, with the plan of its arguments and the options of its compilation."""
+    """A function to compile, with the plan of its arguments and its compiler options."""
 
     __slots__ = ("compiler_options", "fun", "keep_unused", "name", "plan")
 
@@ -46,7 +46,7 @@ TracedKey = tuple[PyTreeDef, tuple[AbstractValue, ...], tuple[StaticValue, ...],
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FlatShardings:
-    """The shardings that jit was asked for, for each input and output of one program.
+    """The shardings requested of jit, for each input and output of one program.
 
     Attributes:
       source: the JitShardings that they come from: several jitted functions share a program.
@@ -59,7 +59,7 @@ class FlatShardings:
 
 
 class TracedProgram:
-    """A function written down for one kind of arguments."""
+    """A function traced to a jaxpr for one kind of arguments."""
 
     __slots__ = (
         "_opened",
@@ -77,7 +77,7 @@ class TracedProgram:
     program: ClosedJaxpr
     in_tree: PyTreeDef
     out_tree: PyTreeDef
-    # Per input, whether its buffer is given away; empty where none is.
+    # Per input, whether its buffer is donated; empty if none is.
     donated: tuple[bool, ...]
 
     def __init__(
@@ -92,20 +92,20 @@ class TracedProgram:
         self.out_tree = out_tree
         self.donated = donated
         self._opened: tuple[ClosedJaxpr, list[object]] | None = None
-        # runtime/compilation/recompilation.py writes for what and why the program was compiled, and
-        # how often Python looked it up; C++ does not count its calls.
+        # runtime/compilation/recompilation.py records the key and reason of the compilation, and
+        # how often Python looked the program up; C++ does not count its calls.
         self.kind: TraceKey | None = None
         self.why: str | None = None
         self.hits = 0
-        # The latest answer of `JitShardings.of`.
+        # The latest result of `JitShardings.of`.
         self.shardings: FlatShardings | None = None
-        # The program was compiled for each of these.
+        # The devices that the program was compiled for.
         self.devices: list[ProgramDevices] = []
 
     def opened(self) -> tuple[ClosedJaxpr, list[object]]:
-        """Return the program with the values of enclosing functions as inputs, and those values.
+        """Return the program with captured outer values as inputs, and those values.
 
-        The program is opened once: all calls share it, in programs and in what is lowered.
+        The conversion runs once: all calls share the result, in programs and in lowering.
         """
         opened = self._opened
         if opened is None:
@@ -114,7 +114,7 @@ class TracedProgram:
 
 
 class StageSeconds:
-    """Seconds that went into one program: tracing, lowering, compiling, loading from disk."""
+    """The seconds spent on one program: tracing, lowering, compiling, loading from disk."""
 
     __slots__ = ("compile", "load", "lower", "trace")
 
@@ -124,5 +124,5 @@ class StageSeconds:
 
 @once_per_program
 def timings_of(program: ClosedJaxpr) -> StageSeconds:
-    """Return the record of the seconds that went into a program."""
+    """Return the record of the seconds spent on a program, created on first use."""
     return StageSeconds()

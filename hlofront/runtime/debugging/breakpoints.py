@@ -1,4 +1,4 @@
-"""debug.breakpoint: a console at a line of a program, with the values that its variables have."""
+"""debug.breakpoint: a console at a line of a running program, with the values of its variables."""
 
 import cmd
 import linecache
@@ -18,7 +18,7 @@ from hlofront.primitives import callbacks
 from hlofront.primitives.converting import stop_gradient
 from hlofront.runtime.dispatch.callbacks import pure_callback
 
-# The variables of a frame by name: traced arrays in them, and other values wrapped.
+# The variables of a frame by name: their traced arrays, and other values wrapped.
 Variables = dict[str, object]
 
 
@@ -34,15 +34,15 @@ def debug_breakpoint(
 ) -> Any:
     """Stop where a program runs this line, and read commands from the console.
 
-    `help` lists them: they print expressions of the variables, and walk up and down the stack that
-    the line was traced in. Traced arrays have the values that the program computed.
+    The command `help` lists the others: they print expressions of the variables, and walk up and
+    down the stack that the line was traced in. Traced arrays show the computed values.
 
     Args:
-      backend: which console: "cli", or None, which is the same.
-      filter_frames: whether frames of hlofront itself are left out.
-      num_frames: how many frames are kept, from the line outward; None for all.
-      ordered: whether it comes in order with other ordered debug callbacks.
-      token: a pytree of arrays, which is returned as it is. The program stops where the result is
+      backend: the console: "cli", or None, which is equivalent.
+      filter_frames: whether frames of hlofront itself are omitted.
+      num_frames: the number of frames, from the line outward; None for all.
+      ordered: whether it runs in order with other ordered debug callbacks.
+      token: a pytree of arrays, which is returned unchanged. The program stops where the result is
         computed, and not at all where nothing uses it.
       **kwargs: `stdin` and `stdout`, the files to use in place of the process's own.
 
@@ -50,7 +50,7 @@ def debug_breakpoint(
       `token`, or None.
 
     Raises:
-      ValueError: if there is no such console, or both `ordered` and `token` are given.
+      ValueError: if there is no such console, or both `ordered` and `token` are passed.
     """
     if backend not in (None, "cli"):
         raise ValueError(f"debug.breakpoint: wanted backend 'cli' or None, got {backend!r}")
@@ -98,7 +98,7 @@ class DebuggerFrame:
         self.line = line
         self.function = function
         self.variables = variables
-        # The variables of the module, and Python's own.
+        # The module's globals, and Python's builtins.
         self.others = others
 
     def text(self, before: int = 2, after: int = 2) -> str:
@@ -112,7 +112,7 @@ class DebuggerFrame:
 
 
 class _Wrapped:
-    """A value that is known while tracing, and is handed to the console as it is."""
+    """A value that is concrete during tracing, and is passed to the console unchanged."""
 
     __slots__ = ("value",)
 
@@ -128,7 +128,7 @@ def _frames(
     while frame is not None and (limit is None or len(frames) < limit):
         code = frame.f_code
         if not filtered or source.is_user_file(code.co_filename):
-            # At the level of a module, locals are the globals, and may be many and large.
+            # At module level, locals are the globals, and may be many and large.
             own = {} if frame.f_locals is frame.f_globals else frame.f_locals
             variables = {name: _known_wrapped(value) for name, value in own.items()}
             frames.append(
@@ -141,10 +141,10 @@ def _frames(
 
 
 def _known_wrapped(value: object) -> object:
-    """Return a variable's value, with all but the traced arrays in it wrapped."""
+    """Return a variable's value with all leaves but traced arrays wrapped."""
     try:
         leaves, structure = tree.tree_flatten(value, _is_iterator)
-    except (TypeError, ValueError):  # A dictionary, say, has keys that cannot be sorted.
+    except (TypeError, ValueError):  # For example, a dictionary's keys cannot be sorted.
         return _Wrapped(value)
     if not any(map(_is_traced, leaves)):
         return _Wrapped(value)
@@ -161,7 +161,7 @@ def _is_iterator(x: object) -> bool:
 
 
 def _filled(frames: Iterable[DebuggerFrame], variables: Iterable[Variables]) -> list[DebuggerFrame]:
-    """Return the frames with the values that the variables have in the program."""
+    """Return the frames with the run-time values of their variables."""
     return [
         DebuggerFrame(
             frame.file,
@@ -178,7 +178,7 @@ def _filled(frames: Iterable[DebuggerFrame], variables: Iterable[Variables]) -> 
 
 
 class _Console(cmd.Cmd):
-    """A console that reads commands until one of them lets the program go on."""
+    """The console of a breakpoint, which reads commands until one resumes the program."""
 
     prompt = "(jdb) "
 
@@ -189,7 +189,7 @@ class _Console(cmd.Cmd):
         stdout: TextIO | None = None,
     ):
         super().__init__(stdin=stdin, stdout=stdout)
-        # Commands come from the terminal unless there is a file.
+        # Commands come from the terminal unless `stdin` is a file.
         self.use_rawinput = stdin is None
         self.frames = frames
         self.position = 0
@@ -205,7 +205,7 @@ class _Console(cmd.Cmd):
         print(text, file=self.stdout)
 
     def evaluated(self, expression: str, show: Callable[[object], object]) -> None:
-        """Print the value of an expression of the frame's variables, or the error of it."""
+        """Evaluate an expression of the frame's variables; print its value, or its error."""
         frame = self.frame
         try:
             value = eval(expression, frame.others, dict(frame.variables))
@@ -219,7 +219,7 @@ class _Console(cmd.Cmd):
         return False
 
     def default(self, line: str) -> None:
-        """Print the value of an expression, which any line is that is no command."""
+        """Treat a line that is no command as an expression, and print its value."""
         self.do_p(line)
 
     def do_p(self, line: str) -> None:
@@ -244,7 +244,7 @@ class _Console(cmd.Cmd):
         self.go_to(self.position - 1, "*** This is the innermost frame.")
 
     def go_to(self, position: int, message: str) -> None:
-        """Go to a frame by its position, or print the message if there is none."""
+        """Select a frame by its position, or print the message if there is none."""
         if 0 <= position < len(self.frames):
             self.position = position
             self.do_list("")

@@ -1,4 +1,4 @@
-"""print_environment_info: what a report of a bug should say of the machine."""
+"""print_environment_info: the versions and devices to include in a bug report."""
 
 import os
 import platform
@@ -12,13 +12,13 @@ from hlofront.pjrt import clients
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Print the versions, devices and settings that a report of a bug should have.
+    """Print the versions, devices and settings to include in a bug report.
 
     Args:
       return_string: whether to return the text and print nothing.
 
     Returns:
-      The text, or None where it was printed.
+      The text, or None if it was printed.
     """
     devices = clients.devices()
     kinds = " ".join(dict.fromkeys([device.device_kind for device in devices]))

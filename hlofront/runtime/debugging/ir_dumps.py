@@ -1,4 +1,4 @@
-"""Programs written to files on their way to XLA, as the option jax_dump_ir_to asks."""
+"""Dumps of programs to files during compilation, by the option jax_dump_ir_to."""
 
 import itertools
 import json
@@ -27,7 +27,7 @@ _with_locations = options["jax_include_debug_info_in_dumps"]
 _module_numbers = itertools.count()
 _jaxpr_numbers = itertools.count()
 
-# With this number zlib writes the format of gzip.
+# zlib's window size for the gzip format.
 _GZIP = 31
 
 
@@ -37,7 +37,7 @@ def are_on() -> bool:
 
 
 def dump_jaxpr(program: ClosedJaxpr, name: str) -> None:
-    """Write a program that is lowered, where a folder and a mode for jaxprs are set.
+    """Write a lowered program's jaxpr, if a folder and a mode for jaxprs are set.
 
     The mode "jaxpr" writes its text, and "eqn_count_pprof" a profile of its equations, for `pprof`.
     """
@@ -56,7 +56,7 @@ def dump_jaxpr(program: ClosedJaxpr, name: str) -> None:
 
 
 def dump_module(module: "Module") -> None:
-    """Write a module that is compiled, where a folder and the mode "stablehlo" are set."""
+    """Write a compiled module, if a folder and the mode "stablehlo" are set."""
     if not are_on() or "stablehlo" not in _wanted_modes():
         return
     name = f"jax_ir{next(_module_numbers):04d}_{_file_name(module.name)}_compile.mlir"
@@ -68,16 +68,16 @@ def _wanted_modes() -> set[str]:
 
 
 def _file_name(name: str) -> str:
-    """Return a function's name without the characters that files may not have, as of <lambda>."""
+    """Return a function's name, such as <lambda>, with only characters safe in file names."""
     return re.sub(r"[^\w.)( -]", "", name)
 
 
 def _made_folder() -> pathlib.Path:
-    """Return the folder for dumps, made if it is not there.
+    """Return the folder for dumps, created if missing.
 
     Raises:
-      ValueError: if it is "sponge", which means the folder for the outputs of a test of Bazel's,
-        and this process is no such test.
+      ValueError: if the option is "sponge", the output folder of a Bazel test, and this process
+        is no such test.
     """
     folder = _folder.value
     if folder == "sponge":
@@ -96,9 +96,9 @@ def _made_folder() -> pathlib.Path:
 
 
 def _equation_profile(jaxpr: Jaxpr, name: str) -> bytes:
-    """Return how many equations of which primitive each of the user's stacks made.
+    """Return a profile of the number of equations per primitive and user stack.
 
-    The format is a gzipped message of pprof, whose strings are numbers in one table.
+    The format is a gzipped pprof message, whose strings are indices into one table.
     """
     strings: dict[str, int] = {"": 0}
     functions: dict[tuple[str, str, int], int] = {}
@@ -143,7 +143,7 @@ def _equation_profile(jaxpr: Jaxpr, name: str) -> bytes:
 
 
 def _all_equations(jaxpr: Jaxpr, visited: set[int]) -> Iterator[Equation]:
-    """Yield the equations of a program and of the programs in it, each program's once."""
+    """Yield the equations of a program and its subprograms, visiting each program once."""
     for equation in jaxpr.eqns:
         yield equation
         for part in subprograms_of(equation):

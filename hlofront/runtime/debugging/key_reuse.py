@@ -1,8 +1,8 @@
-"""jax_debug_key_reuse: an error where a random key is used that was used before.
+"""The checks of jax_debug_key_reuse, which raise an error where a random key is used twice.
 
-Each program has a signature, which says which of its keys it uses up, and which of its results are
-its keys again. The signature comes from the program's equations. A call checks it against the keys
-that its arguments remember as used.
+Each program has a signature: which of its keys it uses up, and which of its results alias its
+keys. The signature comes from the program's equations. A call checks it against the masks of used
+keys of its arguments.
 """
 
 import dataclasses
@@ -27,19 +27,19 @@ from hlofront.primitives.scattering import scatter_p
 from hlofront.runtime.array.key_array import KeyArray
 
 _USES = frozenset({keys.random_split_p, keys.random_bits_p, random_gamma_p})
-# These operations give no random numbers, or it is not known which keys they take.
+# Operations that produce no random numbers, or of which it is unknown which keys they use.
 _HARMLESS = frozenset(
     {keys.random_fold_in_p, keys.random_unwrap_p, keys.random_clone_p, keys.random_seed_p}
     | {keys.random_wrap_p, comparing.eq_p, comparing.ne_p, gather_p, scatter_p}
     | {dynamic_slice_p, dynamic_update_slice_p}
 )
 
-# Booleans that choose some of an array of keys; a scalar where there is one key.
+# A boolean mask of an array of keys; a scalar for one key.
 Mask = NumPyArray | np.bool_
 
 
 class _Root:
-    """Keys that a program takes or makes, and which of them are used up so far."""
+    """The keys that a program takes or creates, with the mask of those used up so far."""
 
     __slots__ = ("used",)
 
@@ -48,7 +48,7 @@ class _Root:
 
 
 class _View:
-    """Keys that are those of a root at some flat indices, an array of the keys' shape."""
+    """The keys of a root at some flat indices, an array of the view's shape."""
 
     __slots__ = ("indices", "root")
 
@@ -65,7 +65,7 @@ class _View:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KeyOrigin:
-    """The keys of a program that one of its results is.
+    """The origin of a program's result that aliases keys of the program.
 
     Attributes:
       position: the position of the constant or input that has the keys, constants first.
@@ -81,8 +81,8 @@ class KeyReuseSignature:
     """The keys that a program uses up, and those that it returns.
 
     Attributes:
-      used: per constant and input, which keys it uses up, as booleans; None for one without keys.
-      results: per output, the keys of the program that it is; None for other results.
+      used: per constant and input, the boolean mask of the used keys; None for one without keys.
+      results: per output, the origin of its keys; None for other results.
     """
 
     used: Sequence[Mask | None]
@@ -120,7 +120,7 @@ def _analyze(jaxpr: Jaxpr) -> KeyReuseSignature:
 
 
 def _go_through(equation: Equation, environment: dict[Var, _View]) -> None:
-    """Use up the keys that an equation uses, and enter the keys among its results."""
+    """Mark the keys that an equation uses as used, and record the views of its results."""
     primitive = equation.primitive
     views = [None if type(a) is Literal else environment.get(a) for a in equation.invars]
     result_views: list[_View | None] = [None] * len(equation.outvars)
@@ -144,7 +144,7 @@ def _go_through(equation: Equation, environment: dict[Var, _View]) -> None:
         elif parts:
             result_views = _call(equation, parts[0], views)
         elif primitive not in _HARMLESS:
-            # Other operations on keys may use them.
+            # Any other operation on keys counts as a use.
             _use(primitive.name, views, [None if v is None else _all(v) for v in views])
     for var, view in zip(equation.outvars, result_views, strict=True):
         if is_key(var.aval):
@@ -152,7 +152,7 @@ def _go_through(equation: Equation, environment: dict[Var, _View]) -> None:
 
 
 def _at(views: Sequence[_View | None], position: int) -> _View | None:
-    """Return the view at a position; None for one before the first, of a constant."""
+    """Return the view at a position; None for a negative position, that of a constant."""
     return views[position] if position >= 0 else None
 
 
@@ -162,12 +162,12 @@ def _all(view: _View) -> NumPyArray:
 
 
 def _use(name: str, views: Sequence[_View | None], used: Sequence[Mask | None]) -> None:
-    """Use up the keys that masks choose; one operation may take a key twice.
+    """Mark the keys that masks select as used; one operation may take a key twice.
 
     Args:
       name: the name of the operation.
       views: the keys of each operand; None for an operand without keys.
-      used: the mask of each.
+      used: the mask of each operand's used keys.
 
     Raises:
       KeyReuseError: if a key was used up before.
@@ -184,7 +184,7 @@ def _use(name: str, views: Sequence[_View | None], used: Sequence[Mask | None]) 
 
 
 def _either(used: Sequence[Mask | None]) -> Mask | None:
-    """Return the mask of the keys that one of several masks has; None where there is no mask."""
+    """Return the union of several masks, or None if there is no mask."""
     masks = [mask for mask in used if mask is not None]
     return np.logical_or.reduce(masks) if masks else None
 
@@ -195,7 +195,7 @@ def _use_slice(
     limit_indices: Sequence[int],
     strides: Sequence[int] | None,
 ) -> None:
-    """Use up the keys that a slice takes."""
+    """Mark the keys that a slice takes as used."""
     strides = strides or (1,) * len(start_indices)
     which = np.zeros(view.indices.shape, np.bool_)
     which[tuple(map(slice, start_indices, limit_indices, strides))] = True
@@ -203,7 +203,7 @@ def _use_slice(
 
 
 def _signature(part: Subprogram) -> KeyReuseSignature:
-    """Return the keys that a program inside an equation uses up and returns."""
+    """Return the key-reuse signature of a subprogram."""
     program = part.program
     return signature_of(program) if isinstance(program, ClosedJaxpr) else _analyze(program)
 
@@ -211,7 +211,7 @@ def _signature(part: Subprogram) -> KeyReuseSignature:
 def _call(
     equation: Equation, part: Subprogram, views: Sequence[_View | None]
 ) -> list[_View | None]:
-    """Use the keys that a called program uses; return the keys among its results."""
+    """Mark the keys that a called program uses; return a view per result, None if without keys."""
     signature = _signature(part)
     inputs = inputs_among(part, views)
     count = len(part.jaxpr.constvars)
@@ -229,9 +229,9 @@ def _call(
 def _go_round(
     equation: Equation, body: Subprogram, views: Sequence[_View | None]
 ) -> list[_View | None]:
-    """Use the keys that a loop uses; return the keys among its results.
+    """Mark the keys that a loop uses; return a view per result, None if without keys.
 
-    A loop's carries are used again by the next iteration where the body hands them on.
+    If the body returns a carry's keys, the next iteration uses them again.
     """
     name = "while_loop" if equation.primitive is while_p else equation.primitive.name
     views = inputs_among(body, views)
@@ -251,7 +251,7 @@ def _go_round(
                 f"{name} body function leads to key reuse when repeatedly executed: it uses the "
                 f"keys of argument {again[0]}, and the next step uses them again"
             )
-    # An iteration sees one row of the operands that are scanned over, and all iterations each row.
+    # Each iteration sees one row of the scanned operands, and all iterations together every row.
     masks = [
         _all(view) if i in body.sliced and view is not None and _has_any(mask) else mask
         for i, (mask, view) in enumerate(zip(used, views, strict=True))
@@ -266,7 +266,7 @@ def _go_round(
 
 
 def _has_any(mask: Mask | None) -> bool:
-    """Return whether a mask chooses any key."""
+    """Return whether a mask selects any key."""
     return mask is not None and bool(mask.any())
 
 
@@ -277,7 +277,7 @@ def _reshaped(
     dimensions: tuple[int, ...] | None,
     **_: object,
 ) -> NumPyArray:
-    """Reshape the indices of keys as `reshape` does the keys."""
+    """Reshape the flat indices of keys as `reshape` reshapes the keys."""
     if dimensions is not None:
         indices = indices.transpose(dimensions)
     return indices.reshape(new_sizes)
@@ -290,7 +290,7 @@ def _broadcast(
     broadcast_dimensions: tuple[int, ...],
     **_: object,
 ) -> NumPyArray:
-    """Broadcast the indices of keys as `broadcast_in_dim` does the keys."""
+    """Broadcast the flat indices of keys as `broadcast_in_dim` broadcasts the keys."""
     sizes = [1] * len(shape)
     for axis, size in zip(broadcast_dimensions, indices.shape, strict=True):
         sizes[axis] = size
@@ -298,7 +298,7 @@ def _broadcast(
     return np.broadcast_to(in_order.reshape(sizes), shape)
 
 
-# Operations that only move all keys about move the keys' indices in the same way.
+# Operations that only rearrange keys rearrange the keys' indices identically.
 _MOVES: dict[Primitive, Callable[..., NumPyArray]] = {
     shaping.reshape_p: _reshaped,
     shaping.squeeze_p: lambda indices, *, dimensions: np.squeeze(indices, tuple(dimensions)),
@@ -313,7 +313,7 @@ _MOVES: dict[Primitive, Callable[..., NumPyArray]] = {
 
 
 class RunnableProgram(Protocol):
-    """An executable as `checked_run` sees it; `dispatch/executable.py` has the class."""
+    """The protocol of an executable for `checked_run`; `dispatch/executable.py` has the class."""
 
     @property
     def name(self) -> str: ...
@@ -323,10 +323,10 @@ class RunnableProgram(Protocol):
 
 
 def checked_run(executable: RunnableProgram, args: Sequence[object]) -> list[object]:
-    """Run an executable, and check and remember which keys it uses.
+    """Run an executable, and check and record which keys it uses.
 
     Raises:
-      KeyReuseError: if it uses a key that was used before.
+      KeyReuseError: if the program uses a key that was used before.
     """
     program = executable.program
     signature = signature_of(program)

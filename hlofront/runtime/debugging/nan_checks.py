@@ -1,4 +1,4 @@
-"""debug_nans and debug_infs: checks of results, and a search for the operation behind a bad one."""
+"""Checks of debug_nans and debug_infs on results, and a search for the first bad operation."""
 
 import itertools
 import types
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def are_on() -> bool:
-    """Return whether results are searched for NaNs or infinities."""
+    """Return whether results are checked for NaNs or infinities."""
     return debug_nans.value or debug_infs.value
 
 
@@ -34,16 +34,16 @@ def check(
     results: Sequence[object],
     donates: bool,
 ) -> None:
-    """Raise an error if the results of a program have values that are looked for.
+    """Raise an error if the results of a program have NaNs or infinities, as the options require.
 
-    The program is run again, one operation at a time, to find the first that makes one.
+    The program is run again, one operation at a time, to locate the first bad operation.
 
     Args:
       program: the program.
-      name: the name of the function behind it.
+      name: the name of the traced function.
       args: the arguments that it was run on.
       results: its results.
-      donates: whether it took the memory of arguments, so that it cannot run again.
+      donates: whether it donates arguments, so that it cannot run again.
 
     Raises:
       FloatingPointError: with the operation's name; its traceback ends at the user's line.
@@ -59,7 +59,7 @@ def check(
             "donated arguments, so it cannot run again to find the operation: compile it while "
             "jax_debug_nans or jax_debug_infs is set, and it keeps them."
         )
-    # The operations run as usual, and `search` looks at their results.
+    # The operations run eagerly, and `search` checks their results.
     with debug_nans(False), debug_infs(False), interpreting_with(engine()):
         operation = search.in_program(program, args)
     if operation is None:
@@ -71,18 +71,18 @@ def check(
         )
     info = program.debug_info
     if operation.equation in program.eqns and (info is None or info.traced_for == EAGER):
-        # All lines that call for this operation share the program: it was written for the first.
+        # All lines that call this operation share the program, which has the first one's traceback.
         operation.traceback = replayed_traceback() or source.current()
     raise operation.error()
 
 
 class BadOperation:
-    """An operation that makes a bad value, and its position in the source and in loops."""
+    """An operation that produces a bad value, with its source position and loop iterations."""
 
     __slots__ = ("equation", "kind", "loop_steps", "traceback")
 
     traceback: "Traceback | None"
-    # The steps of loops that it is in, innermost first.
+    # The iterations of enclosing loops, innermost first.
     loop_steps: list[str]
 
     def __init__(self, kind: str, equation: Equation):
@@ -102,12 +102,12 @@ class BadOperation:
 
 
 class FirstBadOperation(NanSearch[object, BadOperation, None]):
-    """A search for the first operation that makes a bad value."""
+    """A search for the first operation that produces a bad value."""
 
     __slots__ = ()
 
     def kind_in(self, values: Sequence[object]) -> str | None:
-        """Return "nan" or "inf", the kind of the first bad one of values; None if none is bad."""
+        """Return "nan" or "inf", the kind of the first bad value; None if all are good."""
         for x in values:
             array = nonfinite(x)
             if array is not None and self.bad_elements(array).any():
@@ -115,13 +115,13 @@ class FirstBadOperation(NanSearch[object, BadOperation, None]):
         return None
 
     def in_program(self, program: ClosedJaxpr, args: Sequence[object]) -> BadOperation | None:
-        """Return the first operation of a program that makes a bad value of these arguments."""
+        """Return the first operation of a program that produces a bad value for these arguments."""
         jaxpr: Jaxpr = program.jaxpr
         values: dict[Var, object] = dict(zip(jaxpr.constvars, program.consts, strict=True))
         values.update(zip(jaxpr.invars, args, strict=True))
         for equation in jaxpr.eqns:
             if not equation.outvars:
-                continue  # Its effect was done, and is not to be done again.
+                continue  # Its side effect has already run, and must not be repeated.
             operands = [
                 atom.operand if type(atom) is Literal else values[atom] for atom in equation.invars
             ]
@@ -152,7 +152,7 @@ class FirstBadOperation(NanSearch[object, BadOperation, None]):
         operands: Sequence[object],
         context: None,
     ) -> BadOperation | None:
-        """Run a loop step by step, and search the first step with a bad result."""
+        """Run a loop step by step, and search the first iteration with a bad result."""
         consts, carry, rows = split_inputs(body, operands)
         for index in _indices(equation, body):
             if condition is not None:
@@ -173,7 +173,7 @@ class FirstBadOperation(NanSearch[object, BadOperation, None]):
 
 
 def _indices(equation: Equation, body: Subprogram) -> Iterable[int]:
-    """Return the indices of a loop's iterations, in the order in which they run."""
+    """Return the indices of a loop's iterations, in execution order."""
     if body.iterations is None:
         return itertools.count()
     order = range(body.iterations)
@@ -196,10 +196,10 @@ def _run(program: ClosedJaxpr, args: Sequence[object]) -> list[Any]:
 
 
 def _frames_of_function(traceback: "Traceback | None") -> types.TracebackType | None:
-    """Return the part of a C++ traceback that lies inside of the function that was traced.
+    """Return the part of a C++ traceback inside of the traced function, as a Python traceback.
 
-    It is a Python traceback, in place of the frames that would be there if the function ran now.
-    The frames above it are those of the present call.
+    It replaces the frames that would exist if the function ran now. The frames above it are those
+    of the present call.
     """
     if traceback is None:
         return None
@@ -210,6 +210,6 @@ def _frames_of_function(traceback: "Traceback | None") -> types.TracebackType | 
 
 
 def _is_start(code: types.CodeType) -> bool:
-    # Frames of C++ have code objects of their own, which are not identical to the function's.
+    # C++ frames have their own code objects, which are not identical to the function's.
     start = stage.__code__
     return code.co_name == start.co_name and code.co_filename == start.co_filename

@@ -1,4 +1,4 @@
-"""The search that debug_nans and find_nan share: bad elements, and the way into programs."""
+"""The search that debug_nans and find_nan share: bad elements, and the visiting of subprograms."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -23,14 +23,14 @@ Context = TypeVar("Context")
 
 
 def nonfinite(x: object) -> NumPyArray | None:
-    """Return an array as NumPy's if some of its elements are NaN or infinite, else None."""
+    """Return an array as a NumPy array if any of its elements is NaN or infinite, else None."""
     dtype = getattr(x, "dtype", None)
     if dtype is None:
         return np.asarray(x) if isinstance(x, float | complex) and not np.isfinite(x) else None
     if isinstance(dtype, ExtendedDType) or not issubdtype(dtype, np.inexact):
         return None
     array = np.asarray(x)
-    # A sum is finite only if all elements are, and needs no memory.
+    # The sum is finite only if all elements are, and needs no memory.
     with np.errstate(all="ignore"):
         total = array.sum()
     if np.isfinite(total) or bool(np.isfinite(array).all()):
@@ -39,11 +39,11 @@ def nonfinite(x: object) -> NumPyArray | None:
 
 
 class NanSearch(ABC, Generic[Operand, Outcome, Context]):
-    """A search for NaNs or infinities, which goes into the programs inside equations.
+    """A search for NaNs or infinities, which descends into the programs inside equations.
 
-    Subclasses say how a program and a loop are searched. An operand is whatever the search keeps
-    for a value, a context is what it knows of the program that an equation stands in, and an
-    outcome is what it returns for an equation.
+    Subclasses define how a program and a loop are searched. An operand is the search's data for a
+    value, a context its data for the program that contains an equation, and an outcome its result
+    for an equation.
 
     Args:
       kinds: the bad values: "nan", "inf", or both.
@@ -55,7 +55,7 @@ class NanSearch(ABC, Generic[Operand, Outcome, Context]):
         self.kinds = tuple(kinds)
 
     def bad_elements(self, array: NumPyArray) -> NumPyArray | np.bool_:
-        """Return, elementwise, whether an array is bad."""
+        """Return the boolean mask of an array's bad elements."""
         if len(self.kinds) == 2:
             return ~np.isfinite(array)
         return np.isnan(array) if self.kinds == ("nan",) else np.isinf(array)
@@ -67,7 +67,7 @@ class NanSearch(ABC, Generic[Operand, Outcome, Context]):
     def enter(
         self, equation: Equation, operands: Sequence[Operand], context: Context
     ) -> Outcome | None:
-        """Search the program that an equation runs on these operands; None if it runs none."""
+        """Search the program that an equation runs on its operands; return None if it runs none."""
         part = executed_by(equation)
         if part is None:
             return None
@@ -105,4 +105,4 @@ class NanSearch(ABC, Generic[Operand, Outcome, Context]):
         operands: Sequence[Operand],
         context: Context,
     ) -> Outcome | None:
-        """Search a program that runs in each iteration, while the condition, if any, holds."""
+        """Search a program that runs in each iteration, while the condition, if any, is true."""

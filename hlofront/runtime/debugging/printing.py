@@ -1,4 +1,4 @@
-"""debug.print and debug.callback: looking into programs while they run."""
+"""debug.print, debug.log and debug.callback: inspection of programs while they run."""
 
 import logging
 import string
@@ -30,20 +30,20 @@ def debug_callback(
 ) -> Callable[..., None] | None:
     """Call a Python function with values of a program, for its side effects.
 
-    Transformations do not see it: derivatives pass, and under vmap it is called for each example.
+    Transformations ignore it: derivatives pass, and under vmap it is called for each example.
     It may be called more or less often where they repeat or drop parts of the program.
 
-    Options are given with the callback, or in a call of their own, so that arguments of the
+    Options may be passed with the callback, or in a separate call, so that arguments of the
     callback may have their names: `debug.callback(ordered=True)(callback, *args, **kwargs)`.
 
     Args:
-      callback: a function of pytrees of arrays and of anything else. Its result is ignored.
+      callback: a function of pytrees of arrays and of other values. Its result is ignored.
       *args: its arguments.
-      ordered: whether it is called in order with other ordered ones, of this program and of those
-        called before and after it.
-      partitioned: whether each device of an array that is spread over several calls it with its
-        own part.
-      **kwargs: more of its arguments.
+      ordered: whether it is called in order with other ordered callbacks, of this program and of
+        those called before and after it.
+      partitioned: whether each device of an array that is split over several calls it with its
+        own shard.
+      **kwargs: its keyword arguments.
 
     Raises:
       TypeError: if `callback` cannot be called, or options come with arguments and without it.
@@ -77,25 +77,26 @@ def debug_print(
 ) -> Callable[..., None] | None:
     """Print values of a program while it runs.
 
-    The text is made when the values are there: `debug.print("loss {}", x)`, and not an f-string.
+    The text is formatted when the values are computed: `debug.print("loss {}", x)`, and not an
+    f-string.
 
-    Options are given with the format, or in a call of their own, so that arguments may have their
+    Options may be passed with the format, or in a separate call, so that arguments may have their
     names: `debug.print(ordered=True)(fmt, *args, **kwargs)`.
 
     Args:
       fmt: a format string as of `str.format`.
-      *args: the values that it formats by position: arrays, pytrees of them, or anything else.
-      ordered: whether it is printed in order with other ordered ones, of this program and of those
-        called before and after it.
-      partitioned: whether each device of an array that is spread over several prints its own part.
-      skip_format_check: whether arguments may be left out of the format; where it has no
-        placeholders at all, they are printed after it.
+      *args: the values that it formats by position: arrays, pytrees of them, or any other value.
+      ordered: whether it is printed in order with other ordered callbacks, of this program and of
+        those called before and after it.
+      partitioned: whether each device of an array that is split over several prints its own shard.
+      skip_format_check: whether the format may omit arguments; if it has no placeholders at all,
+        they are printed after it.
       **kwargs: the values that it formats by name.
 
     Raises:
       TypeError: if `fmt` is no string, or options come with arguments and without it.
       ValueError: if the format does not mention an argument, or is malformed.
-      IndexError, KeyError: if it mentions one that is not there.
+      IndexError, KeyError: if it mentions an argument that is not passed.
     """
 
     def show(fmt: str, /, *args: object, **kwargs: object) -> None:
@@ -141,7 +142,7 @@ def debug_log(
 
 
 def _check_options_alone(name: str, args: tuple[object, ...], kwargs: dict[str, object]) -> None:
-    """Raise a TypeError if arguments come with options, before their callback or format."""
+    """Raise a TypeError if arguments are passed with options, before their callback or format."""
     if args or kwargs:
         raise TypeError(
             f"{name} was given arguments and nothing to use them, args={args} kwargs={kwargs}: in "
@@ -150,7 +151,7 @@ def _check_options_alone(name: str, args: tuple[object, ...], kwargs: dict[str, 
 
 
 def _log_record() -> logging.LogRecord:
-    """Return a log record without a text, with the line of the user's call."""
+    """Return a log record without a message, with the line of the user's call."""
     site = source.call_site()
     file, line, function = "unknown", 0, None
     if site is not None:
@@ -159,7 +160,7 @@ def _log_record() -> logging.LogRecord:
 
 
 class _Fields(string.Formatter):
-    """A formatter that notes which arguments a format mentions."""
+    """A string formatter that records which arguments a format mentions."""
 
     def check(self, fmt: str, args: tuple[object, ...], kwargs: dict[str, object]) -> bool:
         """Return whether the format has placeholders; raise if they do not match the arguments."""
@@ -204,11 +205,11 @@ class _Fields(string.Formatter):
         pass
 
 
-# ---- eagerly -------------------------------------------------------------------------------------
+# ---- eager calls ---------------------------------------------------------------------------------
 
 
 def _run_now(name: str, function: Callable[..., object], args: tuple[object, ...]) -> list[object]:
-    """Call a debug callback without a program around it; there are no results."""
+    """Call a debug callback eagerly; return an empty list, as there are no results."""
     for x in args:
         if isinstance(x, Tracer):
             raise leaked(x)

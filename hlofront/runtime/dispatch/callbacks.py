@@ -1,4 +1,4 @@
-"""pure_callback and io_callback: Python functions inside of programs, and run eagerly."""
+"""pure_callback and io_callback: Python functions called by programs or eagerly."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,7 +28,7 @@ from hlofront.runtime.dispatch.host_calls import call_on_the_host, checked_resul
 from hlofront.runtime.sharding.device_assignment import first_device
 from hlofront.runtime.sharding.placement import choose_device, put
 
-# Imported for what it does: callbacks get their batch rules.
+# Imported for its side effect: it registers the batch rules of callbacks.
 del callback_batching
 
 
@@ -49,25 +49,25 @@ def pure_callback(
     Args:
       callback: a function of pytrees of arrays, which are on the CPU. It returns a pytree of
         arrays or of NumPy arrays.
-      result_shape_dtypes: what it returns: a pytree of anything with a shape and a dtype, such as
-        ShapeDtypeStruct.
+      result_shape_dtypes: the type of its result: a pytree of objects with a shape and a dtype,
+        such as ShapeDtypeStruct.
       *args: its arguments, pytrees of arrays.
       sharding: the sharding of the one device that is to call it; None for any.
-      vmap_method: what vmap does. "sequential" calls it once per example, in a loop, and
+      vmap_method: the behavior under vmap. "sequential" calls it once per example, in a loop, and
         "sequential_unrolled" without one. The others call it once, with arrays that have the
-        mapped axis in front, and it must return such: "broadcast_all" repeats arguments that are
-        not mapped, "expand_dims" gives them an axis of size 1, and "legacy_vectorized" leaves them
-        as they are. None refuses.
-      **kwargs: more of its arguments.
+        batch axis in front, and it must return such: "broadcast_all" repeats arguments that are
+        not mapped, "expand_dims" adds a batch axis of size 1, and "legacy_vectorized" leaves them
+        unchanged. None raises an error.
+      **kwargs: its keyword arguments.
 
     Returns:
-      A pytree of arrays as `result_shape_dtypes` says.
+      A pytree of arrays with the structure and types of `result_shape_dtypes`.
 
     Raises:
       ValueError: if `vmap_method` is none of those, or `result_shape_dtypes` has 64-bit types and
         those are off.
       JaxRuntimeError: if the callback raises an exception, which is the error's cause, or returns
-        something else. A program that is running already may raise it where its results are used.
+        a wrong result. A program that is running already may raise it where its results are used.
     """
     check_vmap_method(vmap_method)
     leaves, flat, avals, out_tree = _flat(
@@ -102,21 +102,21 @@ def io_callback(
     Args:
       callback: a function of pytrees of arrays, which are on the CPU. It returns a pytree of
         arrays or of NumPy arrays.
-      result_shape_dtypes: what it returns: a pytree of anything with a shape and a dtype, such as
-        ShapeDtypeStruct; None for nothing.
+      result_shape_dtypes: the type of its result: a pytree of objects with a shape and a dtype,
+        such as ShapeDtypeStruct; None for no result.
       *args: its arguments, pytrees of arrays.
       sharding: the sharding of the one device that is to call it; None for any.
       ordered: whether it is called in order with other ordered callbacks, of this program and of
         those called before and after it.
-      **kwargs: more of its arguments.
+      **kwargs: its keyword arguments.
 
     Returns:
-      A pytree of arrays as `result_shape_dtypes` says.
+      A pytree of arrays with the structure and types of `result_shape_dtypes`.
 
     Raises:
       ValueError: if `result_shape_dtypes` has 64-bit types and those are off.
       JaxRuntimeError: if the callback raises an exception, which is the error's cause, or returns
-        something else. A program that is running already may raise it where its results are used,
+        a wrong result. A program that is running already may raise it where its results are used,
         or in effects_barrier.
     """
     leaves, flat, avals, out_tree = _flat(
@@ -142,7 +142,7 @@ def _flat(
     args: tuple[object, ...],
     kwargs: dict[str, object],
 ) -> tuple[list[Any], FlatCallback, tuple[ShapedArray, ...], tree.PyTreeDef]:
-    """Return the flat arguments, the flat function, the results' avals, and their structure."""
+    """Flatten a callback: return its flat arguments and function, result avals and structure."""
     leaves, in_tree = tree.tree_flatten((args, kwargs))
     for path, leaf in tree.tree_leaves_with_path((args, kwargs)):
         try:
@@ -186,7 +186,7 @@ def _result_aval(name: str, result: Any) -> ShapedArray:
 
 
 def _one_device(name: str, sharding: object) -> SingleDeviceSharding | None:
-    """Return the sharding that the user passed, unless it is no sharding of one device."""
+    """Return the user's sharding; raise an error unless it is of one device or None."""
     if sharding is not None and not isinstance(sharding, SingleDeviceSharding):
         raise NotImplementedError(  # the class that JAX raises
             f"{name} takes a SingleDeviceSharding, which says the device to call from; got "
@@ -195,11 +195,11 @@ def _one_device(name: str, sharding: object) -> SingleDeviceSharding | None:
     return sharding
 
 
-# ---- eagerly -------------------------------------------------------------------------------------
+# ---- eager calls ---------------------------------------------------------------------------------
 
 
 def _put_operand(x: ArrayLike, host: Device) -> Array:
-    """Return an operand as an array on the host's device."""
+    """Return an operand of a callback as an array on the host's device."""
     aval = typeof(x).strip_weak_type()
     return array_of(aval, lambda stored: put(base_of(x), stored, host, True))
 
@@ -210,7 +210,7 @@ def _run_now(
     args: Sequence[ArrayLike],
     avals: Sequence[ShapedArray],
 ) -> list[Array]:
-    """Call a function of the user's without a program around it."""
+    """Call a user's callback eagerly; return its results as arrays."""
     where, committed = choose_device(args)
     device = first_device(where)
     # A result on one of several devices may be used on the others.
@@ -221,7 +221,7 @@ def _run_now(
         results = call_on_the_host(name, callback, operands)
         results = checked_results(name, results, avals)
     except Exception as error:
-        # A program would raise this class of error, and users catch one of both.
+        # A program would raise this class of error, and users catch one class in both cases.
         _, text = describe_failure(name, error)
         filter_traceback(error)
         raise JaxRuntimeError(f"INTERNAL: CpuCallback error calling callback: {text}") from error
@@ -236,7 +236,7 @@ def _(
 ) -> list[Array]:
     function: Callable[..., Sequence[object]] = callback
     if not any(aval.size for aval in result_avals):
-        # XLA leaves out the call in a program, too.
+        # XLA omits the call in a program, too.
         function = lambda *_: [np.zeros(aval.shape, aval.dtype) for aval in result_avals]
     return _run_now("pure_callback", function, args, result_avals)
 

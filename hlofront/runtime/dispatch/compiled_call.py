@@ -1,4 +1,4 @@
-"""The call of a compiled program, which refuses arguments that it was not compiled for."""
+"""The call of a compiled program, with checks of its arguments against the compiled avals."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class CompiledCall:
-    """A compiled program as C++ calls it: it knows nothing of the stage that it belongs to."""
+    """A compiled program's function for C++, without a reference to its stage."""
 
     __slots__ = ("_executable", "_jitted", "_traced")
 
@@ -38,7 +38,7 @@ class CompiledCall:
         self._executable = executable
 
     def call(self, *args: object, **kwargs: object) -> CallAnswer:
-        """Run the program where C++ cannot: return the result, and what it needs next time."""
+        """Run the program where C++ cannot; return its result and data for the next C++ call."""
         args, kwargs = self._jitted.plan.dynamic(args, kwargs)
         leaves, in_tree = fast_parts.registry.flatten((args, kwargs))
         self._check(args, kwargs, leaves, in_tree)
@@ -47,7 +47,7 @@ class CompiledCall:
         return result, executable.fast_path(out_tree, len(leaves), result), False
 
     def _check_shardings(self, names: Sequence[str], leaves: Sequence[Any]) -> None:
-        """Raise a ValueError for arguments that are not where the program wants them."""
+        """Raise a ValueError if committed arguments do not have the program's shardings."""
         executable = self._executable
         shardings = executable.shardings
         wrong: list[str] = []
@@ -77,7 +77,7 @@ class CompiledCall:
         leaves: Sequence[Any],
         in_tree: PyTreeDef,
     ) -> None:
-        """Raise the error for arguments that the program was not compiled for."""
+        """Raise an error if the arguments do not match those that the program was compiled for."""
         traced = self._traced
         if in_tree != traced.in_tree:
             raise TypeError(_structure_message(traced.in_tree, in_tree))
@@ -103,7 +103,7 @@ class CompiledCall:
                 "Perhaps you are calling the compiled executable with a different enable_x64 "
                 "mode than when it was AOT compiled? The mismatches are:\n" + "\n".join(wrong)
             )
-        # Where the user names the device to jit, arguments are moved to it.
+        # Where the user passes a device to jit, arguments are moved to it.
         moves = self._jitted.device is not None or self._jitted.backend is not None
         if not moves and not bridge.is_absent(first_device(self._executable.where)):
             self._check_shardings(names, leaves)
@@ -118,7 +118,7 @@ def _traced(name: str, tracer: Tracer) -> TypeError:
 
 
 def _structure_message(wanted: PyTreeDef, passed: PyTreeDef) -> str:
-    """Return the error's text for arguments of another structure than the wanted one."""
+    """Return the error's text for arguments whose tree structure is not the compiled one."""
     reasons = tree.prefix_errors(
         wanted.unflatten([0] * wanted.num_leaves),
         passed.unflatten([0] * passed.num_leaves),
@@ -133,7 +133,7 @@ def _structure_message(wanted: PyTreeDef, passed: PyTreeDef) -> str:
 
 
 def shard_argument(x: object, sharding: Sharding, layout: object) -> Any:
-    """Return an argument on its devices, where C++ cannot put it there by itself."""
+    """Put an argument on its devices, where C++ cannot do so itself."""
     if type(sharding) is bridge.SingleDeviceSharding:
         return put(x, abstract(x), device_of(sharding), True)
     return sharded_executables().split(x, abstract(x), sharding)

@@ -1,4 +1,4 @@
-"""The eager rules of operations that are not compiled one by one."""
+"""The eager rules of operations that are not compiled individually."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -39,13 +39,13 @@ def _(
     return executable.run(args)
 
 
-# The programs of one operation alone, by the primitive, the types of its operands and its other
-# parameters. A program may meet with ever new ones: as a branch of cond, or a body of while.
+# The programs of single operations, by the primitive, the types of its operands and its other
+# parameters. A subprogram may occur in ever new ones: as a branch of cond, or a body of while.
 _programs: DerivedCache[tuple[object, ...], ClosedJaxpr] = DerivedCache(limit=64)
 
 
 def run_by_itself(primitive: Primitive) -> None:
-    """Run an operation that holds programs as a program of its own, compiled once.
+    """Register the eager rule of a primitive with subprograms: compile and run it as a program.
 
     The compiled program is cached with the first branch, or with the body of a loop.
     """
@@ -57,7 +57,7 @@ def run_by_itself(primitive: Primitive) -> None:
         key = (primitive, avals, *_with_another(params, parts, holder, None).items())
 
         def staged() -> ClosedJaxpr:
-            # A copy, as what is derived from a program must not refer to it, or it goes late.
+            # A copy, as a reference from derived data would delay the program's deletion.
             copied = _with_another(params, parts, holder, ClosedJaxpr(holder.jaxpr, holder.consts))
             return stage(lambda *xs: primitive.bind(*xs, **copied), avals)
 
@@ -75,7 +75,7 @@ def _with_another(
     program: ClosedJaxpr,
     another: ClosedJaxpr | None,
 ) -> dict[str, Any]:
-    """Return parameters in which another program, or None, stands wherever one stood."""
+    """Return parameters with each occurrence of `program` replaced by `another`, or None."""
     for part in parts:
         if part.program is program:
             params = with_program(params, part, another)

@@ -17,18 +17,18 @@ from hlofront.runtime.sharding.placement import choose_device, put
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.stage import EAGER
 
-# Each primitive keeps this many compiled calls, one per set of parameters.
+# The number of compiled calls that each primitive caches, one per set of parameters.
 _MOST_KEPT = 1024
 
 
 class Engine(Trace):
-    """The bottom of the stack of interpreters: it runs each operation on its operands."""
+    """The bottom interpreter of the stack, which runs each operation on concrete operands."""
 
     __slots__ = ()
 
     def lift(self, x: Any) -> Any:
         aval = typeof(x)
-        if aval is token_aval:  # A token stays as it is.
+        if aval is token_aval:  # A token is not converted.
             return x
         device, committed = choose_device(())
         return put(x, aval, device, committed)
@@ -52,7 +52,7 @@ class Engine(Trace):
 
 
 def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
-    """Return the function that runs a primitive with these parameters, and remember it."""
+    """Return the cached function that runs a primitive with these parameters."""
     rule = rules.run.get(primitive)
     if rule is not None:
         if primitive in rules.run.foreign:
@@ -70,7 +70,7 @@ def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., An
     def run(*args: object) -> object:
         return jitted.compile_and_call(args, {})[0]
 
-    # C++ calls `run` while jit is disabled: without an executable there is no running at all.
+    # C++ calls `run` while jit is disabled: nothing runs without an executable.
     call = make_callable(jitted, (), fun=run, call=partial(_run, jitted))
     key = tuple(params.items()) if params else None
     if primitive.carries_programs:
@@ -79,7 +79,7 @@ def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., An
         if len(primitive.eager) >= _MOST_KEPT:
             primitive.eager.clear()
         primitive.eager[key] = call
-    except TypeError:  # A parameter cannot be hashed: the operation is compiled anew each time.
+    except TypeError:  # A parameter is unhashable: the operation is compiled at each call.
         return call
     return call
 
@@ -90,7 +90,7 @@ def _run_checked(
     args: tuple[object, ...],
     params: dict[str, Any],
 ) -> object:
-    """Return the results of another package's function, once its operands are known as arrays."""
+    """Check the operands of an external primitive; return the results of its eager rule."""
     for position, x in enumerate(args):
         if not is_value(x):
             raise TypeError(

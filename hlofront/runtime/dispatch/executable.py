@@ -1,4 +1,4 @@
-"""A compiled program: its executable, and how arguments go in and results come out."""
+"""The executable of a program, with the conversion of its arguments and results."""
 
 import weakref
 from collections.abc import Callable, Sequence
@@ -40,20 +40,20 @@ class FastPath(NamedTuple):
     const_args: Sequence[Array]
 
 
-# The answer to C++ that has no executable: the result, the data for the next such call, and False,
-# as the data hold from then on.
+# The answer to a C++ call without an executable: the result, the data for the next such call, and
+# False, as the data remain valid.
 CallAnswer = tuple[Any, FastPath | None, bool]
 
 
 def host_side() -> ModuleType:
-    """Return the module for programs with callbacks or ordered effects, loaded with the first."""
+    """Import the module for programs with callbacks or ordered effects, on first use."""
     from hlofront.runtime.dispatch import host_calls
 
     return host_calls
 
 
 def _key_reuse() -> ModuleType:
-    """Return the module that checks the reuse of keys, loaded when an option asks for it."""
+    """Import the module that checks the reuse of keys, when an option enables it."""
     from hlofront.runtime.debugging import key_reuse
 
     return key_reuse
@@ -64,12 +64,12 @@ class Executable:
 
     Args:
       program: the program.
-      name: the name of the function behind it.
-      call: which inputs it takes, and its constants.
+      name: the name of the traced function.
+      call: the inputs that it takes, and its constants.
       loaded: jaxlib's executable.
       device: the device that it runs on.
       committed: whether its results are committed to the device.
-      donates: whether it takes the memory of an argument.
+      donates: whether an argument is donated to it.
     """
 
     __slots__ = (
@@ -94,9 +94,9 @@ class Executable:
         "with_keys",
     )
 
-    # The shardings of its inputs and outputs, where it is for several devices.
+    # The shardings of its inputs and outputs, if it is for several devices.
     shardings: CompiledShardings | None = None
-    # The sharding of all that is on its device; None where it is for several devices.
+    # The sharding of all values on its device; None if it is for several devices.
     sharding: Sharding | None
     const_args: list[Array]
     handlers: list[Callable[..., Any]]
@@ -122,7 +122,7 @@ class Executable:
         )
         self.host_calls = None if self.plain else host_side()
         self.loaded = loaded
-        # The reference is weak: the program keeps its executables, and whoever runs one has its
+        # A weak reference, as the program holds its executables; a caller that runs one holds its
         # program.
         self._program = weakref.ref(program)
         self.call = call
@@ -132,7 +132,7 @@ class Executable:
         in_avals = program.in_avals
         self.kept_avals = [stored(in_avals[i]) for i in call.kept]
         takes_keys = any(_holds_keys(in_avals[i]) for i in call.kept)
-        # Some arguments are of another type on the device.
+        # Some arguments have another type on the device.
         self.takes_stored = takes_keys or any(_is_float0(in_avals[i]) for i in call.kept)
         self.out_avals = program.out_avals
         self.gives_keys = any(map(_holds_keys, self.out_avals))
@@ -144,7 +144,7 @@ class Executable:
         """The program that the executable was compiled from.
 
         Raises:
-          ReferenceError: if nobody holds the program any longer.
+          ReferenceError: if the program was garbage-collected.
         """
         program = self._program()
         if program is None:
@@ -153,7 +153,7 @@ class Executable:
 
     @property
     def where(self) -> ProgramDevices:
-        """The device that the executable is for."""
+        """The device of the executable, or its DeviceAssignment."""
         return self.device
 
     def _put_constants(self) -> None:
@@ -182,7 +182,7 @@ class Executable:
         return cost_of(self.loaded)
 
     def run(self, args: Sequence[object]) -> list[Any]:
-        """Execute on flat arguments: arrays of any device, or values of the host."""
+        """Execute on flat arguments, arrays or host values; return the flat results."""
         if no_execution.value:
             raise RuntimeError(
                 f"JAX tried to execute function jit({self.name}), but the no_execution config "
@@ -194,7 +194,7 @@ class Executable:
         return self.run_unchecked(args)
 
     def run_unchecked(self, args: Sequence[object]) -> list[Any]:
-        """Run on arguments whose keys may be used again."""
+        """Execute on flat arguments without checking the reuse of keys."""
         if not nan_checks.are_on():
             return self._execute(args)
         results = self._execute(args)
@@ -212,7 +212,7 @@ class Executable:
         return self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
 
     def _run_with_tokens(self, args: Sequence[Any]) -> list[Any]:
-        """Execute in order with other programs of these effects, and let others wait for it."""
+        """Execute after earlier programs with these ordered effects; store the new tokens."""
         host_calls, device, ordered = self.host_calls, self.device, self.call.ordered
         buffers = [*host_calls.take_tokens(ordered, device), *self.const_args]
         for position, aval in zip(self.kept, self.kept_avals, strict=True):
@@ -235,13 +235,13 @@ class Executable:
     def fast_path(
         self, out_tree: PyTreeDef, argument_count: int, result: object
     ) -> FastPath | None:
-        """Return the data with which jaxlib runs the next such call without Python."""
-        # C++ would neither hand tokens on, nor keep those that others wait for, nor look for NaNs
-        # in results and for keys that are used again.
+        """Return the data for C++ calls of the executable; None if it must run through Python."""
+        # C++ neither passes tokens, nor stores those that others wait for, nor checks results for
+        # NaNs and keys for reuse.
         if not self.plain or nan_checks.are_on() or (self.with_keys and debug_key_reuse.value):
             return None
         if self.gives_keys:
-            # It makes arrays, and keys around them.
+            # C++ makes the arrays, and the key arrays around them.
             out_tree = fast_parts.call_registry.flatten(result)[1]
         kept_inputs = set(self.kept)
         taken = [True] * len(self.const_args) + [i in kept_inputs for i in range(argument_count)]
@@ -272,7 +272,7 @@ def _is_float0(x: object) -> bool:
 
 
 def stored(aval: Any) -> Any:
-    """Return the aval that values have on a device: keys are integers there, float0 booleans."""
+    """Return the aval of a value's storage: integers for keys, booleans for float0."""
     if _is_float0(aval):
         return ShapedArray(aval.shape, np.dtype(bool))
     return ShapedArray(*aval.dtype.physical(aval.shape)) if _holds_keys(aval) else aval
@@ -286,7 +286,7 @@ def storage_of(x: Any) -> Any:
 def result_handler_of(
     aval: AbstractValue, sharding: Sharding, committed: bool
 ) -> Callable[..., Any]:
-    """Return the handler that turns a raw output into an array, or into keys."""
+    """Return the handler that turns a raw output into an array or a key array."""
     if _is_float0(aval):
         return lambda _: np.zeros(aval.shape, float0)
     handler = result_handler(stored(aval), sharding, committed)

@@ -1,4 +1,4 @@
-"""Results of dtype float0, which no device has: compiled functions make them on the host."""
+"""Results of dtype float0, which no device has: compiled functions create them on the host."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from hlofront.base.dtypes import float0
 
 
 class _Float0:
-    """A tree without leaves in place of an array of float0, which so is no result of a program."""
+    """A pytree without leaves that replaces a float0 array among a program's results."""
 
     __slots__ = ("shape",)
 
@@ -23,12 +23,12 @@ tree.register_pytree_node(
 
 
 def _hidden(leaf: object) -> object:
-    """Return a _Float0 for an array of float0, and any other leaf as it is."""
+    """Replace a float0 array by a _Float0; return any other leaf unchanged."""
     return _Float0(np.shape(leaf)) if getattr(leaf, "dtype", None) == float0 else leaf
 
 
 def without_float0(fun: Callable[..., object]) -> Callable[..., object]:
-    """Return `fun` with results without leaves of float0, which unflattening makes again."""
+    """Wrap `fun`, so that its float0 results are no leaves; unflattening restores them."""
 
     def function(*args: object, **kwargs: object) -> object:
         results = fun(*args, **kwargs)

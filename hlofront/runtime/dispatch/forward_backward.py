@@ -1,4 +1,4 @@
-"""fwd_and_bwd: a function's two passes as two functions, each compiled."""
+"""fwd_and_bwd: the forward and backward passes of a function, each compiled."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,13 +18,13 @@ def fwd_and_bwd(
 
     Args:
       fun: a function of pytrees of arrays.
-      argnums: which positional argument to differentiate with respect to, or which ones.
-      has_aux: whether `fun` returns (result, auxiliary data), the latter not differentiated.
+      argnums: the position or positions of the arguments to differentiate with respect to.
+      has_aux: whether `fun` returns (result, auxiliary value), the latter not differentiated.
       jitted: whether the two are compiled.
 
     Returns:
-      (forward, backward). `forward(*args)` returns (result, residuals), and the auxiliary data
-      where there are some; `backward(residuals, cotangent)` the cotangents of the arguments.
+      (forward, backward). `forward(*args)` returns (result, residuals), and the auxiliary value
+      if there is one; `backward(residuals, cotangent)` the cotangents of the arguments.
     """
     argnums = argument_numbers(argnums)
 

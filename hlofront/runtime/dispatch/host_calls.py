@@ -1,4 +1,4 @@
-"""The host's side of callbacks: the functions that programs call, their order, their failures."""
+"""The host side of callbacks: the functions that programs call, their order and failures."""
 
 import atexit
 import logging
@@ -43,9 +43,9 @@ _default_device = options["jax_default_device"]
 
 
 def host_function(call: "HostCall", client: Client) -> object:
-    """Return the function that the device's runtime calls with NumPy arrays and gets arrays from.
+    """Return the host function of a callback, which a device's runtime calls with NumPy arrays.
 
-    TPUs send these arrays and receive the results, and want to know through which channels.
+    TPUs send its operands and receive its results through numbered channels.
     """
     if call.channels is not None:
         return host_transfers(client, side_of(call), *call.channels)
@@ -55,16 +55,16 @@ def host_function(call: "HostCall", client: Client) -> object:
 def side_of(call: "HostCall") -> Callable[..., tuple[NumPyArray | None, ...]]:
     """Return the function that runs a callback on NumPy arrays, and returns NumPy arrays.
 
-    A call that is ordered has a token first, for which None stands, among operands and results.
+    In an ordered call None represents the token, the first of its operands and results.
     """
     by_transfers = call.channels is not None
 
     def on_host(*buffers: NumPyArray | None) -> tuple[NumPyArray | None, ...]:
-        # Any thread of the runtime may come here, and none of them has the user's options.
+        # Any thread of the runtime may call this, without the user's thread-local options.
         before = state.enable_x64.swap_local(call.x64)
         try:
             if by_transfers:
-                # A call without operands is sent a number.
+                # A call without operands receives a dummy number.
                 buffers = buffers[: len(call.avals_in)]
             elif call.ordered:
                 buffers = buffers[1:]
@@ -72,7 +72,7 @@ def side_of(call: "HostCall") -> Callable[..., tuple[NumPyArray | None, ...]]:
             results = call_on_the_host(call.name, call.function, arrays)
             results = checked_results(call.name, results, call.avals_out)
         except BaseException as error:
-            # jaxlib raises an error of its own where the user is: this one becomes its cause.
+            # jaxlib raises its own error in the user's thread, with this one as its cause.
             origin, text = describe_failure(call.name, error)
             filter_traceback(error)
             failures.raise_recorded(error, origin, text)
@@ -86,12 +86,12 @@ def side_of(call: "HostCall") -> Callable[..., tuple[NumPyArray | None, ...]]:
 
 
 def received(results: Sequence[NumPyArray]) -> tuple[NumPyArray, ...]:
-    """Return what a program receives through channels: no empty arrays, a number for no results."""
+    """Return the arrays to send through channels: no empty ones; a dummy number for no results."""
     return tuple([x for x in results if x.size]) if results else (np.zeros((), np.float32),)
 
 
 def as_arrays(values: Iterable[NumPyArray], avals: Iterable[ShapedArray]) -> list[Array]:
-    """Return NumPy arrays as arrays on the host's own device."""
+    """Convert NumPy arrays to arrays of these avals on the host's own device."""
     placement = placement_on(clients.local_devices("cpu")[0])
     return [
         array_of(aval, partial(_host_put, x, placement))
@@ -104,11 +104,11 @@ def _host_put(x: NumPyArray, placement: DevicePlacement, aval: ShapedArray) -> A
 
 
 def on_the_host() -> Override:
-    """Return a context with values on the CPU: a device that waits for a callback runs nothing."""
+    """Return a context with values on the CPU, as a device that waits for a callback is blocked."""
     return _default_device(clients.local_devices("cpu")[0])
 
 
-# The public names of the primitives, for the log.
+# The public names of the primitives, for log messages.
 _PUBLIC_NAMES = {
     "pure_callback": "jax.pure_callback",
     "io_callback": "jax.io_callback",
@@ -120,9 +120,9 @@ _PUBLIC_NAMES = {
 def call_on_the_host(
     name: str, function: Callable[..., Result], arrays: Iterable[object]
 ) -> Result:
-    """Call a function of the user's for the primitive `name`; its exception is logged as well.
+    """Call a user's function for the callback primitive `name`; log its exception and reraise it.
 
-    The program may never show the exception, where nothing waits for the results or the device
+    The program may never report the exception, if nothing waits for the results or the device
     fails first.
     """
     try:
@@ -138,10 +138,10 @@ def checked_results(
 ) -> tuple[NumPyArray, ...]:
     """Return the flat results of a callback as NumPy arrays of these avals.
 
-    Results are ignored where none are wanted.
+    Results are ignored if there are no avals.
 
     Raises:
-      TypeError: if a result has another shape or dtype, or their number is another.
+      TypeError: if the number of results, or a result's shape or dtype, is wrong.
     """
     if not avals:
         return ()
@@ -171,7 +171,7 @@ def checked_results(
 
 
 def describe_failure(name: str, error: BaseException) -> tuple[str, str]:
-    """Return the exception of a callback, and the message of the error that it causes."""
+    """Return the text of a callback's exception, and the message of the error that it causes."""
     said = "".join(traceback.format_exception_only(error)).strip()
     where = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
@@ -187,29 +187,29 @@ def describe_failure(name: str, error: BaseException) -> tuple[str, str]:
 # ---- tokens --------------------------------------------------------------------------------------
 
 
-# (thread, ordered effect) -> the device of the latest such program, and the token it returned.
+# (thread, ordered effect) -> (the device of the latest such program, its token).
 _latest: dict[tuple[int, Effect], tuple[Device, Array]] = {}
-# The tokens of programs with effects that are not ordered, the oldest first.
+# The tokens of programs with unordered effects, the oldest first.
 _running: "deque[ShardedToken]" = deque()
-# Beyond this many, a program waits for the oldest.
+# The limit on running programs, beyond which a program waits for the oldest.
 _MOST_RUNNING = 32
-# The failures that effects_barrier is to raise.
+# The errors that effects_barrier will raise.
 _failed: deque[Exception] = deque(maxlen=8)
 _token_aval = ShapedArray((0,), np.dtype(np.bool_))
 
 
 def new_token(device: Device) -> Array:
-    """Return a token that waits for nothing: an empty array, as programs take it."""
+    """Return a token that waits for nothing: an empty boolean array, the operand of programs."""
     return host_put(np.zeros(0, np.bool_), _token_aval, placement_on(device), True)
 
 
 def token_handler(device: Device) -> Callable[..., Array]:
-    """Return the handler that makes a program's token an array for the next program."""
+    """Return the result handler that wraps a program's token as an array for the next program."""
     return result_handler(_token_aval, on_device(device), True)
 
 
 def take_tokens(effects: Iterable[Effect], device: Device) -> list[Array]:
-    """Return the tokens that wait for this thread's programs so far with these effects."""
+    """Return a token per effect, which waits for this thread's latest program with that effect."""
     thread = threading.get_ident()
     tokens: list[Array] = []
     for effect in effects:
@@ -220,28 +220,28 @@ def take_tokens(effects: Iterable[Effect], device: Device) -> list[Array]:
                 _has_failed(token)
                 token = None
             elif token.is_ready() and _has_failed(token):
-                # The programs after one that failed must not fail as well.
+                # A failed program must not make the following ones fail.
                 token = None
         tokens.append(new_token(device) if token is None else token)
     return tokens
 
 
 def keep_tokens(effects: Iterable[Effect], device: Device, tokens: Iterable[Array]) -> None:
-    """Let the next programs with these effects wait for these tokens."""
+    """Store a token per effect, for which the next programs with these effects wait."""
     thread = threading.get_ident()
     for effect, token in zip(effects, tokens, strict=True):
         _latest[thread, effect] = (device, token)
 
 
 def keep_running(token: "ShardedToken") -> None:
-    """Let effects_barrier wait for the program that this token is of."""
+    """Store the token of a running program, for which effects_barrier waits."""
     _running.append(token)
     while len(_running) > _MOST_RUNNING:
         _has_failed(_running.popleft())
 
 
 def _has_failed(token: "Array | ShardedToken") -> bool:
-    """Wait for a program's token; save its error for effects_barrier, return whether it failed."""
+    """Wait for a program's token; return whether it failed, and store its error if so."""
     try:
         token.block_until_ready()
     except failures.JaxRuntimeError as error:
@@ -255,7 +255,7 @@ def effects_barrier() -> None:
     """Wait until all callbacks of the programs that were started have been run.
 
     Raises:
-      JaxRuntimeError: if one of them failed; the exception that it raised is the cause.
+      JaxRuntimeError: if a callback failed; the exception that it raised is the cause.
     """
     while _running:
         _has_failed(_running.popleft())
@@ -269,5 +269,5 @@ def effects_barrier() -> None:
         raise first
 
 
-# A program that still runs when Python ends could not call it any more.
+# A program that still runs when Python exits could no longer call its callbacks.
 atexit.register(effects_barrier)

@@ -59,27 +59,27 @@ from hlofront.transforms.stage import StagingTrace
 _flatten = fast_parts.registry.flatten
 _trace_context = state.trace_context
 _disable_jit = state.disable_jit
-# The C++ tables of all jitted functions: least recently used entries go first.
+# The C++ caches of all jitted functions, with LRU eviction.
 cpp_cache = bridge.PjitFunctionCache(capacity=8192)
 
 
-# The static and donated arguments of a plan, which tell apart the uses of one function:
+# The static and donated arguments of a plan, which distinguish the uses of one function:
 # jit(f) and jit(f, static_argnums=0).
 PlanKey = tuple[object, ...]
 
-# The traced programs, per function and then per plan of its arguments: jit(f) made twice traces f
-# once. The tables hold no reference to their function, so they go when it goes.
+# The traced programs, per function and per plan of its arguments: two calls of jit(f) trace f
+# once. The tables hold no reference to their function, and are dropped with it.
 _tables: "weakref.WeakKeyDictionary[Callable[..., object], dict[PlanKey, TracedPrograms]]" = (
     weakref.WeakKeyDictionary()
 )
 
 
-# Each function keeps this many programs; the oldest goes where its arguments are ever new.
+# The number of programs cached per function, of which the oldest is evicted first.
 _MOST_TRACED = 4096
 
 
 class TracedPrograms(dict[TracedKey, TracedProgram]):
-    """The programs of one function, by the kind of arguments; no other table has its number."""
+    """The table of one function's programs, by the kind of arguments, with a unique number."""
 
     __slots__ = ("number",)
     _numbers = itertools.count()
@@ -93,9 +93,9 @@ def _forget_all() -> None:
     for plans in list(_tables.values()):
         for table in plans.values():
             table.clear()
-    # `clear` empties this cache, also of entries whose jitted functions are gone: another function
-    # made of the same Python function would be answered by them. `clear_all` reaches only jitted
-    # functions that are alive, but those of every cache.
+    # `clear` empties this cache, including entries of deleted jitted functions, which another one
+    # made of the same Python function would otherwise hit. `clear_all` reaches only live jitted
+    # functions, but those of every cache.
     cpp_cache.clear()
     cpp_cache.clear_all()
 
@@ -140,7 +140,7 @@ class Jitted(Function):
         )
         try:
             tables = _tables.setdefault(fun, {})
-        except TypeError:  # The callable cannot be hashed, or referred to weakly.
+        except TypeError:  # The callable is not hashable or not weakly referable.
             tables = {}
         table = tables.get(self.plan_key)
         self.table = tables.setdefault(self.plan_key, TracedPrograms()) if table is None else table
@@ -148,10 +148,10 @@ class Jitted(Function):
     def traced(
         self, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> tuple[TracedProgram, list[Any]]:
-        """Return the program for arguments like these, and their flat values.
+        """Return the program for a call's arguments, traced on first use, and their flat values.
 
         Raises:
-          TypeError: if a leaf of the arguments is no array and nothing that describes one.
+          TypeError: if a leaf of the arguments is neither an array nor a description of one.
         """
         plan = self.plan
         statics = plan.static_values(args, kwargs)
@@ -177,7 +177,7 @@ class Jitted(Function):
                 table.pop(key, None)
                 raise leaked(tracer)
             return traced, leaves
-        # A program that captured values of an enclosing one is of no use outside of it.
+        # A program that captured values of an enclosing one is valid only inside of it.
         enclosing: EnclosedPrograms = getattr(current_trace(), "programs_of", {})
         inner_key = (id(table), key)
         if inner_key in enclosing:
@@ -195,7 +195,7 @@ class Jitted(Function):
     def _noticed(
         self, args: tuple[object, ...], kwargs: dict[str, object], key: TracedKey
     ) -> TracedProgram:
-        """Trace, for a call from outside of all programs, and say why if it is not the first."""
+        """Trace a program for a top-level call, and report the reason if it is not the first."""
         in_tree, avals, statics, context = key
         if self.traced_for != "jit":
             return self._trace(args, kwargs, in_tree, avals)
@@ -237,11 +237,11 @@ class Jitted(Function):
         events.log_stage("Finished tracing %s for jit in %.6f s", self.name, clock.seconds)
         return TracedProgram(program, in_tree, out_tree, plan.donated(args, kwargs))
 
-    # ---- calling
+    # ---- calls
 
     @boundary
     def call(self, *args: object, **kwargs: object) -> CallAnswer:
-        """Answer C++ that has no executable: return the result, and what it needs next time."""
+        """Answer a C++ call without an executable: return the result and data for later calls."""
         if _disable_jit.value:
             return self.fun(*args, **kwargs), None, False
         return self.compile_and_call(args, kwargs)
@@ -277,7 +277,7 @@ class Jitted(Function):
         return result, executable.fast_path(traced.out_tree, len(leaves), result), False
 
     def _bind(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
-        """Write a call of the program, with sharding constraints, into an enclosing program."""
+        """Add a call of the program, with sharding constraints, to the enclosing program."""
         if self.jit_shardings is None:
             return self._bound(traced, leaves)
         shardings = self.jit_shardings.of(traced)
@@ -303,7 +303,7 @@ class Jitted(Function):
         return list(map(as_array, results)) if self.inline else results
 
     def _refuse_options(self) -> None:
-        """Raise the ValueError for compiler options while a program is written down around it."""
+        """Raise a ValueError if compiler options are set while an enclosing program is traced."""
         trace: Trace | None = current_trace()
         while trace is not None:
             if isinstance(trace, StagingTrace):
@@ -329,7 +329,7 @@ class Jitted(Function):
     def _device_assignment(
         self, traced: TracedProgram, leaves: Sequence[object]
     ) -> DeviceAssignment | None:
-        """Return the devices of a program that is for several; None where it is for one."""
+        """Return the DeviceAssignment of a program for several devices; None if it is for one."""
         inside = shardings_inside(traced.program)
         requested = None if self.jit_shardings is None else self.jit_shardings.of(traced)
         names = traced.program.jaxpr.debug_info.arg_names
@@ -364,13 +364,13 @@ class Jitted(Function):
 
     @boundary
     def trace(self, *args: object, **kwargs: object) -> "stages.Traced":
-        """Trace the function for these arguments: arrays, or anything with a shape and dtype."""
+        """Trace the function for these arguments: arrays, or any objects with a shape and dtype."""
         traced, leaves = self.traced(args, kwargs)
         return stages.Traced(self, traced, *self._stages_where(traced, leaves))
 
     @boundary
     def lower(self, *args: object, **kwargs: object) -> "stages.Lowered":
-        """Trace and lower the function for these arguments, and do not compile it."""
+        """Trace and lower the function for these arguments, without compiling it."""
         return self.trace(*args, **kwargs).lower()
 
     @boundary
@@ -379,8 +379,8 @@ class Jitted(Function):
         return self.trace(*args, **kwargs).out_info
 
 
-# The programs that captured values of an enclosing one, with their tables, which the ids of their
-# keys keep alive.
+# The programs that captured values of an enclosing one, with their tables, keyed by the tables'
+# ids, which the references keep valid.
 EnclosedPrograms = dict[tuple[int, TracedKey], tuple[TracedProgram, TracedPrograms]]
 
 _unspecified: object = None
@@ -411,10 +411,10 @@ def jit(
         result. None where the arguments, or XLA, decide. A device stands for its own sharding.
       static_argnums: positions of arguments that are Python values and not arrays; the function
         is compiled anew for each of their values, which must be hashable.
-      static_argnames: names of such arguments.
+      static_argnames: names of static arguments.
       donate_argnums: positions of arguments whose buffers the results may reuse; those arrays
         are deleted by the call.
-      donate_argnames: names of such arguments.
+      donate_argnames: names of donated arguments.
       keep_unused: whether arguments that the result does not depend on stay in the program.
       device: the device to run on; by default that of the arguments.
       backend: the platform to run on, by name.
@@ -424,14 +424,14 @@ def jit(
 
     Returns:
       A function with the same arguments and results, and the methods `trace`, `lower`,
-      `eval_shape`, `clear_cache`, `cache_report` (what was compiled for it and why) and `timings`.
+      `eval_shape`, `clear_cache`, `cache_report` (the compilations, with reasons) and `timings`.
 
     Raises:
       TypeError: if `fun` cannot be called.
-      ValueError: if the positions or names given are not those of parameters of `fun`, or both a
-        device and a backend are given.
+      ValueError: if a position or name is not that of a parameter, or both a device and a
+        backend are passed.
 
-      A call raises ValueError where the shardings do not fit the arguments or results, or devices
+      A call raises ValueError if the shardings do not fit the arguments or results, or devices
       differ.
     """
     if fun is None:
@@ -474,10 +474,10 @@ def jit(
 
 
 def _weakly_referable(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function, or one that raises a TypeError where no weak reference can be made.
+    """Return the function, or a wrapper that raises a TypeError if it is not weakly referable.
 
     jaxlib looks up the executables of a function by a weak reference to it; without one the process
-    may end.
+    may crash.
     """
     try:
         weakref.ref(fun)
@@ -496,10 +496,10 @@ def _weakly_referable(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _one_device(device: Device | None, *shardings: object) -> Device | None:
-    """Return the device that shardings of one device name; None where there is none of them.
+    """Return the device that single-device shardings name; None if there are no such shardings.
 
     Raises:
-      ValueError: if they name several devices.
+      ValueError: if the shardings name several devices.
     """
     for named in _flatten(shardings)[0]:
         named = device_of(named) if isinstance(named, bridge.SingleDeviceSharding) else named
@@ -516,13 +516,13 @@ def make_callable(
     fun: Callable[..., object] | None = None,
     call: Callable[..., CallAnswer] | None = None,
 ) -> PjitFunction:
-    """Return the C++ function in front of a `Jitted`.
+    """Return the C++ function that calls a `Jitted`.
 
     Args:
       jitted: the jitted function.
-      key: the options by which this function differs from others made of the same `fun`.
+      key: the options that distinguish this function from others made of the same `fun`.
       fun: the function that C++ calls while jit is disabled, by default the user's.
-      call: the function that C++ calls where it has no executable, by default `jitted.call`.
+      call: the function that C++ calls if it has no executable, by default `jitted.call`.
     """
     function = bridge.pjit(
         jitted.name,
@@ -544,7 +544,7 @@ def _behind(function: PjitFunction) -> Jitted:
     """Return the Jitted of a function that C++ calls; of an operation, the one that compiles it.
 
     Raises:
-      AttributeError: if nothing does, as of the calls of compiled programs.
+      AttributeError: if there is none, as for calls of compiled programs.
     """
     owner = getattr(function, JITTED)
     return owner if type(owner) is Jitted else owner.jitted
@@ -556,7 +556,7 @@ def _clear(call: PjitFunction, jitted: Jitted) -> None:
 
 
 # These members are on the class and not on each function: such a function would refer to itself,
-# and `functools.wraps(jitted)` would hand them on to functions that are not jitted.
+# and `functools.wraps(jitted)` would copy them to functions that are not jitted.
 _MEMBERS: dict[str, Callable[[PjitFunction], Callable[..., object]]] = {
     "trace": lambda function: _behind(function).trace,
     "lower": lambda function: _behind(function).lower,

@@ -1,4 +1,4 @@
-"""Functions of arrays that run eagerly as one executable, and are written inline when traced."""
+"""Functions of arrays that run eagerly as one executable, and are inlined when traced."""
 
 import operator
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ _disable_jit = state.disable_jit
 
 
 class Operation:
-    """An operation of arrays: its function, and how it is compiled when it runs eagerly."""
+    """A function of arrays with its eager compilation, for `@operation`."""
 
     __slots__ = ("_jitted", "defers", "fun", "nested", "static_argnames")
 
@@ -47,7 +47,7 @@ class Operation:
 
     @property
     def jitted(self) -> Jitted:
-        # The first use makes it: an import defines hundreds of operations, and few are called.
+        # Created on first use: an import defines hundreds of operations, and few are called.
         jitted = self._jitted
         if jitted is None:
             plan = ArgumentPlan(self.fun, static_argnames=self.static_argnames)
@@ -70,7 +70,7 @@ class Operation:
                 args, kwargs = tree.unflatten(leaves)
                 return self.call(*args, **kwargs)
         if traced and not self.nested:
-            # While a program is being written down, running the function is writing it inline.
+            # While a program is traced, running the function inlines it.
             return self.fun(*args, **kwargs), None, False
         try:
             return self.jitted.compile_and_call(args, kwargs)
@@ -84,13 +84,13 @@ class Operation:
 
 def is_operand(x: object) -> bool:
     """Return whether x is an array, a scalar, or has the method `__jax_array__`."""
-    if type(x) is ShapeDtypeStruct:  # It may be traced, and has no operators.
+    if type(x) is ShapeDtypeStruct:  # It may be an argument of a trace, but has no operators.
         return False
     return is_value(x) or hasattr(x, "__jax_array__")
 
 
 def _check_fit(name: str, operands: Sequence[object]) -> None:
-    """Raise a TypeError, in the terms of this function, if one of them is no operand."""
+    """Raise a TypeError that names the operation if one of its operands is invalid."""
     for x in operands:
         try:
             typeof(x)
@@ -102,12 +102,12 @@ def _check_fit(name: str, operands: Sequence[object]) -> None:
 def deferred(name: str, *operands: object) -> NotImplementedType:
     """Return NotImplemented, an operator's answer to operands that are not arrays.
 
-    Python then asks the other operand; containers must not be asked: `==` of a list is False
-    whatever is in it, and `[1] * x` and `values += x` repeat and extend lists. Classes made from
-    theirs may have operators of their own, and are asked.
+    Python then calls the other operand's operator, which is wrong for containers: `==` of a list
+    is False whatever is in it, and `[1] * x` and `values += x` repeat and extend lists. Subclasses
+    of containers may have their own operators, and are allowed.
 
     Raises:
-      TypeError: if one of them is a list, a tuple, a set or a dictionary.
+      TypeError: if an operand is a list, a tuple, a set or a dictionary.
     """
     for x in operands:
         if type(x) in _CONTAINERS:
@@ -123,7 +123,7 @@ _CONTAINERS = (list, tuple, set, dict)
 
 
 def _array_behind(x: Any) -> Any:
-    """Return the array that a value's `__jax_array__` returns; a value without it as it is."""
+    """Return the result of a value's `__jax_array__`; a value without that method unchanged."""
     return x.__jax_array__() if hasattr(x, "__jax_array__") else x
 
 
@@ -146,15 +146,15 @@ def operation(
     nested: bool = False,
     defers: bool = False,
 ) -> Any:
-    """Make a function of arrays quick outside of jit: `@operation(static_argnames=("axis",))`.
+    """Speed up a function of arrays outside of jit: `@operation(static_argnames=("axis",))`.
 
-    Eagerly it is one cached executable behind jaxlib's C++ call path; under a transformation its
-    own operations are seen, without a nested program. Its arguments are arrays but for the static
-    ones, which must be hashable.
+    Eagerly it is one cached executable behind jaxlib's C++ call path; a transformation sees its
+    primitives, without a nested program. Its arguments are arrays except the static ones, which
+    must be hashable.
 
     Args:
       fun: the function; without it, operation returns a decorator.
-      static_argnames: names of its parameters that are Python values.
+      static_argnames: the names of its static arguments, Python values.
       nested: whether under a transformation it is one nested program, as a jitted function is.
       defers: whether it returns NotImplemented for operands that are neither arrays nor scalars,
         as the methods behind Python's operators do.
@@ -179,13 +179,13 @@ def operation(
     call._jitted = behind
     if "axis" in static_argnames:
         call = _taking_lists_of_axes(call, positional.index("axis") if "axis" in positional else 99)
-    # What a tracer's method of this name is: nothing stands between it and the function.
+    # The function that a tracer's method of this name is, without a wrapper.
     call.when_traced = call if nested else fun
     return call
 
 
 def _taking_lists_of_axes(call: Callable[..., object], position: int) -> Any:
-    """Return an operation whose axis, an argument at this position, may be a list or an array."""
+    """Wrap an operation so that its axis, the argument at this position, may be a list or array."""
 
     def with_axes(*args: object, **kwargs: object) -> object:
         try:
@@ -205,7 +205,7 @@ def _taking_lists_of_axes(call: Callable[..., object], position: int) -> Any:
 
 
 def _plain_axes(axis: object) -> object:
-    """Return axes in a list or in arrays as a tuple of integers; others as they are."""
+    """Convert axes in a list or in arrays to a tuple of integers; return others unchanged."""
     if isinstance(axis, list | tuple | set):
         plain = tuple([_plain_axes(one) for one in axis])
         unchanged = isinstance(axis, tuple) and all(map(operator.is_, plain, axis))

@@ -92,12 +92,12 @@ class Stage:
 
     @property
     def in_tree(self) -> PyTreeDef:
-        """The structure of (args, kwargs), without the static arguments."""
+        """The tree structure of (args, kwargs), without the static arguments."""
         return self._traced.in_tree
 
     @property
     def out_tree(self) -> PyTreeDef:
-        """The structure of the result."""
+        """The tree structure of the result."""
         return self._traced.out_tree
 
     @property
@@ -111,7 +111,7 @@ class Stage:
 
     @property
     def args_info(self) -> Any:
-        """An ArgInfo per argument, as a tree."""
+        """The ArgInfo of each argument, as a tree."""
         avals = self._traced.program.in_avals
         donated = self._traced.donated or (False,) * len(avals)
         return self.in_tree.unflatten(map(ArgInfo, avals, donated))
@@ -123,7 +123,7 @@ class Stage:
 
     @property
     def out_info(self) -> Any:
-        """A ShapeDtypeStruct per result, as a tree."""
+        """The ShapeDtypeStruct of each result, as a tree."""
         shardings = self._where.outputs if type(self._where) is DeviceAssignment else ()
         return self._described_results(shardings or (None,) * self.out_tree.num_leaves)
 
@@ -141,7 +141,7 @@ class Stage:
 
 
 class Traced(Stage):
-    """A function written down as a jaxpr for one kind of arguments."""
+    """A function traced to a jaxpr for one kind of arguments."""
 
     __slots__ = ()
 
@@ -164,13 +164,13 @@ class Traced(Stage):
 
         Args:
           lowering_platforms: the platforms to lower for, by default that of its device: "cpu",
-            "cuda", "rocm", "tpu", or "gpu" for the kind of GPU that is there. A module for
-            several is told by its first argument which of them it runs on, and is there to be
-            read or exported.
+            "cuda", "rocm", "tpu", or "gpu" for the available kind of GPU. The first argument of a
+            module for several platforms selects the one that it runs on; such a module is for
+            inspection or export.
 
         Raises:
-          TypeError: if they are not a sequence of names.
-          RuntimeError: for "gpu", where there is none.
+          TypeError: if the platforms are not a sequence of names.
+          RuntimeError: for "gpu", if there is none.
         """
         platforms = _platforms(lowering_platforms) or (self._platform,)
         module = lowered(
@@ -186,12 +186,12 @@ class Traced(Stage):
         )
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
-        """Compile the program, and run it."""
+        """Compile the program, and run it on these arguments."""
         return self.lower().compile()(*args, **kwargs)
 
 
 class Lowered(Stage):
-    """A program as a StableHLO module."""
+    """A program lowered to a StableHLO module."""
 
     __slots__ = ("_locations", "_module", "_platforms")
 
@@ -220,7 +220,7 @@ class Lowered(Stage):
         """Return the module as text.
 
         Args:
-          dialect: "stablehlo" (the default) or "hlo", which is the module as XLA first sees it.
+          dialect: "stablehlo" (the default) or "hlo", the module before XLA's optimizations.
           debug_info: whether the locations are shown.
           style: "raw"; "source", with the user's lines; "short", without metadata and long
             constants; "canonical", with names and orders that depend on the program alone.
@@ -255,16 +255,16 @@ class Lowered(Stage):
 
     @property
     def fences(self) -> "list[Fence]":
-        """The values that the module stores though XLA's fusion would compute them at every use.
+        """The module's fences: values that it stores though XLA's fusion would recompute each use.
 
         Each has the `file`, `line` and `function` of the user's code that it comes from, and its
-        `aval`. The option `hlofront_fences` turns them off.
+        `aval`. The option `hlofront_fences` disables them.
         """
         return list(self._module.fences or ())
 
     def cost_analysis(self) -> dict[str, float]:
         """Return XLA's estimate of the program before optimization: flops, bytes accessed, ..."""
-        # Plugins that compile for absent devices have no such analysis.
+        # Plugins for compile-only devices have no such analysis.
         client = self._first_device.client
         if bridge.is_absent(self._first_device):
             client = clients.client_for("cpu")
@@ -280,7 +280,7 @@ class Lowered(Stage):
         """Compile the module with XLA.
 
         Args:
-          compiler_options: XLA flags by name, beside those given to `jit`.
+          compiler_options: XLA flags by name, in addition to those of `jit`.
           device_assignment: the devices of a target, to compile for all of them.
 
         Raises:
@@ -314,7 +314,7 @@ class Lowered(Stage):
 
 
 class Compiled(Stage):
-    """A compiled program: call it with arguments of the kind that it was compiled for."""
+    """A compiled program, which is called with arguments of the kind that it was compiled for."""
 
     # `__call__` is a slot: Python finds it on the type and reads it from the instance, so that a
     # call goes straight to jaxlib's C++.
@@ -346,10 +346,10 @@ class Compiled(Stage):
         return self.__call__(*args, **kwargs)
 
     def as_text(self, *, style: str = "raw") -> str | None:
-        """Return XLA's optimized HLO.
+        """Return XLA's optimized HLO as text.
 
         Args:
-          style: as in `Lowered.as_text`.
+          style: a style of `Lowered.as_text`.
         """
         return _styled(self._executable.hlo_text(), style)
 
@@ -367,38 +367,38 @@ class Compiled(Stage):
         return self._executable.cost_analysis()
 
     def memory_analysis(self) -> "MemoryStats | WorkerMemoryStats":
-        """Return the bytes of arguments, results, temporaries and code, jaxlib's record of them."""
+        """Return jaxlib's record of the bytes of arguments, results, temporaries and code."""
         return self._executable.loaded.get_compiled_memory_stats()
 
     def runtime_executable(self) -> "LoadedExecutable | SubprocessExecutable":
-        """Return jaxlib's LoadedExecutable; for targets, an object with its methods but running."""
+        """Return jaxlib's LoadedExecutable; for targets, an object that only lacks running."""
         return self._executable.loaded
 
     @property
     def out_info(self) -> Any:
-        """A ShapeDtypeStruct per result, with its sharding, as a tree."""
+        """The ShapeDtypeStruct of each result, with its sharding, as a tree."""
         return self._described_results(self._result_shardings())
 
     @property
     def input_shardings(self) -> Any:
-        """Per argument its sharding, or None where the program does not take it, as a tree."""
+        """The sharding of each argument, or None if the program does not take it, as a tree."""
         return self.in_tree.unflatten(self._per_argument(self._taken_shardings(), None))
 
     @property
     def output_shardings(self) -> Any:
-        """Per result its sharding, as a tree."""
+        """The sharding of each result, as a tree."""
         return self.out_tree.unflatten(self._result_shardings())
 
     @property
     def input_formats(self) -> Any:
-        """Per argument its Format, as a tree; one of nothing where the program does not take it."""
+        """The Format of each argument, as a tree; an empty one if the program does not take it."""
         layouts = self._executable.loaded.get_parameter_layouts()
         formats = _formats(layouts, self._taken_shardings())
         return self.in_tree.unflatten(self._per_argument(formats, Format()))
 
     @property
     def output_formats(self) -> Any:
-        """Per result its Format, as a tree."""
+        """The Format of each result, as a tree."""
         layouts = self._executable.loaded.get_output_layouts()
         return self.out_tree.unflatten(_formats(layouts, self._result_shardings()))
 
@@ -410,7 +410,7 @@ class Compiled(Stage):
         return [executable.sharding] * len(executable.kept)
 
     def _result_shardings(self) -> list[Sharding | None]:
-        """Return the sharding of each result."""
+        """Return the sharding of each result of the program."""
         executable = self._executable
         if executable.shardings is not None:
             return list(executable.shardings.outputs)
@@ -425,17 +425,17 @@ class Compiled(Stage):
 
 
 def _formats(layouts: "Sequence[PjRtLayout]", shardings: Sequence[Sharding | None]) -> list[Format]:
-    """Return a Format per sharding; the layouts of tokens and constants come before the others."""
+    """Return a Format per sharding; `layouts` has those of tokens and constants first."""
     own = layouts[len(layouts) - len(shardings) :]
     return [Format(Layout.of_buffer(x), s) for x, s in zip(own, shardings, strict=True)]
 
 
 def _platforms(names: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the platforms to lower for, each once, with "gpu" as the kind that is there.
+    """Return the platforms to lower for without duplicates, with "gpu" resolved to a kind of GPU.
 
     Raises:
-      TypeError: if they are not a sequence of names.
-      RuntimeError: for "gpu", where there is none.
+      TypeError: if the platforms are not a sequence of names.
+      RuntimeError: for "gpu", if there is none.
     """
     if names is None:
         return ()
@@ -453,7 +453,7 @@ def _platforms(names: Sequence[str] | None) -> tuple[str, ...]:
 def _assigned(
     where: ProgramDevices, assignment: Sequence[Device] | None, inputs: int
 ) -> ProgramDevices:
-    """Return the devices to compile for: those that `compile` got, else those lowered for.
+    """Return the devices to compile for: those passed to `compile`, else those lowered for.
 
     Raises:
       ValueError: if the devices are attached, or the program was not lowered for them.
@@ -476,7 +476,7 @@ _STYLES = "hlotools.ir.styles"
 
 
 def _styled(text: str, style: str) -> str:
-    """Return a program's text in a style, by the module of styles, which is named here alone."""
+    """Return a program's text in a style, through the module of styles, which only this imports."""
     if style == "raw":
         return text
     return importlib.import_module(_STYLES).styled(text, style)
@@ -487,7 +487,7 @@ CompilerOptions = dict[str, str | bool]
 
 @runtime_checkable
 class Wrapped(Protocol):
-    """A function that was made by jit: it can be called, traced and lowered."""
+    """A function returned by jit: it can be called, traced and lowered."""
 
     __call__: Callable[..., Any]
 

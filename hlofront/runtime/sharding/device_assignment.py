@@ -1,4 +1,4 @@
-"""DeviceAssignment: the devices of a program for several, and how its values are split."""
+"""DeviceAssignment: the devices of a program for several, and the shardings of its values."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
@@ -22,15 +22,15 @@ from hlofront.transforms.flatten import ShapeDtypeStruct
 
 
 class DeviceAssignment:
-    """The devices that a program is spread over, and how its inputs and outputs are split.
+    """The devices of a program for several, with the shardings of its inputs and outputs.
 
     A program for one device has that Device in place of a DeviceAssignment.
 
     Args:
-      devices: in the order of their numbers in the program.
+      devices: the devices, in the order of their numbers in the program.
       inputs, outputs: the sharding of each, or None where XLA decides. No outputs at all mean that
         XLA decides every one.
-      like: a sharding, on whose mesh those that XLA chooses are described; None for on none.
+      like: a sharding, whose mesh describes the shardings that XLA chooses; None for no mesh.
     """
 
     __slots__ = ("_hash", "device", "device_count", "devices", "inputs", "like", "outputs")
@@ -66,7 +66,7 @@ class DeviceAssignment:
         return f"{self.device_count} devices from {self.device} on, inputs split as ({shown})"
 
     def chosen_outputs(self, program: ClosedJaxpr) -> list[bool]:
-        """Per output of the program, whether XLA decides how it is split."""
+        """Return, per output of the program, whether XLA chooses its sharding."""
         outputs = self.outputs or (None,) * len(program.out_avals)
         return [sharding is None for sharding in outputs]
 
@@ -114,9 +114,9 @@ def spans_devices(sharding: object) -> bool:
 
 
 def placed(x: object) -> Sharding | None:
-    """Return the sharding that an argument must keep; None where it may be moved."""
+    """Return the sharding that an argument must keep; None if the argument may be moved."""
     if type(x) is ShapeDtypeStruct:
-        # The sharding of a type is over an abstract mesh, which has no devices.
+        # The sharding of an aval is over an abstract mesh, which has no devices.
         known = isinstance(x.sharding, Sharding) and not asks_nothing(x.sharding)
         return x.sharding if known else None
     if type(x) is not ArrayImpl:
@@ -131,21 +131,20 @@ def device_assignment_of(
     inside: Sequence[Sharding] = (),
     describe: Callable[[int], str] | None = None,
 ) -> DeviceAssignment | None:
-    """Return the devices of a program with these arguments; None where it runs on one device.
+    """Return the DeviceAssignment of a program for its arguments; None if it runs on one device.
 
     Args:
-      leaves: the arguments: arrays, values of the host, descriptions.
-      inputs, outputs: the sharding that jit was asked for, or None, for each; empty where jit was
-        asked for none.
-      inside: the shardings that the program itself speaks of.
-      describe: from the position of an argument to its name in messages.
+      leaves: the arguments: arrays, host values, descriptions.
+      inputs, outputs: the sharding requested of jit, or None, for each; empty where jit has none.
+      inside: the shardings in the program's own equations.
+      describe: a function from the position of an argument to its name in messages.
 
     Raises:
-      ValueError: if they are of different devices, or an argument is split otherwise than jit was
-        asked to split it, or cannot be split so.
+      ValueError: if the shardings have different devices, or an argument's sharding differs from
+        the requested one, or its shape cannot be split so.
     """
     requested = list(inputs) or [None] * len(leaves)
-    # An array on one device is copied to all where jit was asked for it on all.
+    # An array on one device is copied to all if jit's sharding is on all.
     actual_shardings = [
         None if type(actual) is SingleDeviceSharding and _is_for_all(wanted) else actual
         for wanted, actual in zip(requested, map(placed, leaves), strict=True)
@@ -184,12 +183,12 @@ def device_assignment_of(
 
 
 def _is_for_all(sharding: Sharding | None) -> bool:
-    """Return whether a sharding gives each of several devices the whole array."""
+    """Return whether a sharding replicates arrays over several devices."""
     return sharding is not None and spans_devices(sharding) and sharding.is_fully_replicated
 
 
 def _on_one(sharding: Sharding) -> bool:
-    """Return whether one of several devices alone has the value, as results of callbacks are."""
+    """Return whether a sharding over several devices is on one of them, as callback results are."""
     if type(sharding) is not GSPMDSharding:
         return False
     described = hlo_sharding_of(sharding)
@@ -203,7 +202,7 @@ def _all(
     actual_shardings: Sequence[Sharding | None],
     name: Callable[[int], str],
 ) -> Iterator[tuple[str, Sharding]]:
-    """Yield each sharding of a call, with its origin in words."""
+    """Yield each sharding of a call, with a phrase that names its origin."""
     for i, sharding in enumerate(requested):
         if sharding is not None:
             yield f"in_shardings of {name(i)}", sharding
@@ -226,7 +225,7 @@ def _devices(sharding: Sharding) -> str:
 
 @once_per_program
 def shardings_inside(program: ClosedJaxpr) -> list[Sharding]:
-    """Return the shardings in the parameters of a program's equations, and of programs inside."""
+    """Return the shardings in the parameters of a program's equations, and of its subprograms'."""
     return list(dict.fromkeys(_inside(program.jaxpr)))
 
 

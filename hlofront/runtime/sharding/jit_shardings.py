@@ -36,12 +36,12 @@ class JitShardings:
 
     @staticmethod
     def of_user(inputs: object, outputs: object) -> "JitShardings | None":
-        """Return the shardings that a user gave; None if they name one device at most.
+        """Return the shardings that a user passed to jit; None if they name one device at most.
 
         Raises:
           TypeError: for leaves that are no shardings.
           ValueError: for shardings that leave axes to XLA.
-          RuntimeError: for PartitionSpecs, which need a mesh that is not there.
+          RuntimeError: for PartitionSpecs outside of a mesh context.
         """
         inputs = checked_shardings(inputs, "in_shardings", "jit")
         outputs = checked_shardings(outputs, "out_shardings", "jit")
@@ -67,7 +67,7 @@ class JitShardings:
 
         Raises:
           ValueError: if the trees are no prefixes of the arguments and the result, an output
-            cannot be split so, or there are arguments by name.
+            cannot be split so, or there are keyword arguments.
         """
         flat = traced.shardings
         if flat is None or flat.source is not self:
@@ -93,7 +93,7 @@ class JitShardings:
 
 
 def _flat(prefix: object, tree: object, name: str, what: str) -> list[Sharding | None]:
-    """Return the sharding of each leaf of a tree; `name` and `what` are for the error's text."""
+    """Expand a prefix to the sharding of each leaf of a tree; `name` and `what` are for errors."""
     try:
         return broadcast_prefix(prefix, tree, is_none)
     except ValueError as error:
@@ -104,11 +104,12 @@ def _flat(prefix: object, tree: object, name: str, what: str) -> list[Sharding |
 
 
 def checked_shardings(tree: object, name: str, function: str) -> object:
-    """Return a tree of shardings and None, with the sharding of each device that stands for one.
+    """Return a tree of shardings and None, with each device replaced by its sharding.
 
     Raises:
-      TypeError: for other leaves.
-      RuntimeError: for PartitionSpecs, which need a mesh that is not there.
+      TypeError: for leaves that are no shardings, devices or None.
+      ValueError: for shardings over abstract meshes, and for None in with_sharding_constraint.
+      RuntimeError: for PartitionSpecs outside of a mesh context.
     """
     leaves, structure = tree_flatten(tree, is_leaf=is_none)
     return structure.unflatten([_checked(leaf, name, function) for leaf in leaves])
@@ -149,7 +150,7 @@ def _checked(leaf: object, name: str, function: str) -> Sharding | None:
 
 
 def constrained(x: ArrayLike, sharding: Sharding | None) -> ArrayLike:
-    """Return a value inside of a program, split as a sharding of several devices says."""
+    """Constrain a value inside of a program to a sharding over several devices."""
     if sharding is None or type(sharding) is SingleDeviceSharding:
         return x
     return sharding_constraint(x, sharding, _left_to_xla(sharding))
@@ -162,7 +163,7 @@ def _left_to_xla(sharding: Sharding) -> frozenset[int]:
 
 
 def _on_one_device(x: ArrayLike, sharding: SingleDeviceSharding) -> Array:
-    """Return a value committed to one device; an array that is committed elsewhere is refused."""
+    """Return a value committed to one device; raise an error if it is committed elsewhere."""
     if not is_eager():
         return sharding_constraint(x, sharding)
     if getattr(x, "committed", False) and x.devices() != sharding.device_set:
@@ -188,7 +189,7 @@ def with_sharding_constraint(x: object, shardings: object) -> Any:
 
     Raises:
       TypeError: for leaves that are no shardings.
-      RuntimeError: for PartitionSpecs, which need a mesh that is not there.
+      RuntimeError: for PartitionSpecs outside of a mesh context.
       ValueError: if the shardings are no prefix, or an array cannot be split so.
     """
     leaves, structure = tree_flatten(x)

@@ -1,4 +1,4 @@
-"""The choice of the device of a computation, and the way of host values onto it."""
+"""The choice of the device of a computation, and the transfer of host values to it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +35,7 @@ _default_device = options["jax_default_device"].cell
 
 
 class DevicePlacement:
-    """One device, in the forms that C++ wants it."""
+    """A device, with its representations for C++."""
 
     __slots__ = ("device", "devices", "sharding")
 
@@ -48,7 +48,7 @@ class DevicePlacement:
 
 
 def check_attached(device: Device) -> None:
-    """Raise AbsentDeviceError if the device is a target's, and not attached."""
+    """Raise AbsentDeviceError if a device is compile-only."""
     if not is_absent(device):
         return
     raise AbsentDeviceError(
@@ -59,16 +59,16 @@ def check_attached(device: Device) -> None:
     )
 
 
-# The placements by device, for its default memory, and by sharding.
+# Placements by device, for its default memory, and by sharding.
 _placements: dict[Device | Sharding, DevicePlacement] = {}
-# The placement of uncommitted values, by the value of the option jax_default_device.
+# Placements of uncommitted values, by the value of the option jax_default_device.
 _defaults: dict[Device | str | None, DevicePlacement] = {}
 clients.on_reset(_placements.clear)
 clients.on_reset(_defaults.clear)
 
 
 def placement_of(sharding: SingleDeviceSharding) -> DevicePlacement:
-    """Return a SingleDeviceSharding as a placement."""
+    """Return the placement of a SingleDeviceSharding."""
     placement = _placements.get(sharding)
     if placement is None:
         sharding = on_device(device_of(sharding), memory_kind_of(sharding))
@@ -77,7 +77,7 @@ def placement_of(sharding: SingleDeviceSharding) -> DevicePlacement:
 
 
 def placement_on(device: Device) -> DevicePlacement:
-    """Return the default memory of a device, as a placement."""
+    """Return the placement of a device's default memory."""
     placement = _placements.get(device)
     if placement is None:
         placement = _placements[device] = placement_of(on_device(device))
@@ -101,14 +101,14 @@ def default_placement() -> DevicePlacement:
 
 
 def default_device() -> Device:
-    """Return the device of `default_placement()`."""
+    """Return the device of uncommitted values: jax_default_device, else the first device."""
     return default_placement().device
 
 
 def choose_device(args: Sequence[object]) -> tuple[ProgramDevices, bool]:
     """Return the device that a computation runs on, and whether its results are committed to it.
 
-    Where arguments are spread over several devices, a DeviceAssignment stands for the device.
+    For arguments split over several devices, that is a DeviceAssignment.
 
     Raises:
       ValueError: if arguments are committed to different devices.
@@ -136,7 +136,7 @@ def choose_device(args: Sequence[object]) -> tuple[ProgramDevices, bool]:
 
 
 def choose_placement(program: ClosedJaxpr, args: Sequence[object]) -> tuple[ProgramDevices, bool]:
-    """Return the device of a program, which may have sharding constraints, and if it is committed.
+    """Return the device of a program by its constraints and arguments, and if it commits results.
 
     Raises:
       ValueError: if arguments are committed to different devices, or to others than those of the
@@ -152,14 +152,14 @@ def choose_placement(program: ClosedJaxpr, args: Sequence[object]) -> tuple[Prog
 
 
 def device_inside(inside: Sequence[Sharding], device: Device | None = None) -> Device:
-    """Return the one device that a program speaks of.
+    """Return the one device of the shardings in a program.
 
     Args:
-      inside: the shardings that the program speaks of.
-      device: the device that the program is to run on, or None where that is not known.
+      inside: the shardings in the program.
+      device: the device that the program is to run on, or None if that is unknown.
 
     Raises:
-      ValueError: if the program speaks of another device, or of several.
+      ValueError: if the shardings have another device, or several.
     """
     for sharding in inside:
         if device is None and not spans_devices(sharding):
@@ -175,16 +175,16 @@ def device_inside(inside: Sequence[Sharding], device: Device | None = None) -> D
 
 # ---- host values -------------------------------------------------------------------------------
 
-# C++ reads these types directly, narrowing 64 bits to 32 where the aval says so.
+# C++ reads these types directly, narrowing 64 bits to 32 if the aval is of 32 bits.
 _read_directly = frozenset({np.ndarray, float, bool, complex})
 _LIMITS = {np.dtype(name): np.iinfo(name) for name in ("int32", "int64")}
 
 
 def readable(x: Any, aval: ShapedArray) -> object:
-    """Return a value of the host as one that C++ reads.
+    """Convert a host value to one that C++ reads.
 
     Raises:
-      OverflowError: if it is a Python integer that its dtype cannot hold.
+      OverflowError: if `x` is a Python integer that its dtype cannot hold.
     """
     type_ = type(x)
     if type_ in _read_directly:
@@ -205,7 +205,7 @@ def readable(x: Any, aval: ShapedArray) -> object:
 
 
 def no_value(struct: ShapeDtypeStruct, name: str = "") -> TypeError:
-    """Return the error for a description among the arguments of what runs, under its name."""
+    """Return the TypeError for a ShapeDtypeStruct among the arguments of the function `name`."""
     aval = abstract(struct)
     return TypeError(
         f"Argument {name + ' ' if name else ''}of shape {aval.str_short()} of type {type(struct)} "
@@ -217,18 +217,18 @@ def no_value(struct: ShapeDtypeStruct, name: str = "") -> TypeError:
 def host_put(
     x: object, aval: ShapedArray, placement: DevicePlacement, committed: bool, copied: bool = False
 ) -> Any:
-    """Return a value of the host on one device; a NumPy array of float0 stays as it is.
+    """Put a host value on one device; return a NumPy array of float0 unchanged.
 
     Args:
       x: a NumPy array or a scalar, of the shape and, but for 64 bits, the dtype of the aval.
       aval: the type of the result.
       placement: the device.
       committed: whether computations with the result must run on the device.
-      copied: whether its memory must be read now. Otherwise a NumPy array may be kept, and the
-        array changes when the user changes that.
+      copied: whether its memory must be read now. Otherwise the result may share the memory of a
+        NumPy array, and changes with it.
     """
     if aval.dtype.itemsize >= 8 and not enable_x64.value and aval.dtype.kind in "iufc":
-        # C++ would narrow what was asked for.
+        # C++ would narrow the requested dtype.
         with enable_x64(True):
             return _host_put(np.asarray(x, aval.dtype), aval, placement, committed, copied)
     return _host_put(x, aval, placement, committed, copied)
@@ -251,9 +251,9 @@ def _host_put(
 
 
 def put(x: object, aval: ShapedArray, device: Device, committed: bool, copied: bool = False) -> Any:
-    """Return a value of the host, or an array of another device, as an array on this device.
+    """Put a host value, or an array of another device, on a device.
 
-    An array that is on the device already stays as it is.
+    An array that is on the device already is returned unchanged.
 
     Raises:
       OverflowError: if `x` is a Python integer that its dtype cannot hold.

@@ -1,4 +1,4 @@
-"""A program compiled for several devices, and how its arguments are split over them."""
+"""The executable of a program for several devices, and the splitting of its arguments."""
 
 import contextlib
 import dataclasses
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InputSharding:
-    """A program input's sharding, and its number of axes."""
+    """The sharding and the number of axes of a program's input."""
 
     sharding: NamedSharding
     ndim: int
@@ -66,11 +66,11 @@ def chosen_shardings(
     """Return the sharding of each value: the requested one, else the one that XLA chose.
 
     Args:
-      described: XLA's description of each; None where the program has one device.
-      requested: the sharding of each, or None.
+      described: XLA's sharding of each; None if the program has one device.
+      requested: the sharding requested for each, or None.
       avals: the type of each on its devices.
       device_assignment: the devices of the program.
-      first: the first NamedSharding of an input: a value that is split in the same way has it as it
+      first: the first NamedSharding of an input: a value with an equivalent sharding gets it as it
         was written, with names of axes of size 1 and trailing None.
     """
     like = device_assignment.like or replicated(device_assignment.devices)
@@ -98,13 +98,13 @@ def compiled_shardings(
     loaded: "LoadedExecutable | SubprocessExecutable",
     device_assignment: DeviceAssignment,
 ) -> CompiledShardings:
-    """Return the shardings of a compiled program: those that it was asked for, or XLA's choice.
+    """Return the shardings of a compiled program: the requested ones, or XLA's choice.
 
     Args:
       program: the program.
-      call: which inputs the executable takes, and its constants.
+      call: the inputs that the executable takes, and its constants.
       loaded: jaxlib's executable.
-      device_assignment: the devices of the program, and the shardings that it was asked for.
+      device_assignment: the devices of the program, and the requested shardings.
     """
     constants = [stored(aval) for _, aval in call.const_args]
     taken_avals = [program.in_avals[i] for i in call.kept]
@@ -145,7 +145,7 @@ def _as_stored(sharding: Sharding, aval: ShapedArray) -> Sharding:
     return stored_sharding(sharding, aval) if is_key(aval) else sharding
 
 
-# The operations of optimized HLO in which the devices of a program wait for each other.
+# The operations of optimized HLO that synchronize the devices of a program.
 _MEETING = re.compile(
     r" (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast)"
     r"(-start)?\("
@@ -153,10 +153,10 @@ _MEETING = re.compile(
 
 
 class OneAtATime:
-    """Runs programs whose devices meet, one after another.
+    """A queue that runs programs with collectives on CPU devices one after another.
 
-    The devices of a CPU share its threads: where several such programs are under way at once, each
-    may have some of the threads and wait for the rest, until XLA ends the process.
+    The devices of a CPU share its threads: where several such programs run concurrently, each
+    may hold some of the threads and wait for the rest, until XLA aborts the process.
     """
 
     def __init__(self):
@@ -166,10 +166,10 @@ class OneAtATime:
     def launch(
         self, loaded: LoadedExecutable, buffers: Sequence[object]
     ) -> "tuple[ExecuteResults, ShardedToken]":
-        """Start a program when the one before has ended; return its results and its token."""
+        """Start a program when the previous one has ended; return its results and its token."""
         with self._lock:
             if self._latest is not None:
-                # Should it have failed, whoever uses its results is told.
+                # If it failed, its error reaches the users of its results.
                 with contextlib.suppress(JaxRuntimeError):
                     self._latest.block_until_ready()
             executed = loaded.execute_sharded(buffers, with_tokens=True)
@@ -206,7 +206,7 @@ class ShardedExecutable(Executable):
 
     @property
     def where(self) -> DeviceAssignment:
-        """The devices that the executable is for."""
+        """The DeviceAssignment of the executable."""
         return self.device_assignment
 
     def _put_constants(self) -> None:
@@ -239,7 +239,7 @@ class ShardedExecutable(Executable):
     def fast_path(
         self, out_tree: PyTreeDef, argument_count: int, result: object
     ) -> FastPath | None:
-        # C++ would not wait for the program before.
+        # C++ would not wait for the previous program.
         return None if self.meets_on_cpu else super().fast_path(out_tree, argument_count, result)
 
     def _fast(self, out_tree: PyTreeDef, kept_inputs: list[bool]) -> FastPath:
@@ -259,9 +259,9 @@ class ShardedExecutable(Executable):
 
 
 def split(x: Any, aval: ShapedArray, sharding: Sharding) -> Any:
-    """Return a value of the host, or an array, split as a sharding says.
+    """Split a host value or an array over devices by a sharding.
 
-    An array that has the sharding already stays as it is.
+    An array that has the sharding already is returned unchanged.
 
     Raises:
       IndivisibleError: if `x` cannot be split so.
@@ -285,7 +285,7 @@ def split(x: Any, aval: ShapedArray, sharding: Sharding) -> Any:
 
 
 def _for_all(x: Array, aval: ShapedArray, sharding: Sharding) -> Array:
-    """Return an array of one device on all: its memory is one of the copies, and may be donated."""
+    """Replicate a single-device array over devices; its own memory becomes one of the copies."""
     own = device_of(sharding_of(x))
     copies = [
         x if device == own else moved(x, on_device(device), CopySemantics.REUSE_INPUT)
