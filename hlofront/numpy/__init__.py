@@ -1,4 +1,4 @@
-"""hlofront.numpy: NumPy's vocabulary on arrays of any device, traced and compiled."""
+"""hlofront.numpy: NumPy's functions on device arrays, traced and compiled."""
 
 from hlofront.base.lazy import lazy as _lazy
 from hlofront.bridge.fast_parts import Array as ndarray

@@ -1,4 +1,4 @@
-"""The types that annotations name on this floor, beside those of base/typing.py."""
+"""The types of annotations that name devices and shardings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from hlofront.bridge.client import Device, NamedSharding, Sharding
     from hlofront.core.partition import PartitionSpec
 
-# Where to put a result: a device, several by a sharding, or None for the default device.
+# The destination of a result: a device, a sharding, or None for the default device.
 DeviceLike: TypeAlias = "Device | Sharding | None"
-# The parameter `out_sharding`: the layout of a result over devices, None for the compiler's choice.
+# The parameter `out_sharding`: the sharding of a result, or None for the compiler's choice.
 OutSharding: TypeAlias = "NamedSharding | PartitionSpec | None"

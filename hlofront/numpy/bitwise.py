@@ -1,4 +1,4 @@
-"""Operations on the bits of integers."""
+"""Bitwise operations: shifts, bit counts, and packed bits."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def bitwise_count(x: ArrayLike, /) -> Array:
 
 @operation_like(np.left_shift)
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return `x << y` elementwise, which wraps.
+    """Return `x << y` elementwise; bits shifted out are lost.
 
     Y must not be negative and be less than the number of bits.
     """
@@ -79,7 +79,7 @@ bitwise_right_shift = right_shift
 
 
 def _axis_last(x: ArrayLike, axis: int | None) -> tuple[Array, tuple[int, ...]]:
-    """Return the array with `axis` moved to the end, and the permutation that moves it back."""
+    """Return x with `axis` moved to the end, and the permutation that moves it back."""
     ndim = typeof(x).ndim
     if axis is None:
         return shaping.reshape(x, (typeof(x).size,)), (0,)
@@ -96,7 +96,7 @@ def _check_bit_order(name: str, bitorder: str) -> None:
 
 @operation_like(np.packbits, static_argnames=("axis", "bitorder"))
 def packbits(a: ArrayLike, axis: Axis = None, bitorder: str = "big") -> Array:
-    """Pack eight elements along an axis, zero or not, as the bits of one byte.
+    """Pack eight elements along an axis, each zero or not, into the bits of one byte.
 
     Raises:
       TypeError: if the elements are neither integers nor booleans.
@@ -129,8 +129,8 @@ def unpackbits(
 
     Args:
       a: uint8.
-      count: how many bits to give: a negative number drops as many, None gives all, and zeros
-        stand for those that are not there.
+      count: the number of bits to return: a negative number drops as many, None returns all, zeros
+        pad missing ones.
 
     Raises:
       TypeError: if the elements are not bytes.

@@ -1,4 +1,4 @@
-"""Conversion of arrays to other dtypes: of their values, or of their bits."""
+"""Conversion of arrays to other dtypes, by value or by bits."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def astype(
 
 
 def _warn_of_lost_part(dtype: np.dtype, wanted: np.dtype) -> None:
-    """Warn where complex numbers are converted to real ones other than booleans."""
+    """Warn if complex numbers are converted to a real dtype other than bool."""
     if wanted == _bool or issubdtype(wanted, np.complexfloating):
         return
     if issubdtype(dtype, np.complexfloating):
@@ -81,7 +81,7 @@ _copied = copy
 def _method_astype(
     self: Array, dtype: DTypeLike, copy: bool = False, device: DeviceLike = None
 ) -> Array:
-    """Convert the elements to a dtype."""
+    """Convert the elements of the array to a dtype."""
     return astype(self, dtype, copy=copy, device=device)
 
 
@@ -132,7 +132,7 @@ def _grouped(x: ArrayLike, count: int, old: np.dtype, new: np.dtype) -> Array:
 
 @boundary
 def _method_view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Array:
-    """Reinterpret the bits as another dtype.
+    """Reinterpret the bits of the array's elements as another dtype.
 
     The size of the last axis changes with the item size.
     """

@@ -1,4 +1,4 @@
-"""Complex numbers: their parts, angles and conjugates."""
+"""Functions of complex numbers: their parts, angles and conjugates."""
 
 from __future__ import annotations
 

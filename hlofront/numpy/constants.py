@@ -1,4 +1,4 @@
-"""Numbers with names."""
+"""Named mathematical constants, such as pi and inf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of matrices and vectors over one axis: dot, matmul, vecdot, inner; the trace."""
+"""Products of matrices and vectors over one axis: dot, matmul, vecdot, inner; and the trace."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ __all__ = [
 PRECISION = ("precision", "preferred_element_type")
 
 
-# ---- what products share -----------------------------------------------------------------------
+# ---- helpers of all products -------------------------------------------------------------------
 
 
 def product_dtype(name: str, preferred: DTypeLike | None, *avals: ShapedArray) -> np.dtype:
-    """Return the dtype in which products are summed: `preferred`, or the operands' common one."""
+    """Return the dtype in which products are summed: `preferred`, or the operands' common dtype."""
     if preferred is not None:
         return check_user_dtype_supported(preferred, name)
     first = avals[0].dtype
@@ -70,7 +70,7 @@ def contract(
     preferred: DTypeLike | None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Compute the sums of products over axes, none of which is a batch axis.
+    """Compute the sums of products of two arrays over axes, with no batch axes.
 
     The result is weakly typed as `with_weak_type` says.
     """
@@ -89,7 +89,7 @@ def contract(
 def with_weak_type(
     product: Array, preferred: DTypeLike | None, avals: Sequence[ShapedArray]
 ) -> Array:
-    """Return a product of operands, weakly typed where all are or those whose kind wins are.
+    """Return a product, weakly typed if promotion of its operands' avals is weak.
 
     A dtype that the caller prefers is never weak.
     """
@@ -110,13 +110,13 @@ def flat(x: ArrayLike) -> Array:
 
 
 class BatchedDot(NamedTuple):
-    """A plan for a product over one axis, whose batch axes broadcast, as one dot_general."""
+    """The plan of a product over one axis with broadcasting batch axes, as one dot_general."""
 
-    # The batch axes of size 1 that are dropped.
+    # The batch axes of size 1 that are squeezed.
     lhs_dropped: tuple[int, ...]
     rhs_dropped: tuple[int, ...]
     dimension_numbers: DotDimensionNumbers
-    # How the result's axes are put in order, None if they are; then the axes of size 1 to insert.
+    # The permutation of the result's axes, or None; then the axes of size 1 to insert.
     permutation: tuple[int, ...] | None
     missing: tuple[int, ...]
 
@@ -130,20 +130,20 @@ def batched_dot(
     lhs_axis: int,
     rhs_axis: int,
 ) -> BatchedDot | None:
-    """Plan the product of operands of these shapes.
+    """Plan the product of operands of shapes `lhs` and `rhs` over one axis of each.
 
     Return None if their batch axes do not broadcast.
 
     Args:
       lhs: the shape of one operand: batch axes, then at most two others.
-      rhs: the shape of the other one.
-      lhs_batch: how many axes are batch axes.
-      rhs_batch: how many axes of the other are.
-      lhs_axis: which axis is summed over.
-      rhs_axis: which axis of the other is.
+      rhs: the shape of the other operand.
+      lhs_batch: the number of batch axes of lhs.
+      rhs_batch: the number of batch axes of rhs.
+      lhs_axis: the axis of lhs that is summed over.
+      rhs_axis: the axis of rhs that is summed over.
     """
     count = max(lhs_batch, rhs_batch)
-    # The batch axes are matched from the last one on: a missing axis has a negative number.
+    # Batch axes are matched from the last one on: missing axes have negative numbers.
     lhs_dropped, rhs_dropped, missing, batch = [], [], [], []
     lhs_position: dict[int, int] = {}
     rhs_position: dict[int, int] = {}
@@ -206,7 +206,7 @@ def _batched(
     preferred: DTypeLike | None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Compute the product over one axis of each operand.
+    """Compute the product of two arrays over one axis of each, with batch axes that broadcast.
 
     All but the last `others` axes are batch axes.
 
@@ -274,7 +274,7 @@ def matmul(
       precision: see `lax.Precision`.
       preferred_element_type: the dtype of the sums and of the result; by default the operands'
         common one.
-      out_sharding: how the result is laid out over devices.
+      out_sharding: the sharding of the result.
 
     Raises:
       ValueError: if an operand is a scalar, or the axes before do not broadcast.
@@ -309,7 +309,7 @@ def dot(
       b: of shape (..., n, k) or (n,).
       precision: see `lax.Precision`.
       preferred_element_type: the dtype of the sums and of the result.
-      out_sharding: how the result is laid out over devices.
+      out_sharding: the sharding of the result.
 
     Raises:
       TypeError: if the sizes of n differ.

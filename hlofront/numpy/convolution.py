@@ -1,4 +1,4 @@
-"""Convolution and correlation of sequences of numbers."""
+"""Convolution and correlation of sequences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["convolve", "correlate"]
 
 
 def _padding(mode: str, size: int) -> tuple[int, int]:
-    """Return how many elements pad a sequence before and after it, for a window of this size."""
+    """Return the padding (before, after) of a sequence for a window of `size` elements."""
     if mode == "full":
         return size - 1, size - 1
     if mode == "same":
@@ -54,7 +54,7 @@ def _slide(
     preferred: DTypeLike | None,
     backwards: bool,
 ) -> Array:
-    """Sum the products of a window with each part of a sequence.
+    """Compute the sums of products of a window with each part of a longer sequence.
 
     Reverse the result if `backwards`.
     """

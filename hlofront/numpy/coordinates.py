@@ -1,4 +1,4 @@
-"""Coordinates of elements: open grids, flat and multiple indices, masks of matrices."""
+"""Coordinates of elements: open grids, flat and multiple indices, indices of masks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _open_grid(args: list[ArrayLike]) -> tuple[Array, ...]:
 
 @like(np.ix_)
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
-    """Turn arrays of one axis into an index with an axis for each; masks become their indices.
+    """Return vectors as an open grid, an index with an axis for each; masks become indices.
 
     Raises:
       ValueError: if an array does not have one axis.
@@ -80,13 +80,13 @@ def _unravelled(indices: ArrayLike, shape: Shape) -> tuple[Array, ...]:
 
 @operation
 def _unravelled_by_any(indices: ArrayLike, sizes: Sequence[ArrayLike]) -> tuple[Array, ...]:
-    """Unravel positions for sizes that may be traced, and for numbers that are not integers."""
+    """Convert flat positions to indices, one array per axis, for traced sizes or other dtypes."""
     flat = any_operand("unravel_index", indices)
     coordinates: list[Array] = []
     for size in sizes[::-1]:
         flat, rest = divmod(flat, size)
         coordinates.append(rest)
-    # Unsigned positions are never negative, and -1 would become their greatest number.
+    # Unsigned positions are never negative, and -1 would become their greatest value.
     unsigned = issubdtype(typeof(flat).dtype, np.unsignedinteger)
     beyond, before = greater(flat, 0), False if unsigned else less(flat, -1)
     for i, size in enumerate(sizes[::-1]):
@@ -165,7 +165,7 @@ def ravel_multi_index(
     Args:
       multi_index: integers for each axis, which broadcast together.
       dims: the shape of the array.
-      mode: what to do out of bounds: "wrap" takes indices modulo the sizes, "clip" moves them to
+      mode: treatment out of bounds: "wrap" takes indices modulo the sizes, "clip" moves them to
         the nearest, "ignore" does nothing, and "raise", which takes no traced ones, raises.
       order: "C", row by row, or "F", column by column.
       dtype: of the result; by default that in which the indices meet.
@@ -223,13 +223,13 @@ def ravel_multi_index(
 def mask_indices(
     n: int, mask_func: Callable[..., ArrayLike], k: int = 0, *, size: int | None = None
 ) -> tuple[Array, Array]:
-    """Return the indices at which a function of matrices, such as triu, leaves ones nonzero.
+    """Return the indices at which `mask_func`, such as triu, leaves a matrix of ones nonzero.
 
     Args:
       n: the number of rows and columns.
       mask_func: is called with a matrix of ones and `k`.
       k: such as which diagonal to begin at.
-      size: how many indices there are to be. See nonzero.
+      size: the number of indices to return. See nonzero.
     """
     n = operator.index(n)
     rows, columns = nonzero(mask_func(ones((n, n)), k), size=size)

@@ -1,4 +1,4 @@
-"""Arrays from values of the host, other arrays, bytes and text."""
+"""Creation of arrays from host values, other arrays, bytes and text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _flatten = registry.flatten
 _ndarray = np.ndarray
 _SCALARS = frozenset({bool, int, float, complex})
 
-# Up to this many elements are made on the host, which is faster than compiling a program.
+# Up to this many elements are built on the host, which is faster than compiling a program.
 MOST_ON_HOST = 1 << 16
 
 
@@ -40,11 +40,11 @@ MOST_ON_HOST = 1 << 16
 
 
 def from_host(x: ArrayLike, copy: bool = False, dtype: np.dtype | None = None) -> Array:
-    """Return a NumPy array or a scalar as an array.
+    """Return a NumPy array or a scalar as a device array.
 
-    While a function is traced, as a constant of its program.
+    While a function is traced, the array is a constant of its program.
 
-    `dtype` is the one that was asked for, if any: of 64 bits, where the options allow those.
+    `dtype` is the requested dtype, if any: of 64 bits, where the options allow those.
     """
     if type(x) is int:
         check_integer(x)
@@ -61,7 +61,7 @@ def from_host(x: ArrayLike, copy: bool = False, dtype: np.dtype | None = None) -
 
 
 def _host_array(name: str, object: object, dtype: np.dtype | None) -> np.ndarray:
-    """Make a NumPy array of lists and other objects, in this dtype or their common dtype."""
+    """Return lists and other objects as a NumPy array of `dtype`, or of their common dtype."""
     leaves, _ = _flatten(object) if isinstance(object, list | tuple) else ([object], None)
     kinds = set(map(type, leaves))
     if dtype is None:
@@ -71,7 +71,7 @@ def _host_array(name: str, object: object, dtype: np.dtype | None) -> np.ndarray
     except TypeError:
         _check_no_none(name, object)
         raise
-    # None is no leaf of a pytree, and NumPy takes it for NaN.
+    # None is not a pytree leaf, and NumPy reads it as NaN.
     if kinds <= _SCALARS and values.size != len(leaves):
         _check_no_none(name, object)
     return values
@@ -238,7 +238,7 @@ def _converted(name: str, object: object, dtype: np.dtype | None, copy: bool) ->
     if not is_value(object) or isinstance(object, ShapeDtypeStruct):
         object = _host_array(name, object, dtype)
     elif isinstance(object, bool | int | float | complex) and not isinstance(object, np.generic):
-        object = np.array(object, dtype)  # checks that it fits
+        object = np.array(object, dtype)  # The conversion checks that the value fits.
     typeof(object)
     if dtype is not None and object.dtype != dtype:
         object, copy = np.asarray(object).astype(dtype), False
@@ -268,7 +268,7 @@ def _with_leading_axes(x: ArrayLike, shape: Shape) -> Array:
 
 # ---- lists of arrays ---------------------------------------------------------------------------
 
-# Lists of more arrays than this are joined on the host.
+# Lists of more arrays are joined on the host.
 _MOST_STACKED = 32
 
 
@@ -280,7 +280,7 @@ def _stacked(name: str, object: object, dtype: DType, leaves: Sequence[object]) 
     if len(leaves) > _MOST_STACKED or not all(map(is_value, leaves)):
         return from_host(_host_array(name, object, dtype), dtype=dtype)
     if any(type(leaf) is int for leaf in leaves):
-        # The dtype must hold the host's integers, which need not fit the default integer dtype.
+        # The dtype must hold the host's integers, which may exceed the default integer dtype.
         object = tree_map(
             lambda x: exact_dtype(np.array(x, dtype)) if type(x) is int else x, object
         )
@@ -302,7 +302,7 @@ def _stack_operation(name: str, object: object, dtype: DType) -> Array:
 
 
 def check_placement(name: str, device: DeviceLike, out_sharding: OutSharding = None) -> DeviceLike:
-    """Return the device or sharding, or None where it requests nothing.
+    """Return `device`, a Device or a Sharding, or None if it requests nothing.
 
     Raises ValueError for other values.
     """

@@ -1,4 +1,4 @@
-"""Running sums and products along an axis."""
+"""Cumulative sums and products along an axis."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _scan(
     else:
         result = check_user_dtype_supported(dtype, name)
     if result == _bool:
-        # The elements are counted first, and then compared with zero.
+        # Elements are counted first, and the counts compared with zero.
         return as_boolean(fold(as_numbers(as_boolean(a), python_scalar_dtype(int)), axis))
     return fold(as_numbers(a, result), axis)
 
@@ -67,7 +67,7 @@ def _scan(
 def cumsum(
     a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
-    """Sum the elements so far along an axis, or in the flattened array.
+    """Compute the cumulative sum along an axis, or of the flattened array.
 
     The dtype is that of the array: only booleans are counted with integers.
     """
@@ -79,7 +79,7 @@ def cumsum(
 def cumprod(
     a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
-    """Multiply the elements so far along an axis, or in the flattened array."""
+    """Compute the cumulative product along an axis, or of the flattened array."""
     refuse_out("cumprod", out)
     return _scan("cumprod", cumulative.cumprod, a, axis, dtype)
 
@@ -88,7 +88,7 @@ def cumprod(
 def nancumsum(
     a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
-    """Sum the elements so far along an axis, with each NaN counted as 0."""
+    """Compute the cumulative sum along an axis, with each NaN counted as 0."""
     refuse_out("nancumsum", out)
     return _scan("nancumsum", cumulative.cumsum, a, axis, dtype, 0)
 
@@ -97,7 +97,7 @@ def nancumsum(
 def nancumprod(
     a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
-    """Multiply the elements so far along an axis, with each NaN counted as 1."""
+    """Compute the cumulative product along an axis, with each NaN counted as 1."""
     refuse_out("nancumprod", out)
     return _scan("nancumprod", cumulative.cumprod, a, axis, dtype, 1)
 
@@ -148,11 +148,11 @@ def cumulative_sum(
     dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
-    """Sum the elements so far along an axis, as the array API standard defines it.
+    """Compute the cumulative sum along an axis, as the array API standard defines it.
 
     Args:
       x: an array of at least one axis.
-      axis: the axis; it must be given if there are several.
+      axis: the axis; it is required if there are several.
       dtype: of the result; by default integers are at least the default ones.
       include_initial: whether to start with a 0, which makes the axis longer by one.
 
@@ -173,11 +173,11 @@ def cumulative_prod(
     dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
-    """Multiply the elements so far along an axis, as the array API standard defines it.
+    """Compute the cumulative product along an axis, as the array API standard defines it.
 
     Args:
       x: an array of at least one axis.
-      axis: the axis; it must be given if there are several.
+      axis: the axis; it is required if there are several.
       dtype: of the result.
       include_initial: whether to start with a 1, which makes the axis longer by one.
 

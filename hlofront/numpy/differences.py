@@ -1,4 +1,4 @@
-"""Differences of neighbours, and what is made of them: slopes, areas, lines between points."""
+"""Differences of neighbors, gradients, interpolation, and integrals by trapezoids."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ from hlofront.runtime.dispatch.operation import operation
 __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 
 
-# ---- differences of neighbours -----------------------------------------------------------------
+# ---- differences of neighbors ------------------------------------------------------------------
 
 
 def _later_less_earlier(a: ArrayLike, axis: int) -> Array:
-    """Subtract from each element the one before it; for booleans, return whether they differ."""
+    """Return x[i + 1] - x[i] along an axis; for booleans, return whether neighbors differ."""
     aval = typeof(a)
     size = aval.shape[axis]
     later = slice_in_dim(a, min(1, size), size, axis=axis)
@@ -58,7 +58,7 @@ def _later_less_earlier(a: ArrayLike, axis: int) -> Array:
 
 
 def _as_slab(x: ArrayLike, shape: tuple[int, ...], axis: int) -> Array:
-    """Return an array that is put before or after another.
+    """Return a value to prepend or append along an axis, broadcast to size 1 if a scalar.
 
     A scalar becomes one element along the axis.
     """
@@ -75,17 +75,17 @@ def diff(
     prepend: ArrayLike | None = None,
     append: ArrayLike | None = None,
 ) -> Array:
-    """Subtract from each element along an axis the one before it, `n` times over.
+    """Compute the n-th differences of neighbors, x[i + 1] - x[i], along an axis.
 
     Args:
-      a: an array; of booleans, the result says whether neighbours differ.
-      n: how often differences are taken: a Python integer, each makes the axis one shorter.
-      axis: along which.
-      prepend: a scalar, or an array as long as it likes along the axis, to put in front first.
-      append: the same, to put behind.
+      a: an array; of booleans, the result says whether neighbors differ.
+      n: the order of the differences: a Python integer, each makes the axis one shorter.
+      axis: the axis.
+      prepend: a scalar, or an array of any size along the axis, to prepend first.
+      append: a scalar, or an array of any size along the axis, to append first.
 
     Raises:
-      TypeError: if n is no integer, or what is put beside the array does not fit.
+      TypeError: if n is no integer, or `prepend` or `append` does not fit.
       ValueError: if n is negative, the array has no axes, or not this one.
     """
     parts = [x for x in (prepend, a, append) if x is not None]
@@ -115,8 +115,8 @@ def ediff1d(
 
     Args:
       ary: an array of numbers.
-      to_end: numbers to put behind them, in the dtype of `ary`.
-      to_begin: the same, to put in front.
+      to_end: numbers to append to the differences, in the dtype of `ary`.
+      to_begin: numbers to prepend to the differences, in the dtype of `ary`.
 
     Raises:
       TypeError: for booleans: subtract them by `diff`, which compares.
@@ -161,7 +161,7 @@ def _scalar_of(aval: ShapedArray, value: float) -> ArrayLike:
 
 
 def _slopes(f: Array, step: ArrayLike, axis: int) -> Array:
-    """Compute central differences inside an axis, and one-sided ones at both ends."""
+    """Compute central differences of f along an axis, and one-sided ones at both ends."""
     size = typeof(f).shape[axis]
     if size < 2:
         raise ValueError(
@@ -183,7 +183,7 @@ def _slopes(f: Array, step: ArrayLike, axis: int) -> Array:
         return concatenate(slopes, axis)
 
     steps = elementwise.sub(slice_in_dim(step, 1, size), slice_in_dim(step, 0, size - 1))
-    # The steps lie along their own axis, so that they broadcast with slices of f.
+    # The steps are shaped along their own axis, so that they broadcast with slices of f.
     others = tuple([i for i in range(ndim) if i != axis])
     before = slice_in_dim(steps, 0, size - 2)
     after = slice_in_dim(steps, 1, size - 1)
@@ -233,11 +233,11 @@ def _gradient(f: ArrayLike, steps: Sequence[ArrayLike], *, axis: Axes) -> Array 
 def gradient(
     f: ArrayLike, *varargs: ArrayLike, axis: Axes = None, edge_order: int | None = None
 ) -> Array | list[Array]:
-    """Compute slopes along axes: central differences, and one-sided ones at both ends.
+    """Compute the gradient along axes: central differences, and one-sided ones at both ends.
 
     Args:
-      f: values, at least two along each axis asked for.
-      varargs: how far they are apart: nothing for 1, one scalar for all axes, or for each axis a
+      f: values, at least two along each axis of the gradient.
+      varargs: the spacing of f: nothing for 1, one scalar for all axes, or for each axis a
         scalar or its coordinates, an array of one axis.
       axis: one, several, or None for all.
       edge_order: None.
@@ -264,7 +264,7 @@ _ROWS = GatherDimensionNumbers((), (0,), (0,))
 
 
 def _at(values: ArrayLike, index: Array) -> Array:
-    """Gather elements of an array of one axis at indices that are in bounds."""
+    """Gather elements of a vector at indices, which must be in bounds."""
     return gather(
         values,
         expand_dims(index, (typeof(index).ndim,)),
@@ -277,7 +277,7 @@ def _at(values: ArrayLike, index: Array) -> Array:
 def _wrapped_points(
     x: Array, xp: Array, fp: Array, period: ArrayLike
 ) -> tuple[Array, Array, Array]:
-    """Return the points within one period, with one more before and one more behind them."""
+    """Return points sorted within one period, with one more at each end."""
     period, aval = operand("interp", period)
     if aval.ndim:
         raise ValueError(f"interp: period must be a scalar; got an array of shape {aval.shape}")
@@ -363,22 +363,22 @@ def interp(
     right: ArrayLike | str | None = None,
     period: ArrayLike | None = None,
 ) -> Array:
-    """Evaluate the lines that connect points.
+    """Interpolate linearly between points.
 
     Args:
-      x: where to take values: real numbers, of any shape.
-      xp: where the points are: of one axis, ascending unless there is a period.
-      fp: the values there, which may be complex.
+      x: the coordinates at which to interpolate: real numbers, of any shape.
+      xp: the coordinates of the points: of one axis, ascending unless there is a period.
+      fp: the values at the points, which may be complex.
       left: the value before the first point; by default that of the first point. The string
         "extrapolate" prolongs the first line.
-      right: the same behind the last point.
-      period: after how much the values repeat; `left` and `right` are not used then.
+      right: the value after the last point; by default that of the last point.
+      period: the period of the values; `left` and `right` are not used then.
 
     Returns:
       An array of the shape of `x`.
 
     Raises:
-      ValueError: for shapes that do not fit, complex `x` or `xp`, or another string.
+      ValueError: for shapes that do not match, complex `x` or `xp`, or another string.
       TypeError: for what are no arrays, and if there are no points.
     """
     for name, side in (("left", left), ("right", right)):
@@ -407,14 +407,14 @@ def _halved(a: Array) -> Array:
 
 
 def _pairs(y: Array, axis: int) -> Array:
-    """Compute the sums of neighbors along an axis."""
+    """Return the sums of neighbors along an axis."""
     size = typeof(y).shape[axis]
     later = slice_in_dim(y, min(1, size), size, axis=axis)
     return elementwise.add(later, slice_in_dim(y, 0, max(size - 1, 0), axis=axis))
 
 
 def _even_trapezoids(y: Array) -> Array:
-    """Compute the area over steps of 1: the sum of all values less half of the first and last."""
+    """Return the integral over the last axis with unit steps, by the trapezoidal rule."""
     aval = typeof(y)
     size = aval.shape[-1]
     if not size:
@@ -430,14 +430,14 @@ def _even_trapezoids(y: Array) -> Array:
 def trapezoid(
     y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
 ) -> Array:
-    """Compute the area under the lines that connect points, along an axis.
+    """Compute the integral along an axis by the trapezoidal rule.
 
     Args:
       y: the values.
-      x: where they are: of one axis, or of the shape of `y`.
-      dx: how far they are apart, where `x` is not given: a scalar, or an array that broadcasts with
+      x: the coordinates of the values: of one axis, or of the shape of `y`.
+      dx: their spacing, where `x` is not passed: a scalar, or an array that broadcasts with
         the gaps between them.
-      axis: along which.
+      axis: the axis.
 
     Returns:
       `y` without the axis.
@@ -474,13 +474,13 @@ def trapezoid(
 def unwrap(
     p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi
 ) -> Array:
-    """Remove jumps of more than half a period from numbers that are known up to a period.
+    """Remove jumps of more than half a period along an axis, by adding multiples of the period.
 
     Args:
       p: an array of real numbers.
-      discont: the least jump that is taken out; half a period at least, and by default.
-      axis: along which.
-      period: after how much they repeat.
+      discont: the least jump that is removed; half a period at least, and by default.
+      axis: the axis.
+      period: the period of the numbers.
 
     Raises:
       ValueError: for complex numbers, or if there is no such axis.

@@ -1,4 +1,4 @@
-"""Division that leaves remainders, and the greatest common divisor."""
+"""Integer division: floor_divide, remainder, divmod, fmod, gcd and lcm."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hlofront.runtime.dispatch.operation import operation
 
 @operation(nested=True)
 def _where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
-    """Choose elementwise, as one nested program.
+    """Select x where a condition is true or nonzero, else y, as one nested program.
 
     An integer condition is true where it is not zero.
     """
@@ -35,9 +35,9 @@ def _where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def _both(x: Array, y: Array) -> Array:
-    """Return whether both are true.
+    """Return the elementwise `and` of two boolean arrays.
 
-    Weak booleans, from comparisons of weak numbers, meet as strong ones.
+    Weak booleans, from comparisons of weak numbers, are promoted as strong ones.
     """
     return elementwise.bitwise_and(*promote_args("logical_and", x, y))
 
@@ -95,10 +95,10 @@ def _remainder(x1: Array, x2: Array) -> Array:
 
 
 def _nonzero(y: ArrayLike) -> Array:
-    """Replace zeros of integers by ones, as a remainder by one is zero."""
+    """Return y with zeros replaced by ones; the remainder of a division by one is zero."""
     aval = typeof(y)
     is_zero = comparing.eq(y, scalar_like(aval, 0))
-    # The ones are as weak as y, so that nothing is promoted.
+    # The ones are weakly typed if y is, so that nothing is promoted.
     one = full_of(y, 1) if aval.shape else host_scalar(1, aval.dtype, aval.weak_type)
     return _where(is_zero, one, y)
 
@@ -134,7 +134,7 @@ def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     if is_integer(typeof(x)):
         return floor_divide(x, y), remainder(x, y)
     if is_complex(typeof(x).dtype):
-        return _floor_divide(x, y)  # raises
+        return _floor_divide(x, y)  # Unsupported dtypes raise here.
     return _float_divmod(x, y)
 
 
@@ -152,7 +152,7 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 def _two_integers(name: str, x1: ArrayLike, x2: ArrayLike) -> list[ArrayLike]:
     if name == "gcd":
-        # The operands broadcast whatever the option about rank promotion says, as in
+        # The operands broadcast regardless of the rank promotion option, as in
         # broadcast_arrays.
         x, y = broadcast_together(name, *promote_dtypes(*operands(name, (x1, x2))[0]))
     else:
@@ -171,11 +171,11 @@ def _magnitude(x: ArrayLike) -> ArrayLike:
 
 
 def _gcd(x: ArrayLike, y: Array) -> Array:
-    """Run Euclid's algorithm for as many steps as the worst case, Fibonacci numbers, takes."""
+    """Compute gcd(x, y) by Euclid's algorithm, with the worst case's number of steps."""
     x, y = elementwise.max(x, y), elementwise.min(x, y)
     aval = typeof(x)
     zero = scalar_like(aval, 0)
-    # F(n) has about 0.694 n bits, and two numbers of n bits take no more than 1.45 n steps.
+    # F(n) has about 0.694 n bits, and two numbers of n bits take at most 1.45 n steps.
     for _ in range(int(1.45 * bit_width(aval.dtype)) + 2):
         done = comparing.eq(y, zero)
         divisor = choose("gcd", done, scalar_like(aval, 1), y)

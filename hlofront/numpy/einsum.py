@@ -1,4 +1,4 @@
-"""Einstein's notation for sums of products: parsed here, and spelt with dot_general."""
+"""Einstein summation: its notation is parsed, and computed by dot_general."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 class Notation(NamedTuple):
-    """The meaning of subscripts for operands of some shapes: one label per axis."""
+    """The parsed subscripts of an einsum: one letter per axis of the operands and the result."""
 
     terms: tuple[str, ...]
     result: str
 
 
 def _letter(index: int) -> str:
-    """Return the letter for a label's number; letters sort as the numbers do."""
+    """Return a letter for the label with this number; letters sort as numbers do."""
     return _LETTERS[index] if index < len(_LETTERS) else chr(index + 192)
 
 
@@ -77,10 +77,10 @@ def _interleaved(args: Sequence[Any]) -> tuple[str, tuple[ArrayLike, ...]]:
 
 @lru_cache(maxsize=1024)
 def parse(subscripts: str, ranks: tuple[int, ...]) -> Notation:
-    """Parse subscripts for operands with these numbers of axes.
+    """Parse einsum subscripts for operands of these ranks.
 
     Each axis of an ellipsis gets a letter of its own. Without an arrow the result has the axes of
-    the ellipsis and then, in order, the letters that are given once.
+    the ellipsis and then, in order, the letters that occur once.
 
     Raises:
       ValueError: if the subscripts are malformed, or do not fit the operands.
@@ -145,7 +145,7 @@ def _check_sizes(notation: Notation, shapes: Sequence[tuple[int, ...]]) -> None:
         own: dict[str, int] = {}
         for letter, size in zip(term, shape, strict=True):
             others = own.setdefault(letter, size), known.get(letter, size)
-            # Operands broadcast with each other, but two axes of one operand do not.
+            # Axes of different operands broadcast, but two axes of one operand do not.
             if others[0] != size or (others[1] != size and 1 not in (others[1], size)):
                 raise ValueError(
                     f"Size of label {letter!r} for operand {position} ({size}) does not match "
@@ -154,7 +154,7 @@ def _check_sizes(notation: Notation, shapes: Sequence[tuple[int, ...]]) -> None:
             known[letter] = max(known.get(letter, 1), size)
 
 
-# ---- in which order ----------------------------------------------------------------------------
+# ---- the order of products ---------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1024)
@@ -163,9 +163,9 @@ def _plan(
     shapes: tuple[tuple[int, ...], ...],
     optimize: bool | str | tuple[tuple[int, ...], ...],
 ) -> tuple[Notation, tuple[tuple[int, ...], ...]]:
-    """Return the notation, and which operands each step multiplies.
+    """Return the parsed notation, and the operand positions that each step multiplies.
 
-    A product goes to the end of the list.
+    Each product is appended to the list of operands.
     """
     notation = parse(subscripts, tuple(map(len, shapes)))
     _check_sizes(notation, shapes)
@@ -177,7 +177,7 @@ def _plan(
     elif optimize is False:
         path = ((0, 1),) * (count - 1)
     else:
-        # The optimizer is imported late, as few programs need it.
+        # The optimizer is imported lazily, as few programs need it.
         import opt_einsum
 
         text = ",".join(notation.terms) + "->" + notation.result
@@ -204,7 +204,7 @@ def _sum(x: ArrayLike, axes: Sequence[int]) -> ArrayLike:
 
 
 def _without_repeated(x: ArrayLike, term: str, wanted: str) -> tuple[ArrayLike, str]:
-    """Replace axes that share a letter by their diagonal, or by its sum if it is not wanted."""
+    """Replace axes that share a letter by their diagonal, or by its sum if not in `wanted`."""
     for letter in dict.fromkeys(term):
         axes = tuple([i for i, other in enumerate(term) if other == letter])
         if len(axes) == 1:
@@ -227,7 +227,7 @@ def _without_repeated(x: ArrayLike, term: str, wanted: str) -> tuple[ArrayLike, 
 
 
 def _without_unneeded(x: ArrayLike, term: str, wanted: str) -> tuple[ArrayLike, str]:
-    """Return the operand with one axis per letter, summed over letters that are not wanted."""
+    """Return the operand with one axis per letter, summed over letters not in `wanted`."""
     axes = [i for i, letter in enumerate(term) if letter not in wanted and term.count(letter) == 1]
     x = _sum(x, axes)
     term = "".join(letter for i, letter in enumerate(term) if i not in axes)
@@ -237,7 +237,7 @@ def _without_unneeded(x: ArrayLike, term: str, wanted: str) -> tuple[ArrayLike, 
 def _without_ones(
     x: ArrayLike, term: str, other: str, sizes: tuple[int, ...]
 ) -> tuple[ArrayLike, str]:
-    """Return the operand without axes of size 1 that broadcast along axes of the other one."""
+    """Return the operand without axes of size 1 that broadcast along axes of the other operand."""
     size_of = dict(zip(other, sizes, strict=True))
     shape = typeof(x).shape
     axes = [i for i, letter in enumerate(term) if shape[i] == 1 != size_of.get(letter, 1)]
@@ -247,7 +247,7 @@ def _without_ones(
 
 
 class Options(NamedTuple):
-    """The settings with which all products of one einsum are computed."""
+    """The settings of the products of an einsum."""
 
     precision: PrecisionLike
     dtype: DType
@@ -262,14 +262,14 @@ def _pair(
     result: str | None,
     options: Options,
 ) -> tuple[Array, str]:
-    """Multiply two operands and sum over letters that are not wanted, by one dot_general.
+    """Multiply two operands by one dot_general, summing over letters not in `kept`.
 
     Args:
       lhs: an operand, and its letters.
-      rhs: the other one.
+      rhs: the other operand, and its letters.
       kept: the letters that are needed later.
-      result: the order in which they are wanted, if it matters.
-      options: how the product is made.
+      result: the required order of the result's letters, or None for any.
+      options: the settings of the product.
 
     Returns:
       The product, and its letters.
@@ -286,7 +286,7 @@ def _pair(
     left = [letter for letter in s if letter not in shared]
     right = [letter for letter in t if letter not in shared]
     names = "".join([*batch, *left, *right])
-    # The later operand is on the left, unless the other order saves a transpose.
+    # The later operand is the left one, unless the other order saves a transpose.
     if "".join([*batch, *right, *left]) == (names if result is None else result):
         a, s, left, b, t, right = b, t, right, a, s, left
     product = options.dot(
@@ -339,7 +339,7 @@ def _einsum(
     options = Options(precision, dtype, dot, out_sharding)
     todo = list(zip(values, notation.terms, strict=True))
     for number, step in enumerate(path):
-        # The last operand is removed first, as a removal shifts the operands after it.
+        # The last operand is removed first, as a removal shifts later operands.
         taken = [todo.pop(i) for i in sorted(step, reverse=True)]
         last = number == len(path) - 1
         wanted = notation.result if last else notation.result + "".join(t for _, t in todo)
@@ -366,25 +366,25 @@ def einsum(
     _dot_general: Callable[..., Array] = dot_general,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Sum products of arrays, in Einstein's notation: `einsum("ij,jk->ik", x, y)`.
+    """Compute sums of products in Einstein's notation: `einsum("ij,jk->ik", x, y)`.
 
     A product of two arrays is one dot_general, after sums over letters that only one of them has.
     More arrays are multiplied two at a time, in the order that opt_einsum finds.
 
     Args:
       subscripts: one letter per axis of each operand, and after an arrow those of the result;
-        "..." stands for axes that broadcast. Without an arrow the result has the letters given
+        "..." stands for axes that broadcast. Without an arrow the result has the letters that occur
         once. Or operands and lists of labels in turn: `einsum(x, [0, 1], y, [1, 2], [0, 2])`.
       *operands: arrays.
       out: must be None.
       optimize: in which order to multiply three or more: "auto", "optimal", "greedy" or another
-        name that opt_einsum knows; True for the best order, False for that given; or a path, a
+        name that opt_einsum knows; True for the best order, False for the written one; or a path, a
         list of pairs of positions, each product put last.
       precision: see `lax.Precision`.
       preferred_element_type: the dtype of the sums and of the result; by default the operands'
         common one.
-      _dot_general: what to use in place of `lax.dot_general`.
-      out_sharding: how the result is laid out over devices.
+      _dot_general: the function to use instead of `lax.dot_general`.
+      out_sharding: the sharding of the result.
 
     Raises:
       ValueError: if the subscripts are malformed, or do not fit the operands.
@@ -419,7 +419,7 @@ def einsum_path(
     *operands: ArrayLike | Sequence[int],
     optimize: str | bool | Sequence[tuple[int, ...]] = "auto",
 ) -> tuple[list[tuple[int, ...]], object]:
-    """Return the order in which `einsum` would multiply, and its cost.
+    """Return the order in which `einsum` would multiply, and a report of its cost.
 
     Args:
       subscripts: as for `einsum`.

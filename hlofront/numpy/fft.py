@@ -40,7 +40,7 @@ def _lengths(s: Sequence[int]) -> tuple[int, ...]:
 
 
 def _resized(x: Array, axis: int, size: int) -> Array:
-    """Cut x off along an axis, or append zeros, until it has `size` elements."""
+    """Return x cut off, or padded with zeros at the end, to `size` elements along an axis."""
     aval = typeof(x)
     own = aval.shape[axis]
     if own > size:
@@ -53,7 +53,7 @@ def _resized(x: Array, axis: int, size: int) -> Array:
 
 
 def _scale(lengths: tuple[int, ...], norm: str | None, backward: bool) -> float:
-    """Return the factor of a transform; a backward one is divided by the number of elements."""
+    """Return the normalization factor of a transform; backward ones divide by the element count."""
     if norm is None:
         norm = "backward"
     if norm not in _NORMS:
@@ -86,7 +86,7 @@ def _transformed(
     axes: Sequence[int] | None,
     norm: str | None,
 ) -> Array:
-    """Transform along several axes, by default along all."""
+    """Compute the Fourier transform along several axes, by default all of them."""
     a, aval = operand(name, a)
     a = asarray(a)
     if axes is None:
@@ -122,7 +122,7 @@ def _transformed(
 
 
 def _in_steps(kind: FftType, a: Array, lengths: tuple[int, ...]) -> Array:
-    """Transform along the last axes in steps, as XLA transforms at most three axes at once."""
+    """Compute the transform over the last axes in steps of at most three axes, XLA's limit."""
     if kind is FftType.RFFT and not issubdtype(typeof(a).dtype, np.floating):
         a = convert(a, np.dtype(np.float32), False)
     if len(lengths) <= 3:
@@ -136,7 +136,7 @@ def _in_steps(kind: FftType, a: Array, lengths: tuple[int, ...]) -> Array:
         a = _in_steps(whole, transpose(a, order), first)
         return transpose(a, tuple(np.argsort(order).tolist()))
 
-    # Numbers are real before the last axis is transformed, or after it is transformed backward.
+    # Numbers are real before the last axis is transformed forward or after it is transformed back.
     if kind is FftType.IRFFT:
         return transform(outer(a), kind, last)
     return outer(transform(a, kind, last))
@@ -173,13 +173,13 @@ _SEVERAL = ("s", "axes", "norm")
 
 @operation_like(np.fft.fft, static_argnames=_ONE)
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Compute the Fourier transform along an axis.
+    """Compute the discrete Fourier transform along an axis.
 
     Args:
       a: an array; real numbers are made complex.
-      n: how many elements are transformed: others are left out, missing ones are zeros.
-      axis: along which axis.
-      norm: which direction is divided by n: "backward", the default, "forward"; "ortho" divides
+      n: the transform size: the axis is cut off, or padded with zeros.
+      axis: the axis.
+      norm: the direction that is divided by n: "backward", the default, "forward"; "ortho" divides
         both by its root.
 
     Raises:
@@ -190,13 +190,13 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
 
 @operation_like(np.fft.ifft, static_argnames=_ONE)
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Compute the inverse of `fft`."""
+    """Compute the inverse of the Fourier transform `fft` along an axis."""
     return _one("jnp.fft.ifft", FftType.IFFT, a, n, axis, norm)
 
 
 @operation_like(np.fft.rfft, static_argnames=_ONE)
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Compute the first half of the transform of real numbers, which determines the other half.
+    """Compute the first half of the Fourier transform of real numbers along an axis.
 
     See `fft`.
     """
@@ -219,7 +219,7 @@ def _opposite(norm: str | None) -> str:
 
 
 def _checked(a: ArrayLike, axis: int, name: str) -> Array:
-    """Return the operand as an array. Raises IndexError if it has no such axis."""
+    """Return the operand as an array. Raise IndexError if it has no axis `axis`."""
     a, aval = operand(name, a)
     if not isinstance(axis, list | tuple) and not -aval.ndim <= axis < aval.ndim:
         raise IndexError(f"{name}: axis {axis} is out of bounds for array of shape {aval.shape}")
@@ -228,7 +228,7 @@ def _checked(a: ArrayLike, axis: int, name: str) -> Array:
 
 @operation_like(np.fft.hfft, static_argnames=_ONE)
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Compute the real transform of a sequence with Hermitian symmetry from its first half."""
+    """Compute the real transform of a Hermitian-symmetric sequence from its first half."""
     a = _checked(a, axis, "jnp.fft.hfft")
     a = elementwise.conj(a) if is_complex(typeof(a).dtype) else a
     return _one("jnp.fft.hfft", FftType.IRFFT, a, n, axis, _opposite(norm))
@@ -236,7 +236,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
 @operation_like(np.fft.ihfft, static_argnames=_ONE)
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Compute the inverse of `hfft`."""
+    """Compute the inverse of the Hermitian transform `hfft` along an axis."""
     a = _checked(a, axis, "jnp.fft.ihfft")
     return elementwise.conj(_one("jnp.fft.ihfft", FftType.RFFT, a, n, axis, _opposite(norm)))
 
@@ -281,7 +281,7 @@ def fft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Compute the transform along two axes. See `fftn`."""
+    """Compute the Fourier transform along two axes. See `fftn`."""
     return _several(a, FftType.FFT, True, s, axes, norm)
 
 
@@ -292,7 +292,7 @@ def ifft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Compute the inverse of `fft2`."""
+    """Compute the inverse of the Fourier transform `fft2` along two axes."""
     return _several(a, FftType.IFFT, True, s, axes, norm)
 
 
@@ -303,7 +303,7 @@ def rfft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Compute half of the transform of real numbers along two axes. See `rfftn`."""
+    """Compute half of the Fourier transform of real numbers along two axes. See `rfftn`."""
     return _several(a, FftType.RFFT, True, s, axes, norm)
 
 
@@ -314,7 +314,7 @@ def irfft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Compute the inverse of `rfft2`."""
+    """Compute the inverse of the real Fourier transform `rfft2` along two axes."""
     return _several(a, FftType.IRFFT, True, s, axes, norm)
 
 
@@ -325,12 +325,12 @@ def fftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Compute the transform along several axes.
+    """Compute the discrete Fourier transform along several axes.
 
     Args:
       a: an array; real numbers are made complex.
-      s: how many elements are transformed along each axis.
-      axes: the axes: by default all, or the last ones if `s` is given.
+      s: the transform sizes along the axes.
+      axes: the axes: by default all, or the last ones if `s` is passed.
       norm: see `fft`.
 
     Raises:
@@ -347,7 +347,7 @@ def ifftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Compute the inverse of `fftn`."""
+    """Compute the inverse of the Fourier transform `fftn` along several axes."""
     return _several(a, FftType.IFFT, False, s, axes, norm)
 
 
@@ -358,7 +358,7 @@ def rfftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Compute the n-dimensional FFT of real numbers; the last axis gets n // 2 + 1 elements."""
+    """Compute the Fourier transform of real numbers along axes, with n // 2 + 1 in the last."""
     return _several(a, FftType.RFFT, False, s, axes, norm)
 
 
@@ -369,7 +369,7 @@ def irfftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Compute the inverse of `rfftn`."""
+    """Compute the inverse of the real Fourier transform `rfftn` along several axes."""
     return _several(a, FftType.IRFFT, False, s, axes, norm)
 
 
@@ -413,7 +413,7 @@ def fftfreq(
     """Return the frequencies of the elements of a transform, in cycles per unit of the spacing.
 
     Args:
-      n: how many elements are transformed.
+      n: the transform size.
       d: the spacing of samples.
       dtype: of the result.
       device: a Device or Sharding to put it on.

@@ -1,4 +1,4 @@
-"""Arrays filled with one value: zeros, ones, full, and arrays like others."""
+"""Creation of arrays filled with one value: zeros, ones, full, zeros_like and others."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _constant(
     device: DeviceLike,
     out_sharding: OutSharding,
 ) -> Array:
-    """Make an array filled with a number of the host, of this canonical dtype."""
+    """Make an array filled with a host scalar, of a canonical dtype."""
     if device is not None or out_sharding is not None:
         device = lax.of_rank(check_placement(name, device, out_sharding), len(shape))
     if isinstance(dtype, ExtendedDType):
@@ -76,7 +76,7 @@ def _constant(
     return result if isinstance(result, Tracer) else from_host(result)
 
 
-# Argument `dtype` -> the dtype, for arguments that neither warn nor depend on x64.
+# Argument `dtype` -> dtype, for the dtypes that neither warn nor depend on x64.
 _PLAIN = {
     dtype: np.dtype(dtype)
     for name in ("float32", "int32", "int8", "int16", "uint8", "uint16", "uint32", "bool")
@@ -109,7 +109,7 @@ def zeros(
       device: a Device or Sharding to put it on.
 
     Raises:
-      TypeError: if the shape is none, or the dtype is not one of numbers.
+      TypeError: if the shape is none, or the dtype is not numeric.
     """
     return _constant(
         "zeros", canonical_shape(shape), 0, _dtype("zeros", dtype), device, out_sharding
@@ -124,7 +124,7 @@ def ones(
     device: DeviceLike = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Make an array of ones; the arguments are those of `zeros`."""
+    """Make an array of ones; see `zeros` for the arguments."""
     return _constant("ones", canonical_shape(shape), 1, _dtype("ones", dtype), device, out_sharding)
 
 
@@ -230,7 +230,7 @@ def _like(
     if dtype is not None:
         own_dtype, weak = check_user_dtype_supported(dtype, name), False
     if device is None and type(a) is ArrayImpl and a.committed and is_eager():
-        # The result lies where the array does; in another shape only if that is on a single device.
+        # The result is on the array's devices; in another shape only if it is on a single device.
         if shape is None or len(a.devices()) == 1:
             device = a.sharding
     elif device is None and type(a) is ShapeDtypeStruct and shape is None:
@@ -291,7 +291,7 @@ def full_like(
     device: DeviceLike = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Make an array of one value in the shape and dtype of another.
+    """Make an array filled with one value, in the shape and dtype of another array.
 
     The value may be an array that broadcasts.
     """

@@ -1,4 +1,4 @@
-"""The parts of floating-point numbers, and functions that look closely at them."""
+"""The parts of floating-point numbers, their neighbors, and nan_to_num and hypot."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _no_complex(name: str, error: type[Exception], *avals: ShapedArray) -> None:
 
 
 def _bits(x: ArrayLike) -> Array:
-    """Return the bits of floats as signed integers."""
+    """Return the bits of floats as signed integers of equal width."""
     return converting.bitcast_convert_type(x, f"int{bit_width(typeof(x).dtype)}")
 
 
@@ -98,7 +98,7 @@ def _strong_arrays(x: ArrayLike, y: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
 
 @operation_like(np.heaviside)
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Compute the Heaviside step as floats.
+    """Compute the Heaviside step function elementwise, as floats.
 
     It is 0 for negative x1, x2 at zero, 1 for positive x1.
     """
@@ -109,7 +109,7 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return choose("heaviside", comparing.lt(x, zero), zero, result)
 
 
-# ---- neighbours --------------------------------------------------------------------------------
+# ---- neighbors ---------------------------------------------------------------------------------
 
 
 @operation_like(np.nextafter)
@@ -142,7 +142,7 @@ def spacing(x: ArrayLike, /) -> Array:
         # NumPy returns the distance to the next greater number, which is positive, for this dtype.
         return elementwise.sub(elementwise.nextafter(x, infinity), x)
     gap = elementwise.sub(elementwise.nextafter(x, _with_sign(infinity, x)), x)
-    # Where subnormal numbers count as zero, the distance would too.
+    # Where subnormal numbers are flushed to zero, the distance would be too.
     least = full_of(x, finfo(aval.dtype).smallest_subnormal)
     return choose("spacing", comparing.eq(gap, scalar_like(aval, 0)), _with_sign(least, x), gap)
 
@@ -163,7 +163,7 @@ def _frexp(x: Array) -> tuple[Array, Array]:
 
     exponent_mask = (1 << exponent_bits) - 1
     bias = exponent_mask >> 1
-    # Subnormal numbers have no exponent of their own; scaled up they have one.
+    # Subnormal numbers have no exponent of their own; scaled up, they have one.
     small = comparing.lt(elementwise.abs(x), scalar_like(aval, float(info.smallest_normal)))
     scaled = choose("frexp", small, elementwise.mul(x, scalar_like(aval, 2.0**mantissa)), x)
     shift = choose("frexp", small, constant(-mantissa), constant(0))
@@ -189,7 +189,7 @@ def _frexp(x: Array) -> tuple[Array, Array]:
 def _(
     primals: tuple[Array, ...], tangents: tuple[ArrayLike, ...]
 ) -> tuple[Array | tuple[Array, Array], Array | tuple[Array, np.ndarray]]:
-    # The exponent is constant between powers of two, and so is the ratio of the fraction to x.
+    # The exponent is constant between powers of two, and so is the ratio of fraction to x.
     fraction, exponent = _frexp(*primals)
     share = _scaled(full_of(fraction, 1), elementwise.neg(exponent))
     change = elementwise.mul(tangents[0], share)
@@ -259,7 +259,7 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     return elementwise.sub(x, whole), whole
 
 
-# ---- odd numbers -------------------------------------------------------------------------------
+# ---- NaN and infinities ------------------------------------------------------------------------
 
 
 @operation_like(np.nan_to_num, static_argnames=("copy",))
@@ -275,7 +275,7 @@ def nan_to_num(
     Args:
       nan: for NaN.
       posinf, neginf: for the infinities; by default the greatest and least number of the dtype.
-      copy: of no meaning, as nothing is done in place.
+      copy: of no meaning, as arrays are immutable.
     """
     x = any_operand("nan_to_num", x)
     aval = typeof(x)
@@ -306,7 +306,7 @@ def _numbers(
     return put(comparing.eq(x, scalar_like(aval, -np.inf)), neginf, result)
 
 
-# ---- functions with an eye on extremes ---------------------------------------------------------
+# ---- functions without overflow ----------------------------------------------------------------
 
 
 @operation_like(np.hypot)

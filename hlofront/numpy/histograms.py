@@ -1,4 +1,4 @@
-"""Histograms: how many numbers fall between limits, in one dimension or several."""
+"""Histograms: counts of numbers or points in bins, in one dimension or several."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
 
 
 def _split(bins: ArrayLike | Sequence[ArrayLike]) -> tuple[ArrayLike | None, int | None]:
-    """Split `bins` into the limits of bins, if it has them, and the number of bins, if it is one.
+    """Split `bins` into (edges, None) or (None, number of bins), by its type.
 
     Raises:
       NotImplementedError: for the name of a rule that chooses them.
@@ -65,7 +65,7 @@ def _split(bins: ArrayLike | Sequence[ArrayLike]) -> tuple[ArrayLike | None, int
 def _pair(
     range: Sequence[ArrayLike] | None, what: str = "range"
 ) -> tuple[ArrayLike, ArrayLike] | None:
-    """Return the least and the greatest limit, or None."""
+    """Return a range as (least, greatest), or None. Raise ValueError if it is no pair."""
     if range is None:
         return None
     try:
@@ -82,7 +82,7 @@ def _limits(
     range: tuple[ArrayLike, ArrayLike] | None,
     dtype: np.dtype,
 ) -> ArrayLike:
-    """Return the limits of the bins, in a floating-point dtype."""
+    """Return the bin edges, a vector of a floating-point dtype."""
     if count is None:
         return as_numbers(limits, dtype)
     if count < 1:
@@ -95,7 +95,7 @@ def _limits(
     else:
         low, high = range
     low, high = (as_numbers(x, dtype) for x in operands("histogram", (low, high))[0])
-    # Where all numbers are equal, the bins are made around that number.
+    # Where all numbers are equal, the bins surround that number.
     half = host_scalar(0.5, dtype)
     narrow = comparing.eq(low, high)
     low = choose("histogram", narrow, elementwise.sub(low, half), low)
@@ -122,17 +122,17 @@ def histogram_bin_edges(
     range: Sequence[ArrayLike] | None = None,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """Return the limits of the bins of a histogram, one more than there are bins.
+    """Return the bin edges of a histogram, one more than there are bins.
 
     Args:
       a: the numbers that are counted.
-      bins: how many bins; or the limits themselves.
+      bins: the number of bins, or their edges.
       range: the least and the greatest limit; by default the least and the greatest number.
       weights: not used.
 
     Raises:
-      NotImplementedError: for the name of a rule in place of `bins`.
-      ValueError: if there are no numbers, and no limits are given.
+      NotImplementedError: for the name of a rule instead of `bins`.
+      ValueError: if there are no numbers, and no limits are passed.
     """
     limits, count = _split(bins)
     return _bin_edges(a, limits, _pair(range), count=count)
@@ -142,7 +142,7 @@ def histogram_bin_edges(
 
 
 def _bin_indices(edges: ArrayLike, x: ArrayLike) -> Array:
-    """Return the bin of each number, counted from 1.
+    """Return the bin number of each element of x, counted from 1.
 
     0 is before, and the last index after all bins.
     """
@@ -205,14 +205,14 @@ def histogram(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array]:
-    """Count the numbers that fall into each bin, and return the limits of the bins.
+    """Count the numbers in each bin, and return the counts and the bin edges.
 
     Args:
       a: the numbers.
       bins: how many bins; or their limits, which ascend.
       range: the least and the greatest limit; by default the least and the greatest number.
-      weights: what each number counts, instead of 1.
-      density: whether to give densities, whose integral is 1, in place of counts.
+      weights: the weight of each number, instead of 1.
+      density: whether to return densities, whose integral is 1, instead of counts.
 
     Returns:
       Counts, in the floating-point dtype of `a` and the weights; and one limit more than bins.
@@ -263,7 +263,7 @@ def _histogramdd(
         edges.append(limits)
         bin_index = convert(_bin_indices(limits, column), index, False)
         flat = elementwise.add(elementwise.mul(flat, host_scalar(shape[axis], index)), bin_index)
-    # Points before or after all bins are counted in bins of their own, which are cut off.
+    # Points outside all bins are counted in extra bins, which are cut off.
     result = reshape(add_at(math.prod(shape), flat, weights), shape)
     for axis, size in enumerate(shape):
         result = slice_in_dim(result, 1, size - 1, axis=axis)
@@ -292,15 +292,15 @@ def histogramdd(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, list[Array]]:
-    """Count the points that fall into each bin of a grid, and return the limits of the bins.
+    """Count the points in each bin of a grid, and return the counts and the bin edges.
 
     Args:
       sample: points, of shape (n, dimensions).
       bins: how many bins in each dimension; or a sequence with the number of bins, or their
         limits, for each dimension.
       range: a sequence with the least and the greatest limit, or None, for each dimension.
-      weights: of shape (n,): what each point counts, instead of 1.
-      density: whether to give densities, whose integral is 1, in place of counts.
+      weights: of shape (n,): the weight of each point, instead of 1.
+      density: whether to return densities, whose integral is 1, instead of counts.
 
     Returns:
       Counts, with one axis per dimension; and a list of limits.
@@ -338,7 +338,7 @@ def histogramdd(
 
 @operation
 def _points(x: ArrayLike, y: ArrayLike) -> Array:
-    """Return two sequences of coordinates as points, of shape (n, 2)."""
+    """Return two coordinate vectors (n,) as an array of points (n, 2)."""
     (x, y), (first, second) = operands("histogram2d", (x, y))
     if first.ndim != 1 or first.shape != second.shape:
         raise TypeError(
@@ -358,15 +358,15 @@ def histogram2d(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Array, Array, Array]:
-    """Count the points that fall into each bin of a plane, and return the limits of the bins.
+    """Count the points in each bin of a plane, and return the counts and the bin edges.
 
     Args:
       x: of shape (n,): one coordinate of the points, the first axis of the result.
       y: of shape (n,): the other one.
       bins: how many bins along both, or their limits along both; or a pair for the two.
       range: a pair with the least and the greatest limit, or None, for each.
-      weights: of shape (n,): what each point counts, instead of 1.
-      density: whether to give densities, whose integral is 1, in place of counts.
+      weights: of shape (n,): the weight of each point, instead of 1.
+      density: whether to return densities, whose integral is 1, instead of counts.
 
     Returns:
       Counts, the limits along x, and those along y.
@@ -382,7 +382,7 @@ def histogram2d(
         raise ValueError(
             f"histogram2d wants a number of bins or limits for each of two axes: got {bins!r}"
         )
-    # An array is limits for both axes; a pair is one number of bins, or limits, for each.
+    # An array holds edges for both axes; a pair holds a number of bins, or edges, for each.
     per_axis = bins if size in (None, 2) else [bins, bins]
     counts, (across, along) = histogramdd(_points(x, y), per_axis, range, weights, density)
     return counts, across, along

@@ -1,4 +1,4 @@
-"""The meaning of an index for one shape: an entry per axis, and the gather that reads them."""
+"""The resolution of an index for a shape: an entry per axis, and its gather plan."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _bool = np.dtype(np.bool_)
 _INT32 = np.iinfo(np.int32)
 
 
-# An item of an index, and a whole index, as users write them: `x[item]` and `x[item, item]`.
+# An item of an index, and a whole index: `x[item]` and `x[item, item]`.
 IndexItem: TypeAlias = "ArrayLike | slice | Slice | EllipsisType | Sequence[IndexItem] | None"
 Index: TypeAlias = "IndexItem | tuple[IndexItem, ...]"
 
 
 class WholeAxis:
-    """The type of `ALL`, the entry of an axis that is taken whole."""
+    """The type of `ALL`, the entry for an axis that is read whole."""
 
     __slots__ = ()
 
@@ -46,21 +46,21 @@ ALL = WholeAxis()
 # A slice with its start counted from 0: start, count, step, stop.
 SliceEntry: TypeAlias = "tuple[ArrayLike, int, int, int]"
 # The entry of a resolved index: an int, a SliceEntry, ALL or an array of integers for an axis, or
-# None for a new one. `type(entry)` tells them apart, which checkers do not follow.
+# None for a new one. `type(entry)` distinguishes them, which type checkers do not follow.
 Entry: TypeAlias = Any
 
 
 class Resolved(NamedTuple):
-    """An index written out for one shape: an entry for each axis.
+    """An index resolved for one shape: an entry for each axis.
 
     Attributes:
       entries: in order, per axis: an int, not yet counted from 0; an array of integers; ALL; or a
         slice as `(start, count, step, stop)`, counted from 0. And None for each new axis.
       sizes: of the axes that the entries are for: the array's, and one of size 1 for each scalar
         boolean in the index.
-      inserted: which axes these last are.
+      inserted: the axes of size 1 for scalar booleans.
       gap: before which entry there is an ellipsis that stands for no axis: it keeps arrays on both
-        sides of it apart, as one that stands for some would.
+        sides of it separate, as an ellipsis for some axes would.
     """
 
     entries: list[Entry]
@@ -171,7 +171,7 @@ def _no_element(
 
 
 def _axes_taken(item: IndexItem) -> int:
-    """Return how many axes of the array an item of an index stands for."""
+    """Return the number of array axes that an item of an index covers."""
     if item is None or item is Ellipsis or isinstance(item, bool | np.bool_):
         return 0
     if getattr(item, "dtype", None) == _bool:
@@ -183,7 +183,7 @@ def _axes_taken(item: IndexItem) -> int:
 
 
 def as_index(item: IndexItem) -> ArrayLike:
-    """Return an item as an int, a bool, or an array of integers or booleans.
+    """Return an index item as an int, a bool, or an array of integers or booleans.
 
     Host values become NumPy arrays.
     """
@@ -231,7 +231,7 @@ def as_index(item: IndexItem) -> ArrayLike:
 
 
 def _from_sequence(items: list[ArrayLike] | tuple[ArrayLike, ...]) -> np.ndarray:
-    """Return a list inside an index as an array, which is of integers if the list is empty."""
+    """Return a list inside an index as an array, of integers if the list is empty."""
     members = [_from_sequence(i) if isinstance(i, list | tuple) else i for i in items]
     if not any(hasattr(member, "aval") for member in members):
         array = np.asarray(members)
@@ -245,7 +245,7 @@ def _from_sequence(items: list[ArrayLike] | tuple[ArrayLike, ...]) -> np.ndarray
 
 
 def concrete_mask(mask: Array | np.ndarray) -> np.ndarray | bool:
-    """Return a mask on a device as a NumPy array, or as a bool.
+    """Return a boolean mask on a device as a NumPy array, or a scalar mask as a bool.
 
     Raises an error for traced masks.
     """
@@ -269,7 +269,7 @@ def _positions(
     masked_sizes = sizes[axis : axis + mask.ndim]
     if len(masked_sizes) < mask.ndim:
         raise _too_many(items, shape)
-    # A mask without elements may be short along any axis, as it selects nothing.
+    # An empty mask may be short along any axis, as it selects nothing.
     if any(own not in (0, size) for own, size in zip(mask.shape, masked_sizes, strict=True)):
         raise IndexError(
             f"boolean index did not match shape of indexed array in index {position}: got "
@@ -302,7 +302,7 @@ def resolved_slice(item: slice, size: int, position: int) -> SliceEntry | WholeA
 def _resolved_window(item: Slice, size: int, axis: int) -> SliceEntry:
     """Resolve a Slice (`ds(start, size)`), whose elements all lie within the axis.
 
-    A start that is computed is as it was given.
+    A computed start is unchanged.
     """
     if item.is_dynamic_size or not item.stride:
         raise TypeError(
@@ -325,7 +325,7 @@ def _resolved_window(item: Slice, size: int, axis: int) -> SliceEntry:
     return start, count, step, start + span
 
 
-# ---- where the entries land --------------------------------------------------------------------
+# ---- the gather plan ---------------------------------------------------------------------------
 
 
 class GatherPlan(NamedTuple):
@@ -333,7 +333,7 @@ class GatherPlan(NamedTuple):
 
     Attributes:
       indices: what gather takes: integers, the last axis one per entry of `index_axes`.
-      index_axes: along which axis of the array each of these counts.
+      index_axes: the axis of the array that each index entry is for.
       collapsed: the axes of the array that the windows lack.
       window: the axes of the result, without new ones, that are axes of windows.
       window_sizes: the size of a window along each axis of the array.
@@ -375,7 +375,7 @@ def gather_plan(resolved: Resolved, wrap: bool) -> GatherPlan:
         kind = type(entry)
         if kind is int:
             index = entry + sizes[axis] if entry < 0 and wrap else entry
-            # An index far out of bounds is clamped to the range of int32.
+            # Indices far out of bounds are clamped to the range of int32.
             values[k] = min(max(index, _INT32.min), _INT32.max)
         elif kind is not tuple and entry is not ALL:
             values[k] = from_start(entry, sizes[axis]) if wrap else entry
@@ -456,9 +456,9 @@ def gather_plan(resolved: Resolved, wrap: bool) -> GatherPlan:
 
 
 def from_start(index: ArrayLike, size: int) -> Array:
-    """Return indices along an axis counted from its start.
+    """Return indices along an axis of `size` elements, with negative ones counted from the end.
 
-    Negative ones are counted from its end.
+    Negative indices are counted from its end.
     """
     dtype = typeof(index).dtype
     if not issubdtype(dtype, np.signedinteger):
@@ -476,11 +476,11 @@ def from_start(index: ArrayLike, size: int) -> Array:
 
 
 def _broadcast_together(values: dict[int, ArrayLike]) -> tuple[list[int], tuple[int, ...]]:
-    """Broadcast the arrays in `values`, and the scalars beside them, in place.
+    """Broadcast the arrays and scalars in `values` to one shape, updating the dictionary.
 
     Return their keys and shape.
 
-    Nothing is, where there are only ints and scalars.
+    If there are only ints and scalars, nothing is broadcast and the results are empty.
     """
     shapes = {k: () if type(value) is int else value.shape for k, value in values.items()}
     if not any(shapes.values()):
@@ -517,7 +517,7 @@ def _as_int32(value: ArrayLike) -> ArrayLike:
 
 
 def _every(start: ArrayLike, count: int, step: int) -> Array:
-    """Return the indices of a slice with a step, ascending."""
+    """Return the `count` indices of a slice from `start` by `step`, in ascending order."""
     if count <= 1 and not _INT32.min <= step <= _INT32.max:
         step = 1
     steps = mul(np.int32(step), iota(int32, count))

@@ -1,4 +1,4 @@
-"""Arrays written as indices: r_, c_, s_ and index_exp."""
+"""Index notation for arrays: r_, c_, s_ and index_exp."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from hlofront.numpy.shape import transpose
 
 __all__ = ["c_", "index_exp", "r_", "s_"]
 
-# These return the index itself, and make no arrays.
+# s_ and index_exp return the index itself, and make no arrays.
 s_ = np.s_
 index_exp = np.index_exp
 
 
-# An entry of an index that is joined with others.
+# An entry of an index, which is joined with others.
 JoinItem: TypeAlias = "ArrayLike | str | slice | Sequence[ArrayLike]"
 
 
 class _Joiner:
-    """The class of `numpy.r_` and `numpy.c_`, which join the entries of an index along an axis."""
+    """The class of `r_` and `c_`, which join the entries of an index along an axis."""
 
     def __init__(self, name: str, axis: int, ndmin: int, trans1d: int, doc: str):
         self.name = name
@@ -79,7 +79,7 @@ class _Joiner:
             )
         if isinstance(entry, slice):
             entry = self._numbers_of(entry)
-        # Arrays are immutable, so only the memory of other objects needs to be copied.
+        # Arrays are immutable, so only memory of other objects needs a copy.
         result = array(entry, copy=not isinstance(entry, Array))
         own = typeof(result).ndim
         if own >= ndmin:

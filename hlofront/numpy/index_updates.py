@@ -1,4 +1,4 @@
-"""Scatters that spell `x.at[index].set(values)` and its kin, and the dtypes that meet there."""
+"""The scatters behind `x.at[index].set(values)` and the other updates, and their dtypes."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _SCATTERS = {
     "min": scattering.scatter_min,
     "max": scattering.scatter_max,
 }
-# These methods have no scatter: an array of ones is scaled by the values, and then the whole array
-# by it.
+# These methods have no scatter: an array of ones is multiplied by the values at the index, and then
+# scales the whole array.
 BY_SCALE = {"divide": divide, "power": power}
 
 
 class UpdateOptions(NamedTuple):
-    """A method of `x.at[index]`, such as "set", and its options, which AtIndex documents."""
+    """The name and options of an `x.at[index]` method, such as "set"; see AtIndex."""
 
     method: str
     mode: GatherScatterMode | None = None
@@ -61,7 +61,7 @@ _DEFAULTS = {method: UpdateOptions(method) for method in (*_SCATTERS, *BY_SCALE,
 def update_options(
     method: str, mode: GatherScatterMode | None, is_sorted: bool, is_unique: bool, wrap: bool
 ) -> UpdateOptions:
-    """Return the options of an update; those of a method's defaults are always the same object."""
+    """Return the options of an update; a method's default options are a shared object."""
     if mode is None and not is_sorted and not is_unique and wrap:
         return _DEFAULTS[method]
     return UpdateOptions(method, mode, is_sorted, is_unique, wrap)
@@ -73,7 +73,7 @@ def update(
     options: UpdateOptions,
     values: ArrayLike | Callable[..., Array],
 ) -> Array:
-    """Return the array with `values` set, added, ... where an index says.
+    """Return the array with `values` set, added, ... at an index.
 
     For "apply", `values` is a function.
     """
@@ -134,7 +134,7 @@ def _common(aval: ShapedArray, other: ShapedArray) -> tuple[np.dtype, bool]:
 
 
 def fit(values: ArrayLike, shape: tuple[int, ...], method: str) -> ArrayLike:
-    """Broadcast values to the shape of the part that an index names.
+    """Broadcast values to `shape`, that of the indexed part of an array.
 
     Raises ValueError if they do not broadcast to it.
     """
@@ -163,7 +163,7 @@ _HELD_BY = {bool: (np.bool_, np.number), int: (np.number,), float: _FLOATING}
 
 
 def warn_if_lossy(aval: ShapedArray, values: ArrayLike) -> None:
-    """Warn if an array of this aval does not hold the dtype of the values."""
+    """Warn if an array of this aval cannot hold the dtype of the values."""
     kind = type(values)
     dtype = aval.dtype
     if kind is float and dtype.kind == "f":
@@ -206,9 +206,9 @@ def as_values(values: ArrayLike) -> ArrayLike:
 
 
 def wide_integer(value: int, dtype: DType) -> int | np.generic:
-    """Return a Python integer of more than 32 bits as a value for an array of this dtype.
+    """Return a Python integer of more than 32 bits as a value to write to an array of `dtype`.
 
-    It takes the dtype of the array where that is unsigned and holds it.
+    The value gets the array's dtype if that is unsigned and holds it.
 
     Raises:
       OverflowError: if neither that nor the default integer dtype holds it.

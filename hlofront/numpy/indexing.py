@@ -1,4 +1,4 @@
-"""Reading by an index: `x[1:3, i, None, mask]` by NumPy's rules, as slices where it can be."""
+"""Reading by an index: `x[1:3, i, None, mask]` by NumPy's rules, as slices where possible."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 
 _MODE = GatherScatterMode
 # An item of an index's static key: INDEX or ARRAY for an operand, a slice without its start, ALL,
-# or None; and the key.
+# or None; and the whole key.
 KeyItem: TypeAlias = Any
 Key: TypeAlias = tuple[KeyItem, ...]
-# In these modes an index out of bounds reads the nearest element, as dynamic_slice does.
+# In these modes an out-of-bounds index reads the nearest element, as dynamic_slice does.
 _NEAREST = (None, _MODE.CLIP, _MODE.PROMISE_IN_BOUNDS)
 
 
 class ReadOptions(NamedTuple):
-    """The options of `x.at[index].get`, which is their documentation."""
+    """The options of `x.at[index].get`, documented there."""
 
     mode: GatherScatterMode | None = None
     fill_value: ArrayLike | None = None
@@ -58,7 +58,7 @@ _DEFAULT = ReadOptions()
 
 
 def read(array: ArrayLike, resolved: Resolved, options: ReadOptions = _DEFAULT) -> Array:
-    """Read the part of an array that an index names, by the fewest and simplest operations.
+    """Read the indexed part of an array by the fewest and simplest operations.
 
     Ints and slices alone become a slice; where an int is computed or out of bounds, a
     dynamic_slice; everything else a gather.
@@ -146,7 +146,7 @@ def _sliced(array: Array, entries: list[Entry], sizes: tuple[int, ...], wrap: bo
 def _finished(
     array: Array, dropped: list[int], backwards: list[int], new: list[int], shape: list[int]
 ) -> Array:
-    """Reverse axes, drop the axes of integers, and insert new axes."""
+    """Reverse axes, squeeze the axes of integers, and insert new axes of size 1."""
     if backwards:
         array = process(rev_p, (array,), {"dimensions": tuple(backwards)})
     if dropped:
@@ -248,7 +248,7 @@ def _gathered(
 
 
 def refuse_empty_axes(plan: GatherPlan, sizes: tuple[int, ...]) -> None:
-    """Raise TypeError if an index reads an element along an axis that has none."""
+    """Raise TypeError if a gather reads elements along an empty axis."""
     if 0 not in plan.shape:
         for axis in plan.collapsed:
             if not sizes[axis]:
@@ -259,7 +259,7 @@ def refuse_empty_axes(plan: GatherPlan, sizes: tuple[int, ...]) -> None:
 
 
 def with_inserted(array: Array, resolved: Resolved) -> Array:
-    """Return the array with an axis of size 1 for each scalar boolean of an index."""
+    """Return the array with an axis of size 1 inserted for each scalar boolean of an index."""
     return _with_new_axes(array, resolved.inserted, resolved.sizes)
 
 
@@ -275,7 +275,7 @@ VECTOR = (ARRAY,)
 @operation(static_argnames=("key",))
 @named("getitem")
 def _basic(array: ArrayLike, key: Key, *operands: ArrayLike) -> Array:
-    """Read by integers and slices.
+    """Read the part of an array that integers and slices select.
 
     `operands` hold indices counted from 0, and the least index of each slice.
     """
@@ -332,7 +332,7 @@ def _basic(array: ArrayLike, key: Key, *operands: ArrayLike) -> Array:
 @operation(static_argnames=("key", "options"))
 @named("getitem")
 def _advanced(array: ArrayLike, key: Key, options: ReadOptions, *operands: ArrayLike) -> Array:
-    """Read by arrays as well.
+    """Read the part of an array that an index with integer or boolean arrays selects.
 
     `operands` hold the indices unchanged, and the first index of each slice.
     """
@@ -340,7 +340,7 @@ def _advanced(array: ArrayLike, key: Key, options: ReadOptions, *operands: Array
 
 
 def _read_eagerly(array: Array, shape: tuple[int, ...], index: Any) -> Array:
-    """Read by integers, slices and new axes directly; resolve any other index first."""
+    """Read an array by an index of integers, slices and new axes; resolve any other index first."""
     key: list[KeyItem] = []
     operands: list[ArrayLike] = []
     axis = 0
@@ -409,7 +409,7 @@ def _read_resolved(array: Array, shape: tuple[int, ...], index: Any) -> Array:
 
 
 def _within(index: int, size: int) -> int:
-    """Clamp an index, counted from 0, to those of the axis."""
+    """Clamp an index, counted from 0, to an axis of `size` elements."""
     if not -0x8000_0000 <= index <= 0x7FFF_FFFF:
         raise _too_large(index)
     if check_static_indices.value and not -size <= index < size:
@@ -447,7 +447,7 @@ def split(resolved: Resolved, options: object) -> tuple[Any, ...]:
 
 
 def rebuilt(key: Key, shape: tuple[int, ...], operands: Sequence[ArrayLike]) -> Resolved:
-    """Rebuild the index that `split` took apart, with traced operands."""
+    """Rebuild an index from the static key of `split` and traced operands."""
     remaining = iter(operands)
     entries: list[Entry] = []
     inserted: list[int] = []
@@ -469,7 +469,7 @@ def rebuilt(key: Key, shape: tuple[int, ...], operands: Sequence[ArrayLike]) -> 
 
 @boundary
 def getitem(array: Array, index: Index) -> Array:
-    """Return `array[index]` where `array` may be traced."""
+    """Return `array[index]` for an array or a tracer."""
     return read(array, resolve(index, array.aval.shape))
 
 

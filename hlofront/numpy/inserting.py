@@ -1,4 +1,4 @@
-"""Arrays with more slices along an axis, or with fewer: insert and delete."""
+"""Insertion and deletion of slices along an axis: insert and delete."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _bool = np.dtype(np.bool_)
 
 @operation(static_argnames=("axis",))
 def _insert(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int) -> Array:
-    """Insert values before the elements at indices, which are a scalar or have one axis."""
+    """Insert values before the elements at indices (a scalar or a vector) along an axis."""
     shape = typeof(arr).shape
     n = shape[axis]
     aval = typeof(arr)
@@ -43,14 +43,14 @@ def _insert(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int) ->
     indices = elementwise.clamp(
         np.int32(0), from_start(convert(indices, int32, False), n), np.int32(n)
     )
-    # The sort is stable, so inserted values, which are first here, come before the elements.
+    # The sort is stable, so that the inserted values, listed first, precede the elements.
     where = slicing.concatenate([indices, creating.iota(int32, n)], 0)
     order = sorting.sort_key_val(where, creating.iota(int32, count + n))[1]
     return take_rows(slicing.concatenate([values, arr], axis), order, axis)
 
 
 def _to_axis(values: Array, axis: int) -> Array:
-    """Move the first axis to the position `axis`."""
+    """Return the array with its first axis moved to the position `axis`."""
     order = [*range(1, axis + 1), 0, *range(axis + 1, typeof(values).ndim)]
     return shaping.transpose(values, order) if axis else values
 
@@ -65,8 +65,8 @@ def insert(
       arr: an array.
       obj: an integer, an array of integers of one axis, or a slice. Those out of bounds are moved
         to the nearest.
-      values: what broadcasts to the slices that are inserted; in the dtype of the array.
-      axis: along which to insert.
+      values: an array that broadcasts to the inserted slices, converted to the dtype of `arr`.
+      axis: the axis to insert along.
 
     Raises:
       ValueError: if the indices are no integers, or have more axes than one.
@@ -103,7 +103,7 @@ def _ravelled(arr: ArrayLike) -> Array:
 
 @operation(static_argnames=("axis",))
 def _deleted(arr: ArrayLike, indices: ArrayLike, axis: int) -> Array:
-    """Delete the slices at indices of one axis, which must be unique."""
+    """Return the array without the slices at unique indices along an axis."""
     n = typeof(arr).shape[axis]
     (count,) = typeof(indices).shape
     indices = from_start(convert(indices, int32, False), n)
@@ -134,8 +134,8 @@ def delete(
       arr: an array.
       obj: an integer, integers, a slice, or a mask of the size of the axis. It must be known while
         tracing, unless the indices are unique.
-      axis: along which to delete.
-      assume_unique_indices: a promise that no index is given twice, nor is out of bounds. The shape
+      axis: the axis to delete along.
+      assume_unique_indices: a promise that no index occurs twice, nor is out of bounds. The shape
         of the result is then known where `obj` is traced.
 
     Raises:
@@ -181,7 +181,7 @@ def delete(
 
 
 def canonical_axis_index(index: int, axis: int, size: int) -> int:
-    """Return one index along an axis, counted from 0. Raises IndexError if it is out of bounds.
+    """Return an index along an axis, counted from 0. Raise IndexError if it is out of bounds.
 
     Raises the ValueError and IndexError that JAX raises if it is out of bounds.
     """

@@ -1,4 +1,4 @@
-"""Joining arrays and splitting them."""
+"""Joining and splitting of arrays."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _in_one_dtype(name: str, arrays: list[ArrayLike], dtype: DTypeLike | None) -
 
 
 def _members(name: str, arrays: Any) -> list[ArrayLike]:
-    """Return the arrays of a list, or the rows of an array."""
+    """Return the checked arrays of a sequence, or the rows of an array, as a list."""
     if hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
         if not arrays.ndim:
             raise TypeError(f"{name} wants a sequence of arrays, got an array without axes")
@@ -44,7 +44,7 @@ def _members(name: str, arrays: Any) -> list[ArrayLike]:
 
 
 def _sequence(name: str, arrays: Any) -> ArrayLike | Sequence[ArrayLike]:
-    """Return several arrays in the form that an operation takes: an array, or a list of arrays."""
+    """Return an array or a list of arrays unchanged, and any other iterable as a list."""
     if type(arrays) in (list, tuple) or hasattr(arrays, "aval") or isinstance(arrays, np.ndarray):
         return arrays
     try:
@@ -79,7 +79,7 @@ def _concatenate(
 def concatenate(
     arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike | None = None
 ) -> Array:
-    """Join arrays along an existing axis; None joins their flattened elements."""
+    """Concatenate arrays along an existing axis; None joins their flattened elements."""
     arrays = _sequence("concatenate", arrays)
     if axis == 0 and dtype is None:
         return _concatenate(arrays)
@@ -89,7 +89,7 @@ def concatenate(
 @boundary
 @like(np.concat)
 def concat(arrays: ArrayLike | Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
-    """Join arrays along an existing axis."""
+    """Concatenate arrays along an existing axis."""
     return _concatenate(_sequence("concat", arrays), axis)
 
 
@@ -117,7 +117,7 @@ def stack(
     out: None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Join arrays of one shape along a new axis."""
+    """Stack arrays of one shape along a new axis."""
     refuse_out("stack", out)
     return _stack(_sequence("stack", arrays), axis, dtype)
 
@@ -156,28 +156,28 @@ def _column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
 @boundary
 @like(np.vstack)
 def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Join arrays row by row; arrays of one axis are rows."""
+    """Stack arrays along axis 0; arrays of one axis are rows."""
     return _vstack(_sequence("vstack", tup), dtype)
 
 
 @boundary
 @like(np.hstack)
 def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Join arrays along axis 1, or arrays of one axis along axis 0."""
+    """Concatenate arrays along axis 1, or arrays of one axis along axis 0."""
     return _hstack(_sequence("hstack", tup), dtype)
 
 
 @boundary
 @like(np.dstack)
 def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Join arrays along axis 2, after atleast_3d."""
+    """Concatenate arrays along axis 2, after atleast_3d."""
     return _dstack(_sequence("dstack", tup), dtype)
 
 
 @boundary
 @like(np.column_stack)
 def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
-    """Join arrays along axis 1; arrays of one axis are columns."""
+    """Concatenate arrays along axis 1; arrays of one axis are columns."""
     return _column_stack(_sequence("column_stack", tup))
 
 
@@ -210,7 +210,7 @@ def _depth(arrays: NestedArrays) -> int:
 
 
 def _block_of(arrays: NestedArrays, depth: int) -> tuple[Array, int]:
-    """Join the innermost lists along the last axis, and each outer list along the axis before."""
+    """Join nested lists to one block; return it, and the axis, from the end, to join it along."""
     if not isinstance(arrays, list):
         x = any_operand("block", arrays)
         return as_array(atleast_1d(x)), 1
@@ -224,7 +224,7 @@ def _block_of(arrays: NestedArrays, depth: int) -> tuple[Array, int]:
 @boundary
 @like(np.block)
 def block(arrays: NestedArrays) -> Array:
-    """Join nested lists of arrays as blocks: rows of blocks, as they are written."""
+    """Assemble an array from nested lists of blocks."""
     return _block(arrays)
 
 
@@ -285,7 +285,7 @@ def _sections(name: str, value: ArrayLike | Sequence[ArrayLike]) -> int | tuple[
 def split(
     ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike], axis: int = 0
 ) -> list[Array]:
-    """Split along an axis into equal parts, or at indices, which must be known while tracing."""
+    """Split an array along an axis into equal parts, or at indices known while tracing."""
     return _split(ary, "split", _sections("split", indices_or_sections), operator.index(axis))
 
 
@@ -294,7 +294,7 @@ def split(
 def array_split(
     ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike], axis: int = 0
 ) -> list[Array]:
-    """Split along an axis at indices, or into nearly equal parts, the first of them longer."""
+    """Split an array along an axis at indices, or into nearly equal parts, longer ones first."""
     sections = _sections("array_split", indices_or_sections)
     return _split(ary, "array_split", sections, operator.index(axis))
 
@@ -302,21 +302,21 @@ def array_split(
 @boundary
 @like(np.hsplit)
 def hsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike]) -> list[Array]:
-    """Split along axis 1, or along the only axis."""
+    """Split an array along axis 1, or along its only axis."""
     return _split(ary, "hsplit", _sections("hsplit", indices_or_sections), 0)
 
 
 @boundary
 @like(np.vsplit)
 def vsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike]) -> list[Array]:
-    """Split along axis 0."""
+    """Split an array along axis 0."""
     return _split(ary, "vsplit", _sections("vsplit", indices_or_sections), 0)
 
 
 @boundary
 @like(np.dsplit)
 def dsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike]) -> list[Array]:
-    """Split along axis 2."""
+    """Split an array along axis 2."""
     return _split(ary, "dsplit", _sections("dsplit", indices_or_sections), 0)
 
 
@@ -336,6 +336,6 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 @operation_like(np.append, static_argnames=("axis",))
 def append(arr: ArrayLike, values: ArrayLike, axis: Axis = None) -> Array:
-    """Join two arrays along an axis, or their flattened elements."""
+    """Append values to an array along an axis, or to its flattened elements."""
     check_arraylike("append", arr, values)
     return _concatenate.when_traced([arr, values], axis)

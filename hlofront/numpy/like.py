@@ -1,4 +1,4 @@
-"""`@like(np.sin)`: a function that does what NumPy's does borrows its documentation."""
+"""The decorator `@like(np.sin)`, which appends NumPy's documentation to a function's own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DIFFERENCES = (
 
 
 def like(reference: object) -> Callable[[F], F]:
-    """Put NumPy's documentation below the function's own.
+    """Return a decorator that appends NumPy's documentation to the function's own.
 
     Args:
       reference: the function of NumPy that this one follows. Its text is read where NumPy is
@@ -39,7 +39,7 @@ def like(reference: object) -> Callable[[F], F]:
 
 
 def operation_like(reference: object, **options: Any) -> Callable[[Callable[..., object]], Any]:
-    """Make a function an operation with NumPy's documentation: `@operation_like(np.sin)`.
+    """Return a decorator that makes a function an operation with NumPy's documentation.
 
     Args:
       reference: the function of NumPy that this one follows.

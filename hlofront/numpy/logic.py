@@ -1,4 +1,4 @@
-"""Comparisons, truth, and questions about numbers: are they finite, NaN, close to others?"""
+"""Comparisons, truth values, and predicates such as isfinite, isnan and isclose."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ from hlofront.runtime.dispatch.operation import operation
 def _comparison(
     reference: object, doc: str, compare: Callable[[Array, Array], Array]
 ) -> Callable[..., Array]:
-    """Make a comparison of two promoted arrays.
+    """Make a comparison function of two promoted arrays, documented by `reference` and `doc`.
 
-    Its parameters have the names that JAX gives them.
+    The parameters have JAX's names.
     """
     name = reference.__name__
 
@@ -71,7 +71,7 @@ greater_equal = _comparison(
 
 
 def truth(x: ArrayLike) -> ArrayLike:
-    """Return `x != 0`, elementwise; booleans are returned as they are.
+    """Return `x != 0` elementwise; booleans are returned unchanged.
 
     As in JAX, the truth of a weakly typed scalar is weakly typed, that of an array with axes not.
     """
@@ -88,7 +88,7 @@ def _logical(
     name = reference.__name__
 
     def function(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-        # The operands are promoted as numbers, as in JAX: weak numbers give weak answers, and the
+        # The operands are promoted as numbers, as in JAX: weak operands give weak results, and the
         # option jax_numpy_dtype_promotion='strict' is obeyed.
         return apply(*map(truth, promote_args(name, x1, x2)))
 
@@ -120,7 +120,7 @@ def _answer(x: ArrayLike, value: bool) -> Array:
 
 
 def _weak_answer(x: ArrayLike, value: bool) -> Array:
-    """Return a mask of the shape of x that is `value` everywhere, and weak for a weak scalar."""
+    """Return a mask of the shape of x filled with `value`, weakly typed for a weak scalar."""
     aval = typeof(x)
     return convert(_answer(x, value), bool_, aval.weak_type and not aval.ndim)
 
@@ -221,7 +221,7 @@ def iscomplexobj(x: object) -> bool:
 
 @like(np.isrealobj)
 def isrealobj(x: object) -> bool:
-    """Return whether the dtype of x is not complex."""
+    """Return whether the dtype of x, or of the NumPy array made of x, is not complex."""
     return not iscomplexobj(x)
 
 
@@ -248,7 +248,7 @@ def _close(
     name: str, a: ArrayLike, b: ArrayLike, rtol: ArrayLike, atol: ArrayLike, equal_nan: bool
 ) -> Array:
     if isinstance(typeof(a).dtype, ExtendedDType):
-        # Keys have no distance: only equal keys are close.
+        # PRNG keys have no distance: only equal keys are close.
         return comparing.eq(*promote_args(name, a, b))
     a, b = promote_args_inexact(name, a, b)
     gap = elementwise.abs(elementwise.sub(a, b))
@@ -297,7 +297,7 @@ def allclose(
     atol: ArrayLike = 1e-08,
     equal_nan: bool = False,
 ) -> Array:
-    """Return one boolean: whether all elements are close, as `isclose` defines it."""
+    """Return one boolean: whether all elements of a and b are close by `isclose`."""
     return _all(_close("allclose", a, b, rtol, atol, equal_nan))
 
 
@@ -330,7 +330,7 @@ def array_equal(
 
 @like(np.array_equiv)
 def array_equiv(a1: ArrayLike | Sequence[ArrayLike], a2: ArrayLike | Sequence[ArrayLike]) -> Array:
-    """Return whether two arrays, or lists of numbers, broadcast together and are equal then."""
+    """Return whether two arrays, or lists of numbers, broadcast together and are then equal."""
     a1, a2 = asarray(a1), asarray(a2)
     try:
         np.broadcast_shapes(a1.shape, a2.shape)

@@ -1,4 +1,4 @@
-"""Updating where a mask is true, as a select: the shape does not depend on how often it is."""
+"""The update of elements where a mask is true, as a select of static shape."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _COMBINE = {
 def find_mask(index: Index, values: ArrayLike) -> int | None:
     """Return the position in an index of a mask that an update can select by, or None.
 
-    It is traced; or it is on a device, and the values do not depend on how often it is true.
+    The mask is traced; or it is on a device, and the values are a scalar.
     """
     if type(index) is not tuple:
         return 0 if _selects(index, values) else None
@@ -48,7 +48,7 @@ def find_mask(index: Index, values: ArrayLike) -> int | None:
                 return None
             mask_position = position
     if mask_position is not None and not isinstance(index[mask_position], Tracer):
-        # Where the mask is known, general indexing handles all other entries.
+        # If a concrete mask is beside other arrays, general indexing handles it.
         others = (*index[:mask_position], *index[mask_position + 1 :])
         return mask_position if all(map(_is_basic, others)) else None
     return mask_position
@@ -90,8 +90,7 @@ def masked_update(
     shape = array.aval.shape
     rest = (*items[:position], *(slice(None),) * mask.aval.ndim, *items[position + 1 :])
     resolved = resolve(rest, shape)
-    # The entries before the mask are the first `position`; an ellipsis counts as all axes it stands
-    # for.
+    # The entries before the mask are the first `position`; an ellipsis counts as all its axes.
     first = position
     if any(item is Ellipsis for item in items[:position]):
         first += len(resolved.entries) - len(rest)
@@ -140,7 +139,7 @@ def _masked(
 def _broadcast_along_mask(
     array: Array, mask: Array, values: ArrayLike, axis: int, method: str
 ) -> Array:
-    """Reshape values for `x[mask]` that are equal along the axes of the mask into values for x."""
+    """Reshape values of `x[mask]`, constant along the axes of the mask, to broadcast with x."""
     values_shape = typeof(values).shape
     after = array.aval.ndim - axis - mask.aval.ndim
     if len(values_shape) <= after:

@@ -1,4 +1,4 @@
-"""Matrices of a given form: identities, triangles, diagonals, Vandermonde matrices."""
+"""The matrices of special forms: identities, triangles, diagonals, Vandermonde matrices."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _size(name: str, what: str, size: int, error: type[Exception] = ValueError) 
 
 
 def _checked_offset(name: str, k: ArrayLike) -> ArrayLike:
-    """Return the offset of a triangle's diagonal.
+    """Return the checked diagonal offset of a triangle: a host integer, or a traced one.
 
     Raises OverflowError beyond the default integer dtype.
     """
@@ -52,7 +52,7 @@ def _checked_offset(name: str, k: ArrayLike) -> ArrayLike:
 
 
 def _offset(name: str, k: ArrayLike) -> ArrayLike:
-    """Return the offset of a diagonal: an integer of the host, or a traced one."""
+    """Return a diagonal offset: a host integer, or a traced one."""
     if isinstance(k, Tracer):
         aval = typeof(k)
         if not aval.shape and np.issubdtype(aval.dtype, np.integer):
@@ -71,15 +71,15 @@ def _rows_and_columns(shape: tuple[int, ...]) -> tuple[Array, Array]:
 
 
 def _below(shape: tuple[int, ...], k: ArrayLike) -> Array:
-    """Return a mask over the last two axes that is true on and below the k-th diagonal."""
+    """Return a mask of the last two axes of `shape`, true on and below the k-th diagonal."""
     rows, columns = _rows_and_columns(shape)
     return comparing.ge(elementwise.add(rows, _as_offset(k, shape)), columns)
 
 
 def _as_offset(k: ArrayLike, shape: tuple[int, ...]) -> ArrayLike:
-    """Return the offset of a diagonal of matrices of this shape.
+    """Return a diagonal offset for matrices of `shape`.
 
-    Far outside is clamped to just outside.
+    Offsets far outside the matrix are clamped to just outside.
     """
     if not isinstance(k, int):
         return k
@@ -194,7 +194,7 @@ def take_diagonal(name: str, a: ArrayLike, offset: int, axis1: int, axis2: int) 
     *outer, rows, columns = typeof(a).shape
     first = offset if offset >= 0 else -offset * columns
     count = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
-    # In the flattened matrix the elements of a diagonal are one row and one column apart.
+    # In the flattened matrix, neighbors on a diagonal are one row and one column apart.
     stride = columns + 1
     flat = shaping.reshape(a, (*outer, rows * columns))
     if not count:
@@ -214,7 +214,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 
 
 def _on_diagonal(v: ArrayLike, k: int) -> Array:
-    """Make a matrix of zeros with the elements of `v` on its k-th diagonal."""
+    """Make a matrix of zeros with the vector `v` on its k-th diagonal."""
     aval = typeof(v)
     size = aval.shape[0] + abs(k)
     zero = host_scalar(0, aval.dtype, aval.weak_type)
@@ -278,7 +278,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     return slicing.concatenate(columns if increasing else columns[::-1], 1)
 
 
-# ---- where triangles and diagonals are ---------------------------------------------------------
+# ---- indices of triangles and diagonals --------------------------------------------------------
 
 
 def _indices(index_arrays: tuple[np.ndarray, ...]) -> tuple[Array, ...]:
@@ -305,7 +305,7 @@ def triu_indices(n: int, k: ArrayLike = 0, m: ArrayLike | None = None) -> tuple[
 
 
 def _shape_of(name: str, arr: ArrayLike) -> tuple[int, ...]:
-    """Return the shape of an array, or of any object that has one."""
+    """Return the shape of an array, or of any object with a shape."""
     return tuple(arr.shape) if hasattr(arr, "shape") else typeof(any_operand(name, arr)).shape
 
 
@@ -318,7 +318,7 @@ def _matrix_shape(name: str, arr: ArrayLike) -> tuple[int, int]:
 
 @like(np.tril_indices_from)
 def tril_indices_from(arr: ArrayLike, k: ArrayLike = 0) -> tuple[Array, Array]:
-    """Return `tril_indices` for the shape of a matrix.
+    """Return the indices `tril_indices` for the shape of a matrix.
 
     Raises ValueError for arrays of other ranks.
     """
@@ -328,7 +328,7 @@ def tril_indices_from(arr: ArrayLike, k: ArrayLike = 0) -> tuple[Array, Array]:
 
 @like(np.triu_indices_from)
 def triu_indices_from(arr: ArrayLike, k: ArrayLike = 0) -> tuple[Array, Array]:
-    """Return `triu_indices` for the shape of a matrix.
+    """Return the indices `triu_indices` for the shape of a matrix.
 
     Raises ValueError for arrays of other ranks.
     """
@@ -348,7 +348,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 @like(np.diag_indices_from)
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
-    """Return `diag_indices` for the shape of an array.
+    """Return the indices `diag_indices` for the shape of an array.
 
     Raises ValueError unless it has two or more axes of one size.
     """

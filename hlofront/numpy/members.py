@@ -1,4 +1,4 @@
-"""The members of arrays that are in no other chapter: x.real, x.clip(), round(x), v in x."""
+"""Methods of arrays from no other module: x.real, x.clip(), round(x), v in x."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from hlofront.runtime.dispatch.operation import is_operand
 
 
 def _clip(self: Array, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
-    """Limit the elements to [min, max]; either may be None."""
+    """Limit the elements of the array to [min, max]; either may be None."""
     return rounding.clip(self, min, max)
 
 
 def _round(self: Array, decimals: int = 0, out: None = None) -> Array:
-    """Round the elements to a number of decimals, half to even."""
+    """Round the elements of the array to a number of decimals, half to even."""
     return rounding.round(self, decimals, out)
 
 
 @boundary
 def _python_round(self: Array, ndigits: int | None = None) -> Array:
-    """Round as Python's round() does: to integers where no number of digits is passed."""
+    """Round the array as Python's round() does: to integers if `ndigits` is None."""
     rounded = rounding.round(self, ndigits or 0)
     return converting.convert_element_type(rounded, int) if ndigits is None else rounded
 
@@ -54,13 +54,13 @@ def _contains(self: Array, element: object) -> bool:
 
 
 def _reversed(self: Array) -> Iterator[Array]:
-    """Iterate over the rows from the last to the first."""
+    """Iterate over the rows of the array from the last to the first."""
     return reversed(list(self))
 
 
 @boundary
 def _byteswap(self: Array) -> Array:
-    """Reverse the bytes of each element."""
+    """Reverse the bytes of each element of the array."""
     itemsize = typeof(self).dtype.itemsize
     if itemsize == 1:
         return self
@@ -70,7 +70,7 @@ def _byteswap(self: Array) -> Array:
 
 
 def _namespace(self: Array, *, api_version: str | None = None) -> ModuleType:
-    """Return the module of functions for arrays like this one, by the array API standard.
+    """Return the array API namespace of the array: the module of its functions.
 
     Raises:
       ValueError: for a version of the standard that it does not offer.
@@ -83,9 +83,9 @@ def _namespace(self: Array, *, api_version: str | None = None) -> ModuleType:
 
 
 def _to_device(self: Array, device: DeviceLike, *, stream: int | None = None) -> Array:
-    """Copy the array to another device, or to another sharding.
+    """Copy the array to another device, or to a sharding.
 
-    Raises ValueError if a stream is given, or `device` is no device or sharding.
+    Raises ValueError if a stream is passed, or `device` is no device or sharding.
     """
     if stream is not None:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Means and variances over axes, weighted means."""
+"""Means, weighted means, variances and standard deviations over axes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def count_over(
     where: ArrayLike | None,
     names: tuple[str, ...] = (),
 ) -> ArrayLike:
-    """Return the number of elements over axes; it is an array where there is a mask."""
+    """Return the number of elements reduced over axes: an array if a mask `where` is passed."""
     if where is None:
         count = 1
         for i in axes:
@@ -99,7 +99,7 @@ def mean_over(
     where: ArrayLike | None,
     names: tuple[str, ...] = (),
 ) -> Array:
-    """Compute the mean over axes, by number and by name, in one dtype; convert it to another."""
+    """Compute the mean over axes, by number and by name, in dtype `working`, as `result`."""
     if where is not None:
         check_mask("mean", where)
     count = count_over(typeof(a), axes, working, keepdims, where, names)
@@ -121,7 +121,7 @@ def mean(
 ) -> Array:
     """Compute the mean over axes, which is NaN over no elements; the mean of integers is a float.
 
-    float16 and bfloat16 are averaged in float32 and rounded once, unless a `dtype` is given.
+    float16 and bfloat16 are averaged in float32 and rounded once, unless a `dtype` is passed.
     """
     refuse_out("mean", out)
     a, aval = operand("mean", a)
@@ -138,14 +138,14 @@ def average(
     returned: bool = False,
     keepdims: bool = False,
 ) -> Array | tuple[Array, Array]:
-    """Compute the mean over axes, each element counted as often as its weight says.
+    """Compute the weighted mean over axes; without weights, the mean.
 
     Args:
       a: an array.
       axis: an axis or several; all of them by default.
       weights: an array of the shape of `a`, or of its shape along `axis`.
-      returned: whether to give the sums of the weights as well.
-      keepdims: whether the folded axes stay, with size 1.
+      returned: whether to return the sums of the weights as well.
+      keepdims: whether the reduced axes remain, with size 1.
 
     Raises:
       ValueError: if the weights have another shape.
@@ -169,14 +169,14 @@ def average(
 
 
 def mean_sum(a: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    """Compute the sum over axes, in the array's dtype."""
+    """Compute the sum over axes, in the dtype of `a`."""
     dtype = typeof(a).dtype
     total = fold_axes(SUM, convert(a, working_dtype(dtype), False), axes, keepdims, None, None)
     return convert(total, dtype, False)
 
 
 def _with_weights(a: ArrayLike, axis: Axes, weights: ArrayLike) -> tuple[Array, Array]:
-    """Return the array and its weights in one dtype, the weights with as many axes as the array."""
+    """Return the array and its weights in one dtype and rank."""
     (a, weights), (aval, weight) = operands("average", (a, weights))
     if aval.shape != weight.shape:
         if axis is None:
@@ -202,7 +202,7 @@ def _with_weights(a: ArrayLike, axis: Axes, weights: ArrayLike) -> tuple[Array, 
 
 
 def centred_squares(a: ArrayLike, mean: ArrayLike) -> Array:
-    """Compute the squared distances, which are real, of elements from a mean."""
+    """Compute the squared absolute differences, which are real, of elements and a mean."""
     difference = elementwise.sub(*promote_args("var", a, mean))
     if is_complex(typeof(difference).dtype):
         return elementwise.real(elementwise.mul(difference, elementwise.conj(difference)))
@@ -213,7 +213,7 @@ def variance_dtypes(own: np.dtype, dtype: DTypeLike | None) -> tuple[np.dtype, n
     """Return the dtype in which a variance is computed, and the dtype of the result.
 
     Raises:
-      ValueError: if a real one is asked for that of complex numbers.
+      ValueError: if a real dtype is requested for the variance of complex numbers.
     """
     if dtype is None:
         inexact = to_inexact_dtype(own)
@@ -257,7 +257,7 @@ def variance(
 
 
 def _divided(total: ArrayLike, count: ArrayLike, correction: ArrayLike, dtype: np.dtype) -> Array:
-    """Divide sums of squares by degrees of freedom, NaN where there are none."""
+    """Divide sums of squares by degrees of freedom, with NaN where there are none."""
     if isinstance(count, int) and isinstance(correction, int | float | np.number):
         freedom = count - correction
         if freedom <= 0:
@@ -274,7 +274,7 @@ def _divided(total: ArrayLike, count: ArrayLike, correction: ArrayLike, dtype: n
 
 
 def _correction(ddof: int | float, correction: int | float | None) -> int | float:
-    """Return the number subtracted from the count of elements, which two arguments may name."""
+    """Return the number to subtract from the element count, from `ddof` or `correction`."""
     if correction is None:
         return ddof
     if not isinstance(ddof, int) or ddof != 0:
@@ -319,10 +319,10 @@ def var(
 
     float16 and bfloat16 are computed in float32 and rounded once. That of complex numbers is
     real. `correction` is another name of `ddof`; `mean` is the mean, if it is known, with the
-    folded axes kept.
+    reduced axes retained.
 
     Raises:
-      ValueError: if both `ddof` and `correction` are given, or a real `dtype` for complex numbers.
+      ValueError: if both `ddof` and `correction` are passed, or a real `dtype` for complex numbers.
     """
     refuse_out("var", out)
     return _var(a, axis, dtype, _correction(ddof, correction), keepdims, where, mean, False)
@@ -341,7 +341,7 @@ def std(
     mean: ArrayLike | None = None,
     correction: int | float | None = None,
 ) -> Array:
-    """Compute the standard deviation over axes: the square root of `var`, with its arguments.
+    """Compute the standard deviation over axes: the square root of the variance `var`.
 
     Raises:
       ValueError: as `var` does, and for a `dtype` of integers.

@@ -1,4 +1,4 @@
-"""The array API's inspection of this namespace: its devices, dtypes and capabilities."""
+"""The array API's inspection of hlofront.numpy: devices, dtypes and capabilities."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hlofront.pjrt.devices import devices
 if TYPE_CHECKING:
     from hlofront.bridge.client import Device
 
-# The only version of the standard that is offered.
+# The only supported version of the standard.
 ARRAY_API_VERSION = "2024.12"
 
 _KINDS: dict[str, tuple[str, ...]] = {
@@ -33,18 +33,18 @@ class ArrayNamespaceInfo:
     """The array API's view of a namespace: its capabilities, dtypes and devices."""
 
     def capabilities(self) -> dict[str, bool | int]:
-        """Return which optional behaviors the namespace has.
+        """Return the optional capabilities of the namespace, by name.
 
-        Boolean masks and results whose shape depends on values are not to be had under `jit`.
+        Boolean masks and results whose shape depends on values are not supported under `jit`.
         """
         return {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": 64}
 
     def default_device(self) -> None:
-        """Return None: arrays are where the options and their operands say."""
+        """Return None: the device of an array depends on options and operands."""
         return None
 
     def default_dtypes(self, *, device: DeviceLike = None) -> dict[str, np.dtype]:
-        """Return the dtypes of Python's numbers; x64 decides their width.
+        """Return the default dtypes by kind of number; x64 decides their width.
 
         Args:
           device: it makes no difference.
@@ -57,13 +57,13 @@ class ArrayNamespaceInfo:
         }
 
     def devices(self) -> list[Device | None]:
-        """Return the devices of the default platform, after None, which stands for no choice."""
+        """Return None, which stands for no choice, and the devices of the default platform."""
         return [None, *devices()]
 
     def dtypes(
         self, *, device: DeviceLike = None, kind: str | tuple[str, ...] | None = None
     ) -> dict[str, np.dtype]:
-        """Return the standard's dtypes by their names; 64-bit ones only where x64 is on.
+        """Return the standard's dtypes by name; 64-bit ones only where x64 is on.
 
         Args:
           device: it makes no difference.
@@ -82,5 +82,5 @@ class ArrayNamespaceInfo:
 
 
 def array_namespace_info() -> ArrayNamespaceInfo:
-    """Return the object through which the array API standard inspects this namespace."""
+    """Return the array API's inspection object of hlofront.numpy."""
     return ArrayNamespaceInfo()

@@ -1,4 +1,4 @@
-"""The names that operations have in errors and in compiled programs."""
+"""The names of operations in errors and in compiled programs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def named(name: str) -> Callable[[F], F]:
-    """Give a function the name of the public function that it implements."""
+    """Return a decorator that gives a function the name of the public function it implements."""
 
     def rename(function: F) -> F:
         function.__name__ = function.__qualname__ = name

@@ -1,4 +1,4 @@
-"""Reductions that leave NaNs out."""
+"""Reductions that ignore NaNs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ __all__ = [
 
 
 def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> ArrayLike | None:
-    """Return a mask of elements that are in the mask and not NaN.
+    """Return a mask of the elements that are in the mask `where` and not NaN.
 
     Skip the test for dtypes without NaN.
     """
@@ -72,7 +72,7 @@ def nansum(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Sum over axes, with each NaN counted as 0. The dtypes are those of `sum`."""
+    """Sum over axes, with each NaN counted as 0; dtypes are those of `sum`."""
     refuse_out("nansum", out)
     a = without_nan(any_operand("nansum", a), 0)
     return accumulated(SUM, a, axis, dtype, keepdims, initial, where)
@@ -88,7 +88,7 @@ def nanprod(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Multiply over axes, with each NaN counted as 1. The dtypes are those of `prod`."""
+    """Multiply over axes, with each NaN counted as 1; dtypes are those of `prod`."""
     refuse_out("nanprod", out)
     a = without_nan(any_operand("nanprod", a), 1)
     return accumulated(PROD, a, axis, dtype, keepdims, initial, where)
@@ -236,7 +236,7 @@ def _variance(
 ) -> Array:
     a = any_operand(name, a)
     where = _numbers(name, a, where)
-    # Squares of NaNs would make derivatives NaN even where they are left out.
+    # Squares of NaNs would make derivatives NaN even where they are ignored.
     return variance(without_nan(a, 0), axis, dtype, keepdims, where, mean, ddof)
 
 

@@ -20,14 +20,14 @@ from hlofront.numpy.ufuncs import inexact_operand, scalar_like
 from hlofront.primitives import comparing, elementwise, special
 from hlofront.primitives.converting import convert
 
-# These coefficients exceed double precision on the whole interval, also for the first derivatives.
+# The coefficients exceed double precision on the whole interval, also for the first derivatives.
 _SINE_OVER = tuple([(-1) ** k / math.factorial(2 * k + 1) for k in range(16)])
 _I0 = tuple([1 / (4**k * math.factorial(k) ** 2) for k in range(18)])
 _I1_OVER = tuple([0.5 / (4**k * math.factorial(k) * math.factorial(k + 1)) for k in range(18)])
 
 
 def _even_series(coefficients: Sequence[float], x: Array) -> Array:
-    """Sum coefficients[k] x**(2 k) by Horner's scheme."""
+    """Return the sum of coefficients[k] x**(2 k), by Horner's scheme."""
     aval = typeof(x)
     square = elementwise.square(x)
     total = scalar_like(aval, coefficients[-1])
@@ -41,7 +41,7 @@ def _by_series(
 ) -> Array:
     """Return `series(x)` where abs(x) is below 1, and `formula(x)` elsewhere.
 
-    Each is given a harmless number where the other one is chosen, so that neither puts NaN into
+    Each gets a harmless number where the other one is selected, so that neither puts NaN into
     the derivative of the other.
     """
     aval = typeof(x)

@@ -1,4 +1,4 @@
-"""The operator wire: what Python's operators and the methods of arrays and tracers mean."""
+"""The operators and methods of arrays and tracers, and their installation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from hlofront.numpy import (
     updating,
 )
 
-# The module is imported by name: `hlofront.numpy.shape` is also the name of a function.
+# The module is imported by its full name: `hlofront.numpy.shape` is also a function.
 from hlofront.numpy.shape import ARRAY_METHODS as _SHAPE_METHODS
 from hlofront.primitives import comparing, elementwise
 from hlofront.primitives.families import COMPLEX, FLOAT, INT, NUMBER, Kinds, accepts
@@ -70,12 +70,12 @@ def _array_operator(function: Callable[..., Array], swapped: bool) -> Callable[.
 def _tracer_operator(
     function: Callable[..., Array], primitive: Primitive | None, kinds: Kinds, swapped: bool
 ) -> Callable[[Array, object], Array]:
-    """Make the method that tracers have for an operator.
+    """Make the method of tracers for an operator.
 
     Args:
-      function: what it means in general.
-      primitive: what it is for two operands of one dtype of these kinds.
-      kinds: none where there is no such primitive.
+      function: the operation for any operands.
+      primitive: the primitive for two operands of one dtype of these kinds, or None.
+      kinds: the dtype kinds of the primitive's operands.
       swapped: whether the tracer is the operand on the right.
     """
     general = function.when_traced
@@ -96,7 +96,7 @@ def _tracer_operator(
                 and dtype is (_float64 if _x64.value else _float32)
                 and -3e38 < other < 3e38
             ):
-                if not aval.weak_type:  # in a jaxpr it stands as what it is rounded to
+                if not aval.weak_type:  # In a jaxpr the scalar appears in its rounded value.
                     other = dtype.type(other)
                 return process(primitive, (other, self) if swapped else (self, other), params)
         elif type_ is int:
@@ -159,20 +159,20 @@ _power = _array_operator(powers.any_power, False)
 
 
 def _array_power(self: Array, other: object) -> Array:
-    """Compute the elementwise power; an integer exponent of the host is part of the program."""
+    """Compute the power elementwise; an integer exponent of the host is part of the program."""
     exponent = powers.static_exponent(other)
     return _power(self, other) if exponent is None else powers.integer_power(self, exponent)
 
 
 def _tracer_power(self: Array, other: object) -> Array:
-    """Compute the elementwise power."""
+    """Compute the power `self ** other` elementwise."""
     if not is_operand(other):
         return deferred("power", self, other)
     return powers.any_power.when_traced(self, other)
 
 
 def _tracer_reflected_power(self: Array, other: object) -> Array:
-    """Compute the elementwise power of the operand on the left."""
+    """Compute the power `other ** self` elementwise."""
     if not is_operand(other):
         return deferred("power", other, self)
     return powers.any_power.when_traced(other, self)
@@ -188,7 +188,7 @@ _UNARY = {
 }
 
 
-# ---- all together ------------------------------------------------------------------------------
+# ---- installation ------------------------------------------------------------------------------
 
 # For each module of methods: name -> an operation, a function, or a property.
 _METHODS: tuple[Mapping[str, Callable[..., object] | property], ...] = (
@@ -211,7 +211,7 @@ _METHODS: tuple[Mapping[str, Callable[..., object] | property], ...] = (
 
 
 def plug_in() -> None:
-    """Give arrays and tracers their operators and methods."""
+    """Install the operators and methods of arrays and tracers."""
     tracers, arrays = _binary_members()
     tracers |= {"__pow__": _tracer_power, "__rpow__": _tracer_reflected_power}
     arrays |= {"__pow__": _array_power, "__rpow__": _array_operator(powers.any_power, True)}

@@ -1,4 +1,4 @@
-"""Padding of arrays: with values, with what is at their edges, and with statistics of them."""
+"""Padding of arrays with constants, edge values, ramps, reflections or statistics."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _edge(a: ArrayLike, axis: int, widths: tuple[int, int]) -> Array:
 def _ramp(
     a: ArrayLike, axis: int, width: int, end: ArrayLike, edge: ArrayLike, backwards: bool
 ) -> Array:
-    """Return a linear ramp from the end value to the edge, without the edge."""
+    """Return a linear ramp from `end` to `edge` along an axis, without the edge."""
     aval = typeof(a)
     dtype = to_inexact_dtype(aval.dtype)
     shape = (*aval.shape[:axis], width, *aval.shape[axis + 1 :])
@@ -116,7 +116,7 @@ def _ramps(a: ArrayLike, axis: int, widths: tuple[int, int], before: Array, afte
 
 
 def _rounded(x: Array, dtype: np.dtype) -> Array:
-    """Return a statistic in the dtype of the array, rounded half to even for integers."""
+    """Return a statistic in `dtype`, rounded half to even for integers."""
     if issubdtype(dtype, np.integer):
         x = elementwise.round(x, elementwise.RoundingMethod.TO_NEAREST_EVEN)
     return x
@@ -140,7 +140,7 @@ def _median(a: Array, axis: int) -> Array:
     low = _part(ordered, axis, (size - 1) // 2, (size - 1) // 2 + 1)
     high = _part(ordered, axis, size // 2, size // 2 + 1)
     middle = elementwise.mul(elementwise.add(low, high), host_number(0.5, dtype))
-    # NaN sorts last, and makes the median NaN.
+    # NaN sorts last and makes the median NaN.
     last = _part(ordered, axis, size - 1, size)
     middle = choose("pad", comparing.ne(last, last), last, middle)
     return _rounded(middle, aval.dtype)
@@ -181,7 +181,7 @@ def _statistics(
 def _mirrored(
     a: ArrayLike, axis: int, widths: tuple[int, int], offset: int, reflect_type: str
 ) -> Array:
-    """Reflect at the ends repeatedly; `offset` is 1 where the edge itself is not repeated."""
+    """Pad an axis by repeated reflection; `offset` is 1 if the edge itself is not repeated."""
     if typeof(a).shape[axis] == 1 and offset:
         return _edge(a, axis, widths)
     before, after = widths
@@ -199,7 +199,7 @@ def _mirrored(
 
 
 def _opposite(part: Array, edge: Array, axis: int) -> Array:
-    """Reflect values about the edge: each becomes twice the edge less the value."""
+    """Return values reflected about the edge: twice the edge minus the part."""
     edge = _repeated_along(edge, axis, typeof(part).shape[axis])
     return elementwise.sub(elementwise.add(edge, edge), part)
 
@@ -265,7 +265,7 @@ def _pad(
 def _value_pairs(
     values: ArrayLike | Sequence[ArrayLike | Sequence[ArrayLike]], ndim: int
 ) -> list[tuple[Array, Array]]:
-    """Return the values before and after each axis."""
+    """Return the pair (before, after) of padding values for each axis."""
     shape = typeof(values).shape
     _check_pairs("values", shape, ndim)
     table = shaping.broadcast_in_dim(values, (ndim, 2), tuple(range(2 - len(shape), 2)))
@@ -291,7 +291,7 @@ def _is_pair(value: object) -> bool:
 
 
 def _static_pairs(name: str, value: PadWidth, ndim: int) -> Pairs:
-    """Return integers for each end of each axis, from the shorter forms that NumPy allows."""
+    """Return integer pairs for the ends of each axis, from NumPy's shorter forms."""
     if type(value) is int:
         return ((value, value),) * ndim
     if type(value) is tuple and len(value) == ndim and all(map(_is_pair, value)):
@@ -315,13 +315,13 @@ def pad(
     mode: str | Callable[..., ArrayLike | None] = "constant",
     **kwargs: object,
 ) -> Array:
-    """Enlarge an array at the ends of its axes, one axis after the other.
+    """Pad an array at the ends of its axes, one axis after another.
 
     Args:
       array: an array.
-      pad_width: by how much before and after each axis: rows of two integers, one row or one
+      pad_width: the widths before and after each axis: rows of two integers, one row or one
         integer for all axes, or a dict of those by axis.
-      mode: what is there: "constant", "edge", "empty" (zeros), "linear_ramp", "maximum", "mean",
+      mode: the padding: "constant", "edge", "empty" (zeros), "linear_ramp", "maximum", "mean",
         "median", "minimum", "reflect", "symmetric", "wrap"; or a function that is called with each
         padded line along an axis, the two widths, the axis and the keyword arguments, and returns
         the line.
@@ -373,7 +373,7 @@ def pad(
 
 
 def _table(values: Sequence[ArrayLike | Sequence[ArrayLike]]) -> np.ndarray:
-    """Return nested lists of scalars as an array."""
+    """Return nested lists of scalars as a NumPy array."""
     leaves = [leaf for row in values for leaf in (row if isinstance(row, list | tuple) else (row,))]
     if not any(hasattr(leaf, "aval") for leaf in leaves):
         return np.asarray(values)
@@ -392,7 +392,7 @@ def _padded_by(
     function: Callable[..., ArrayLike | None],
     options: dict[str, object],
 ) -> Array:
-    """Pad with zeros, then let the function fill each line along each axis."""
+    """Pad with zeros, then apply `function` to each vector along each axis."""
     padded = _pad(array, 0, widths, "constant", None, "even")
     shape = padded.shape
     for axis, pair in enumerate(widths):

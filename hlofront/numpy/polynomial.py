@@ -1,4 +1,4 @@
-"""Polynomials as arrays of coefficients, that of the highest power first."""
+"""Arithmetic of polynomials as vectors of coefficients, the highest power first."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _zero(dtype: np.dtype) -> np.generic:
 
 
 def _check_vector(name: str, *polynomials: ArrayLike, kind: type[Exception] = ValueError) -> None:
-    """Raise TypeError for coefficients without an axis, and ValueError for several axes."""
+    """Raise TypeError for scalar coefficients, and `kind` (ValueError) for several axes."""
     for p in polynomials:
         aval = typeof(p)
         if aval.ndim != 1:
@@ -87,11 +87,11 @@ def _sum(name: str, a1: ArrayLike, a2: ArrayLike) -> Array:
 
 @operation_like(np.polyadd)
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """Add two polynomials.
+    """Add two polynomials, as arrays of coefficients.
 
     Args:
       a1: coefficients, along the first axis.
-      a2: the same; there may be more or fewer of them.
+      a2: coefficients, along the first axis; there may be more or fewer of them.
 
     Raises:
       TypeError: for booleans, and what are no arrays.
@@ -104,7 +104,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 @operation_like(np.polysub)
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """Subtract two polynomials; the arguments are those of `polyadd`."""
+    """Subtract two polynomials, as arrays of coefficients; see `polyadd` for the arguments."""
     check_arraylike("polysub", a1, a2)
     a1, a2 = promote_dtypes(*operands("polysub", (a1, a2))[0])
     return _sum("polysub", a1, elementwise.neg(a2))
@@ -114,7 +114,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 
 def _or_zero(p: Array) -> Array:
-    """Return the coefficients, or a single 0 where there are none."""
+    """Return the coefficients, or a single 0 if there are none."""
     aval = typeof(p)
     return p if aval.size or aval.ndim != 1 else creating.full((1,), _zero(aval.dtype))
 
@@ -132,7 +132,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
 
     Args:
       a1: coefficients, along one axis.
-      a2: the same.
+      a2: coefficients, along one axis.
       trim_leading_zeros: whether to leave out what is zero at the front of both, as NumPy does.
         The size of the result depends on values then, which may not be traced.
 
@@ -170,7 +170,7 @@ def _polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         factor = elementwise.mul(scale, first)
         rest = slice_in_dim(window, 1, count)
         rest = elementwise.sub(rest, elementwise.mul(with_shape(factor, (), (count - 1,)), lower))
-        # The first coefficient is zero up to rounding, unless the divisor begins with zero.
+        # The first coefficient is zero up to rounding, unless the divisor starts with zero.
         gone = elementwise.sub(first, elementwise.mul(factor, leading))
         return rest, (factor, gone)
 
@@ -186,7 +186,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
     Args:
       u: coefficients, along one axis.
-      v: those of the divisor, of which the first must not be zero.
+      v: the coefficients of the divisor, of which the first must not be zero.
       trim_leading_zeros: whether to leave out what is zero, but for rounding, at the front of the
         remainder, as NumPy does. It depends on values then, which may not be traced.
 
@@ -210,7 +210,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
         )
         allowed = np.sqrt(np.float64(finfo(values.dtype).eps))
         size_of = np.abs(values if values.dtype.kind in "fc" else values.astype(np.float32))
-        # NaN is kept.
+        # NaN is not trimmed.
         (nonzero,) = np.nonzero(~(size_of <= allowed))
         first = int(nonzero[0]) if nonzero.size else values.size
         remainder = slice_in_dim(remainder, first, values.size)
@@ -228,7 +228,7 @@ def _order(name: str, m: ArrayLike) -> int:
 
 
 def _falling(powers: np.ndarray, m: int) -> np.ndarray:
-    """Compute for each power n the product n (n - 1) ... of `m` factors, without those below 1."""
+    """Return the products n (n - 1) ... of `m` factors for powers n, with factors of at least 1."""
     factors = powers[None, :] - np.arange(m)[:, None]
     return np.maximum(factors, 1).astype(np.float64).prod(0)
 
@@ -239,7 +239,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 
     Args:
       p: coefficients, along one axis.
-      m: how often to differentiate: a Python integer.
+      m: the order of the derivative: a Python integer.
 
     Raises:
       ValueError: if m is negative, or there are several axes.
@@ -263,7 +263,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
 
     Args:
       p: coefficients, along one axis.
-      m: how often to integrate: a Python integer.
+      m: the number of integrations: a Python integer.
       k: the constants to add, one for all integrations or one for each; zero by default.
 
     Raises:
@@ -297,8 +297,8 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
 
     Args:
       p: coefficients, along the first axis; other axes broadcast with `x`.
-      x: where to evaluate it.
-      unroll: how many steps are compiled in a row; True for all.
+      x: the points at which to evaluate the polynomial.
+      unroll: the number of loop steps unrolled; True for all.
 
     Raises:
       IndexError: if there is no axis of coefficients.

@@ -1,4 +1,4 @@
-"""Polynomials by linear algebra: of given zeros, their zeros, and those that fit points."""
+"""Polynomials by linear algebra: from roots, roots of polynomials, and least-squares fits."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def _zero(dtype: np.dtype) -> np.generic:
 
 
 def _rows(x: Array) -> Array:
-    """Return a vector as a matrix of one row, which broadcasts against each row."""
+    """Return a vector as a matrix of one row."""
     return expand_dims(x, (typeof(x).ndim - 1,))
 
 
 def _columns(x: ArrayLike) -> Array:
-    """Return a vector as a matrix of one column, which broadcasts against each column."""
+    """Return a vector as a matrix of one column."""
     return expand_dims(x, (typeof(x).ndim,))
 
 
@@ -66,7 +66,7 @@ def _adjoint(x: Array) -> Array:
 
 
 def _product(x: Array, y: Array) -> Array:
-    """Multiply two matrices with all digits of the dtype."""
+    """Multiply two matrices in the full precision of their dtype."""
     return dot_general(x, y, (((1,), (0,)), ((), ())), precision=Precision.HIGHEST)
 
 
@@ -74,7 +74,7 @@ def _product(x: Array, y: Array) -> Array:
 
 
 def _wide(x: ArrayLike) -> ArrayLike:
-    """Return numbers in a dtype that LAPACK supports, never weak.
+    """Return numbers in a dtype that LAPACK supports, strongly typed.
 
     Half precision becomes float32.
     """
@@ -84,7 +84,7 @@ def _wide(x: ArrayLike) -> ArrayLike:
 
 @operation_like(np.poly)
 def poly(seq_of_zeros: ArrayLike) -> Array:
-    """Return the polynomial with these zeros, whose first coefficient is 1.
+    """Return the coefficients of the monic polynomial with roots `seq_of_zeros`.
 
     Args:
       seq_of_zeros: zeros, along one axis; or a square matrix, which stands for its eigenvalues.
@@ -115,7 +115,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
         zeros = expand_dims(zeros, (0,))
 
     def step(coefficients: Array, zero: Array) -> tuple[Array, None]:
-        """Multiply by `x - zero`; the coefficient that is dropped at the end is still zero."""
+        """Multiply the polynomial by `x - zero`; the dropped last coefficient is still zero."""
         shifted = concatenate(
             [creating.full((1,), _zero(aval.dtype)), slice_in_dim(coefficients, 0, aval.size)], 0
         )
@@ -128,7 +128,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
 
 
 def _zeros_of(p: Array) -> Array:
-    """Return the zeros of a polynomial, as its companion's eigenvalues; p[0] must not be 0."""
+    """Return a polynomial's roots, the eigenvalues of its companion matrix; p[0] must not be 0."""
     size = typeof(p).shape[0]
     lower = elementwise.neg(slice_in_dim(p, 1, size))
     leading = with_shape(index_in_dim(p, 0, 0, keepdims=False), (), (size - 1,))
@@ -141,7 +141,7 @@ def _zeros_of(p: Array) -> Array:
 
 @operation(static_argnames=("leading",))
 def _roots(p: ArrayLike, *, leading: int | None) -> Array:
-    """Return a polynomial's zeros.
+    """Return the roots of a polynomial as complex numbers.
 
     `leading` counts its leading zero coefficients, None if unknown.
     """
@@ -158,7 +158,7 @@ def _roots(p: ArrayLike, *, leading: int | None) -> Array:
     any_nonzero = reducing.reduce_or(nonzero, (0,))
     last = host_scalar(size, index)
     before = choose("roots", any_nonzero, reducing.argmax(nonzero, 0, index), last)
-    # The leading zeros move to the end, where each adds a zero to the polynomial.
+    # The leading zeros move to the end, where each adds a root of zero.
     moved = dynamic_slice(pad(p, zero, [(0, size, 0)]), (before,), (size,))
     moved = choose("roots", any_nonzero, moved, host_scalar(1, typeof(p).dtype))
     zeros = _zeros_of(moved)
@@ -174,7 +174,7 @@ def _roots(p: ArrayLike, *, leading: int | None) -> Array:
 
 @like(np.roots)
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
-    """Return the zeros of a polynomial as complex numbers.
+    """Return the roots of a polynomial as complex numbers.
 
     Args:
       p: coefficients, along one axis.
@@ -209,10 +209,10 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
 
 def _least_squares(a: Array, b: Array, rcond: float) -> tuple[Array, Array, Array, Array, Array]:
-    """Return the shortest columns x of those that minimize |a x - b|.
+    """Return the least-norm columns x that minimize |a x - b|, with residuals and rank.
 
     Returns:
-      x, the squares of what is left over, the rank, the singular values, and the rows of vh.
+      x, the sums of squared residuals, the rank, the singular values, and the rows of vh.
     """
     u, s, vh = svd(a, full_matrices=False)
     dtype = typeof(s).dtype
@@ -232,7 +232,7 @@ def _least_squares(a: Array, b: Array, rcond: float) -> tuple[Array, Array, Arra
 
 
 def _inverse_of_gram(a: Array, s: Array, vh: Array) -> Array:
-    """Return the inverse of `a^T a`, from the singular values of `a` and the rows vh."""
+    """Return the inverse of `a^T a` from the singular values s and the right vectors vh."""
     if is_complex(typeof(a).dtype):
         u, s, vh = svd(_product(_swap(a), a), full_matrices=False)
         return _product(divide(_adjoint(vh), _rows(s)), _adjoint(u))
@@ -253,15 +253,15 @@ def polyfit(
     """Fit a polynomial to points by least squares.
 
     Args:
-      x: where the points are: of shape (n,).
+      x: the coordinates of the points, of shape (n,).
       y: their values, of shape (n,), or (n, k) for k polynomials.
       deg: the degree.
       rcond: which singular values count as zero, relative to the greatest one; by default n times
         the precision of the dtype of `x`.
-      full: whether to return how the solution came about.
-      w: what each point weighs, of shape (n,).
+      full: whether to return the diagnostics of the least-squares solution.
+      w: the weight of each point, of shape (n,).
       cov: whether to return the covariance of the coefficients: "unscaled" if weights are
-        inverses of known deviations, else scaled by what is left over.
+        inverses of known deviations, else scaled by the residuals.
 
     Returns:
       Coefficients of shape (deg + 1,) or (deg + 1, k). If `full`, with them the sums of squares
@@ -270,7 +270,7 @@ def polyfit(
 
     Raises:
       ValueError: if the degree is negative, or there are too few points for a covariance.
-      TypeError: for shapes that do not fit.
+      TypeError: for shapes that do not match.
     """
     arguments = (x, y) if w is None else (x, y, w)
     check_arraylike("polyfit", *arguments)

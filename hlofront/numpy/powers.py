@@ -1,4 +1,4 @@
-"""Powers: of integers by squaring, of floats by exp and log."""
+"""Elementwise powers: of integers by squaring, of floats by exp and log."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from hlofront.primitives import comparing, elementwise
 from hlofront.primitives.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 
-# The bits of exponents that matter: beyond them only powers of 0, 1 and -1 fit any integer dtype.
+# The number of exponent bits used: beyond it only powers of 0, 1 and -1 fit an integer dtype.
 _BITS = 6
 
 
 def static_exponent(x: ArrayLike) -> int | None:
-    """Return a scalar with an integer value known now as an int, and None for other exponents."""
+    """Return a concrete scalar integer exponent as an int, and None for other exponents."""
     type_ = type(x)
     if type_ is int or type_ is bool:
         return int(x)
@@ -40,7 +40,7 @@ def static_exponent(x: ArrayLike) -> int | None:
 
 
 def fixed_power(x: ArrayLike, exponent: int) -> Array:
-    """Compute the power with an exponent that is known now, by repeated multiplication."""
+    """Compute the power with a static exponent, by repeated multiplication."""
     return elementwise.integer_pow(numeric_operand("power", x), exponent)
 
 
@@ -53,12 +53,12 @@ def _power(x1: ArrayLike, x2: ArrayLike) -> Array:
     x, y = promote_dtypes_numeric(x1, x2)
     if is_integer(typeof(x)):
         return _integer_power(*(convert(z, typeof(z).dtype, False) for z in (x, y)))
-    # Exponents of an integer dtype are not converted, and so stay exact.
+    # Integer exponents are not converted, and so stay exact.
     return elementwise.pow(x, x2 if issubdtype(typeof(x2).dtype, np.integer) else y)
 
 
 def _integer_power(x: ArrayLike, y: ArrayLike) -> Array:
-    """Multiply the x ** (2 ** k) for the bits k that are set in y, by repeated squaring."""
+    """Compute integer powers by repeated squaring, multiplying x ** (2 ** k) for bits k of y."""
     aval = typeof(x)
     zero, one = scalar_like(aval, 0), scalar_like(aval, 1)
     vanishes = elementwise.bitwise_and(comparing.eq(x, zero), comparing.ne(y, zero))
@@ -73,13 +73,13 @@ def _integer_power(x: ArrayLike, y: ArrayLike) -> Array:
 
 @operation(static_argnames=("exponent",))
 def integer_power(x: ArrayLike, exponent: int) -> Array:
-    """Compute powers such as `x ** 2` outside of jit; each exponent has a program of its own."""
+    """Compute powers such as `x ** 2` eagerly; each static exponent has its own program."""
     return fixed_power(x, exponent)
 
 
 @operation
 def any_power(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Compute the power with an exponent that is not known outside of jit."""
+    """Compute x1 ** x2 with an exponent that is not static."""
     return _power(x1, x2)
 
 

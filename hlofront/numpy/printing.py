@@ -1,4 +1,4 @@
-"""Arrays as text, and the options that NumPy and we print arrays by."""
+"""Arrays as text, and NumPy's printing options, which apply to them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def array_repr(
 
     Args:
       arr: an array; under a transformation there is none to print, see `debug.print`.
-      max_line_width: where lines are broken; by default as `set_printoptions` says.
-      precision: how many decimals floats have at most; by default as `set_printoptions` says.
+      max_line_width: the greatest line width; by default as `set_printoptions` says.
+      precision: the greatest number of decimals of floats; by default as `set_printoptions` says.
       suppress_small: whether numbers close to zero are written as zeros.
     """
     return np.array_repr(arr, max_line_width, precision, suppress_small)
@@ -52,7 +52,7 @@ def get_printoptions() -> dict[str, object]:
 
 @like(np.set_printoptions)
 def set_printoptions(*args: object, **kwargs: object) -> None:
-    """Set the options for printing arrays, both NumPy's and these.
+    """Set the options for printing arrays, which NumPy shares.
 
     Raises:
       TypeError: for an option that NumPy does not have.
@@ -62,7 +62,7 @@ def set_printoptions(*args: object, **kwargs: object) -> None:
 
 @like(np.printoptions)
 def printoptions(*args: object, **kwargs: object) -> AbstractContextManager[dict[str, object]]:
-    """Return a context manager in which arrays are printed with these options.
+    """Return a context manager that sets the options for printing arrays.
 
     Raises:
       TypeError: as it is entered, for an option that NumPy does not have.

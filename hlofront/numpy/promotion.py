@@ -1,4 +1,4 @@
-"""Where dtypes and shapes of operands meet: NumPy's broadcasting, JAX's promotion."""
+"""The promotion of operands: common dtypes by JAX's rules, common shapes by NumPy's."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PYTHON_TYPE = {
 }
 
 
-# ---- what may be an operand ------------------------------------------------------------------
+# ---- operands --------------------------------------------------------------------------------
 
 
 def check_arraylike(name: str, *args: object, empty_is_none: bool = False) -> None:
@@ -58,9 +58,9 @@ def _not_arraylike(name: str, x: object, position: int) -> TypeError:
 
 
 def operands(name: str, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], list[ShapedArray]]:
-    """Return the operands of the function called `name`, and their avals.
+    """Return the checked operands of the function called `name`, and their avals.
 
-    What stands for an array by its method `__jax_array__` is replaced by that array.
+    Objects with a method `__jax_array__` are replaced by that method's result.
 
     Raises:
       TypeError: if one is neither an array nor a scalar.
@@ -74,13 +74,13 @@ def operands(name: str, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], lis
 
 
 def operand(name: str, x: ArrayLike) -> tuple[ArrayLike, ShapedArray]:
-    """Return the one operand of the function called `name`, and its aval; see `operands`."""
+    """Return the checked operand of the function called `name`, and its aval."""
     (value,), (aval,) = operands(name, (x,))
     return value, aval
 
 
 def as_operand(x: object) -> ArrayLike:
-    """Return the array behind an object with a method `__jax_array__`.
+    """Return the result of `x.__jax_array__()` if x has that method, else x.
 
     Return other values unchanged.
     """
@@ -116,9 +116,9 @@ def promote_dtypes_complex(*args: ArrayLike) -> list[ArrayLike]:
 
 
 def promote_own_dtypes(*args: ArrayLike) -> list[ArrayLike]:
-    """Return the operands in their common dtype by the standard rules, whatever the option says.
+    """Return the operands in their common dtype by the standard rules, regardless of options.
 
-    It is for values that the library made, which a user who promotes nothing need not convert.
+    Values that the library makes are promoted so, even where users disable promotion.
     """
     with numpy_dtype_promotion("standard"):
         return promote_dtypes(*args)
@@ -146,7 +146,7 @@ def _in_common_dtype(
             dtype, weak = _common(avals)
             break
     else:
-        # Comparisons of weak numbers are weak booleans, and booleans meet as strong ones.
+        # Comparisons of weak numbers are weak booleans, and booleans are promoted as strong ones.
         dtype, weak = first.dtype, first.weak_type and first.dtype is not _bool
         if widen is None and weak == first.weak_type:
             return values
@@ -161,7 +161,7 @@ def _in_common_dtype(
 
 
 def converted(x: ArrayLike, aval: ShapedArray, dtype: np.dtype, weak: bool) -> ArrayLike:
-    """Return the operand `x`, of this aval, in another dtype.
+    """Return the operand `x`, of aval `aval`, converted to a dtype.
 
     Scalars of the host are converted on the host.
     """
@@ -178,7 +178,7 @@ _HOST = (bool, int, float, complex, np.generic, np.ndarray)
 
 
 def host_scalar(x: ArrayLike, dtype: np.dtype, weak: bool = False) -> ArrayLike:
-    """Return a Python or NumPy scalar in this dtype; a weak one is a Python scalar.
+    """Return a Python or NumPy scalar converted to `dtype`; a weak one is a Python scalar.
 
     Raises:
       OverflowError: if it is a Python integer that the default integer dtype cannot hold.
@@ -191,7 +191,7 @@ def host_scalar(x: ArrayLike, dtype: np.dtype, weak: bool = False) -> ArrayLike:
             return value
         params = {"new_dtype": dtype, "weak_type": True, "sharding": None}
         return process(convert_element_type_p, (value,), params)
-    # As on a device: integers wrap, and floats become the nearest integer that the dtype holds.
+    # As on devices, integers wrap, and floats become the nearest integer that the dtype holds.
     if dtype.kind in "iu" and isinstance(x, float | np.floating):
         x = _nearest_integer(float(x), dtype)
     with np.errstate(all="ignore"):
@@ -199,7 +199,7 @@ def host_scalar(x: ArrayLike, dtype: np.dtype, weak: bool = False) -> ArrayLike:
 
 
 def _nearest_integer(x: float, dtype: np.dtype) -> int:
-    """Return a float without its fraction, clamped to what an integer dtype holds; 0 for NaN."""
+    """Return a float truncated and clamped to the range of an integer dtype; 0 for NaN."""
     if x != x:
         return 0
     limits = np.iinfo(dtype)
@@ -221,7 +221,7 @@ def check_integer(x: int) -> None:
 
 
 def promote_shapes(name: str, *args: ArrayLike) -> list[ArrayLike]:
-    """Return the operands in their common rank; scalars and sizes of one are left to lax."""
+    """Return the operands in their common rank; scalars and sizes of 1 are left to lax."""
     return _in_common_rank(name, list(args), [typeof(x).shape for x in args])
 
 
@@ -244,7 +244,7 @@ def _in_common_rank(
 
 
 def check_broadcast(name: str, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
-    """Return the common shape. Raises ValueError, which names the function, if there is none."""
+    """Return the common shape. Raise ValueError, naming the function, if there is none."""
     try:
         return broadcast_shapes(*shapes)
     except ValueError:
@@ -255,13 +255,13 @@ def check_broadcast(name: str, shapes: list[tuple[int, ...]]) -> tuple[int, ...]
 
 
 def with_rank(x: ArrayLike, shape: tuple[int, ...], rank: int) -> Array:
-    """Return an operand of this shape with axes of size 1 in front, so that it has `rank` axes."""
+    """Return an operand of `shape` with leading axes of size 1, so that it has `rank` axes."""
     new = rank - len(shape)
     return broadcast_in_dim(x, (1,) * new + shape, ascending(rank)[new:])
 
 
 def check_rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
-    """Raise or warn, as the option says, where arrays of these shapes differ in rank."""
+    """Raise or warn, by the rank promotion option, if arrays of these shapes differ in rank."""
     mode = numpy_rank_promotion.value
     if mode == "allow" or len({len(shape) for shape in shapes if shape}) <= 1:
         return
@@ -276,7 +276,7 @@ def check_rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
 
 
 def broadcast_together(name: str, *args: ArrayLike) -> list[ArrayLike]:
-    """Return the operands in their common shape, whatever the option about rank promotion is.
+    """Return the operands broadcast together, regardless of the rank promotion option.
 
     Raises:
       ValueError: if their shapes do not broadcast.
@@ -290,7 +290,7 @@ def broadcast_together(name: str, *args: ArrayLike) -> list[ArrayLike]:
 
 
 def with_shape(x: ArrayLike, own: tuple[int, ...], shape: tuple[int, ...]) -> ArrayLike:
-    """Broadcast an operand of shape `own` to a shape that it fits by NumPy's rule."""
+    """Broadcast an operand of shape `own` to `shape` by NumPy's rule."""
     if own == shape:
         return x
     return broadcast_in_dim(x, shape, ascending(len(shape))[len(shape) - len(own) :])
@@ -305,7 +305,7 @@ def _meeting(
     avals: list[ShapedArray],
     widen: Callable[[np.dtype], np.dtype] | None,
 ) -> list[ArrayLike]:
-    """Return the operands of the function `name` in their common dtype."""
+    """Return the operands of the function `name` in their common dtype, widened by `widen`."""
     try:
         return _in_common_dtype(values, avals, widen)
     except ValueError:
@@ -336,14 +336,14 @@ def promote_args(name: str, *args: ArrayLike) -> list[ArrayLike]:
 
 
 def promote_args_inexact(name: str, *args: ArrayLike) -> list[ArrayLike]:
-    """Return the operands as `promote_args` does; integers and booleans become floats."""
+    """Return the operands of `name` in their common inexact dtype and rank; see `promote_args`."""
     values, avals = operands(name, args)
     values = _meeting(name, values, avals, to_inexact_dtype)
     return _in_common_rank(name, values, [aval.shape for aval in avals])
 
 
 def promote_args_numeric(name: str, *args: ArrayLike) -> list[ArrayLike]:
-    """Return the operands as `promote_args` does; booleans become integers."""
+    """Return the operands of `name` in their common numeric dtype and rank; see `promote_args`."""
     values, avals = operands(name, args)
     values = _meeting(name, values, avals, to_numeric_dtype)
     return _in_common_rank(name, values, [aval.shape for aval in avals])

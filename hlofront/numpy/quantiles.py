@@ -1,4 +1,4 @@
-"""Medians, quantiles and percentiles, with and without NaNs."""
+"""Medians, quantiles and percentiles, which include or ignore NaNs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _check(
 
 
 def _rows(x: ArrayLike, axes: tuple[int, ...]) -> Array:
-    """Reshape the array to rows: the folded axes become the last axis, all others the first."""
+    """Reshape an array to rows: the reduced axes form the last axis, all others the first."""
     shape = typeof(x).shape
     others = [i for i in range(len(shape)) if i not in axes]
     x = transpose(x, (*others, *axes))
@@ -70,7 +70,7 @@ def _rows(x: ArrayLike, axes: tuple[int, ...]) -> Array:
 
 
 def _take(rows: Array, indices: Array) -> Array:
-    """Take from each of n rows the elements at its k indices.
+    """Return the elements of each of n rows at its k indices.
 
     Indices and result have shape (k, n).
     """
@@ -111,7 +111,7 @@ def _quantile(
     if which.ndim > 1:
         raise ValueError(f"q must be have rank <= 1, got shape {which.shape}")
     dtype = to_inexact_dtype(aval.dtype)
-    # Positions in a row are fractional, so they need more bits than half precision has. They are
+    # Fractional positions in a row need more bits than half precision has. They are
     # not promoted with the elements, so their dtype may differ.
     working = to_inexact_dtype(joint_dtype((dtype, False), (which.dtype, which.weak_type)))
     working = working_dtype(working)
@@ -134,7 +134,7 @@ def _quantile(
 
 
 def _ranked(rows: ArrayLike, q: Array, method: str, skip_nan: bool, working: np.dtype) -> Array:
-    """Compute quantiles of unweighted rows: an array of as many rows as q has elements."""
+    """Return quantiles (q.size, rows) of unweighted rows (rows, size)."""
     count, size = typeof(rows).shape
     nan = host_scalar(np.nan, typeof(rows).dtype)
     (rows,) = sorting.sort((rows,), 1)
@@ -154,13 +154,13 @@ def _ranked(rows: ArrayLike, q: Array, method: str, skip_nan: bool, working: np.
         position = elementwise.sub(elementwise.ceil(elementwise.mul(q, numbers)), one)
     else:
         position = elementwise.mul(q, last)
-    # A row of NaNs alone has no last number; its first NaN is taken.
+    # A row of NaNs has no last number; its first NaN is taken.
     last = elementwise.max(last, zero)
     position = elementwise.clamp(zero, position, last)
     low, high = elementwise.floor(position), elementwise.ceil(position)
     share = elementwise.sub(position, low)
     if method == "nearest":
-        # Halfway between two elements the lower one is chosen.
+        # Halfway between two elements, the lower one is chosen.
         position = elementwise.ceil(elementwise.sub(position, host_scalar(0.5, working)))
     elif method in ("lower", "higher"):
         position = low if method == "lower" else high
@@ -184,13 +184,13 @@ def _index(position: Array) -> Array:
 
 
 def _between(below: Array, above: Array, share: ArrayLike) -> Array:
-    """Interpolate, and stay at infinity where both sides are the same infinity."""
+    """Interpolate between numbers, and return an infinity where both are that infinity."""
     step = elementwise.mul(*broadcast_together("quantile", elementwise.sub(above, below), share))
     return comparing.select_n(comparing.eq(below, above), elementwise.add(below, step), below)
 
 
 def _weight_rows(weights: ArrayLike, shape: tuple[int, ...], axes: tuple[int, ...]) -> Array:
-    """Return weights in the form that `_rows` gives the array."""
+    """Return weights broadcast to `shape`, with the reduced axes reshaped to rows."""
     own = typeof(weights).shape
     if own != shape:
         if own != tuple([shape[i] for i in axes]):
@@ -207,7 +207,7 @@ def _weight_rows(weights: ArrayLike, shape: tuple[int, ...], axes: tuple[int, ..
 def _weighted(
     rows: ArrayLike, q: Array, weights: ArrayLike, skip_nan: bool, working: np.dtype
 ) -> Array:
-    """Return the first element of each row up to which weights reach the share q of their sum."""
+    """Return the first element of each row at which cumulative weights reach share q."""
     count, size = typeof(rows).shape
     zero = host_scalar(0, working)
     weights = as_numbers(weights, working)
@@ -221,12 +221,12 @@ def _weighted(
     share = broadcast_in_dim(
         elementwise.div(running, broadcast_in_dim(total, (count, size), (0, 1))), shape, (1, 2)
     )
-    # Leading elements without weight are never chosen.
+    # Leading elements of zero weight are never chosen.
     reached = elementwise.bitwise_and(
         comparing.ge(share, broadcast_in_dim(q, shape, (0,))),
         comparing.gt(share, creating.full(shape, zero)),
     )
-    # The last element with weight completes the sum, even if rounding makes it slightly less.
+    # The last weighted element completes the sum, even if rounding makes it slightly less.
     some = comparing.gt(weights, creating.full((count, size), zero))
     index = python_scalar_dtype(int)
     from_end = argmax(rev(some, (1,)), 1, index)
@@ -256,7 +256,7 @@ def quantile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """Compute the elements that a share q of the others do not exceed, over axes.
+    """Compute quantiles over axes: the elements that a share q of the others do not exceed.
 
     NaN if there is one.
 
@@ -266,7 +266,7 @@ def quantile(
       axis: an axis or several; all of them by default.
       out: must be None.
       overwrite_input: must be False.
-      method: what is meant between two elements: "linear", "lower", "higher", "midpoint",
+      method: the interpolation between two elements: "linear", "lower", "higher", "midpoint",
         "nearest" or "inverted_cdf".
       keepdims: whether the folded axes stay, with size 1.
       weights: of each element, of the shape of `a` or its shape along `axis`; for "inverted_cdf".
@@ -290,7 +290,7 @@ def nanquantile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """Compute quantiles of the elements that are not NaN; the arguments are those of `quantile`."""
+    """Compute quantiles over axes, ignoring NaNs; the arguments are those of `quantile`."""
     _check("quantile", out, overwrite_input, method, weights)
     return _quantile("nanquantile", a, q, axis, method, keepdims, weights, True)
 
@@ -308,7 +308,7 @@ def percentile(
     weights: ArrayLike | None = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Compute quantiles at q percent, from 0 to 100.
+    """Compute percentiles over axes: quantiles at q percent, from 0 to 100.
 
     The other arguments are those of `quantile`.
     """
@@ -330,7 +330,7 @@ def nanpercentile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """Compute quantiles at q percent of the elements that are not NaN."""
+    """Compute percentiles over axes, ignoring NaNs: quantiles at q percent."""
     _check("quantile", out, overwrite_input, method, weights)
     return _quantile("nanpercentile", a, q, axis, method, keepdims, weights, True, True)
 
@@ -343,7 +343,7 @@ def median(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """Return the middle element over axes, or the mean of the middle two; NaN if there is one."""
+    """Compute the median over axes: the middle element, or the mean of two; NaN if there is one."""
     _check("quantile", out, overwrite_input, "midpoint", None)
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, False)
 
@@ -356,6 +356,6 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """Return the middle element over axes of those that are not NaN, or NaN if there are none."""
+    """Compute the median over axes, ignoring NaNs, or NaN if all elements are."""
     _check("quantile", out, overwrite_input, "midpoint", None)
     return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, None, True)

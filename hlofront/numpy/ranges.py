@@ -1,4 +1,4 @@
-"""Evenly spaced numbers, and grids of them."""
+"""Evenly spaced numbers, and grids of coordinates."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ def arange(
     device: DeviceLike = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Return the numbers start, start + step, ..., as long as they are before stop.
+    """Return the numbers start, start + step, start + 2 step, ... before stop.
 
     Args:
       start: the first number; with no stop, where to stop before, from 0.
       stop: where to stop before.
-      step: by how much each is more than the last; 1 by default.
+      step: the difference of successive numbers; 1 by default.
       dtype: of the result; by default that in which the arguments meet.
       device: a Device or Sharding to put it on.
 
@@ -118,11 +118,11 @@ def _steps(
 ) -> Array:
     if is_eager() and size <= MOST_ON_HOST:
         if from_zero and by_one:
-            # These values do not come from the user, so no transfer guard may refuse the copy.
+            # The values do not come from the user, so that no transfer guard may refuse the copy.
             with Explicit("put"):
                 return from_host(exact_dtype(np.arange(size).astype(dtype)))
         if issubdtype(dtype, np.integer):
-            # The numbers are computed as 64-bit integers, as those of the dtype may wrap.
+            # The numbers are computed as 64-bit integers, as those of `dtype` may wrap.
             exact = int(first) if first == int(first) else first
             numbers = np.arange(size, dtype=np.int64) * _wrapped(gap) + _wrapped(exact)
             return from_host(exact_dtype(numbers.astype(dtype)))
@@ -141,11 +141,11 @@ def _steps(
 
 
 def _wrapped(number: int | float) -> int:
-    """Return a number as an integer wrapped to 64 bits, as integer dtypes wrap."""
+    """Return a number as an integer wrapped to 64 bits."""
     return (int(number) + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
-# ---- linspace and its kin ----------------------------------------------------------------------
+# ---- linspace, logspace and geomspace ----------------------------------------------------------
 
 
 def _count(name: str, num: object) -> int:
@@ -168,7 +168,7 @@ def _count(name: str, num: object) -> int:
 def _dtypes(
     name: str, start: ArrayLike, stop: ArrayLike, dtype: DTypeLike | None
 ) -> tuple[np.dtype, np.dtype]:
-    """Return the dtype to compute in, and the dtype of the result."""
+    """Return the dtype of the computation, and the dtype of the result."""
     avals = operands(name, (start, stop))[1]
     common = lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))[0]
     if dtype is not None:
@@ -187,7 +187,7 @@ def _ends(start: ArrayLike, stop: ArrayLike, dtype: np.dtype) -> tuple[ArrayLike
 
 
 def _linspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool) -> tuple[Array, Array]:
-    """Return `num` rows from start to stop, and the distance between them."""
+    """Return `num` rows from start to stop, and the step between them."""
     aval = typeof(start)
     dtype, shape = aval.dtype, aval.shape
     if num <= 1:
@@ -205,7 +205,7 @@ def _linspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool) -> tu
     fraction = shaping.broadcast_in_dim(fraction, rows_shape, (0,))
     start, row = (with_shape(x, shape, rows_shape) for x in (start, stop))
     rest = elementwise.sub(scalar_like(aval, 1), fraction)
-    # Weighting both ends by nearness gives the ends exactly.
+    # Weighting both ends by their nearness gives the ends exactly.
     rows = elementwise.add(elementwise.mul(start, rest), elementwise.mul(row, fraction))
     if endpoint:
         rows = slicing.concatenate([rows, with_shape(stop, shape, (1, *shape))], 0)
@@ -257,7 +257,7 @@ def linspace(
 
     Args:
       start, stop: scalars or arrays, whose shapes broadcast.
-      num: how many.
+      num: the number of values.
       endpoint: whether stop is the last of them.
       retstep: return the distance between them as well.
       dtype: of the result; a floating-point one by default, numbers of an integer one are floors.
@@ -302,7 +302,7 @@ def logspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """Return powers of `base` whose exponents are evenly spaced from start to stop."""
+    """Return powers of `base` with evenly spaced exponents from start to stop."""
     return _logspace(start, stop, _count("logspace", num), bool(endpoint), base, dtype, axis)
 
 
@@ -318,7 +318,7 @@ def _geomspace(
     rows, _ = _linspace(*exponents, num, endpoint)
     shape = typeof(start).shape
     rows = elementwise.mul(elementwise.exp(rows), with_shape(direction, shape, typeof(rows).shape))
-    # The ends are set exactly: computed through logarithms they are only close.
+    # The ends are set exactly: logarithms only approximate them.
     if num > 0:
         start, stop = (with_shape(x, shape, (1, *shape)) for x in (start, stop))
         last = [stop] if endpoint and num > 1 else []
@@ -336,7 +336,7 @@ def geomspace(
     dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
-    """Return `num` numbers from start to stop, each the same multiple of the one before."""
+    """Return `num` numbers from start to stop in geometric progression."""
     return _geomspace(start, stop, _count("geomspace", num), bool(endpoint), dtype, axis)
 
 
@@ -368,7 +368,7 @@ def _meshgrid(arrays: list[ArrayLike], sparse: bool, swap: bool) -> list[Array]:
 def meshgrid(
     *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
 ) -> list[Array]:
-    """Return arrays of coordinates, one for each of the one-dimensional arrays `xi`.
+    """Return coordinate arrays, one for each of the vectors `xi`.
 
     Args:
       xi: the coordinates along each axis.
@@ -432,7 +432,7 @@ ogrid = _Grid(
 def indices(
     dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: bool = False
 ) -> Array | tuple[Array, ...]:
-    """Return the index along each axis for every element of an array of this shape.
+    """Return the indices along each axis of the elements of an array of shape `dimensions`.
 
     Returns:
       An array with one row per axis, or a tuple of arrays that broadcast if `sparse`.
@@ -453,7 +453,7 @@ def indices(
 def fromfunction(
     function: Callable[..., Any], shape: ShapeLike, *, dtype: DTypeLike = float, **kwargs: object
 ) -> Any:
-    """Make an array of this shape by calling a function with the indices of its elements.
+    """Make an array of `shape` by calling a function with the indices of its elements.
 
     The function is mapped by vmap: it is called once, and sees the indices as scalars. Keyword
     arguments are mapped too, along their first axes.

@@ -1,4 +1,4 @@
-"""Pytrees of arrays as one vector, and back."""
+"""The conversion of a pytree of arrays to one vector, and back."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @boundary
 def ravel_pytree(pytree: object) -> tuple[Array, Callable[[Array], Any]]:
-    """Concatenate the elements of a pytree of arrays into a vector; return it with the inverse.
+    """Concatenate the leaves of a pytree of arrays to a vector; return it with the inverse.
 
     Args:
       pytree: a pytree of arrays and scalars.
@@ -55,7 +55,7 @@ def ravel_pytree(pytree: object) -> tuple[Array, Callable[[Array], Any]]:
 
 
 class _Unravel:
-    """The function that makes the tree of a vector; equal instances make equal trees.
+    """The function from a vector to a pytree; equal instances make equal pytrees.
 
     It is hashable, so that a jitted function that has it as a static argument is traced once for
     all trees of one structure.
@@ -76,7 +76,7 @@ class _Unravel:
         return hash(self._key)
 
     def __call__(self, flat: Array) -> Any:
-        """Return the tree of the elements of a vector.
+        """Return the pytree whose leaves have the elements of the vector `flat`.
 
         Raises ValueError if the vector has another size.
         """

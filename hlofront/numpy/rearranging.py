@@ -1,4 +1,4 @@
-"""Rearranging elements: flip, roll, rotate, tile, repeat, resize, trim zeros."""
+"""The rearrangement of elements: flip, roll, rotate, tile, repeat, resize, trim zeros."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _flip(m: ArrayLike, axis: Axes = None) -> Array:
 @boundary
 @like(np.flip)
 def flip(m: ArrayLike, axis: Axes = None) -> Array:
-    """Reverse the order of elements along all axes, or along the axes named."""
+    """Reverse the order of elements along all axes, or along `axis`."""
     return _flip(m) if axis is None else _flip(m, static_axes(axis))
 
 
@@ -89,7 +89,7 @@ def _rot90(m: ArrayLike, k: int, axes: tuple[int, ...]) -> Array:
 @boundary
 @like(np.rot90)
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """Rotate by k quarter turns in the plane of two axes, from the first to the second."""
+    """Rotate an array by k quarter turns in the plane of two axes, from the first to the second."""
     return _rot90(m, operator.index(k) % 4, static_axes(axes))
 
 
@@ -143,10 +143,10 @@ def _roll(a: ArrayLike, shift: ArrayLike, axis: Axes = None) -> Array:
         if not size:
             continue
         by = slicing.index_in_dim(shifts, i, keepdims=False)
-        # The remainder is taken first, so that the narrowed number fits.
+        # The remainder is computed first, so that the narrowed number fits.
         by = convert(elementwise.rem(by, host_number(size, dtype)), int32, False)
-        # The result is a slice of the array joined to itself, which starts at the new first
-        # element.
+        # The result is a slice, from the new first element on, of the array joined
+        # to itself.
         doubled = slicing.concatenate([a, a], along)
         start = elementwise.rem(elementwise.sub(np.int32(2 * size), by), np.int32(size))
         starts = [np.int32(0)] * len(shape)
@@ -158,7 +158,7 @@ def _roll(a: ArrayLike, shift: ArrayLike, axis: Axes = None) -> Array:
 @boundary
 @like(np.roll)
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axes = None) -> Array:
-    """Move elements by `shift` positions along axes; elements beyond the end come in at the start.
+    """Roll elements by `shift` positions along axes; the last ones come in at the start.
 
     Without an axis the array is rolled as if it had only one.
     """
@@ -197,7 +197,7 @@ def _tile(A: ArrayLike, reps: tuple[int, ...]) -> Array:
 @boundary
 @like(np.tile)
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
-    """Repeat the whole array along each axis, as often as `reps` says."""
+    """Repeat the whole array along each axis by the counts `reps`."""
     reps = canonical_shape(reps)
     if min(reps, default=0) < 0:
         raise ValueError(f"reps of tile must not be negative, got {reps}")
@@ -219,7 +219,7 @@ def _repeat_evenly(a: ArrayLike, repeats: int, axis: Axis) -> Array:
 
 @operation(static_argnames=("axis", "length"))
 def _repeat(a: ArrayLike, repeats: ArrayLike, axis: Axis, length: int) -> Array:
-    """Repeat each element as often as `repeats` says; cut off or repeat the last up to `length`."""
+    """Repeat each element by its count in `repeats`; cut off or extend the result to `length`."""
     a = any_operand("repeat", a)
     if axis is None:
         a, axis = shaping.reshape(a, (typeof(a).size,)), 0
@@ -230,8 +230,8 @@ def _repeat(a: ArrayLike, repeats: ArrayLike, axis: Axis, length: int) -> Array:
     if not size or not length:
         return full(wanted, 0, typeof(a).dtype)
     repeats = shaping.broadcast_in_dim(repeats, (size,), (0,) * typeof(repeats).ndim)
-    # Element i of the result is element j if i lies between the running sums of repeats before and
-    # after j. So a 1 is scattered to each running sum, and the ones are summed up.
+    # Element i of the result is element j if i is between the cumulative repeats before and
+    # after j. So ones are scattered to the cumulative sums, and then summed up.
     ends = cumulative.cumsum(convert(repeats, int32, False), 0)
     starts = scatter_add(
         full((length,), 0, int32),
@@ -266,7 +266,7 @@ def repeat(
     """Repeat each element along an axis; `repeats` is one number, or one for each element.
 
     Args:
-      total_repeat_length: the size of the result along the axis, which must be given where
+      total_repeat_length: the size of the result along the axis, which is required where
         `repeats` is traced. What is beyond is cut off; what is missing repeats the last element.
     """
     if out_sharding is not None:
@@ -332,7 +332,7 @@ def _resize(a: ArrayLike, new_shape: Shape) -> Array:
 @boundary
 @like(np.resize)
 def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
-    """Return an array of another shape, whose elements are repeated, row by row, or cut off."""
+    """Return an array of another shape, whose elements repeat in row order, or are cut off."""
     new_shape = canonical_shape(new_shape)
     if min(new_shape, default=0) < 0:
         raise ValueError(f"all elements of `new_shape` must be non-negative, got {new_shape}")
@@ -342,7 +342,7 @@ def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
 @boundary
 @like(np.trim_zeros)
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes = None) -> Array:
-    """Cut off the zeros at the front ("f") and back ("b") along axes.
+    """Trim the zeros at the front ("f") and back ("b") of an array along axes.
 
     How much is left depends on the values, so that `filt` cannot be traced.
     """

@@ -1,4 +1,4 @@
-"""Functions that fold axes away: sums, products, extremes and where they are."""
+"""Reductions over axes: sums, products, extremes, and the indices of extremes."""
 
 from __future__ import annotations
 
@@ -45,36 +45,36 @@ __all__ = [
 
 _bool = np.dtype(np.bool_)
 _float32 = np.dtype(np.float32)
-# Sums of these are made in float32.
+# The dtypes whose sums are computed in float32.
 _halves = frozenset({np.dtype(np.float16), np.dtype(bfloat16)})
 
 
-# Axes by number, and axes by the names that vmap and shard_map give them.
+# Axes by number, and mesh or vmap axes by name.
 NamedAxes: TypeAlias = "Axes | str | tuple[int | str, ...]"
 
 
-# ---- what reductions share ---------------------------------------------------------------------
+# ---- helpers of all reductions -----------------------------------------------------------------
 
 
 class Fold(NamedTuple):
-    """A binary operation that axes are reduced with, and its reduction."""
+    """A reduction of axes, by its binary operation and identity element."""
 
     name: str
     reduce: Callable[..., Array]
-    # This combines the initial value and the reduced one.
+    # The function that combines the initial value with the reduced one.
     combine: Callable[..., Array]
-    # This returns the identity element for a dtype.
+    # The function that returns the identity element for a dtype.
     identity: Callable[[DType], ArrayLike]
-    # The collective that reduces over named axes, if there is one.
+    # The collective that reduces over named axes, or None.
     across: Callable[..., Array] | None = None
 
 
 def reduced_axes(axis: Axes, ndim: int) -> tuple[int, ...]:
-    """Return the axes that `axis` means, counted from 0: all of them for None.
+    """Return the axes that `axis` names, counted from 0: all of them for None.
 
     Raises:
       numpy.exceptions.AxisError: if there is no such axis.
-      ValueError: if one is given twice.
+      ValueError: if an axis is repeated.
       TypeError: if one is no integer.
     """
     if axis is None:
@@ -86,7 +86,7 @@ def reduced_axes(axis: Axes, ndim: int) -> tuple[int, ...]:
 
 
 def split_names(axis: NamedAxes) -> tuple[Axes, tuple[str, ...]]:
-    """Split axes into those by number and those by name, which vmap and shard_map have named."""
+    """Split axes into those by number and those by name, which vmap and shard_map define."""
     if isinstance(axis, str):
         return (), (axis,)
     if isinstance(axis, tuple) and builtins.any(isinstance(one, str) for one in axis):
@@ -96,7 +96,7 @@ def split_names(axis: NamedAxes) -> tuple[Axes, tuple[str, ...]]:
 
 
 def across_names(fold: Fold, result: Array, names: tuple[str, ...]) -> Array:
-    """Reduce over named axes a result that is already reduced over axes by number.
+    """Reduce over named axes a result that is already reduced over positional axes.
 
     Raises:
       NotImplementedError: if there is no such collective.
@@ -116,7 +116,7 @@ def is_inexact(dtype: np.dtype) -> bool:
 
 
 def sum_dtype(dtype: np.dtype) -> np.dtype:
-    """Return the dtype of sums and products of a dtype: at least the default dtype for integers."""
+    """Return the dtype of sums and products of a dtype: at least the default one for integers."""
     if dtype == _bool:
         return python_scalar_dtype(int)
     if not issubdtype(dtype, np.integer):
@@ -126,12 +126,12 @@ def sum_dtype(dtype: np.dtype) -> np.dtype:
 
 
 def working_dtype(dtype: np.dtype) -> np.dtype:
-    """Return the dtype in which elements of a dtype are summed when no dtype is requested."""
+    """Return the dtype in which elements of a dtype are summed by default."""
     return _float32 if dtype in _halves else dtype
 
 
 def sum_over(x: ArrayLike, axes: tuple[int, ...]) -> Array:
-    """Return the sum over these axes, in the dtype of `x`: 16-bit floats are summed in float32."""
+    """Return the sum over axes, in the dtype of `x`: 16-bit floats are summed in float32."""
     dtype = typeof(x).dtype
     total = reducing.reduce_sum(convert(x, working_dtype(dtype), False), axes)
     return convert(total, dtype, False)
@@ -161,7 +161,7 @@ def fold_axes(
     initial: ArrayLike | None,
     where: ArrayLike | None,
 ) -> Array:
-    """Reduce axes of an array in its dtype, from `initial`, without the elements not in `where`."""
+    """Reduce axes of an array in its dtype, from `initial`, over the elements in mask `where`."""
     if where is not None:
         a = _masked(fold, a, where)
     result = fold.reduce(a, axes)
@@ -177,7 +177,7 @@ def _masked(fold: Fold, a: ArrayLike, where: ArrayLike) -> Array:
 
 
 def check_mask(name: str, where: ArrayLike) -> None:
-    """Raise ValueError unless a mask is one of booleans."""
+    """Raise ValueError unless a mask is boolean."""
     dtype = typeof(where).dtype
     if dtype != _bool:
         raise ValueError(
@@ -213,7 +213,7 @@ def accumulated(
     where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
-    """Return the sum or product of an array over axes, positional or named, in the given dtype.
+    """Return the sum or product over axes, positional or named, in `dtype`.
 
     Args:
       fold: the reduction, SUM or PROD.
@@ -250,7 +250,7 @@ def sum(
     where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
-    """Sum over axes: all of them, one, or several.
+    """Compute the sum over axes: all of them, one, or several.
 
     Integers narrower than the default ones are summed in the default dtype, unless
     `promote_integers` is False; float16 and bfloat16 are summed in float32 and rounded once.
@@ -271,7 +271,7 @@ def prod(
     where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
-    """Multiply over axes: all of them, one, or several. The dtypes are those of `sum`."""
+    """Compute the product over axes: all of them, one, or several; dtypes are those of `sum`."""
     refuse_out("prod", out)
     return accumulated(PROD, a, axis, dtype, keepdims, initial, where, promote_integers)
 
@@ -318,7 +318,7 @@ def max(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Return the greatest element over axes, or NaN if there is one.
+    """Return the greatest element over axes, or NaN if any element is NaN.
 
     Raises:
       ValueError: if there are no elements and no `initial`.
@@ -336,7 +336,7 @@ def min(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Return the least element over axes, or NaN if there is one.
+    """Return the least element over axes, or NaN if any element is NaN.
 
     Raises:
       ValueError: if there are no elements and no `initial`.
@@ -351,7 +351,7 @@ amin = min
 
 @operation_like(np.ptp, static_argnames=("axis", "keepdims"))
 def ptp(a: ArrayLike, axis: Axes = None, out: None = None, keepdims: bool = False) -> Array:
-    """Return the greatest element less the least one, over axes. Raises TypeError for booleans."""
+    """Return the difference of greatest and least element over axes; booleans raise TypeError."""
     refuse_out("ptp", out)
     a = any_operand("ptp", a)
     greatest = extreme(MAX, a, axis, keepdims, None, None)
@@ -406,7 +406,7 @@ def count_nonzero(a: ArrayLike, axis: Axes = None, keepdims: bool = False) -> Ar
     return accumulated(SUM, nonzero, axis, None, keepdims)
 
 
-# ---- where the extreme is ----------------------------------------------------------------------
+# ---- indices of extremes -----------------------------------------------------------------------
 
 
 def index_of_extreme(

@@ -1,4 +1,4 @@
-"""Rounding, and keeping numbers within bounds."""
+"""Rounding of numbers, and clipping to bounds."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ ceil = unary_operation(
 
 
 def toward_zero(x: ArrayLike) -> Array:
-    """Drop the fractions of floats."""
+    """Truncate floats toward zero."""
     negative = comparing.lt(x, scalar_like(typeof(x), 0))
     return comparing.select(negative, elementwise.ceil(x), elementwise.floor(x))
 
 
 @operation_like(np.trunc)
 def trunc(x: ArrayLike) -> Array:
-    """Drop the fraction of each element, in its dtype."""
+    """Truncate each element toward zero, in its dtype."""
     return _unless_integer(toward_zero)(any_operand("trunc", x))
 
 
@@ -110,7 +110,7 @@ def _round_integer(x: ArrayLike, power: int) -> ArrayLike:
     if power > np.iinfo(aval.dtype).max:
         return elementwise.mul(x, scalar_like(aval, 0))
     unit, zero, two = (scalar_like(aval, number) for number in (power, 0, 2))
-    # The remainder of x above the greatest multiple of `unit` that is at most x.
+    # The remainder of x over the greatest multiple of `unit` that is at most x.
     left = elementwise.rem(x, unit)
     if issubdtype(aval.dtype, np.signedinteger):
         left = choose("round", comparing.lt(left, zero), elementwise.add(left, unit), left)
@@ -126,7 +126,7 @@ def _round_integer(x: ArrayLike, power: int) -> ArrayLike:
 def clip(
     arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None
 ) -> Array:
-    """Limit each element to no less than `min` and no more than `max`, which wins.
+    """Clip each element to at least `min` and at most `max`, which wins.
 
     Raises ValueError for complex numbers.
     """

@@ -1,4 +1,4 @@
-"""Arrays in files: save, savez, load."""
+"""The storage of arrays in NumPy's file formats: save, savez, load."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hlofront.numpy.creation import asarray
 from hlofront.numpy.like import like
 
 _BFLOAT16 = np.dtype(bfloat16)
-# NumPy's file format has no name for bfloat16, and stores it as elements of two opaque bytes.
+# NumPy's file format has no name for bfloat16, and stores it as opaque two-byte elements.
 _TWO_BYTES = np.dtype("V2")
 
 
@@ -51,7 +51,7 @@ def savez(
 
 @like(np.load)
 def load(file: IO[bytes] | str | os.PathLike[str], *args: ArrayLike, **kwargs: object) -> Array:
-    """Read the array of a file in NumPy's format.
+    """Read an array from a file in NumPy's format.
 
     Args:
       file: an open file, or the path of one.

@@ -1,4 +1,4 @@
-"""Scalar types: dtypes that can be called, as in `jnp.float32(1)`, and what is asked of dtypes."""
+"""Scalar types: callable dtypes, as in `jnp.float32(1)`, and predicates of dtypes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from hlofront.numpy.like import like
 
 
 class ScalarType(type):
-    """The class of jnp.float32 and its kin: equal to NumPy's scalar types, and callable."""
+    """The metaclass of jnp.float32 and other scalar types: callable, and equal to NumPy's."""
 
     dtype: np.dtype
 
     def __call__(cls, x: ArrayLike) -> Array:
-        """Return an array of this dtype; a scalar gives an array without axes."""
+        """Return x as an array of this dtype; a scalar gives an array without axes."""
         return asarray(x, dtype=cls.dtype)
 
     def __eq__(cls, other: object) -> bool:
@@ -88,7 +88,7 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """Return whether a dtype is a subtype of a category, such as np.floating, or of a dtype.
 
     Raises:
-      TypeError: for what is no dtype.
+      TypeError: for values that are no dtypes.
     """
     return dtypes.issubdtype(arg1, arg2)
 
@@ -112,7 +112,7 @@ _KINDS = {
 
 @like(np.isdtype)
 def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> bool:
-    """Return whether a dtype equals a dtype or belongs to a category, or any of a tuple of them.
+    """Return whether a dtype equals a dtype or is in a category, or in any of a tuple of them.
 
     Raises:
       ValueError: for a string that names neither a kind nor a dtype.

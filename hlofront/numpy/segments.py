@@ -1,4 +1,4 @@
-"""Reductions of segments: of the elements that have one number, wherever they are."""
+"""Reductions of segments: of elements with equal segment numbers."""
 
 from __future__ import annotations
 

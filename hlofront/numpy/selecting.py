@@ -1,4 +1,4 @@
-"""Choosing elements by conditions: where, select, nonzero, compress, choose."""
+"""The selection of elements by conditions: where, select, nonzero, compress, choose."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from hlofront.runtime.dispatch.operation import operation
 _bool = np.dtype(np.bool_)
 
 
-# ---- what chapters share whose results have shapes that depend on values ----------------------
+# ---- helpers for results with data-dependent shapes -------------------------------------------
 
 
 def host_value(x: object, context: str) -> np.ndarray:
@@ -54,7 +54,7 @@ def host_value(x: object, context: str) -> np.ndarray:
 
 
 def put_beside(values: np.ndarray, array: ArrayLike, weak: bool = False) -> Array:
-    """Return values of the host as an array, on the device of another array if it is committed."""
+    """Return host values as an array, on the device of `array` if that is committed."""
     if weak:
         return convert(put_beside(values, array), values.dtype, True)
     if type(array) is ArrayImpl and is_eager() and array.committed and len(array.devices()) == 1:
@@ -63,13 +63,13 @@ def put_beside(values: np.ndarray, array: ArrayLike, weak: bool = False) -> Arra
 
 
 def truth(x: ArrayLike) -> ArrayLike:
-    """Return whether elements are not zero."""
+    """Return elementwise whether x is not zero, as booleans."""
     dtype = typeof(x).dtype
     return x if dtype == _bool else comparing.ne(x, host_scalar(0, dtype))
 
 
 def in_dtype(x: ArrayLike, dtype: np.dtype, weak: bool = False) -> ArrayLike:
-    """Return an operand in a dtype; scalars of the host are converted on the host."""
+    """Return an operand in a dtype; host scalars are converted on the host."""
     return converted(x, typeof(x), dtype, weak)
 
 
@@ -98,7 +98,7 @@ def where(
     `fill_value`.
 
     Raises:
-      TypeError: if only one of `x` and `y` is given, or one is neither array nor scalar.
+      TypeError: if only one of `x` and `y` is passed, or one is neither array nor scalar.
       ValueError: if the shapes do not broadcast.
     """
     if x is None and y is None:
@@ -132,7 +132,7 @@ def _select(conditions: list[ArrayLike], choices: list[ArrayLike], default: Arra
 def select(
     condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
 ) -> Array:
-    """Select from the choice whose condition is the first to be true, or the default.
+    """Select elements from the choice whose condition is the first to be true, or the default.
 
     Raises:
       ValueError: if there are not as many choices as conditions, or none.
@@ -217,9 +217,9 @@ _WITHOUT_SIZE = (
 
 
 def true_positions(mask: Array, size: int, fill: ArrayLike) -> Array:
-    """Return the first `size` positions of true elements in a mask of one axis, then `fill`.
+    """Return the first `size` positions of true elements in a mask (n,), padded with `fill`.
 
-    They are scattered: each to the place that is the number of true elements before it.
+    They are scattered: each to the index that is the number of true elements before it.
     """
     (n,) = typeof(mask).shape
     dtype = python_scalar_dtype(int)
@@ -227,7 +227,7 @@ def true_positions(mask: Array, size: int, fill: ArrayLike) -> Array:
     if not n or not size:
         return positions
     counts = cumulative.cumsum(convert(mask, dtype, False), 0)
-    # False elements get an index out of bounds, which the scatter drops.
+    # False elements get an out-of-bounds index, which the scatter drops.
     target = promotion.choose(
         "nonzero", mask, elementwise.sub(counts, host_number(1, dtype)), host_number(size, dtype)
     )
@@ -241,7 +241,7 @@ def true_positions(mask: Array, size: int, fill: ArrayLike) -> Array:
 
 
 def _unravelled(flat: Array, shape: tuple[int, ...]) -> list[Array]:
-    """Convert positions, not negative, to indices along each axis."""
+    """Convert nonnegative flat positions to indices along each axis."""
     dtype = typeof(flat).dtype
     indices: list[Array] = []
     for size in shape[:0:-1]:
@@ -273,17 +273,17 @@ def nonzero(
     size: int | None = None,
     fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> tuple[Array, ...]:
-    """Return the indices of elements that are not zero: an array for each axis.
+    """Return the indices of nonzero elements: an array for each axis.
 
     Args:
       a: an array of one axis or more.
-      size: how many indices there are to be, which must be given where `a` is traced. More are cut
-        off; for those missing stands `fill_value`.
+      size: the number of indices to return, which is required where `a` is traced. More are cut
+        off; missing ones are `fill_value`.
       fill_value: a scalar, or a tuple with one for each axis; 0 by default.
 
     Raises:
       ValueError: if the array has no axes.
-      ConcretizationTypeError: if it is traced, and `size` is not given.
+      ConcretizationTypeError: if it is traced, and `size` is not passed.
     """
     check_arraylike("nonzero", a)
     a = as_operand(a)
@@ -318,7 +318,7 @@ def flatnonzero(
     size: int | None = None,
     fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> Array:
-    """Return the positions in the flattened array of elements that are not zero. See nonzero."""
+    """Return the positions of nonzero elements in the flattened array. See `nonzero`."""
     check_arraylike("flatnonzero", a)
     return nonzero(_flat(a), size=size, fill_value=fill_value)[0]
 
@@ -341,7 +341,7 @@ def argwhere(
     size: int | None = None,
     fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> Array:
-    """Return the indices of elements that are not zero, a row for each. See nonzero.
+    """Return the indices of nonzero elements, a row for each. See `nonzero`.
 
     Of an array without axes that has no columns, and a row if it is not zero.
     """
@@ -359,7 +359,7 @@ def argwhere(
 def _compressed(
     condition: ArrayLike, a: ArrayLike, fill_value: ArrayLike, axis: int, size: int
 ) -> Array:
-    """Return the first `size` slices along an axis where a condition is true, and fill values."""
+    """Return the first `size` slices along an axis where a condition is true, then fill values."""
     n = typeof(a).shape[axis]
     positions = true_positions(condition, size, n)
     rows = take_rows(a, positions, axis)
@@ -370,7 +370,7 @@ def _compressed(
 
 
 def take_rows(a: ArrayLike, positions: ArrayLike, axis: int) -> Array:
-    """Take slices along an axis at positions from 0, clamped to the axis."""
+    """Take slices along an axis at nonnegative positions, clamped to the axis."""
     shape = typeof(a).shape
     (count,) = typeof(positions).shape
     if not shape[axis]:
@@ -405,15 +405,15 @@ def compress(
     Args:
       condition: of one axis. Beyond its end nothing is chosen.
       a: an array.
-      axis: along which to choose.
-      size: how many are chosen, which must be given where the condition is traced.
-      fill_value: what stands for those missing.
+      axis: the axis to select along.
+      size: the number of slices to return, which is required where the condition is traced.
+      fill_value: the value of missing elements.
       out: None.
 
     Raises:
       ValueError: if the condition does not have one axis, is true beyond the end of `a`, or the
         size is greater than that of the axis.
-      ConcretizationTypeError: if the condition is traced, and `size` is not given.
+      ConcretizationTypeError: if the condition is traced, and `size` is not passed.
     """
     check_arraylike("compress", condition, a, fill_value)
     refuse_out("compress", out)
@@ -444,7 +444,7 @@ def compress(
 
 @operation(static_argnames=("n",))
 def _fitted(condition: ArrayLike, n: int) -> Array:
-    """Return a condition as a mask of `n` elements, false beyond its end."""
+    """Return a condition as a mask (n,), cut off or padded with False."""
     mask = truth(condition)
     return slicing.pad(mask, np.False_, ((0, n - typeof(mask).shape[0], 0),))
 
@@ -453,7 +453,7 @@ def _fitted(condition: ArrayLike, n: int) -> Array:
 def extract(
     condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
 ) -> Array:
-    """Return the elements where a condition is true, along one axis. See compress."""
+    """Return the elements where a condition is true, as a vector. See `compress`."""
     check_arraylike("extract", condition, arr, fill_value)
     return compress(_flat(condition), _flat(arr), size=size, fill_value=fill_value)
 
@@ -515,7 +515,7 @@ def choose(
       a: integers from 0 to the number of choices.
       choices: arrays that broadcast with `a`, or one with them along its first axis.
       out: None.
-      mode: what to do with integers out of range: "wrap" takes them modulo the number of choices,
+      mode: the treatment of integers out of range: "wrap" takes them modulo the number of choices,
         "clip" moves them to the nearest, and "raise", with which `a` cannot be traced, raises.
 
     Raises:
@@ -558,7 +558,7 @@ def _method_compress(
     size: int | None = None,
     fill_value: ArrayLike = 0,
 ) -> Array:
-    """Return the slices along an axis where a condition is true."""
+    """Return the slices of the array along an axis where a condition is true."""
     return compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
 
 

@@ -1,4 +1,4 @@
-"""Sets made of two arrays: what is in both, in either, in the first, or in one alone."""
+"""Set operations on two arrays: intersection, union, difference, symmetric difference."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _bool = np.dtype(np.bool_)
 def _with_membership(
     ar1: ArrayLike, ar2: ArrayLike, unique: bool, equal_nan: bool
 ) -> tuple[Array, Array, Array, Array, Array]:
-    """Sort the first array, unless it is unique, and look its elements up in the second.
+    """Sort ar1, unless it is unique, and search for its elements in ar2.
 
     Return the elements, the indices they had, whether each is the first of its equals, whether it
     is in the second array, and its index there.
@@ -61,7 +61,7 @@ def _with_membership(
 def _selected_of_size(
     keep: ArrayLike, fills: list[ArrayLike], arrays: list[Array], size: int
 ) -> list[Array]:
-    """Return `size` elements, where a mask is true, of arrays of one axis.
+    """Return `size` elements where the mask `keep` is true, of each vector in `arrays`.
 
     Fill values stand for missing ones.
     """
@@ -77,7 +77,7 @@ def _selected_of_size(
 def _selected(
     source: ArrayLike, keep: Array, fills: list[ArrayLike], arrays: list[Array], size: int | None
 ) -> list[Array]:
-    """Return elements where the mask `keep` is true: all, or `size` of them, filled up."""
+    """Return elements where the mask `keep` is true: all of them, or `size` padded with fills."""
     if size is not None:
         return _selected_of_size(keep, fills, arrays, operator.index(size))
     mask = np.asarray(keep)
@@ -98,7 +98,7 @@ def _both(
 
 @operation
 def _first_selected(keep: ArrayLike, ordered: ArrayLike) -> Array:
-    """Return the first element where the mask `keep` is true, or 0, to stand for missing ones."""
+    """Return the first element where the mask `keep` is true, or 0, as a fill value."""
     dtype = typeof(ordered).dtype
     if not typeof(keep).size:
         return creating.full((), 0, dtype)
@@ -128,7 +128,7 @@ def intersect1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array | tuple[Array, Array, Array]:
-    """Return the elements that are in both arrays, without repetition, in ascending order.
+    """Return the sorted unique elements that are in both arrays.
 
     Args:
       ar1: an array, of any shape.
@@ -136,12 +136,12 @@ def intersect1d(
       assume_unique: whether neither array repeats an element: both are sorted together, and an
         element that equals the next one is taken to be in both.
       return_indices: whether to give the indices of the first of each in both flattened arrays.
-      size: how many there are to be, which must be given where an array is traced.
-      fill_value: what stands for those missing; by default the least one. Indices that are missing
+      size: the number of elements to return, which is required where an array is traced.
+      fill_value: the value of missing elements; by default the least one. Indices that are missing
         are the size of the array.
 
     Raises:
-      ConcretizationTypeError: if an array is traced, and `size` is not given.
+      ConcretizationTypeError: if an array is traced, and `size` is not passed.
     """
     ar1, ar2 = _both("intersect1d", ar1, ar2, size)
     if assume_unique:
@@ -167,17 +167,17 @@ def setdiff1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """Return the unique elements of the first array that are not in the second, in order.
+    """Return the unique elements of the first array that are not in the second array.
 
     Args:
       ar1: an array, of any shape.
       ar2: another one.
       assume_unique: whether to keep the elements of `ar1` in their order, and all of them.
-      size: how many there are to be, which must be given where an array is traced.
-      fill_value: what stands for those missing; 0 by default.
+      size: the number of elements to return, which is required where an array is traced.
+      fill_value: the value of missing elements; 0 by default.
 
     Raises:
-      ConcretizationTypeError: if an array is traced, and `size` is not given.
+      ConcretizationTypeError: if an array is traced, and `size` is not passed.
     """
     ar1, ar2 = _both("setdiff1d", ar1, ar2, size)
     ordered, _, starts, is_member, _ = _with_membership(ar1, ar2, bool(assume_unique), True)
@@ -208,23 +208,23 @@ def _joined(ar1: ArrayLike, ar2: ArrayLike) -> Array:
 def union1d(
     ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """Return the elements that are in either array, without repetition, in ascending order.
+    """Return the sorted unique elements of both arrays.
 
     Args:
       ar1: an array, of any shape.
       ar2: another one.
-      size: how many there are to be, which must be given where an array is traced.
-      fill_value: what stands for those missing; by default the least one.
+      size: the number of elements to return, which is required where an array is traced.
+      fill_value: the value of missing elements; by default the least one.
 
     Raises:
-      ConcretizationTypeError: if an array is traced, and `size` is not given.
+      ConcretizationTypeError: if an array is traced, and `size` is not passed.
     """
     ar1, ar2 = _both("union1d", ar1, ar2, size)
     return unique(_joined(ar1, ar2), size=size, fill_value=fill_value)
 
 
 def _boundaries(ordered: Array) -> tuple[Array, Array]:
-    """Return whether each sorted element differs from the one before, and from the one after."""
+    """Return masks of the sorted elements that differ from the previous and from the next one."""
     starts = first_of_equals(ordered, False)
     n = typeof(starts).size
     after = slicing.slice_in_dim(starts, min(n, 1), n)
@@ -233,14 +233,14 @@ def _boundaries(ordered: Array) -> tuple[Array, Array]:
 
 @operation
 def _once(ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
-    """Return all elements of two arrays, sorted, and a mask of those that occur once."""
+    """Return the sorted elements of two arrays, and a mask of those that occur once."""
     ordered = sorting.sort(_joined.when_traced(ar1, ar2), 0)
     return ordered, elementwise.bitwise_and(*_boundaries(ordered))
 
 
 @operation
 def _twice(ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array, Array, Array]:
-    """Return all elements of two arrays, sorted; which equal the next one.
+    """Return the sorted elements of two arrays, and which of them equal the next one.
 
     Their indices in the first array, and the indices of the next ones in the second.
     """
@@ -248,7 +248,7 @@ def _twice(ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array, Array, Array]:
     ordered, indices = order_along(_joined.when_traced(ar1, ar2), 0, dtype)
     n = typeof(indices).size
     keep = elementwise.bitwise_not(_boundaries(ordered)[1])
-    # The last element has no next one, and is never selected.
+    # The last element has no successor, and is never selected.
     following = slicing.concatenate(
         [slicing.slice_in_dim(indices, min(n, 1), n), slicing.slice_in_dim(indices, 0, min(n, 1))],
         0,
@@ -259,7 +259,7 @@ def _twice(ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array, Array, Array]:
 
 @operation
 def _exclusive(ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
-    """Return all elements sorted, and a mask of the first of each value that is in one array alone.
+    """Return sorted elements, and a mask of the first of each value that is in one array only.
 
     In each array NaN is one element, and differs from that of the other.
     """
@@ -282,18 +282,18 @@ def setxor1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """Return the elements that are in one of two arrays but not in both, in ascending order.
+    """Return the sorted unique elements that are in exactly one of two arrays.
 
     Args:
       ar1: an array, of any shape.
       ar2: another one.
       assume_unique: whether neither array repeats an element: both are sorted together, and an
-        element that equals its neighbour is taken to be in both.
-      size: how many there are to be, which must be given where an array is traced.
-      fill_value: what stands for those missing; by default the least one.
+        element that equals its neighbor counts as being in both.
+      size: the number of elements to return, which is required where an array is traced.
+      fill_value: the value of missing elements; by default the least one.
 
     Raises:
-      ConcretizationTypeError: if an array is traced, and `size` is not given.
+      ConcretizationTypeError: if an array is traced, and `size` is not passed.
     """
     ar1, ar2 = _both("setxor1d", ar1, ar2, size)
     ordered, keep = (_once if assume_unique else _exclusive)(ar1, ar2)

@@ -1,4 +1,4 @@
-"""Sets of elements: unique ones, and which elements are in an array."""
+"""Unique elements of arrays, and membership tests."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def needs_size(name: str) -> str:
     )
 
 
-# ---- what sorting tells ------------------------------------------------------------------------
+# ---- sorted elements ---------------------------------------------------------------------------
 
 
 def _differs(x: Array, y: Array, equal_nan: bool) -> Array:
@@ -58,7 +58,7 @@ def _differs(x: Array, y: Array, equal_nan: bool) -> Array:
 
 
 def one_nan(x: ArrayLike) -> ArrayLike:
-    """Replace complex numbers with a NaN part by a single NaN, which sorts last.
+    """Replace complex numbers that have a NaN part by a single NaN, which sorts last.
 
     Return others unchanged.
     """
@@ -68,7 +68,7 @@ def one_nan(x: ArrayLike) -> ArrayLike:
 
 
 def first_of_equals(ordered: Array, equal_nan: bool) -> Array:
-    """Return a mask of sorted rows that is true for the first of equal rows."""
+    """Return a mask that is true for the first of equal rows, which must be sorted."""
     n, *rest = typeof(ordered).shape
     if not n:
         return creating.full((0,), False, _bool)
@@ -81,7 +81,7 @@ def first_of_equals(ordered: Array, equal_nan: bool) -> Array:
 
 
 def _rows_in_order(rows: Array) -> tuple[Array, Array]:
-    """Return rows in lexicographic order, and the indices that they had."""
+    """Return rows in lexicographic order, and their original indices."""
     shape = typeof(rows).shape
     dtype = python_scalar_dtype(int)
     indices = creating.iota(dtype, shape[0])
@@ -147,7 +147,7 @@ def _unique_of_size(
     values = take_rows(ordered, positions, 0)
     shape = typeof(values).shape
     if fill_value is None:
-        # The first value stands for missing ones.
+        # The first value fills missing ones.
         fill = shaping.broadcast_in_dim(
             slicing.slice_in_dim(ordered, 0, min(n, 1)), shape, tuple(range(len(shape)))
         )
@@ -160,7 +160,7 @@ def _unique_of_size(
     wide = shaping.broadcast_in_dim(missing, shape, (0,))
     values = choose("unique", wide, fill, values)
     first_indices = choose("unique", missing, first, take_rows(indices, positions, 0))
-    # A run of equal elements ends where the next one starts, which may have been cut off.
+    # A run of equal elements ends where the next starts, which may have been cut off.
     ends = slicing.slice_in_dim(true_positions(starts, size + 1, n), 1, size + 1)
     counts = elementwise.sub(ends, positions)
     if axis is not None:
@@ -231,17 +231,17 @@ def unique(
     Args:
       ar: an array.
       return_index: whether to give the index of the first of each as well.
-      return_inverse: whether to give which of them each element is, in the shape of the array.
-      return_counts: whether to give how many there are of each.
+      return_inverse: whether to return each element's index among them, in the array's shape.
+      return_counts: whether to return the number of occurrences of each.
       axis: along which slices are compared; by default elements are.
-      equal_nan: whether NaN is the same as NaN.
-      size: how many there are to be, which must be given where `ar` is traced. More are cut off.
-      fill_value: what stands for those missing; by default the least one.
+      equal_nan: whether NaN equals NaN.
+      size: the number of elements to return, required where `ar` is traced. More are cut off.
+      fill_value: the value of missing elements; by default the least one.
       sorted: whether they must be in order; they always are.
 
     Raises:
-      ConcretizationTypeError: if the array is traced, and `size` is not given.
-      ValueError: if it is empty, and `size` is given without `fill_value`.
+      ConcretizationTypeError: if the array is traced, and `size` is not passed.
+      ValueError: if it is empty, and `size` is passed without `fill_value`.
     """
     values, *more = _unique("unique", ar, axis, equal_nan, size, fill_value)
     wanted = (return_index, return_inverse, return_counts)
@@ -251,7 +251,7 @@ def unique(
 
 
 class _UniqueAllResult(NamedTuple):
-    """The result of unique_all."""
+    """The result of unique_all: values, indices, inverse and counts."""
 
     values: Array
     indices: Array
@@ -260,14 +260,14 @@ class _UniqueAllResult(NamedTuple):
 
 
 class _UniqueCountsResult(NamedTuple):
-    """The result of unique_counts."""
+    """The result of unique_counts: values and counts."""
 
     values: Array
     counts: Array
 
 
 class _UniqueInverseResult(NamedTuple):
-    """The result of unique_inverse."""
+    """The result of unique_inverse: values and inverse."""
 
     values: Array
     inverse_indices: Array
@@ -288,7 +288,7 @@ def unique_all(
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueCountsResult:
-    """Return the unique elements and how often each occurs. See unique_all."""
+    """Return the unique elements and their counts. See `unique_all`."""
     values, _, _, counts = _unique("unique_counts", x, None, False, size, fill_value)
     return _UniqueCountsResult(values, counts)
 
@@ -297,7 +297,7 @@ def unique_counts(
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueInverseResult:
-    """Return the unique elements, and the index among them of each element. See unique_all."""
+    """Return the unique elements, and for each element its index among them. See `unique_all`."""
     values, _, inverse, _ = _unique("unique_inverse", x, None, False, size, fill_value)
     return _UniqueInverseResult(values, inverse)
 
@@ -306,19 +306,19 @@ def unique_inverse(
 def unique_values(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """Return the unique elements. See unique_all."""
+    """Return the unique elements of an array. See `unique_all`."""
     return _unique("unique_values", x, None, False, size, fill_value)[0]
 
 
 # ---- membership --------------------------------------------------------------------------------
 
 _METHODS = ("compare_all", "binary_search", "sort", "auto")
-# Up to this many elements are all compared directly.
+# Up to this many elements are compared directly.
 _FEW = 16
 
 
 def _member(element: ArrayLike, ordered: Array) -> Array:
-    """Return whether elements are in a sorted array of one axis."""
+    """Return whether each element is in a sorted vector."""
     size = typeof(ordered).size
     if not size:
         return creating.full(typeof(element).shape, False, _bool)

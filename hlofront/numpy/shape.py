@@ -1,4 +1,4 @@
-"""Shapes: reshape, transpose, squeeze, broadcast, and their kin. No element changes its value."""
+"""The shapes of arrays: reshape, transpose, squeeze, broadcast, and similar functions."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from hlofront.runtime.dispatch.operation import operation
 
 
 def as_array(x: ArrayLike) -> Array:
-    """Return an unchanged operand as an array, also where it is a NumPy array or a scalar."""
+    """Return an operand, which may be a NumPy array or a scalar, as an array."""
     return x if hasattr(x, "aval") else creation.asarray(x)
 
 
 def static_axes(axes: object) -> int | tuple[int, ...] | None:
-    """Return axes that a user passed in hashable form: an int, or a tuple."""
+    """Return axes in hashable form: an int, a tuple, or None."""
     if type(axes) is int or axes is None:
         return axes
     if isinstance(axes, Sequence) or (
-        hasattr(axes, "__iter__") and getattr(axes, "ndim", 1)  # scalars of NumPy have it too
+        hasattr(axes, "__iter__") and getattr(axes, "ndim", 1)  # NumPy scalars have the method too.
     ):
         return tuple(map(operator.index, axes))
     return operator.index(axes)
@@ -60,7 +60,7 @@ def _reshape(a: ArrayLike, shape: Shape, order: str = "C") -> Array:
 
 def _bad_order(name: str, order: str) -> Exception:
     if order == "A" or (name == "ravel" and order == "K"):
-        # The class that JAX raises.
+        # JAX raises this class.
         return NotImplementedError(
             f"order={order!r} of jnp.{name} is not supported: arrays have no order in memory. Use "
             "'C', row by row, or 'F', column by column."
@@ -184,7 +184,7 @@ def _method_transpose(self: Array, *args: int | Sequence[int] | None) -> Array:
 
 @operation_like(np.matrix_transpose)
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """Swap the last two axes."""
+    """Swap the last two axes of an array."""
     x = any_operand("matrix_transpose", x)
     ndim = typeof(x).ndim
     if ndim < 2:
@@ -196,7 +196,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 @operation_like(np.swapaxes, static_argnames=("axis1", "axis2"))
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
-    """Swap two axes."""
+    """Swap two axes of an array."""
     a = any_operand("swapaxes", a)
     ndim = typeof(a).ndim
     first, second = canonical_axis(axis1, ndim), canonical_axis(axis2, ndim)
@@ -229,7 +229,7 @@ def _moveaxis(
 @boundary
 @like(np.moveaxis)
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
-    """Move axes to other positions; the others keep their order."""
+    """Move axes to other positions; the others stay in order."""
     return _moveaxis(a, static_axes(source), static_axes(destination))
 
 
@@ -264,7 +264,7 @@ def _squeeze(a: ArrayLike, axis: Axes = None) -> Array:
 @boundary
 @like(np.squeeze)
 def squeeze(a: ArrayLike, axis: Axes = None) -> Array:
-    """Drop axes of size 1: all of them, or those named."""
+    """Drop axes of size 1: all of them, or those in `axis`."""
     return _squeeze(a) if axis is None else _squeeze(a, static_axes(axis))
 
 
@@ -277,7 +277,7 @@ def _expand_dims(a: ArrayLike, axis: Axes) -> Array:
 @boundary
 @like(np.expand_dims)
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
-    """Insert axes of size 1 at these positions of the result."""
+    """Insert axes of size 1 at positions of the result."""
     return _expand_dims(a, static_axes(axis))
 
 
@@ -321,14 +321,14 @@ def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
 @boundary
 @like(np.atleast_2d)
 def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
-    """Return arrays with at least two axes: new ones come first. Several arrays give a list."""
+    """Return arrays with at least two axes, adding leading ones. Several arrays give a list."""
     return _atleast_2d(arys[0]) if len(arys) == 1 else [_atleast_2d(x) for x in arys]
 
 
 @boundary
 @like(np.atleast_3d)
 def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
-    """Return arrays with at least three axes.
+    """Return arrays with at least three axes. Several arrays give a list.
 
     (n,) becomes (1, n, 1), and (m, n) becomes (m, n, 1).
     """
@@ -389,7 +389,7 @@ def broadcast_shapes(*shapes: ShapeLike) -> tuple[int, ...]:
     return shaping.broadcast_shapes(*[canonical_shape(shape) for shape in shapes])
 
 
-# ---- what the shape is -------------------------------------------------------------------------
+# ---- queries of the shape ----------------------------------------------------------------------
 
 
 @boundary
@@ -407,7 +407,7 @@ def shape(a: ArrayLike | Sequence[object]) -> tuple[int, ...]:
 
 
 def _listed(name: str, a: object) -> object:
-    """Warn that an object which NumPy makes an array of is no array and no scalar; return it."""
+    """Return `a` unchanged, and warn unless it is a scalar or has `__jax_array__`."""
     if not isinstance(a, bool | int | float | complex | str) and not hasattr(a, "__jax_array__"):
         warnings.warn(
             f"{name} requires ndarray or scalar arguments, got {type(a)}: that will be an error. "
@@ -421,7 +421,7 @@ def _listed(name: str, a: object) -> object:
 @boundary
 @like(np.size)
 def size(a: ArrayLike | Sequence[object], axis: Axes = None) -> int:
-    """Return the number of elements, or the size along an axis or the product along several."""
+    """Return the number of elements, or the product of the sizes along axes."""
     sizes = a.shape if hasattr(a, "shape") else np.shape(_listed("size", a))
     if axis is None:
         return math.prod(sizes)

@@ -1,4 +1,4 @@
-"""Sorting, partitioning, and searching in what is sorted."""
+"""Sorting, partitioning, and searching sorted arrays."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _refuse(name: str, kind: str | None, order: str | None) -> None:
 
 
 def _along(name: str, a: ArrayLike, axis: int | None) -> tuple[ArrayLike, int]:
-    """Return the array and the axis to sort along; None sorts the flattened array."""
+    """Return the array and its axis to sort along; None flattens the array."""
     a = any_operand(name, a)
     if axis is None:
         return shaping.reshape(a, (typeof(a).size,)), 0
@@ -58,7 +58,7 @@ def _along(name: str, a: ArrayLike, axis: int | None) -> tuple[ArrayLike, int]:
 def order_along(
     a: ArrayLike, axis: int, dtype: np.dtype, stable: bool = True
 ) -> tuple[Array, Array]:
-    """Return the sorted elements, and the indices that they had."""
+    """Return the elements sorted along an axis, and their original indices."""
     indices = creating.broadcasted_iota(dtype, typeof(a).shape, axis)
     return sorting.sort_key_val(a, indices, axis, stable)
 
@@ -80,7 +80,7 @@ def sort(
 
     Args:
       a: an array.
-      axis: along which to sort.
+      axis: the axis to sort along.
       kind: None.
       order: None.
       stable: whether equal elements keep their order, which shows in 0.0 and -0.0 alone.
@@ -109,7 +109,7 @@ def argsort(
 
     Args:
       a: an array.
-      axis: along which to sort.
+      axis: the axis to sort along.
       kind: None.
       order: None.
       stable: whether equal elements keep their order.
@@ -145,11 +145,11 @@ def _lexsort(keys: Sequence[ArrayLike], axis: int) -> Array:
 
 @like(np.lexsort)
 def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
-    """Return the indices that sort by several keys, of which the last one decides first.
+    """Return the indices that sort by several keys, with the last key as the primary one.
 
     Args:
       keys: arrays of one shape, or an array with them along its first axis.
-      axis: along which to sort.
+      axis: the axis to sort along.
 
     Raises:
       TypeError: if there are no keys.
@@ -173,7 +173,7 @@ def sort_complex(a: ArrayLike) -> Array:
 
 @operation_like(np.partition, static_argnames=("kth", "axis"))
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """Put the kth element where sorting puts it, lesser ones before and greater ones after it.
+    """Move the kth element to its sorted position, lesser ones before and greater ones after it.
 
     All of them are sorted: that is one operation on a device.
     """
@@ -184,7 +184,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 @operation_like(np.argpartition, static_argnames=("kth", "axis"))
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """Return the indices that partition an array. See partition."""
+    """Return the indices that partition an array along an axis. See `partition`."""
     a, axis = _along("argpartition", a, operator.index(axis))
     canonical_axis(kth, typeof(a).shape[axis])
     order = order_along(a, axis, _index_dtype(typeof(a).shape[axis]))[1]
@@ -192,7 +192,7 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 
 def _index_dtype(size: int) -> np.dtype:
-    """Return the dtype of indices along an axis: int32 where that is enough, also with x64 on."""
+    """Return the dtype of indices along an axis: int32 where sufficient, also with x64 on."""
     return np.dtype(np.int32 if size <= np.iinfo(np.int32).max else np.int64)
 
 
@@ -202,7 +202,7 @@ _METHODS = ("compare_all", "scan", "scan_unrolled", "sort")
 
 
 def _precedes(x: ArrayLike, y: ArrayLike) -> Array:
-    """Return whether x comes before y in sorted order; NaN, and a NaN part, come last."""
+    """Return whether x precedes y in sorted order; NaN, and a NaN part, come last."""
     if issubdtype(typeof(x).dtype, np.complexfloating):
         parts = [(part(x), part(y)) for part in (elementwise.real, elementwise.imag)]
         before, of_imaginary = [_precedes(*pair) for pair in parts]
@@ -236,7 +236,7 @@ def _compare_all(a: ArrayLike, v: Array, right: bool, dtype: np.dtype) -> Array:
 def by_bisection(
     a: ArrayLike, v: ArrayLike, right: bool, dtype: np.dtype, unroll: bool = False
 ) -> Array:
-    """Return where each value of `v` goes in the sorted `a`, by halving: `v`'s shape, this dtype.
+    """Return the insertion indices, of the shape of v, of values in a sorted vector, by bisection.
 
     After each step the result is above `low`, or 0, and no higher than `high`. The steps are one
     compiled loop, or separate operations if `unroll`.
@@ -259,7 +259,7 @@ def by_bisection(
 
 
 def element_at(a: ArrayLike, index: ArrayLike) -> Array:
-    """Return the elements of an array of one axis at indices from 0, clamped to the axis."""
+    """Return the elements of a vector at nonnegative indices, clamped to its size."""
     shape = typeof(index).shape
     return gather(
         a,
@@ -271,12 +271,12 @@ def element_at(a: ArrayLike, index: ArrayLike) -> Array:
 
 
 def _ranks(x: Array, dtype: np.dtype) -> Array:
-    """Return the index that each element of an array of one axis has once it is sorted."""
+    """Return the rank of each element of a vector: its index in the sorted vector."""
     return order_along(order_along(x, 0, dtype)[1], 0, dtype)[1]
 
 
 def _by_sorting(a: ArrayLike, v: Array, right: bool, dtype: np.dtype) -> Array:
-    """Search by sorting both together: count elements left of each of v, less those of v."""
+    """Return the insertion indices of v in a, from the ranks of both in one sorted sequence."""
     n, shape = typeof(a).size, typeof(v).shape
     flat = shaping.reshape(v, (typeof(v).size,))
     # Sorting is stable: of equal elements, those that come first stay first.

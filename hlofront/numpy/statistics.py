@@ -1,4 +1,4 @@
-"""Covariance and correlation; counting numbers and putting them into bins."""
+"""Covariance and correlation, counts of integers, and bins of numbers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ __all__ = ["bincount", "corrcoef", "cov", "digitize"]
 
 
 def _observations(name: str, x: ArrayLike, dtype: np.dtype, rowvar: bool) -> Array:
-    """Return the variables as rows."""
+    """Return observations as a matrix whose rows are the variables."""
     aval = typeof(x)
     if aval.ndim > 2:
         raise ValueError(f"{name} has more than 2 dimensions: its shape is {aval.shape}")
@@ -147,16 +147,16 @@ def cov(
     aweights: ArrayLike | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Compute the covariances of variables: a matrix, or a scalar for one variable.
+    """Compute the covariance matrix of variables, or a scalar for one variable.
 
     Args:
       m: of one or two axes: each row is a variable, each column an observation.
       y: more variables, with as many observations.
       rowvar: False if variables are columns.
       bias: whether to divide by the number of observations, instead of one less.
-      ddof: what is taken off that number in place of what `bias` says.
-      fweights: how often each observation was made: integers.
-      aweights: how much each observation weighs.
+      ddof: the number subtracted from the count of observations, which overrides `bias`.
+      fweights: integer weights: the number of times that each observation occurs.
+      aweights: weights of the observations.
       dtype: of the result; by default that of the variables, of integers a float.
 
     Raises:
@@ -177,7 +177,7 @@ def _check_inexact(name: str, dtype: DTypeLike | None) -> None:
 def corrcoef(
     x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
 ) -> Array:
-    """Compute correlations of variables, from -1 to 1; the arguments are those of `cov`."""
+    """Compute the correlation coefficients of variables; the arguments are those of `cov`."""
     _check_inexact("corrcoef", dtype)
     c = _covariance(x, y, rowvar, False, None, None, None, dtype)
     aval = typeof(c)
@@ -194,7 +194,7 @@ def corrcoef(
     deviation = convert(deviation, aval.dtype, False)
     for axis in (1, 0):
         c = elementwise.div(*broadcast_together("corrcoef", c, expand_dims(deviation, (axis,))))
-    # Rounding may exceed 1.
+    # Rounding may make coefficients exceed 1.
     if not is_complex(aval.dtype):
         return _clipped(c)
     return elementwise.complex(_clipped(elementwise.real(c)), _clipped(elementwise.imag(c)))
@@ -209,7 +209,7 @@ def _clipped(x: Array) -> Array:
 
 
 def add_at(size: int, indices: Array, weights: Array) -> Array:
-    """Sum the weights at each index from 0 to `size`; other indices are dropped."""
+    """Return a vector (size,) of the sums of weights by index; indices outside are dropped."""
     dtype = typeof(weights).dtype
     return scatter_add(
         creating.full((size,), host_scalar(0, dtype)),
@@ -245,22 +245,22 @@ def bincount(
     length: int | None = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Count how often each number from 0 on is in an array, or sum its weights.
+    """Count the occurrences of each integer from 0 on in an array, or sum its weights.
 
     Negative numbers are counted as 0.
 
     Args:
       x: integers or booleans, of one axis.
-      weights: what each of them counts, instead of 1.
-      minlength: how many numbers to count at least.
+      weights: the weight of each number, instead of 1.
+      minlength: the least size of the result.
       length: how many numbers to count; greater ones are left out. By default the result has one
-        more than the greatest number. It must be given where x is traced.
+        more than the greatest number. It is required where x is traced.
       out_sharding: None.
 
     Raises:
       TypeError: if x is neither integers nor booleans, or the length is negative.
       ValueError: if x does not have one axis, or weights have another shape.
-      ConcretizationTypeError: if x is traced, and no length given.
+      ConcretizationTypeError: if x is traced, and no length is passed.
     """
     if out_sharding is not None:
         refuse_sharding("bincount", "out_sharding", out_sharding)
@@ -302,7 +302,7 @@ def digitize(
     *,
     method: str | None = None,
 ) -> Array:
-    """Return the bin of each number: i if it is between bins[i-1] and bins[i].
+    """Return the bin number of each element: i if it is between bins[i-1] and bins[i].
 
     Args:
       x: numbers.

@@ -1,4 +1,4 @@
-"""Taking elements by index, and putting others in their place: take, put, place."""
+"""Reading and writing of elements by index along an axis: take, put, place."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FILL = GatherScatterMode.FILL_OR_DROP
 
 
 def as_indices(x: ArrayLike) -> ArrayLike:
-    """Return an index as an array; scalars of the host become NumPy arrays."""
+    """Return an index as an array; host scalars become NumPy arrays."""
     x = as_operand(x)
     if isinstance(x, bool | np.bool_):
         x = int(x)
@@ -109,16 +109,16 @@ def take(
     indices_are_sorted: bool = False,
     fill_value: ArrayLike | None = None,
 ) -> Array:
-    """Take the slices at indices along an axis, or elements of the flattened array.
+    """Take slices at indices along an axis, or elements of the flattened array.
 
     Args:
       a: an array.
       indices: integers, of any shape. Negative ones count from the end, except by mode "clip".
-      axis: along which to take.
+      axis: the axis to read along.
       out: None.
-      mode: what is read out of bounds: "fill", the default, fills in `fill_value`; "wrap" takes
+      mode: the value read out of bounds: "fill", the default, fills in `fill_value`; "wrap" takes
         indices modulo the size of the axis; "clip" reads what is nearest.
-      unique_indices: a promise that no index is given twice. It is not checked.
+      unique_indices: a promise that no index occurs twice. It is not checked.
       indices_are_sorted: a promise that the indices ascend. It is not checked.
       fill_value: by default NaN, or the least integer of a signed and the greatest of an unsigned
         dtype, or True.
@@ -183,7 +183,7 @@ def _take_along_axis(
         return creating.full_like(arr, 0, shape=wanted)
     if wrap:
         indices = from_start(indices, shape[axis])
-    # Each axis is either looked up, a batch axis of both, an axis of the array alone, or of the
+    # Each axis is either indexed, a batch axis of both, an axis of the array alone, or of the
     # indices.
     offset, collapsed, sizes, batch, batch_of_indices, gather_shape = [], [], [], [], [], []
     for i, (size, other) in enumerate(zip(shape, index_shape, strict=True)):
@@ -237,8 +237,8 @@ def take_along_axis(
     Args:
       arr: an array.
       indices: integers, of as many axes; those other than `axis` broadcast with `arr`.
-      axis: along which to take; None for the flattened array and indices of one axis.
-      mode: what is read out of bounds: "fill", the default, fills in `fill_value`; "clip" reads
+      axis: the axis to read along; None for the flattened array and indices of one axis.
+      mode: the value read out of bounds: "fill", the default, fills in `fill_value`; "clip" reads
         what is nearest; "promise_in_bounds" promises that none is. Or a `lax.GatherScatterMode`.
       fill_value: as of take.
       wrap_negative_indices: whether negative indices count from the end; by default they do, but
@@ -253,7 +253,7 @@ def take_along_axis(
         fill_value = static_fill_value(fill_value)
     wrap = wrap_negative_indices
     if wrap is None:
-        # Negative indices are out of bounds, and the caller promises that there are none.
+        # Negative indices are out of bounds: the caller promises that there are none.
         wrap = mode is not GatherScatterMode.PROMISE_IN_BOUNDS
     return _take_along_axis(arr, indices, static_axes(axis), mode, fill_value, wrap)
 
@@ -307,15 +307,15 @@ def put_along_axis(
     *,
     mode: str | GatherScatterMode | None = None,
 ) -> Array:
-    """Write values at indices along an axis: the elements that take_along_axis reads.
+    """Write values at indices along an axis, at the elements that take_along_axis reads.
 
     Args:
       arr: an array.
       indices: integers, of as many axes; those other than `axis` broadcast with `arr`.
-      values: what broadcasts with the indices.
-      axis: along which to put; None for the flattened array.
+      values: an array that broadcasts with the indices.
+      axis: the axis to write along; None for the flattened array.
       inplace: must be False: arrays are immutable.
-      mode: what happens out of bounds, as of `x.at[index].set`.
+      mode: the treatment of indices out of bounds, as of `x.at[index].set`.
     """
     _refuse_inplace("put_along_axis", inplace)
     return _put_along_axis(arr, indices, values, static_axes(axis), mode)
@@ -350,7 +350,7 @@ def _put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None) -> Array:
 
 
 def cycled(v: Array, count: int) -> Array:
-    """Return `count` elements of an array of one axis, starting again after the last one."""
+    """Return `count` elements of a vector, restarting after its last element."""
     size = typeof(v).size
     if size == count:
         return v
@@ -369,7 +369,7 @@ def put(
       a: an array.
       ind: integers.
       v: values.
-      mode: what happens out of bounds: "clip" puts at the nearest, which is the first one for
+      mode: treatment out of bounds: "clip" writes at the nearest, which is the first one for
         negative indices; "wrap" takes indices modulo the size. By default negative ones count from
         the end, and others are clipped.
       inplace: must be False: arrays are immutable.
@@ -401,7 +401,7 @@ def _place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike) -> Array:
     if not typeof(arr).size:
         return as_array(arr)
     flat = flattened(truth(mask))
-    # The n-th true element gets the n-th value.
+    # The n-th true element receives the n-th value.
     before = elementwise.sub(cumulative.cumsum(convert(flat, int32, False), 0), np.int32(1))
     chosen = take_rows(vals, euclidean_remainder(before, count), 0)
     chosen = in_dtype(chosen, typeof(arr).dtype, typeof(arr).weak_type)

@@ -1,4 +1,4 @@
-"""Products over no axis or several: tensordot, outer, kron, cross."""
+"""Products over several axes or none: tensordot, outer, kron, cross."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ def tensordot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Sum products over several axes: the last of `a` and the first of `b`, or the axes named.
+    """Sum products over several axes: the last of `a` and the first of `b`, or `axes`.
 
     Args:
       a: an array.
       b: an array.
-      axes: how many axes; or a pair, for `a` and for `b`, of an axis or a sequence of axes.
+      axes: the number of axes; or a pair, for `a` and for `b`, of an axis or a sequence of axes.
       precision: see `lax.Precision`.
       preferred_element_type: the dtype of the sums and of the result.
-      out_sharding: how the result is laid out over devices.
+      out_sharding: the sharding of the result.
 
     Raises:
       TypeError: if there are no such axes, or their sizes differ.
@@ -133,7 +133,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
 
 @operation_like(np.kron)
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
-    """Compute the Kronecker product: a copy of `b`, multiplied, for each element of `a`."""
+    """Compute the Kronecker product: each element of `a` times `b`, as blocks."""
     a, b = promote_dtypes(*operands("kron", (a, b))[0])
     ndim = max(typeof(a).ndim, typeof(b).ndim)
     a, b = (expand_dims(x, ascending(ndim - typeof(x).ndim)) for x in (a, b))
@@ -147,7 +147,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
 def cross(
     a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Axis = None
 ) -> Array:
-    """Compute the vector product along an axis of size 2 or 3; the other axes broadcast.
+    """Compute the cross product along an axis of size 2 or 3; the other axes broadcast.
 
     Of two vectors of size 2 it is the third component, and the axis is gone.
 

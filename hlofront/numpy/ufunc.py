@@ -1,4 +1,4 @@
-"""Universal functions: elementwise ones that also reduce, accumulate, update by an index."""
+"""Universal functions: elementwise functions that also reduce, accumulate, and update."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ _bool = np.dtype(np.bool_)
 
 
 class ufunc:
-    """A function that works elementwise on arrays that are broadcast, with NumPy's methods.
+    """An elementwise function of broadcast arrays, with the methods of NumPy's ufuncs.
 
     `jnp.add` is one, and `frompyfunc` makes one of a function of scalars. It may be called under
     any transformation, be a static argument of jitted functions, and be compared and hashed.
 
     Args:
       func: a function of `nin` scalars, written with functions of arrays.
-      nin: how many arrays it takes.
-      nout: how many results it has.
+      nin: the number of arrays it takes.
+      nout: the number of its results.
       name: by default the name of `func`.
-      nargs: how many arrays a call takes at most, by default `nin`.
+      nargs: the greatest number of arrays of a call, by default `nin`.
       identity: a scalar that changes nothing when it is combined with another, or None.
-      call: what a call does, by default `func` applied to each element.
+      call: the function of a call, by default `func` applied to each element.
       reduce: `reduce(a, axis=..., dtype=..., keepdims=..., initial=..., where=...)`, by default a
         loop along the axis; and so are the others.
       accumulate: `accumulate(a, axis=..., dtype=...)`.
@@ -106,7 +106,7 @@ class ufunc:
         return _signature(self.nin)
 
     def __reduce__(self) -> str | tuple[object, ...]:
-        # Pickling by name finds the ufunc in its module.
+        # Pickle by name loads the ufunc from its module.
         if getattr(sys.modules[self.__module__], self.__name__, None) is self:
             return self.__name__
         return _remade, (self._func, self.nin, self.nout, self.__name__, self.nargs, self.identity)
@@ -126,9 +126,9 @@ class ufunc:
             and (self.identity is other.identity or bool(self.identity == other.identity))
         )
 
-    # This calls the function directly, as it is the most frequent call.
+    # The call is direct, with no wrapper, as it is the most frequent one.
     def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> Array:
-        """Apply the function to each element of the arrays, broadcast.
+        """Apply the function elementwise to broadcast arrays.
 
         Args:
           args: `nin` arrays or scalars.
@@ -144,7 +144,7 @@ class ufunc:
         return self._call(*args)
 
     def _check(self, method: str, out: None = None) -> None:
-        """Raise ValueError for a method that only functions of two arrays have."""
+        """Raise ValueError for `method` unless the ufunc is binary."""
         if self.nin != 2:
             raise ValueError(
                 f"{method} only supported for binary ufuncs: {self.__name__} takes {self.nin}"
@@ -168,7 +168,7 @@ class ufunc:
         initial: ArrayLike | None = None,
         where: ArrayLike | None = None,
     ) -> Array:
-        """Combine the elements along an axis, from the first to the last.
+        """Reduce the elements along an axis, from the first to the last.
 
         Args:
           a: an array.
@@ -177,7 +177,7 @@ class ufunc:
           dtype: of the result, in which the elements are combined; by default the function's own.
           out: None.
           keepdims: whether the axis stays, with size 1.
-          initial: what to start from, by default the identity; without one, the first element.
+          initial: the value to start from, by default the identity; without one, the first element.
           where: booleans that broadcast to `a`: elements where they are False are left out.
 
         Returns:
@@ -207,7 +207,7 @@ class ufunc:
     def accumulate(
         self, a: ArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None
     ) -> Array:
-        """Combine the elements along an axis so far, as an array of the shape of `a`.
+        """Return the running reduction along an axis, an array of the shape of `a`.
 
         Args:
           a: an array.
@@ -232,7 +232,7 @@ class ufunc:
         dtype: DTypeLike | None = None,
         out: None = None,
     ) -> Array:
-        """Combine each piece of an axis: the k-th is `a[indices[k]:indices[k + 1]]`.
+        """Reduce each piece of an axis: the k-th is `a[indices[k]:indices[k + 1]]`.
 
         The last piece ends with the axis. Where an index is not less than the next one, the piece
         is the element at that index alone.
@@ -273,7 +273,7 @@ class ufunc:
     def at(
         self, a: ArrayLike, indices: Index, b: ArrayLike | None = None, /, *, inplace: bool = True
     ) -> Array:
-        """Apply the function to the elements that `indices` names, one by one; return the array.
+        """Apply the function to the elements at `indices`, one by one; return the new array.
 
         An element that is named twice is updated twice.
 
@@ -300,7 +300,7 @@ class ufunc:
 
     @boundary
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
-        """Apply the function to each element of A with each of B.
+        """Apply the function to each element of A with each element of B.
 
         Returns:
           An array of the shape of A followed by that of B.
@@ -348,12 +348,12 @@ def _elementwise(func: Callable[..., Any], name: str) -> Callable[..., Array]:
 def frompyfunc(
     func: Callable[..., Any], /, nin: int, nout: int, *, identity: object = None
 ) -> ufunc:
-    """Make a ufunc of a function of scalars.
+    """Make a ufunc from a Python function of scalars.
 
     Args:
       func: a function of `nin` scalars that can be traced; it is called once for all elements.
-      nin: how many arrays it takes.
-      nout: how many results it has.
+      nin: the number of arrays it takes.
+      nout: the number of its results.
       identity: a scalar that changes nothing when it is combined with another.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Reductions, accumulations and updates by any ufunc, step by step."""
+"""The reductions, accumulations and updates of any ufunc, computed step by step."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _bool = np.dtype(np.bool_)
 
 
 class BinaryUfunc(Protocol):
-    """A ufunc of two arrays, as far as its methods need it."""
+    """A binary ufunc, as the step-by-step methods use it."""
 
     @property
     def __name__(self) -> str: ...
@@ -42,19 +42,19 @@ class BinaryUfunc(Protocol):
 
 
 def _result_dtype(function: BinaryUfunc, *operands: ArrayLike) -> np.dtype:
-    """Return the dtype of the function's result for elements of arrays."""
+    """Return the dtype of a function's result for scalars of the operands' dtypes."""
     avals = map(typeof, operands)
     structs = [ShapeDtypeStruct((), aval.dtype, weak_type=aval.weak_type) for aval in avals]
     return eval_shape(function._call, *structs).dtype
 
 
 def as_dtype(x: ArrayLike, dtype: DType | None) -> Array:
-    """Return an array in a dtype, not weak; as booleans, whether elements are not zero."""
+    """Return an array in a dtype, strongly typed; as booleans, whether elements are nonzero."""
     return as_boolean(x) if dtype == _bool else convert(x, dtype, False)
 
 
 def wanted_dtype(dtype: DTypeLike | None, name: str) -> DType | None:
-    """Return the dtype that a user requests, canonical, or None."""
+    """Return the requested dtype, canonicalized, or None."""
     return None if dtype is None else check_user_dtype_supported(dtype, name)
 
 
@@ -160,7 +160,7 @@ def accumulate_by_steps(
 
 
 def pieces(a: ArrayLike, indices: ArrayLike, axis: int) -> tuple[Array, Array, Array]:
-    """Return the array with the axis first, each piece's first element, and a mask of its rest.
+    """Return the array with `axis` first, each piece's first element, and a mask of its rest.
 
     The latter, of shape (indices, axis), are in the piece but for its first element.
     """
@@ -213,7 +213,7 @@ def reduceat_by_steps(
 
 
 def _rows_named(a: ArrayLike, indices: Index) -> tuple[int, Array]:
-    """Return how many leading axes an index selects from, and the numbers of the rows it names."""
+    """Return the number of leading axes that an index selects from, and its row numbers."""
     shape = typeof(a).shape
     entries = indices if isinstance(indices, tuple) else (indices,)
     leading = len(entries) if all(map(_names_rows, entries)) else len(shape)
@@ -231,7 +231,7 @@ def _names_rows(entry: IndexItem) -> bool:
 
 
 def rows_to_update(a: ArrayLike, indices: Index, b: ArrayLike) -> tuple[int, Array, Array]:
-    """Return how many leading axes an index selects from, its rows, and `b` for each of them.
+    """Return the number of leading axes that an index selects from, its rows, and b by row.
 
     The rows and `b` have the shape of the index. What `b` has beyond is broadcast to a row.
     """

@@ -1,4 +1,4 @@
-"""Elementwise arithmetic, exponentials and trigonometry, promoted and broadcast as in NumPy."""
+"""Elementwise arithmetic, exponentials and trigonometry, with promotion and broadcasting."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from hlofront.runtime.dispatch.operation import operation
 bool_ = np.dtype(np.bool_)
 
 
-# ---- what the chapters of elementwise functions share ------------------------------------------
+# ---- helpers of elementwise functions ----------------------------------------------------------
 
 
 def any_operand(name: str, x: ArrayLike) -> ArrayLike:
-    """Return the one operand of a function, checked."""
+    """Return the operand of the function called `name`, checked."""
     return operand(name, x)[0]
 
 
 def inexact_operand(name: str, x: ArrayLike) -> ArrayLike:
-    """Return the one operand of a function as a float or a complex number."""
+    """Return the operand of the function called `name` as a float or a complex number."""
     x, aval = operand(name, x)
     return x if to_inexact_dtype(aval.dtype) is aval.dtype else promote_dtypes_inexact(x)[0]
 
 
 def numeric_operand(name: str, x: ArrayLike) -> ArrayLike:
-    """Return the one operand of a function; booleans become integers."""
+    """Return the operand of the function called `name`; booleans become integers."""
     return promote_args_numeric(name, x)[0]
 
 
 def scalar_like(aval: ShapedArray, value: complex) -> ArrayLike:
     """Return a Python scalar in the dtype of an aval.
 
-    It is weak only where that makes no result weaker. What it meets in an array with axes becomes
+    The scalar is weak only where that makes no result weaker. With an array with axes the result is
     strong, as in JAX.
     """
     kind = aval.dtype.kind
@@ -64,7 +64,7 @@ def scalar_like(aval: ShapedArray, value: complex) -> ArrayLike:
 
 
 def is_integer(aval: ShapedArray) -> bool:
-    """Return whether the elements are integers or booleans."""
+    """Return whether the elements of an aval are integers or booleans."""
     return aval.dtype == bool_ or issubdtype(aval.dtype, np.integer)
 
 
@@ -88,7 +88,7 @@ def refuse_out(name: str, out: None, where: ArrayLike | None = None) -> None:
 
 
 def rename(function: Callable[..., Array], name: str, doc: str) -> Callable[..., Array]:
-    """Give a function that another function made a name of its own, also in tracebacks."""
+    """Set the name, qualified name and docstring of a generated function; return it."""
     function.__name__ = function.__qualname__ = name
     function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
     function.__doc__ = doc
@@ -101,7 +101,7 @@ def unary_operation(
     apply: Callable[[Array], Array],
     operand: Callable[[str, ArrayLike], ArrayLike] = inexact_operand,
 ) -> Callable[..., Array]:
-    """Make a function of one array: `apply` to the result of `operand`."""
+    """Make a function of one array: `apply` of the result of `operand`."""
     name = reference.__name__
 
     def function(x: ArrayLike, /) -> Array:
@@ -117,7 +117,7 @@ def binary_operation(
     promote: Callable[..., list[ArrayLike]] = promote_args,
     logical: Callable[[Array, Array], Array] | None = None,
 ) -> Callable[..., Array]:
-    """Make a function of two arrays: `apply` to them promoted, or `logical` to booleans."""
+    """Make a function of two arrays: `apply` of promoted operands, or `logical` of booleans."""
     name = reference.__name__
 
     def function(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -206,7 +206,7 @@ def fabs(x: ArrayLike, /) -> Array:
 
 
 def ordering(compare: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
-    """Return a comparison that also orders complex numbers, by real, then by imaginary part."""
+    """Return a comparison that also orders complex numbers, by real, then imaginary part."""
 
     def apply(x: ArrayLike, y: ArrayLike) -> Array:
         if not is_complex(typeof(x).dtype):
@@ -221,7 +221,7 @@ def ordering(compare: Callable[[Array, Array], Array]) -> Callable[[Array, Array
 
 @operation_like(np.fmax)
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Return the greater of two elements, elementwise; a number wins over NaN."""
+    """Return the greater of two elements, elementwise; numbers take precedence over NaN."""
     x1, x2 = promote_args("fmax", x1, x2)
     preferred = elementwise.bitwise_or(ordering(comparing.gt)(x1, x2), comparing.ne(x2, x2))
     return choose("fmax", preferred, x1, x2)
@@ -229,7 +229,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 @operation_like(np.fmin)
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Return the lesser of two elements, elementwise; a number wins over NaN."""
+    """Return the lesser of two elements, elementwise; numbers take precedence over NaN."""
     x1, x2 = promote_args("fmin", x1, x2)
     preferred = elementwise.bitwise_or(ordering(comparing.lt)(x1, x2), comparing.ne(x2, x2))
     return choose("fmin", preferred, x1, x2)
@@ -255,7 +255,7 @@ def _by_scalar(apply: Callable[[Array, Array], Array], x: ArrayLike, number: flo
 
 
 def _each_part(x: Array, apply: Callable[[Array], Array]) -> Array:
-    """Apply a function to floats, or to both parts of complex numbers."""
+    """Apply a function to real numbers, or to both parts of complex numbers."""
     if not is_complex(typeof(x).dtype):
         return apply(x)
     return elementwise.complex(apply(elementwise.real(x)), apply(elementwise.imag(x)))
@@ -284,7 +284,7 @@ def _logaddexp(x: Array, y: Array, power: Callable[..., Array], log_of_base: flo
     aval = typeof(x)
     greater = elementwise.max(x, y)
     if is_complex(aval.dtype):
-        # The lesser number less the greater one.
+        # The lesser number minus the greater one.
         gap = elementwise.sub(elementwise.add(x, y), elementwise.mul(greater, scalar_like(aval, 2)))
         result = elementwise.add(greater, _scaled(elementwise.log1p(power(gap)), 1 / log_of_base))
         half = math.pi / log_of_base
@@ -322,7 +322,7 @@ def _wrapped(x: Array, half: float) -> Array:
 
 
 def _smooth(power: Callable[[Array], Array], log_of_base: float) -> Array:
-    """Give `_logaddexp` its derivative: the shares of `base ** x` and `base ** y` in their sum."""
+    """Return `_logaddexp` with a JVP rule: the shares of `base ** x` and `base ** y` in the sum."""
 
     @custom_jvp
     def function(x: Array, y: Array) -> Array:

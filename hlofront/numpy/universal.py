@@ -1,4 +1,4 @@
-"""The ufuncs: add, multiply, maximum, ... with the reductions that a device has for them."""
+"""The ufuncs, such as add, multiply and maximum, with reductions by XLA operations."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _fold_logarithms(
     where: ArrayLike | None,
     base: str,
 ) -> Array:
-    """Compute the logarithm of a sum of powers, scaled by the greatest so that none overflows."""
+    """Compute the log of a sum of powers over axes, scaled by the maximum to avoid overflow."""
     name, power, logarithm, combine = _LOGARITHMS[base]
     a, aval = operand(name, a)
     axes = reduced_axes(axis, aval.ndim)
@@ -182,11 +182,11 @@ def _accumulate(
     where: Callable[[DType, DTypeLike | None], bool],
     function: Callable[[], ufunc],
 ) -> Array:
-    """Accumulate by a primitive where the dtype has one, else step by step.
+    """Accumulate by a primitive if it supports the dtype, else step by step.
 
     Args:
-      how: of `_RUNS`.
-      where: whether it does, of the dtype of `a` and the one asked for.
+      how: the key of the cumulative function in `_RUNS`.
+      where: a predicate of support, by the dtype of `a` and the requested dtype.
     """
     native = type(axis) is int and where(typeof(as_operand(a)).dtype, dtype)
     if native:
@@ -195,7 +195,7 @@ def _accumulate(
 
 
 def _of_bytes(fold: Callable[..., Array]) -> Callable[..., Array]:
-    """Return a running fold that converts booleans to bytes and back."""
+    """Return a cumulative function that converts booleans to bytes and back."""
 
     def run(a: ArrayLike, axis: int) -> Array:
         if typeof(a).dtype != _bool:
@@ -310,7 +310,7 @@ def _lattice(*avals: ShapedArray) -> tuple[DType, bool]:
     return lattice_result(tuple([(aval.dtype, aval.weak_type) for aval in avals]))
 
 
-# ---- all of them -------------------------------------------------------------------------------
+# ---- all ufuncs --------------------------------------------------------------------------------
 
 
 def _ufunc(

@@ -1,4 +1,4 @@
-"""Updating by an index: `x.at[i].add(v)`, an array as `x` is but for the elements that i names."""
+"""Updates by an index: `x.at[i].add(v)`, which returns a new array."""
 
 from __future__ import annotations
 
@@ -98,16 +98,16 @@ def _update(
 
 
 class AtIndex:
-    """The updates `x.at[index]` offers; each returns a new array, and `x` does not change.
+    """The updates of `x.at[index]`; each returns a new array, and `x` does not change.
 
     Where several indices name one element, `set` keeps one of the values, and the others combine
     all of them. Options of every method:
 
     Args:
-      values: what broadcasts to the shape of `x[index]`.
+      values: an array that broadcasts to the shape of `x[index]`.
       indices_are_sorted: a promise that the indices ascend. It is not checked.
-      unique_indices: a promise that none is given twice. It is not checked.
-      mode: what happens out of bounds: "drop" or "fill", the default for updates, leaves the update
+      unique_indices: a promise that no index occurs twice. It is not checked.
+      mode: treatment out of bounds: "drop" or "fill", the default for updates, leaves the update
         out; "clip" moves the index to the nearest; "promise_in_bounds" promises that it does not
         happen; "one_hot". Or a `lax.GatherScatterMode`.
       out_sharding: None.
@@ -133,7 +133,7 @@ class AtIndex:
         mode: str | GatherScatterMode | None = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        """Return the array with `x[index] = func(x[index])`.
+        """Return a new array with `x[index] = func(x[index])`.
 
         `func` works elementwise, as jnp.sin does.
 
@@ -161,7 +161,7 @@ class AtIndex:
         out_sharding: OutSharding = None,
         wrap_negative_indices: bool = True,
     ) -> Array:
-        """Return `x[index]` with options.
+        """Return `x[index]`, read with options.
 
         Here "clip" is what `x[index]` does out of bounds, and "fill" returns `fill_value`: a
         scalar, by default NaN, the least signed or greatest unsigned integer, True.
@@ -179,7 +179,7 @@ class AtIndex:
 
 
 def static_fill_value(value: ArrayLike | None) -> ArrayLike | None:
-    """Return a scalar that is part of a program; every NaN gives one and the same object.
+    """Return a scalar as a static fill value; all NaNs give a single object.
 
     Raises ConcretizationTypeError if it is traced.
     """
@@ -238,7 +238,7 @@ _method("max", "Return the array with `x[index] = maximum(x[index], values)`.")
 
 
 class At:
-    """The property `x.at`, which an index follows: `x.at[index].set(values)`."""
+    """The property `x.at`, to be followed by an index: `x.at[index].set(values)`."""
 
     __slots__ = ("array",)
 

@@ -1,4 +1,4 @@
-"""Functions of few axes made functions of many: vectorize, apply_along_axis, apply_over_axes."""
+"""Functions of arrays made from functions of few axes: vectorize and apply_along_axis."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hlofront.numpy.promotion import (
 from hlofront.primitives import shaping
 from hlofront.transforms.vmap import vmap
 
-# The core axes of an argument, "(n, m)", and a list of them, by NumPy's grammar of generalized
+# The core axes of an argument, "(n, m)", and a list of core axes, by NumPy's grammar of generalized
 # ufuncs.
 _NAME = r"\w+"
 _CORE = rf"\((?:{_NAME}(?:,{_NAME})*)?\)"
@@ -55,23 +55,23 @@ def vectorize(
     excluded: Collection[int | str] = frozenset(),
     signature: str | None = None,
 ) -> Callable[..., Any]:
-    """Make a function of arrays that broadcast out of a function of scalars, or of few axes.
+    """Return a function of broadcast arrays made from a function of scalars, or of few axes.
 
     It is vmap over each of the axes that are broadcast, so the function is called once; it must
     be one that can be traced, and may return a tree of arrays where there is no signature.
 
     Args:
       pyfunc: the function.
-      excluded: positions and names of arguments that are handed on as they are. Arguments that
+      excluded: positions and names of arguments that are passed unchanged. Arguments that
         are None are so, too.
       signature: the core axes that the function works on, as "(n,m),(m)->(n)"; by default it
-        takes scalars. With it, arguments by name are handed on as they are.
+        takes scalars. With it, arguments by name are passed unchanged.
 
     Returns:
       A function of arrays with any axes before the core ones.
 
     Raises:
-      TypeError: if `excluded` has other things than integers and strings.
+      TypeError: if `excluded` has anything other than integers and strings.
       ValueError: if it has negative numbers.
     """
     if any(not isinstance(each, int | str) for each in excluded):
@@ -123,7 +123,7 @@ def vectorize(
 
 
 def _bind(shape: tuple[int, ...], core: tuple[str, ...], sizes: dict[str, int], where: str) -> None:
-    """Record the sizes of the core axes of an argument, and check those already recorded."""
+    """Record the sizes of an argument's core axes; raise if they differ from recorded ones."""
     if len(shape) < len(core):
         raise ValueError(
             f"input with shape {shape} does not have enough dimensions for all core dimensions "
@@ -143,7 +143,7 @@ def _meet(shape: tuple[int, ...], core: tuple[str, ...], sizes: dict[str, int], 
 def _checked(
     call: Callable[..., Any], results: Cores, sizes: dict[str, int], where: str
 ) -> Callable[..., Any]:
-    """Return the function with its results checked against the signature."""
+    """Return a function whose results are checked against the signature."""
 
     def checked(*values: Array) -> Any:
         result = call(*values)
@@ -176,14 +176,14 @@ def _checked(
 
 
 def _broadcast(call: Callable[..., Any], values: Sequence[Array], cores: Cores) -> Any:
-    """Call `call` with the arguments mapped over their leading axes, which broadcast."""
+    """Apply `call` to arguments mapped over their leading axes, which broadcast."""
     shapes = [typeof(value).shape for value in values]
     outer = [shape[: len(shape) - len(core)] for shape, core in zip(shapes, cores, strict=True)]
     shape = check_broadcast("vectorize", outer) if outer else ()
     if outer:
         check_rank_promotion("vectorize", outer)
     rank = len(shape)
-    # Axes of size 1 are not mapped; where no argument has more, the result gets an axis of size 1.
+    # Axes of size 1 are not mapped; if no argument has more, the result gets an axis of size 1.
     squeezed = [
         shaping.squeeze(value, [i for i, size in enumerate(own) if size == 1])
         if 1 in own
@@ -217,10 +217,10 @@ def apply_along_axis(
         return an array of any shape, or a tree of them.
       axis: the axis.
       arr: an array.
-      args, kwargs: handed on.
+      args, kwargs: more arguments of `func1d`.
 
     Returns:
-      An array in which the axes of what the function returns take the place of the axis.
+      An array in which the axes of what the function returns replace the axis.
 
     Raises:
       TypeError: if `arr` is no array, or `axis` no integer.
@@ -234,7 +234,7 @@ def apply_along_axis(
     def call(vector: Array) -> Any:
         return func1d(vector, *args, **kwargs)
 
-    # Axes after it are mapped from the last one on, and follow the axes that the function returns.
+    # Later axes are mapped from the last one on, and follow the axes that the function returns.
     for _ in range(ndim - axis - 1):
         call = vmap(call, in_axes=-1, out_axes=-1)
     for _ in range(axis):
@@ -247,7 +247,7 @@ def apply_along_axis(
 def apply_over_axes(
     func: Callable[[Array, int], Array], a: ArrayLike, axes: Sequence[int]
 ) -> Array:
-    """Apply a function over one axis after the other: `func(func(a, axes[0]), axes[1])`.
+    """Apply a function over one axis after another: `func(func(a, axes[0]), axes[1])`.
 
     Args:
       func: a function of an array and an axis. What it returns has as many axes as the array, or

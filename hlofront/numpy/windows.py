@@ -1,4 +1,4 @@
-"""Windows: weights that fade a sequence out towards both of its ends."""
+"""The window functions of signal processing: bartlett, blackman, hamming, hanning, kaiser."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _points(count: int) -> Array:
 
 
 def _cosines(count: int, *weights: float) -> Array:
-    """Sum cosines that go through 0, 1, 2 ... whole turns, each with its weight."""
+    """Return the weighted sum of cosines of 0, 1, 2 ... whole periods."""
     result, points = _scalar(weights[0]), _points(count)
     for turns, weight in enumerate(weights[1:], 1):
         angle = elementwise.mul(_scalar(2 * math.pi * turns), points)
@@ -64,7 +64,7 @@ def _cosine_window(count: int, weights: tuple[float, ...]) -> Array:
 def _bartlett(count: int) -> Array:
     if count <= 1:
         return _ones(count)
-    # The distance of each point from the middle, in half steps so that it is exact.
+    # The distance of each point from the center, in half steps so that it is exact.
     twice = elementwise.mul(_scalar(2), _points(count))
     distance = elementwise.abs(elementwise.sub(twice, _scalar(count - 1)))
     return elementwise.sub(_scalar(1), elementwise.div(distance, _scalar(count - 1)))
@@ -83,10 +83,10 @@ def _kaiser(beta: ArrayLike, *, count: int) -> Array:
 
 @like(np.bartlett)
 def bartlett(M: int) -> Array:
-    """Return a triangle that is zero at both ends and 1 in the middle.
+    """Return the triangular Bartlett window: zero at both ends, 1 in the middle.
 
     Args:
-      M: how many points; a window of one point is 1.
+      M: the number of points; a window of one point is 1.
 
     Returns:
       An array of shape (M,), in the default floating-point dtype.
@@ -100,28 +100,28 @@ def bartlett(M: int) -> Array:
 
 @like(np.blackman)
 def blackman(M: int) -> Array:
-    """Return a window of two cosines, zero at both ends; its argument is that of `bartlett`."""
+    """Return the Blackman window, zero at both ends; its argument is that of `bartlett`."""
     return _cosine_window(_count("blackman", M), (0.42, -0.5, 0.08))
 
 
 @like(np.hamming)
 def hamming(M: int) -> Array:
-    """Return a cosine window that is 0.08 at both ends; its argument is that of `bartlett`."""
+    """Return the Hamming window, 0.08 at both ends; its argument is that of `bartlett`."""
     return _cosine_window(_count("hamming", M), (0.54, -0.46))
 
 
 @like(np.hanning)
 def hanning(M: int) -> Array:
-    """Return a cosine window that is zero at both ends; its argument is that of `bartlett`."""
+    """Return the Hann window, zero at both ends; its argument is that of `bartlett`."""
     return _cosine_window(_count("hanning", M), (0.5, -0.5))
 
 
 @like(np.kaiser)
 def kaiser(M: int, beta: ArrayLike) -> Array:
-    """Return a window of Bessel functions; a greater `beta` makes it narrower.
+    """Return the Kaiser window; a greater `beta` makes it narrower.
 
     Args:
-      M: how many points; a window of one point is 1.
+      M: the number of points; a window of one point is 1.
       beta: its shape: 0 for ones, 14 for a narrow bell. May be traced.
 
     Returns:

@@ -1,4 +1,4 @@
-"""hlofront.scipy: SciPy's vocabulary; each part is loaded when it is first asked for."""
+"""hlofront.scipy: functions by SciPy's names; each submodule is loaded on first use."""
 
 from hlofront.base.lazy import lazy as _lazy
 

@@ -23,7 +23,7 @@ from hlofront.primitives.shaping import broadcast_in_dim, rev, transpose
 from hlofront.primitives.slicing import concatenate, pad, slice_in_dim
 from hlofront.runtime.dispatch.operation import operation
 
-# A transform of real numbers along an axis, orthogonal or not.
+# A real linear transform of an array along an axis, orthonormal or not: (x, axis, ortho).
 _Transform = Callable[[Array, int, bool], Array]
 
 _STATIC = ("type", "n", "axis", "norm")
@@ -43,7 +43,7 @@ def _operand(name: str, x: ArrayLike) -> Array:
 
 
 def _resized(x: Array, axis: int, n: int | None) -> Array:
-    """Return x with n elements along an axis: its first ones, or all with zeros after them."""
+    """Return x cut off, or padded with zeros at the end, to n elements along an axis."""
     aval = typeof(x)
     own = aval.shape[axis]
     size = own if n is None else operator.index(n)
@@ -59,7 +59,7 @@ def _resized(x: Array, axis: int, n: int | None) -> Array:
 
 
 def _in_parts(function: _Transform, x: Array, axis: int, ortho: bool) -> Array:
-    """Apply a real linear transform to numbers, or to both parts of complex ones."""
+    """Apply a transform of real numbers to x, or to both parts of a complex x."""
     if not is_complex(typeof(x).dtype):
         return function(x, axis, ortho)
     real, imaginary = elementwise.real(x), elementwise.imag(x)
@@ -67,13 +67,13 @@ def _in_parts(function: _Transform, x: Array, axis: int, ortho: bool) -> Array:
 
 
 def _along(values: NumPyArray, x: Array, axis: int) -> Array:
-    """Return a vector along an axis of x, broadcast to the shape of x."""
+    """Return a vector broadcast to the shape of x, with its elements along `axis`."""
     aval = typeof(x)
     return broadcast_in_dim(values.astype(aval.dtype), aval.shape, (axis,))
 
 
 def _weights(size: int, ortho: bool) -> NumPyArray:
-    """Return the factors that the plain sums of products with cosines are multiplied by."""
+    """Return the scale factors (size,) of the unnormalized cosine sums of the transform."""
     scale = np.full(size, math.sqrt(2 / size) if ortho else 2.0)
     if ortho:
         scale[0] = math.sqrt(1 / size)
@@ -81,8 +81,8 @@ def _weights(size: int, ortho: bool) -> NumPyArray:
 
 
 def _cosines(x: Array, axis: int, ortho: bool) -> Array:
-    # Makhoul, "A fast cosine transform in one and two dimensions" (1980): elements of even index,
-    # and after them those of odd index in reverse, are transformed at once.
+    # Makhoul, "A fast cosine transform in one and two dimensions" (1980): one Fourier transform of
+    # the elements of even index, followed by those of odd index in reverse.
     size = typeof(x).shape[axis]
     even = slice_in_dim(x, 0, size, 2, axis)
     odd = rev(slice_in_dim(x, 1, size, 2, axis), (axis,)) if size > 1 else None
@@ -96,7 +96,7 @@ def _cosines(x: Array, axis: int, ortho: bool) -> Array:
 def _from_cosines(x: Array, axis: int, ortho: bool) -> Array:
     size = typeof(x).shape[axis]
     plain = elementwise.mul(x, _along(1 / _weights(size, ortho), x, axis))
-    # Element k of the spectrum is made of elements k and size - k, but element 0 of one.
+    # Element k of the spectrum combines elements k and size - k; element 0 stands alone.
     mirrored = rev(plain, (axis,))
     aval = typeof(mirrored)
     rows = [(0, 0, 0)] * aval.ndim
@@ -109,7 +109,7 @@ def _from_cosines(x: Array, axis: int, ortho: bool) -> Array:
     half = (size + 1) // 2
     even = slice_in_dim(ordered, 0, half, axis=axis)
     odd = rev(slice_in_dim(ordered, half, size, axis=axis), (axis,))
-    # Zeros are put between the elements of both, and they are added.
+    # Both halves are padded with zeros between their elements, and then added.
     zero = host_number(0, aval.dtype)
     rows[axis] = (0, size - (2 * half - 1), 1)
     total = pad(even, zero, rows)
@@ -120,7 +120,7 @@ def _from_cosines(x: Array, axis: int, ortho: bool) -> Array:
 
 
 def _last(x: Array, axis: int, kind: FftType) -> Array:
-    """Return the Fourier transform along one axis."""
+    """Return the one-dimensional Fourier transform of x along an axis."""
     from_end = typeof(x).ndim - 1
     order = [i for i in range(from_end + 1) if i != axis] + [axis]
     if axis == from_end:
@@ -172,7 +172,7 @@ def dct(
 def idct(
     x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Array:
-    """Compute the inverse of `dct`, with the same arguments."""
+    """Compute the inverse of the discrete cosine transform `dct` along an axis."""
     return _one("idct", _from_cosines, x, type, n, axis, norm)
 
 
@@ -223,7 +223,7 @@ def dctn(
       x: an array.
       type: must be 2.
       s: the number of elements that are transformed along each axis.
-      axes: the axes: by default all, or the last ones if `s` is given.
+      axes: the axes: by default all, or the last ones if `s` is passed.
       norm: see `dct`.
 
     Raises:
@@ -237,5 +237,5 @@ def dctn(
 def idctn(
     x: ArrayLike, type: int = 2, s: Axes = None, axes: Axes = None, norm: str | None = None
 ) -> Array:
-    """Compute the inverse of `dctn`, with the same arguments."""
+    """Compute the inverse of the discrete cosine transform `dctn` along several axes."""
     return _along_axes(x, name="idctn", type=type, s=_hashable(s), axes=_hashable(axes), norm=norm)

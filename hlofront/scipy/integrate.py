@@ -1,4 +1,4 @@
-"""hlofront.scipy.integrate: integrals of samples."""
+"""hlofront.scipy.integrate: integrals of sampled functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hlofront.numpy.differences import trapezoid as trapezoid_of_samples
 def trapezoid(
     y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
 ) -> Array:
-    """Compute the integral of a function from its values, by lines between them.
+    """Compute the integral of a sampled function along an axis by the trapezoidal rule.
 
     Args:
       y: the values.

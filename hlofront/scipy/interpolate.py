@@ -1,4 +1,4 @@
-"""hlofront.scipy.interpolate: values between the points of grids."""
+"""hlofront.scipy.interpolate: interpolation between the points of regular grids."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from hlofront.numpy.promotion import check_arraylike
 from hlofront.numpy.scalars import can_cast
 from hlofront.runtime.dispatch.operation import operation
 
-# The arrays of an interpolator (grid, values, fill value), and what it is compiled for.
+# The pytree children of an interpolator (grid, values, fill value), and its static settings.
 _Children: TypeAlias = "tuple[tuple[Array, ...], Array, Array | None]"
 _Settings: TypeAlias = "tuple[str, bool]"
 
 
 def _points(xi: ArrayLike | tuple[ArrayLike, ...], ndim: int) -> Array:
-    """Return points as one array whose last axis is that of coordinates."""
+    """Return points as an array (..., ndim) whose last axis holds the coordinates."""
     if isinstance(xi, tuple) and len(xi) == 1:
         xi = xi[0]
     if isinstance(xi, tuple):
@@ -77,7 +77,7 @@ def _evaluate(
 
 
 def _between(values: Array, lower: list[Array], shares: list[Array], rest: int) -> Array:
-    """Return the sum over the corners of a cell, weighted by the size of the opposite part."""
+    """Return the linear interpolation within a grid cell: the weighted sum of its corners."""
     total: Array | float = 0.0
     for corner in itertools.product((0, 1), repeat=len(lower)):
         weight: Array | None = None
@@ -90,7 +90,7 @@ def _between(values: Array, lower: list[Array], shares: list[Array], rest: int) 
 
 
 class RegularGridInterpolator:
-    """A function of N numbers that is known at the points of a grid.
+    """An interpolator of a function of N variables, sampled on a rectangular grid.
 
         interpolator = RegularGridInterpolator((x, y), values)
         interpolator(jnp.array([[0.5, 1.5]]))
@@ -163,7 +163,7 @@ class RegularGridInterpolator:
         check_choice("RegularGridInterpolator", "method", method, ("linear", "nearest"))
 
     def __call__(self, xi: ArrayLike | tuple[ArrayLike, ...], method: str | None = None) -> Array:
-        """Compute the values at points.
+        """Compute the interpolated values at points.
 
         Args:
           xi: an array whose last axis is that of coordinates, or a tuple of an array for each.

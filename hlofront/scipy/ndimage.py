@@ -1,4 +1,4 @@
-"""hlofront.scipy.ndimage: values of arrays between their elements."""
+"""hlofront.scipy.ndimage: interpolation of array elements at fractional coordinates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _int32 = np.dtype(np.int32)
 
 
 def _mirrored(index: Array, size: int) -> Array:
-    """Return indices reflected at the middles of the first and the last element."""
+    """Return indices reflected about the centers of the first and the last element."""
     last = size - 1
     if not last:
         return jnp.zeros_like(index)
@@ -30,7 +30,7 @@ def _mirrored(index: Array, size: int) -> Array:
 
 def _reflected(index: Array, size: int) -> Array:
     """Return indices reflected at the outer edges of the first and the last element."""
-    # This mirrors twice as many elements, of which every second one exists.
+    # Mirroring runs over twice as many elements, of which every second one exists.
     return jnp.floor_divide(_mirrored(2 * index + 1, 2 * size + 1), 2)
 
 
@@ -44,7 +44,7 @@ _INDICES: dict[str, Callable[[Array, int], Array]] = {
 
 
 def _rounded(x: Array) -> Array:
-    """Return the nearest integer, and round halves away from zero."""
+    """Return the nearest integers, with halves rounded away from zero."""
     return elementwise.round(x) if issubdtype(typeof(x).dtype, np.inexact) else x
 
 
@@ -93,7 +93,7 @@ def map_coordinates(
     mode: str = "constant",
     cval: ArrayLike = 0.0,
 ) -> Array:
-    """Interpolate the values of an array at coordinates that need not be whole numbers.
+    """Interpolate the values of an array at fractional coordinates.
 
     Args:
       input: an array.

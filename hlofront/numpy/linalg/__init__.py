@@ -1,4 +1,4 @@
-"""hlofront.numpy.linalg: linear algebra, of single matrices and of matrices in batches."""
+"""hlofront.numpy.linalg: linear algebra of matrices and of batches of matrices."""
 
 from hlofront.numpy.linalg.decompositions import cholesky as cholesky
 from hlofront.numpy.linalg.decompositions import eig as eig

@@ -1,4 +1,4 @@
-"""Decompositions of matrices: Cholesky, QR, eigenvalues, singular values."""
+"""The decompositions of matrices: Cholesky, QR, eigenvalues, singular values."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from hlofront.primitives.matrices import adjoint, along_rows, swap
 
 
 class EighResult(NamedTuple):
-    """The ascending eigenvalues, and the eigenvectors as columns."""
+    """The eigenvalues (..., n), ascending, and the eigenvectors (..., n, n) as columns."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class EigResult(NamedTuple):
-    """The complex eigenvalues, and the eigenvectors as columns."""
+    """The complex eigenvalues (..., n), and the eigenvectors (..., n, n) as columns."""
 
     eigenvalues: Array
     eigenvectors: Array
 
 
 class QRResult(NamedTuple):
-    """The orthonormal columns, and the upper triangle."""
+    """The factors of `a = Q R`: orthonormal columns Q, and upper triangular R."""
 
     Q: Array
     R: Array
 
 
 class SVDResult(NamedTuple):
-    """Left singular vectors as columns, singular values, and right singular vectors as rows."""
+    """The left singular vectors as columns, singular values, right singular vectors as rows."""
 
     U: Array
     S: Array
@@ -89,7 +89,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
 
 @operation_like(np.linalg.eig)
 def eig(a: ArrayLike) -> EigResult:
-    """Compute complex eigenvalues and eigenvectors of general matrices, in no order.
+    """Compute complex eigenvalues, unordered, and eigenvectors of general square matrices.
 
     Raises:
       ValueError: if they are not square.
@@ -101,7 +101,7 @@ def eig(a: ArrayLike) -> EigResult:
 
 @operation_like(np.linalg.eigvals)
 def eigvals(a: ArrayLike) -> Array:
-    """Compute complex eigenvalues of general matrices, in no order.
+    """Compute complex eigenvalues, unordered, of general square matrices.
 
     Raises:
       ValueError: if they are not square.
@@ -145,14 +145,14 @@ def svd(
     hermitian: bool = False,
     subset_by_index: tuple[int, int] | None = None,
 ) -> Array | SVDResult:
-    """Compute singular values, descending, and vectors: `a = U diag(S) Vh`.
+    """Compute the singular value decomposition `a = U diag(S) Vh`, with descending values.
 
     Args:
       a: of shape (..., m, n).
       full_matrices: whether U and Vh are square; else they have min(m, n) columns and rows.
       compute_uv: whether to return vectors.
-      hermitian: whether `a` is Hermitian; then they are found from its eigenvalues.
-      subset_by_index: (start, end) of the values wanted, where a device can find only some.
+      hermitian: whether `a` is Hermitian; then they are computed from its eigenvalues.
+      subset_by_index: (start, end) of the values to compute, on devices that support it.
 
     Returns:
       SVDResult(U, S, Vh), or S alone.
@@ -185,5 +185,5 @@ def _hermitian_svd(a: ArrayLike, compute_uv: bool) -> Array | SVDResult:
 
 @operation_like(getattr(np.linalg, "svdvals", np.linalg.svd))
 def svdvals(x: ArrayLike, /) -> Array:
-    """Compute singular values, descending."""
+    """Compute the singular values of matrices, in descending order."""
     return svd(x, compute_uv=False, hermitian=False)

@@ -1,4 +1,4 @@
-"""Determinants, and their logarithms."""
+"""Determinants of matrices, and the logarithms of determinants."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _int32 = np.dtype(np.int32)
 
 
 class SlogdetResult(NamedTuple):
-    """The sign of a determinant, a number of modulus 1 or 0, and the logarithm of its modulus."""
+    """The sign of a determinant, of modulus 1 or 0, and the logarithm of its modulus."""
 
     sign: Array
     logabsdet: Array
 
 
 def _parity(pivots: Array, dtype: np.dtype) -> Array:
-    """Return -1 where rows were exchanged an odd number of times, else 1."""
+    """Return the sign of row permutations: -1 for an odd number of exchanges, else 1."""
     aval = typeof(pivots)
     rows = creating.broadcasted_iota(_int32, aval.shape, aval.ndim - 1)
     moved = convert(comparing.ne(pivots, rows), _int32, False)
@@ -54,7 +54,7 @@ def _parity(pivots: Array, dtype: np.dtype) -> Array:
 
 
 def _small(a: Array, size: int) -> Array:
-    """Compute the determinant of matrices of at most three rows, by Leibniz's formula."""
+    """Compute the determinants of matrices of at most three rows, by Leibniz's formula."""
     ndim = typeof(a).ndim
 
     def entry(i: int, j: int) -> Array:
@@ -141,7 +141,7 @@ def det(a: ArrayLike) -> Array:
 
 
 def _of_diagonal(ends: Array, sign: Array) -> tuple[Array, Array]:
-    """Return (sign, logarithm) of a product of numbers, times a sign."""
+    """Return the sign and log modulus of the product of `ends`, multiplied by `sign`."""
     axis = typeof(ends).ndim - 1
     sizes = elementwise.abs(ends)
     is_zero = comparing.eq(sizes, creating.full_like(sizes, 0))
@@ -164,7 +164,7 @@ def _slogdet_jvp(
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     (a,), (change,) = primals, tangents
     # The results come from the function itself, so that this rule also gives higher derivatives:
-    # they are made of the sign of a complex number, which has a derivative of zero. XLA merges the
+    # they depend on the sign of a complex number, whose derivative is zero. XLA merges the
     # two factorizations.
     sign, size = _slogdet_by_lu(a)
     factors, _, permutation = lu(a)
@@ -193,7 +193,7 @@ def _slogdet_by_qr(a: ArrayLike) -> tuple[Array, Array]:
 
 @operation_like(np.linalg.slogdet, static_argnames=("method",))
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
-    """Compute the sign of the determinant and the logarithm of its modulus, which cannot overflow.
+    """Compute the sign and the log modulus of determinants, without overflow.
 
     Args:
       a: of shape (..., n, n).

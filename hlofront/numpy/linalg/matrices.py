@@ -1,4 +1,4 @@
-"""Checks of the arguments of functions of matrices."""
+"""The checks of the arguments of linear algebra functions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def inexact(name: str, *args: ArrayLike) -> list[Array]:
 
 
 def matrices(name: str, x: ArrayLike) -> Array:
-    """Return the argument as matrices of floating or complex numbers.
+    """Return the argument as matrices (..., m, n) of floating or complex numbers.
 
     Raises ValueError for fewer than two axes.
     """
@@ -32,7 +32,7 @@ def matrices(name: str, x: ArrayLike) -> Array:
 
 
 def square_matrices(name: str, x: ArrayLike) -> Array:
-    """Return the argument as `matrices` does. Raises ValueError also if they are not square."""
+    """Return the argument as square matrices of floating or complex numbers."""
     (x,) = inexact(name, x)
     shape = typeof(x).shape
     if len(shape) < 2 or shape[-1] != shape[-2]:

@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices; rank and condition, which are told by singular values."""
+"""The norms of vectors and matrices; condition numbers and ranks by singular values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hlofront.runtime.dispatch.operation import operation
 
 _int32 = np.dtype(np.int32)
 
-# The order of a norm: a number, its name, or None for the default one.
+# The order of a norm: a number, a name, or None for the default.
 Order = int | float | str | None
 
 
@@ -48,13 +48,13 @@ def _least(x: ArrayLike, axes: tuple[int, ...], keepdims: bool = False) -> Array
 
 
 def _greatest(x: ArrayLike, axes: tuple[int, ...], keepdims: bool = False) -> Array:
-    """Return the greatest of these numbers and of 0."""
+    """Return the maximum of 0 and the numbers over axes; 0 if there are none."""
     if any(not typeof(x).shape[axis] for axis in axes):
         aval = typeof(x)
         shape = [size for i, size in enumerate(aval.shape) if i not in axes]
         x = creating.full(tuple(shape), 0, aval.dtype)
         return expand_dims(x, sorted(axes)) if keepdims else x
-    # Where all are 0, half of the slope is that of the 0, as in JAX.
+    # Where all are 0, half of the derivative is that of the 0, as in JAX.
     greatest = _folded(reducing.reduce_max, x, axes, keepdims)
     return elementwise.max(host_scalar(0, typeof(x).dtype), greatest)
 
@@ -114,7 +114,7 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = Fa
       ord: None for the root of the sum of squares; for vectors a number; for matrices 1, -1, 2,
         -2, inf, -inf, "fro" or "nuc".
       axis: one axis or a pair of them; by default all, of one or two.
-      keepdims: whether axes stay, with size 1.
+      keepdims: whether reduced axes remain, with size 1.
 
     Raises:
       ValueError: if the order is unknown, or there are too many axes.
@@ -144,7 +144,7 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = Fa
     getattr(np.linalg, "matrix_norm", np.linalg.norm), static_argnames=("keepdims", "ord")
 )
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> Array:
-    """Compute the norm of each matrix. See `norm`."""
+    """Compute the norm of each matrix (..., m, n). See `norm`."""
     return norm(x, ord, (-2, -1), keepdims)
 
 
@@ -154,7 +154,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") 
 def vector_norm(
     x: ArrayLike, /, *, axis: Axes = None, keepdims: bool = False, ord: Order = 2
 ) -> Array:
-    """Compute the norm along axes, by default all of them, as one vector. See `norm`."""
+    """Compute the vector norm over axes, by default all of them. See `norm`."""
     (x,) = inexact("jnp.linalg.vector_norm", x)
     x = convert(x, typeof(x).dtype, False)
     ndim = typeof(x).ndim
@@ -168,7 +168,7 @@ def vector_norm(
 
 @operation_like(np.linalg.cond, static_argnames=("p",))
 def cond(x: ArrayLike, p: Order = None) -> Array:
-    """Compute the condition number: the norm of matrices times the norm of their inverses.
+    """Compute the condition number: the norm of a matrix times the norm of its inverse.
 
     Args:
       x: of shape (..., n, n); of shape (..., m, n) where p is None, 2 or -2.
@@ -239,7 +239,7 @@ def matrix_rank(
     hermitian: bool = False,
     tol: ArrayLike | None = None,
 ) -> Array:
-    """Count the singular values of matrices that are not zero, up to rounding.
+    """Compute the rank of matrices: the number of singular values that are not negligible.
 
     Args:
       M: of shape (..., m, n); of fewer axes, whether any element is not zero.
@@ -249,7 +249,7 @@ def matrix_rank(
       tol: the former name of rtol.
 
     Raises:
-      ValueError: if both names are given.
+      ValueError: if both names are passed.
     """
     if tol is not None:
         if rtol is not None:

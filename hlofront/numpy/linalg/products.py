@@ -1,4 +1,4 @@
-"""Products of vectors and matrices, as the array API names them; powers, chains of products."""
+"""The products of vectors and matrices by the array API's names; powers and chains of products."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hlofront.primitives.matrices import broadcast_matrices, identity, swap
 if TYPE_CHECKING:
     from hlofront.primitives.contracting import PrecisionLike
 
-# NumPy has these since 2.0.
+# NumPy has these functions since 2.0.
 _newer: Any = np.linalg
 
 
@@ -79,7 +79,7 @@ def vecdot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Sum products along an axis, those of x1 conjugated, as `hlofront.numpy.vecdot` does."""
+    """Compute sums of products along an axis, with x1 conjugated; see `hlofront.numpy.vecdot`."""
     return contraction.vecdot(
         x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -87,7 +87,7 @@ def vecdot(
 
 @operation_like(getattr(_newer, "outer", np.outer))
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Multiply each element of one vector by each of another. Raises ValueError for other ranks."""
+    """Multiply each element of x1 (m,) by each of x2 (n,). Raise ValueError for other ranks."""
     (x1, x2), (lhs, rhs) = operands("jnp.linalg.outer", (x1, x2))
     if lhs.ndim != 1 or rhs.ndim != 1:
         raise ValueError(
@@ -98,7 +98,7 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 @operation_like(getattr(_newer, "cross", np.cross), static_argnames=("axis",))
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
-    """Compute the vector product along an axis of size 3.
+    """Compute the cross product along an axis of size 3.
 
     Raises ValueError if it has another size.
     """
@@ -113,7 +113,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
 @operation_like(getattr(_newer, "matrix_transpose", np.transpose))
 def matrix_transpose(x: ArrayLike, /) -> Array:
-    """Transpose each matrix. Raises ValueError if there are no two axes."""
+    """Transpose each matrix (..., m, n). Raise ValueError if x has fewer than two axes."""
     x, aval = operand("jnp.linalg.matrix_transpose", x)
     if aval.ndim < 2:
         raise ValueError(f"x must be at least two-dimensional for matrix_transpose; got {aval}")
@@ -122,21 +122,21 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 @operation_like(getattr(_newer, "diagonal", np.diagonal), static_argnames=("offset",))
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
-    """Return the elements of each matrix on a diagonal: `i + offset == j`."""
+    """Return a diagonal of each matrix: the elements where `i + offset == j`."""
     x, _ = operand("jnp.linalg.diagonal", x)
     return matrices.diagonal(x, offset=offset, axis1=-2, axis2=-1)
 
 
 @operation_like(getattr(_newer, "trace", np.trace), static_argnames=("offset", "dtype"))
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
-    """Sum the elements of each matrix on a diagonal."""
+    """Sum the elements on a diagonal of each matrix."""
     x, _ = operand("jnp.linalg.trace", x)
     return contraction.trace(x, offset=offset, axis1=-2, axis2=-1, dtype=dtype)
 
 
 @operation_like(np.linalg.matrix_power, static_argnames=("n",))
 def matrix_power(a: ArrayLike, n: int) -> Array:
-    """Raise square matrices to an integer power by repeated squaring; a negative n inverts them.
+    """Raise square matrices to an integer power by repeated squaring; negative n inverts them.
 
     Raises:
       TypeError: if n is no integer.
@@ -180,7 +180,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -
       precision: see `lax.Precision`.
 
     Raises:
-      ValueError: if there are fewer than two, or ranks or sizes do not fit.
+      ValueError: if there are fewer than two, or ranks or sizes do not match.
     """
     arrays = list(arrays)
     check_arraylike("jnp.linalg.multi_dot", *arrays)
@@ -200,7 +200,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -
             f"multi_dot: last dimension of each array must match first dimension of "
             f"following array. Got array shapes {shapes}"
         )
-    # The labels of einsum are numbers: matrix i has the axes i and i + 1.
+    # The einsum labels are numbers: matrix i has the axes i and i + 1.
     terms: list[ArrayLike | list[int]] = []
     for i, (x, rank) in enumerate(zip(arrays, ranks, strict=True)):
         labels = [i, i + 1] if rank == 2 else ([i + 1] if i == 0 else [i])

@@ -1,4 +1,4 @@
-"""Linear systems: solve, inverses, least squares."""
+"""Linear systems: solutions, inverses, pseudoinverses, least squares."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def in_one_batch(name: str, a: Array, b: Array) -> tuple[Array, Array]:
-    """Broadcast the leading axes of matrices to each other.
+    """Return matrices a and b with their leading axes broadcast to each other.
 
     Raises ValueError if they do not fit.
     """
@@ -60,7 +60,7 @@ def in_one_batch(name: str, a: Array, b: Array) -> tuple[Array, Array]:
 
 
 def solve_matrices(a: Array, b: Array) -> Array:
-    """Return x with `a x = b`; leading axes broadcast. A single `a` is factored once."""
+    """Return x with `a x = b`; leading axes broadcast, and a single `a` is factored once."""
     lhs, rhs = typeof(a), typeof(b)
     if lhs.ndim == 2 and rhs.ndim > 2:
         # All right sides become columns of one matrix.
@@ -75,7 +75,7 @@ def solve_matrices(a: Array, b: Array) -> Array:
 
 @operation_like(np.linalg.solve)
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
-    """Return x with `a x = b`.
+    """Solve `a x = b` for x, with square matrices a.
 
     Args:
       a: of shape (..., n, n).
@@ -85,7 +85,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
       x, of the shape of b with the leading axes of both; not finite where `a` is singular.
 
     Raises:
-      ValueError: if sizes do not fit.
+      ValueError: if sizes do not match.
     """
     a, b = inexact("jnp.linalg.solve", a, b)
     lhs, rhs = typeof(a).shape, typeof(b).shape
@@ -104,7 +104,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 
 @operation_like(np.linalg.inv)
 def inv(a: ArrayLike) -> Array:
-    """Compute the inverse, which is not finite where a matrix is singular.
+    """Compute the inverses of square matrices; those of singular ones are not finite.
 
     Raises ValueError if it is not square.
     """
@@ -114,7 +114,7 @@ def inv(a: ArrayLike) -> Array:
 
 
 def _singular_values_floor(aval: ShapedArray) -> float:
-    """Return the share of the greatest singular value below which others count as zeros."""
+    """Return the default cutoff of singular values, relative to the greatest one."""
     return 10.0 * max(aval.shape[-2:]) * float(finfo(aval.dtype).eps)
 
 
@@ -126,7 +126,7 @@ def pinv(
     *,
     rcond: float | None = None,
 ) -> Array:
-    """Compute the Moore-Penrose inverse, from singular values.
+    """Compute the Moore-Penrose pseudoinverse from singular values.
 
     Args:
       a: of shape (..., m, n).
@@ -136,7 +136,7 @@ def pinv(
       rcond: the former name of rtol.
 
     Raises:
-      ValueError: if both names are given.
+      ValueError: if both names are passed.
     """
     if rcond is not None:
         if rtol is not None:
@@ -203,7 +203,7 @@ def _pseudo_inverse_jvp(
     change, _ = tangents
     p = _pseudo_inverse(a, rtol, hermitian)
     if hermitian:
-        # The function reads the Hermitian part of its argument.
+        # The derivative uses the Hermitian part of the argument.
         a, change = symmetrize("pinv", a), symmetrize("pinv", change)
     p_adjoint, change_adjoint = adjoint(p), adjoint(change)
     m, n = typeof(a).shape[-2:]
@@ -213,7 +213,7 @@ def _pseudo_inverse_jvp(
         return product(product(x, y), z) if m >= n else product(x, product(y, z))
 
     total = elementwise.neg(chain(p, change, p))
-    # The parts outside the range of a, and those that it maps to zero.
+    # The two terms are outside the range of a, and in its null space.
     share = chain(p, p_adjoint, change_adjoint)
     total = elementwise.add(total, elementwise.sub(share, chain(share, a, p)))
     share = chain(change_adjoint, p_adjoint, p)
@@ -225,7 +225,7 @@ def _pseudo_inverse_jvp(
 def lstsq(
     a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
 ) -> tuple[Array, Array, Array, Array]:
-    """Return the x that minimizes the norm of `a x - b`; of several, the shortest x.
+    """Compute the x of least norm that minimizes the norm of `a x - b`.
 
     Args:
       a: of shape (m, n).
@@ -240,7 +240,7 @@ def lstsq(
 
     Raises:
       TypeError: if `a` is no matrix, or b neither vector nor matrix.
-      ValueError: if sizes do not fit.
+      ValueError: if sizes do not match.
     """
     if not numpy_resid:
         return _lstsq(a, b, rcond)
@@ -306,7 +306,7 @@ def _lstsq(
 
 @operation_like(np.linalg.tensorinv, static_argnames=("ind",))
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
-    """Invert an array as a linear map from its last axes to the first `ind` ones.
+    """Compute the inverse of an array as a linear map from its last axes to the first `ind`.
 
     Raises:
       ValueError: if `ind` is not positive, or the products of sizes differ.
@@ -345,7 +345,7 @@ def _tensorsolve(a: ArrayLike, b: ArrayLike, *, axes: tuple[int, ...] | None) ->
 
 @like(np.linalg.tensorsolve)
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
-    """Return x with `tensordot(a, x, x.ndim) = b`.
+    """Solve `tensordot(a, x, x.ndim) = b` for x.
 
     Args:
       a: an array; its first axes are those of b, and the others are those of x.
@@ -353,6 +353,6 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
       axes: axes of `a` that are moved to the end first.
 
     Raises:
-      ValueError: if sizes do not fit.
+      ValueError: if sizes do not match.
     """
     return _tensorsolve(a, b, axes=None if axes is None else tuple(axes))

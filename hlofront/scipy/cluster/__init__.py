@@ -1,4 +1,4 @@
-"""hlofront.scipy.cluster: clusters of points."""
+"""hlofront.scipy.cluster: clustering of points by vector quantization."""
 
 from hlofront.base.lazy import lazy as _lazy
 

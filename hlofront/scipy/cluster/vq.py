@@ -1,4 +1,4 @@
-"""hlofront.scipy.cluster.vq: vector quantization."""
+"""hlofront.scipy.cluster.vq: assignment of observations to the nearest code vectors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _vq(obs: ArrayLike, code_book: ArrayLike) -> tuple[Array, Array]:
 
 
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
-    """Find the nearest code of each observation, and its distance.
+    """Return the index of the nearest code of each observation, and the distance to it.
 
     Args:
       obs: an array of shape (M, N), or (M,) of numbers.

@@ -1,4 +1,4 @@
-"""Decompositions of matrices by SciPy's names and conventions."""
+"""The decompositions of matrices by SciPy's names and conventions."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def svd(
       compute_uv: whether to return them.
       overwrite_a: no array is overwritten.
       check_finite: nothing is checked.
-      lapack_driver: "gesdd" or "gesvd", which give the same here. See `lax.linalg.svd` for
+      lapack_driver: "gesdd" or "gesvd", which are equivalent here. See `lax.linalg.svd` for
         algorithms.
 
     Raises:
@@ -143,7 +143,7 @@ def eigh(
 
 @operation(static_argnames=("output",))
 def schur(a: ArrayLike, output: str = "real") -> list[Array]:
-    """Compute Schur's decomposition `a = Z T Z^H`.
+    """Compute the Schur decomposition `a = Z T Z^H` of a square matrix.
 
     Args:
       a: of shape (..., n, n).
@@ -172,7 +172,7 @@ def _lu(a: ArrayLike, *, permute_l: bool) -> tuple[Array, Array] | tuple[Array, 
     batch = aval.ndim - 2
     factors, _, order = factoring.lu(a)
     square = (*aval.shape[:-1], m)
-    # Row i of a is row j of the factors where order[j] = i.
+    # Row i of a is row j of the product of the factors where order[j] = i.
     rows = creating.broadcasted_iota(_int32, square, batch)
     permutation = convert(
         comparing.eq(along_rows(order, square), rows), real_dtype(aval.dtype), False
@@ -189,7 +189,7 @@ def _lu(a: ArrayLike, *, permute_l: bool) -> tuple[Array, Array] | tuple[Array, 
 def lu(
     a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, Array, Array] | tuple[Array, Array]:
-    """Factor matrices: `a = P L U`.
+    """Compute the LU decomposition of matrices, `a = P L U`.
 
     Args:
       a: of shape (..., m, n).
@@ -222,7 +222,7 @@ def qr(
     pivoting: bool = False,
     check_finite: bool = True,
 ) -> tuple[Array, ...]:
-    """Compute orthonormal columns Q and upper triangular R with `a = Q R`.
+    """Compute the QR decomposition of matrices, `a = Q R`.
 
     Args:
       a: of shape (..., m, n).
@@ -294,7 +294,7 @@ def qr_multiply(
       (product, R); with pivoting also the order of columns.
 
     Raises:
-      ValueError: if there is no such mode, or sizes do not fit.
+      ValueError: if there is no such mode, or sizes do not match.
     """
     return _qr_multiply(a, c, mode=mode, pivoting=bool(pivoting), conjugate=bool(conjugate))
 
@@ -311,7 +311,7 @@ def polar(
     eps: float | None = None,
     max_iterations: int | None = None,
 ) -> tuple[Array, Array]:
-    """Factor matrices into unitary ones and Hermitian positive semidefinite ones.
+    """Compute the polar decomposition: a unitary and a Hermitian positive semidefinite factor.
 
     Args:
       a: of shape (..., m, n).
@@ -427,10 +427,10 @@ def _rsf2csf_of_one(T: Array, Z: Array) -> tuple[Array, Array]:
         sizes = elementwise.add(elementwise.abs(a), elementwise.abs(d))
         least = elementwise.mul(sizes, host_number(precision, typeof(sizes).dtype))
         needed = comparing.gt(elementwise.abs(c), least)
-        # Where no rotation is needed, the block is one whose eigenvalues have derivatives.
+        # A block that needs no rotation is replaced by one whose eigenvalues have derivatives.
         block = comparing.select_n(needed, np.diag([1, 0]).astype(typeof(T).dtype), block)
         _, c, d = _entries(block)
-        # A rotation that makes the first eigenvector of the block the first unit vector.
+        # This rotation maps the first eigenvector of the block to the first unit vector.
         values = spectral.eig(
             block, compute_left_eigenvectors=False, compute_right_eigenvectors=False
         )[0]
@@ -450,7 +450,7 @@ def _rsf2csf_of_one(T: Array, Z: Array) -> tuple[Array, Array]:
         turned = product(turn, rows)
         turned = comparing.select_n(comparing.ge(columns, before), rows, turned)
         T = dynamic_update_slice(T, turned, (before, np.int32(0)))
-        # A real Schur form is zero below its first subdiagonal: elements there are not changed.
+        # A real Schur form is zero below its first subdiagonal: those elements are not changed.
         T = comparing.select_n(comparing.gt(rows_of, m), _turned_columns(T, turn, before), T)
         Z = _turned_columns(Z, turn, before)
         zero = creating.full((1, 1), 0, typeof(T).dtype)
@@ -464,7 +464,7 @@ def _rsf2csf_of_one(T: Array, Z: Array) -> tuple[Array, Array]:
 
 
 def _entries(block: Array) -> list[Array]:
-    """Return the elements of a matrix of two rows that are not above its diagonal."""
+    """Return the elements (0, 0), (1, 0) and (1, 1) of a 2 x 2 matrix."""
     rows = [index_in_dim(block, i, 0, False) for i in range(2)]
     return [index_in_dim(rows[i], j, 0, False) for i, j in ((0, 0), (1, 0), (1, 1))]
 

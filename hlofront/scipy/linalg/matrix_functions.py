@@ -1,4 +1,4 @@
-"""Functions of matrices: the exponential, the square root, and any others."""
+"""Functions of matrices: the exponential, the square root, and any function of a matrix."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _PADE = {
 
 
 def _pade(a: Array, degree: int) -> tuple[Array, Array]:
-    """Return the odd and even parts of a Pade numerator; the denominator is their difference."""
+    """Return the odd and even parts of a Pade numerator; the denominator is even minus odd."""
     factorial = math.factorial
     scale = factorial(2 * degree) // factorial(degree)
     numbers = [
@@ -66,7 +66,7 @@ def _pade(a: Array, degree: int) -> tuple[Array, Array]:
     scalar = partial(host_number, dtype=typeof(a).dtype)
 
     def of_square(chosen: list[float]) -> Array:
-        """Return a polynomial of the square of the matrix, by Horner's rule."""
+        """Return a polynomial of the squared matrix, by Horner's rule."""
         *lower, last = chosen
         total = elementwise.mul(square, scalar(last))
         for number in lower[:0:-1]:
@@ -116,7 +116,7 @@ def _expm(A: ArrayLike, *, upper_triangular: bool, max_squarings: int) -> Array:
         def squared(x: Array) -> Array:
             chosen = broadcast_in_dim(lanes, typeof(x).shape, batch)
             zeros = creating.full_like(x, 0)
-            # A matrix that is done is not squared: that might overflow and make derivatives NaN.
+            # Other matrices are not squared: that might overflow and make derivatives NaN.
             safe = comparing.select_n(chosen, zeros, x)
             return comparing.select_n(chosen, x, product(safe, safe))
 
@@ -155,8 +155,8 @@ def expm_frechet(
 
     Args:
       A: of shape (..., n, n).
-      E: of the same shape.
-      method: None, "SPS" or "blockEnlarge", which give the same here.
+      E: the direction, of the shape of A.
+      method: None, "SPS" or "blockEnlarge", which are equivalent here.
       compute_expm: whether to return the exponential, or the derivative alone.
 
     Raises:
@@ -179,7 +179,7 @@ def expm_frechet(
 
 
 def _over_batch(function: Callable[[Array], Array], x: Array) -> Array:
-    """Apply a function of one matrix to each of a batch."""
+    """Apply a function of one matrix to each matrix of a batch (..., n, n)."""
     shape = typeof(x).shape
     if len(shape) <= 2:
         return function(x)
@@ -189,7 +189,7 @@ def _over_batch(function: Callable[[Array], Array], x: Array) -> Array:
 
 
 def _triangular_root(t: Array) -> Array:
-    """Return the square root of a triangular matrix, by columns.
+    """Return the square root of an upper triangular matrix, computed column by column.
 
     The method is that of Bjorck and Hammarling, "A Schur method for the square root of a matrix"
     (1983).
@@ -217,7 +217,7 @@ def _triangular_root(t: Array) -> Array:
         inside = chosen(comparing.lt(rows, columns), chosen(comparing.lt(columns, j), root))
         system = elementwise.add(inside, elementwise.mul(ones, along_columns(ends, (n, n))))
         solved = triangular_solve(system, column, left_side=True)
-        # Where two roots cancel there is a square root only if the dividend is zero.
+        # Where the sum of two roots is zero, a square root exists only if the dividend is zero.
         left = comparing.ne(solved, creating.full_like(solved, 0))
         lost = elementwise.bitwise_and(elementwise.bitwise_and(none, left), above)
         solved = comparing.select_n(lost, solved, creating.full_like(solved, np.inf))
@@ -258,7 +258,7 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
 
 
 def _parlett(t: Array, f: Array) -> tuple[Array, Array]:
-    """Complete a function of a triangular matrix from its diagonal, by Parlett's recurrence.
+    """Return a function of a triangular matrix from its diagonal `f`, by Parlett's recurrence.
 
     The method is algorithm 9.1.1 of Golub and Van Loan, one diagonal after the other.
 
@@ -301,7 +301,7 @@ def _complex_schur(A: ArrayLike) -> tuple[Array, Array, Array]:
 
 @operation
 def _from_values(t: Array, z: Array, values: Array) -> tuple[Array, Array]:
-    """Return a function of a matrix from that of its eigenvalues, and an estimate of its error."""
+    """Return f(A) from A's Schur form and f of its eigenvalues, and an estimate of the error."""
     aval = typeof(t)
     values = convert(values, aval.dtype, False)
     start = elementwise.mul(identity_like(t), along_columns(values, aval.shape))
@@ -320,7 +320,7 @@ def _from_values(t: Array, z: Array, values: Array) -> tuple[Array, Array]:
 def funm(
     A: ArrayLike, func: Callable[[Array], Array], disp: bool = True
 ) -> Array | tuple[Array, Array]:
-    """Compute a function of a square matrix, by Schur's form and Parlett's recurrence.
+    """Compute a function of a square matrix by Schur decomposition and Parlett's recurrence.
 
     Eigenvalues that are equal or close make it inexact.
 

@@ -25,7 +25,7 @@ from hlofront.runtime.dispatch.operation import operation
 
 
 def _vectors(name: str, *args: ArrayLike) -> list[Array]:
-    """Return vectors in their common dtype, of at least one axis; leading axes are broadcast."""
+    """Return the arguments as arrays of at least one axis, in one dtype, leading axes broadcast."""
     values, _ = operands(name, args)
     values = [convert(x, typeof(x).dtype, False) for x in promote_dtypes(*values)]
     values = [x if typeof(x).ndim else reshape(x, (1,)) for x in values]
@@ -46,7 +46,7 @@ def _check_vectors(name: str, **args: ArrayLike | None) -> None:
 
 
 def _gathered(values: Array, index: NumPyArray) -> Array:
-    """Return the matrices of those elements of vectors that an index matrix names."""
+    """Return matrices whose element (i, j) is `values[..., index[i, j]]`."""
     aval = typeof(values)
     batch = aval.ndim - 1
     if not index.size:
@@ -59,7 +59,7 @@ def _gathered(values: Array, index: NumPyArray) -> Array:
 
 
 def _with_constants(values: Array, *constants: int) -> Array:
-    """Return vectors with numbers put before their elements."""
+    """Return vectors with constants prepended along the last axis."""
     aval = typeof(values)
     heads = [creating.full((*aval.shape[:-1], 1), number, aval.dtype) for number in constants]
     return concatenate([*heads, values], aval.ndim - 1)
@@ -117,7 +117,7 @@ def circulant(c: ArrayLike) -> Array:
 
 @operation(static_argnames=("n", "mode"))
 def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
-    """Make the matrix whose product with a vector is the convolution of that with `a`.
+    """Make the matrix whose product with a vector v of n elements is the convolution of `a` and v.
 
     Args:
       a: of shape (..., m).
@@ -178,7 +178,7 @@ def companion(a: ArrayLike) -> Array:
 
 
 def _monic(a: Array) -> Array:
-    """Return the negative coefficients of a polynomial divided by its first one."""
+    """Return the coefficients of polynomials (..., n), divided by the first and negated."""
     aval = typeof(a)
     first = slice_in_dim(a, 0, 1, axis=aval.ndim - 1)
     first = broadcast_in_dim(first, aval.shape, range(aval.ndim))
@@ -187,7 +187,7 @@ def _monic(a: Array) -> Array:
 
 @operation
 def fiedler_companion(a: ArrayLike) -> Array:
-    """Make a matrix of five diagonals with the eigenvalues of `companion`.
+    """Make a pentadiagonal matrix whose eigenvalues are those of `companion`.
 
     Args:
       a: of shape (..., n), n >= 1, from the highest power down.
@@ -207,7 +207,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
     if not n:
         empty = creating.full((*typeof(a).shape[:-1], 0, 0), 0, typeof(a).dtype)
         return convert(empty, typeof(a).dtype, weak)
-    # The vector that is gathered from holds a zero, a one, and then the coefficients.
+    # The gathered vector holds a zero, a one, and then the coefficients.
     index = np.zeros((n, n), int)
     ones, coefficient = 1, 2
     if n > 1:
@@ -265,7 +265,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
 
 @operation
 def block_diag(*arrs: ArrayLike) -> Array:
-    """Put matrices along the diagonal of a matrix of zeros; vectors are rows, scalars 1 x 1.
+    """Make a block diagonal matrix of matrices; vectors are rows, scalars 1 x 1.
 
     Raises:
       ValueError: if an argument has more than two axes.
@@ -289,7 +289,7 @@ def block_diag(*arrs: ArrayLike) -> Array:
     return concatenate(rows, 0)
 
 
-# ---- of a given size -----------------------------------------------------------------------------
+# ---- of size n -----------------------------------------------------------------------------------
 
 
 def _float(name: str) -> np.dtype:
@@ -371,7 +371,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
 
 
 def helmert(n: int, full: bool = False) -> Array:
-    """Make the orthogonal Helmert matrix, without its first row of equal numbers unless `full`.
+    """Make the orthogonal Helmert matrix; `full` includes the first row, of equal elements.
 
     Raises:
       ValueError: if n is not positive.

@@ -1,4 +1,4 @@
-"""Linear systems: by LU and Cholesky factors, triangular ones, Sylvester's equation."""
+"""Linear systems: solvers by LU and Cholesky factors, triangular solves, Sylvester's equation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _int32 = np.dtype(np.int32)
 
 
 def factor(a: Array, lower: bool) -> Array:
-    """Return the lower Cholesky factor of Hermitian matrices of which one triangle is read."""
+    """Return the lower Cholesky factors of Hermitian matrices, reading one triangle of each."""
     return factoring.cholesky(a if lower else adjoint(a), symmetrize_input=False)
 
 
@@ -71,14 +71,14 @@ def cho_factor(
 def _is_vector(a: Array, b: Array) -> bool:
     """Return whether the right side b of systems with matrices `a` consists of vectors.
 
-    It does if it is one vector, or has a vector for each matrix.
+    True if b is one vector, or has a vector for each matrix.
     """
     left, right = typeof(a), typeof(b)
     return right.ndim == 1 or (right.ndim == left.ndim - 1 and right.shape[-1] == left.shape[-1])
 
 
 def _over_batches(solver: Callable[[Array, Array], Array], a: Array, b: Array) -> Array:
-    """Apply a solver of one system to systems whose leading axes broadcast."""
+    """Apply a solver of a single system to systems whose leading axes broadcast."""
     right = "n" if _is_vector(a, b) else "n,k"
     return vectorize(solver, signature=f"(n,n),({right})->({right})")(a, b)
 
@@ -165,7 +165,7 @@ def lu_solve(
       check_finite: nothing is checked.
 
     Raises:
-      ValueError: if `trans` is another number or sizes do not fit.
+      ValueError: if `trans` is another number or sizes do not match.
     """
     factors, pivots = lu_and_piv
     return _lu_solve(factors, pivots, b, trans=trans)
@@ -260,7 +260,7 @@ def solve(
         solved by Cholesky's decomposition.
 
     Raises:
-      ValueError: if `assume_a` is another value, or sizes do not fit.
+      ValueError: if `assume_a` is another value, or sizes do not match.
     """
     check_choice("solve", "assume_a", assume_a, ("gen", "sym", "her", "pos"))
     if assume_a != "pos":
@@ -282,12 +282,12 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
 
 
 def _by_schur(a: Array, b: Array, c: Array, tol: float) -> Array:
-    """Solve Sylvester's equation by Schur's decomposition.
+    """Solve Sylvester's equation A X + X B = C by the Schur decompositions of A and B.
 
     The method is that of Bartels and Stewart, "Solution of the matrix equation AX + XB = C" (1972).
     """
     left, left_vectors = spectral.schur(a)
-    # b = V T V^H with T lower triangular: columns of X depend on those after them.
+    # b = V T V^H with T lower triangular: each column of X depends on the columns after it.
     right, right_vectors = spectral.schur(adjoint(b))
     right = adjoint(right)
     turned = product(product(adjoint(left_vectors), c), right_vectors)
@@ -325,13 +325,13 @@ def _by_eigenvectors(a: Array, b: Array, c: Array, tol: float) -> Array:
     shape = typeof(turned).shape
     sums = elementwise.add(along_columns(left, shape), along_rows(right, shape))
     x = product(left_vectors, elementwise.div(turned, sums))
-    # This multiplies x by the inverse of right_vectors from the right.
+    # The solve multiplies x by the inverse of right_vectors from the right.
     x = swap(numpy_systems.solve_matrices(swap(right_vectors), swap(x)))
     return _nan_if_singular(x, sums, tol)
 
 
 def _nan_if_singular(x: Array, sums: Array, tol: float) -> Array:
-    """Return x, or NaN if an eigenvalue of one matrix is the opposite of one of the other."""
+    """Return x, or NaNs where a sum of eigenvalues of A and B is within `tol` of zero."""
     if not typeof(x).size:
         return x
     least = reduce_min(elementwise.abs(sums), (0, 1))
@@ -354,7 +354,7 @@ def solve_sylvester(
       tol: where a sum of an eigenvalue of A and one of B is smaller than this, X is NaN.
 
     Raises:
-      ValueError: if there is no such method, or sizes do not fit.
+      ValueError: if there is no such method, or sizes do not match.
     """
     operands = inexact("jax.scipy.linalg.solve_sylvester", A, B, C)
     a, b, c = (typeof(x).shape for x in operands)

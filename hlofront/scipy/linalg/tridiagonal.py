@@ -1,4 +1,4 @@
-"""Eigenvalues of matrices with three diagonals."""
+"""The eigenvalues and eigenvectors of tridiagonal matrices."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _eigh_tridiagonal(
 
 
 def _dense(d: Array, e: Array) -> tuple[Array, Array]:
-    """Return eigenvectors and eigenvalues of the matrix, written out whole."""
+    """Return eigenvectors and eigenvalues of a tridiagonal matrix, expanded to a dense one."""
     (n,), dtype = typeof(d).shape, typeof(d).dtype
     diagonal = along_columns(convert(real_part(d), dtype, False), (n, n))
     ones = identity(dtype, (n, n))
@@ -70,7 +70,7 @@ def _dense(d: Array, e: Array) -> tuple[Array, Array]:
     columns = creating.broadcasted_iota(_int32, (n, n), 1)
     under = comparing.eq(sub(rows, np.int32(1)), columns)
     below = comparing.select_n(under, creating.full_like(below, 0), below)
-    # Both triangles are filled: one is enough for eigh, but not for its derivative.
+    # Both triangles are set: eigh reads only one, but its derivative rule needs both.
     whole = add(mul(diagonal, ones), add(below, adjoint(below)))
     return spectral.eigh(whole, symmetrize_input=False)
 
@@ -80,7 +80,7 @@ def _dense(d: Array, e: Array) -> tuple[Array, Array]:
 
 @partial(custom_jvp, nondiff_argnums=(3, 4))
 def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
-    """Return the eigenvalues of the indices from `first` to `last` - 1, by bisection.
+    """Return the eigenvalues of the indices `first` to `last` - 1, by bisection.
 
     The method is that of Barth, Martin and Wilkinson, "Calculation of the eigenvalues of a
     symmetric tridiagonal matrix by the method of bisection" (1967): the number of eigenvalues below
@@ -92,7 +92,7 @@ def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
         return slice_in_dim(d, 0, 0)
     zero, limits = host_number(0, dtype), finfo(dtype)
     squares = pad(mul(e, e), zero, [(1, 0, 0)])
-    # Gershgorin: no eigenvalue is further from the diagonal than the elements beside it add up to.
+    # Gershgorin: each eigenvalue is within a row's off-diagonal sum of its diagonal element.
     radius = add(pad(e, zero, [(1, 0, 0)]), pad(e, zero, [(0, 1, 0)]))
     low = reduce_min(sub(d, radius), (0,))
     high = reduce_max(add(d, radius), (0,))
@@ -112,7 +112,7 @@ def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
         return broadcast_in_dim(x, (last - first,), ())
 
     def below(x: Array) -> Array:
-        """Return the number of eigenvalues below each of these numbers."""
+        """Return the number of eigenvalues less than each element of x."""
         smallest = repeated(least)
 
         def step(
@@ -121,7 +121,7 @@ def _values(d: Array, e: Array, tol: Array, first: int, last: int) -> Array:
             quotient, count = carry
             own, square = row
             quotient = sub(sub(repeated(own), x), div(repeated(square), quotient))
-            # No quotient is so near zero that the next one overflows.
+            # Quotients are bounded away from zero, so that the next one does not overflow.
             tiny = comparing.lt(abs(quotient), smallest)
             quotient = comparing.select_n(tiny, quotient, neg(smallest))
             is_negative = comparing.lt(quotient, creating.full_like(quotient, 0))
@@ -161,7 +161,7 @@ def _(
     vectors, _ = _dense(d, e)
     vectors = slice_in_dim(vectors, first, last, axis=1)
     n = typeof(d).shape[0]
-    # The change of an eigenvalue is v^H dA v, of its eigenvector v and the change of the matrix.
+    # The tangent of an eigenvalue is v^H dA v, with its eigenvector v and the tangent dA.
     squares = real_part(mul(conjugate(vectors), vectors))
     change = mul(along_columns(real_part(d_tangent), typeof(squares).shape), squares)
     change = reduce_sum(change, (0,))
@@ -202,7 +202,7 @@ def eigh_tridiagonal(
       Eigenvalues, or (eigenvalues, eigenvectors as columns).
 
     Raises:
-      TypeError: if dtypes are not float32, float64 or complex, or sizes do not fit.
+      TypeError: if dtypes are not float32, float64 or complex, or sizes do not match.
       ValueError: if `select` is another value.
       NotImplementedError: if `select` is "v".
     """

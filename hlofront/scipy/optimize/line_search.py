@@ -1,4 +1,4 @@
-"""A line search: the length of a step downhill that meets the strong Wolfe conditions."""
+"""The line search for a step that meets the strong Wolfe conditions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hlofront.higher_order.while_loop import while_loop
 # The constants that Nocedal and Wright recommend for quasi-Newton methods.
 _ENOUGH_DECREASE = 1e-4
 _FLAT_ENOUGH = 0.9
-# New points are at least this share of an interval away from its ends.
+# New points keep at least this fraction of an interval's width from its ends.
 _MARGIN = 0.1
 
 
@@ -23,7 +23,7 @@ Objective = Callable[[Array], tuple[Array, Array]]
 
 
 class _Point(NamedTuple):
-    """A step, the value there, the slope along the direction, and the gradient."""
+    """A step length, with the value, directional slope and gradient at its end."""
 
     step: Array
     value: Array
@@ -34,7 +34,7 @@ class _Point(NamedTuple):
 class _State(NamedTuple):
     evaluated: Array | int
     trial: Array
-    # Whether there is an interval with a good step in it, between `low` and `high`.
+    # True if an interval between `low` and `high` with an acceptable step is known.
     zooming: Array
     low: _Point
     high: _Point
@@ -59,7 +59,7 @@ def _choose(which: Array, one: _Point, other: _Point) -> _Point:
 
 
 def _between(low: _Point, high: _Point) -> Array:
-    """Return the minimum of the cubic through two points, or the middle between them.
+    """Return the step at the minimum of the cubic through two points, or their midpoint.
 
     The cubic is formula (3.59) of Nocedal and Wright (2006). The middle is taken where the minimum
     is too close to an end of the interval.
@@ -69,7 +69,7 @@ def _between(low: _Point, high: _Point) -> Array:
     square = d1 * d1 - low.slope * high.slope
     d2 = jnp.sign(width) * jnp.sqrt(jnp.maximum(square, 0))
     share = 1 - (high.slope + d2 - d1) / (high.slope - low.slope + 2 * d2)
-    # The middle is also taken where the share is NaN, as the value at one end may be.
+    # The midpoint is also used where the fraction is NaN, as the value at one end may be.
     helps = (square >= 0) & (share >= _MARGIN) & (share <= 1 - _MARGIN)
     return low.step + width * jnp.where(helps, share, 0.5)
 
@@ -83,7 +83,7 @@ def line_search(
     first: Array,
     maxiter: int,
 ) -> LineSearchStep:
-    """Find a step along a direction that meets the strong Wolfe conditions.
+    """Return the step along a direction that meets the strong Wolfe conditions.
 
     The method is that of algorithms 3.5 and 3.6 of Nocedal and Wright, Numerical Optimization
     (2006), with cubic interpolation (3.59), as one loop that evaluates the function once. Where
@@ -107,7 +107,7 @@ def line_search(
         low, high = state.low, state.high
         trial_value, gradient = value_and_grad(x + state.trial * direction)
         here = _Point(state.trial, trial_value, jnp.dot(direction, gradient), gradient)
-        # Conditions are written so that they hold for NaN.
+        # Negated comparisons make the conditions hold for NaN.
         high_up = jnp.logical_not(trial_value <= value + _ENOUGH_DECREASE * here.step * slope)
         above = jnp.logical_not(trial_value < low.value) & (low.step > 0)
         flat = jnp.abs(here.slope) <= -_FLAT_ENOUGH * slope
@@ -129,6 +129,6 @@ def line_search(
 
     never = jnp.zeros((), bool)
     state = while_loop(going, body, _State(0, first, never, start, start, never))
-    # Without a step that meets the conditions, one that goes down is better than none.
+    # If no step meets the conditions, one that lowers the value is returned.
     down = (state.low.step > 0) & (state.low.value < value)
     return LineSearchStep(state.low, state.evaluated, state.done | down, state.zooming)

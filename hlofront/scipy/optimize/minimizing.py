@@ -1,4 +1,4 @@
-"""Minima of smooth functions: BFGS, and its form for many variables."""
+"""The minimization of smooth functions by BFGS and by limited-memory BFGS."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class OptimizeResults(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """The limits of a search; `ftol` None is no limit, and BFGS has no `maxcor`."""
+    """The limits of a search; `ftol` None means no limit, and BFGS has no `maxcor`."""
 
     maxiter: int
     maxfun: int
@@ -65,7 +65,7 @@ class _Options:
 
 
 class _Pairs(NamedTuple):
-    """The last steps, the changes of the gradient over them, and inverse products; newest last."""
+    """The latest steps and gradient changes, and the inverses of their products; newest last."""
 
     moves: Array
     bends: Array
@@ -73,7 +73,7 @@ class _Pairs(NamedTuple):
     scale: Array
 
 
-# The memory of past steps: an approximation of the inverse of the Hessian, or pairs of vectors.
+# The memory of past steps: an approximation of the inverse Hessian, or pairs of vectors.
 _Memory = TypeVar("_Memory", Array, _Pairs)
 
 
@@ -81,19 +81,19 @@ class _State(NamedTuple, Generic[_Memory]):
     x: Array
     value: Array
     gradient: Array
-    # The value before the last step, from which the length of the next one is guessed.
+    # The value before the last step, which predicts the length of the next step.
     before: Array
     memory: _Memory
-    # Whether the memory is empty, so that the direction is that of steepest descent.
+    # True while the memory is empty: the direction is that of steepest descent.
     fresh: Array
-    # One over the curvature along the last step that was taken; 0 where none is known.
+    # One over the curvature along the last step; 0 where none is known.
     inverse_curvature: Array
     steps: Array | int
     evaluated: Array | int
     status: Array
 
 
-# Status of a search that goes on.
+# The status of a search that has not ended.
 _GOING = -1
 
 
@@ -105,7 +105,7 @@ def _descend(
     updated: Callable[[_Memory, Array, Array], _Memory],
     options: _Options,
 ) -> _State[_Memory]:
-    """Step downhill until the gradient is small, in directions that past steps suggest.
+    """Minimize by line searches along directions computed from the memory of past steps.
 
     Where no step along the direction goes down, rounding errors have spoilt the memory, as they do
     where variables are badly scaled: it is emptied, and the search goes on with steepest descent.
@@ -185,7 +185,7 @@ def _descend(
         )
 
     status = jnp.where(small, 0, 1 if options.maxiter <= 0 else _GOING)
-    # The first step is guessed as if one before it had gone down by half of the gradient's length.
+    # The first step is sized as if an earlier one had lowered the value by half the gradient norm.
     before = value + norm_of(gradient) / 2
     never = jnp.zeros_like(before)
     start = _State(
@@ -204,7 +204,7 @@ def _descend(
 
 
 def _where(which: Array, one: _Memory, other: _Memory) -> _Memory:
-    """Return one of two memories."""
+    """Return `one` where `which` is true, and `other` elsewhere, leaf by leaf."""
     return tree.tree_map(lambda a, b: jnp.where(which, a, b), one, other)
 
 
@@ -212,7 +212,7 @@ def _where(which: Array, one: _Memory, other: _Memory) -> _Memory:
 
 
 def _bfgs(objective: Objective, x: Array, options: _Options) -> OptimizeResults:
-    """Minimize by BFGS: formula (6.17) of Nocedal and Wright, Numerical Optimization (2006)."""
+    """Minimize by BFGS, with update (6.17) of Nocedal and Wright, Numerical Optimization (2006)."""
     identity = jnp.eye(typeof(x).shape[0], dtype=typeof(x).dtype)
 
     def direction_of(inverse: Array, gradient: Array) -> Array:
@@ -220,7 +220,7 @@ def _bfgs(objective: Objective, x: Array, options: _Options) -> OptimizeResults:
 
     def updated(inverse: Array, move: Array, bend: Array) -> Array:
         curvature = jnp.dot(bend, move)
-        # A step without positive curvature along it is left out.
+        # Steps without positive curvature do not update the memory.
         known = curvature > 0
         factor = 1 / jnp.where(known, curvature, 1)
         left = identity - factor * jnp.outer(move, bend)
@@ -249,10 +249,10 @@ def _results(end: _State, inverse: Array | None) -> OptimizeResults:
 
 
 def _lbfgs(objective: Objective, x: Array, options: _Options) -> OptimizeResults:
-    """Minimize by limited-memory BFGS: algorithm 7.4 of Nocedal and Wright (2006)."""
+    """Minimize by limited-memory BFGS, algorithm 7.4 of Nocedal and Wright (2006)."""
     count, size = options.maxcor, typeof(x).shape[0]
     dtype = typeof(x).dtype
-    # Pairs that are not there yet have the factor 0.
+    # Pairs that are not stored yet have the factor 0.
     empty = _Pairs(
         jnp.zeros((count, size), dtype),
         jnp.zeros((count, size), dtype),
@@ -323,7 +323,7 @@ def _run(
     descend = _METHODS[method][0]
     if method != _LIMITED or not is_complex(typeof(x0).dtype):
         return descend(value_and_grad(lambda x: fun(x, *args)), x0, options)
-    # The variables are the real parts of complex numbers, and after them the imaginary ones.
+    # A complex vector is searched as its real parts followed by its imaginary parts.
     count = typeof(x0).shape[0]
 
     def joined(parts: Array, sign: int = 1) -> Array:
@@ -331,7 +331,7 @@ def _run(
 
     objective = value_and_grad(lambda parts: fun(joined(parts), *args))
     result = descend(objective, jnp.concatenate([jnp.real(x0), jnp.imag(x0)]), options)
-    # The gradient by a complex variable is the conjugate of the steepest ascent.
+    # The gradient with respect to a complex variable is conjugated.
     return result._replace(x=joined(result.x), jac=joined(result.jac, -1))
 
 
@@ -344,7 +344,7 @@ def minimize(
     tol: float | None = None,
     options: Mapping[str, object] | None = None,
 ) -> OptimizeResults:
-    """Find a local minimum of a smooth function of several variables.
+    """Compute a local minimum of a smooth function of several variables.
 
     It can be called under jit and vmap. Called again with the same function object and shapes, it
     is not compiled again.

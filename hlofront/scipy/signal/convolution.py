@@ -1,4 +1,4 @@
-"""Convolutions and correlations, directly or by Fourier transforms."""
+"""Convolution and correlation of arrays, computed directly or by Fourier transforms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str, axes: tuple[int, ...
         in1, in2, one, other = in2, in1, other, one
     sizes = [one[i] + other[i] - 1 for i in axes]
     if not axes or 0 in sizes or not all(one) or not all(other):
-        # There is nothing to transform: the result is a product, or zeros.
+        # Without axes or elements there is no transform: the result is a product, or zeros.
         shape = list(np.broadcast_shapes(*_left_out(one, other, axes)))
         for axis, size in zip(axes, sizes, strict=True):
             shape[axis] = max(size, 0)
@@ -80,7 +80,7 @@ def _fits(small: Sequence[int], large: Sequence[int], axes: Sequence[int]) -> bo
 def _cut(
     full: Array, one: tuple[int, ...], other: tuple[int, ...], axes: Sequence[int], mode: str
 ) -> Array:
-    """Return the part of a full convolution that a mode asks for."""
+    """Return the part of a full convolution that `mode` selects."""
     if mode == "full":
         return full
     slices = [slice(None)] * typeof(full).ndim
@@ -154,7 +154,7 @@ def _direct(
     if mode == "valid":
         padding = [(0, 0)] * len(axes)
     else:
-        # `left` elements of the full result are left out before those that the mode returns.
+        # The first `left` elements of the full result are dropped.
         sizes = same if mode == "same" else [o + k - 1 for o, k in zip(one, other, strict=True)]
         left = [(k - 1 + late) // 2 if mode == "same" else 0 for k in other]
         padding = [
@@ -219,7 +219,7 @@ def correlate(
     method: str = "auto",
     precision: PrecisionLike | None = None,
 ) -> Array:
-    """Correlate two arrays over all of their axes: the second is conjugated.
+    """Correlate two arrays over all of their axes, with the second conjugated.
 
     Args:
       in1: an array.
@@ -266,7 +266,7 @@ def convolve2d(
     fillvalue: float = 0,
     precision: PrecisionLike | None = None,
 ) -> Array:
-    """Convolve two arrays of two axes.
+    """Convolve two matrices.
 
     Args:
       in1: an array of two axes.
@@ -295,7 +295,7 @@ def correlate2d(
     fillvalue: float = 0,
     precision: PrecisionLike | None = None,
 ) -> Array:
-    """Correlate two arrays of two axes: the second is conjugated.
+    """Correlate two matrices, with the second conjugated.
 
     Args:
       in1: an array of two axes.
@@ -314,5 +314,5 @@ def correlate2d(
     """
     _check_plane("correlate2d", in1, in2, boundary, fillvalue)
     _check("correlate2d", in1, in2, mode)
-    # For kernels of even size the middle is one element later than that of a convolution.
+    # For kernels of even size the center is one element later than that of a convolution.
     return _direct(in1, _backwards(in2), mode, precision, late=True)

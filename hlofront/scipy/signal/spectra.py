@@ -1,4 +1,4 @@
-"""Spectra of pieces of sequences: Welch's method (1967), short-time Fourier transforms."""
+"""Spectral estimates by Welch's method (1967), and short-time Fourier transforms."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.signal.trends import detrend as without_trend
 from hlofront.scipy.signal.windows import WindowName, window_of
 
-# A window by its name and parameters, or as an array.
+# A window: a name, a name with parameters, or an array.
 Window: TypeAlias = WindowName | ArrayLike
-# The trend that is subtracted: "constant", "linear", a function of pieces, or False for none.
+# The trend to subtract: "constant", "linear", a function of segments, or False for none.
 Detrend: TypeAlias = str | bool | Callable[[Array], Array]
 
 
 class _Settings(NamedTuple):
-    """The pieces that sequences are cut into, and their transform: static for compilation."""
+    """The static settings of how sequences are segmented and transformed."""
 
     count: int
     overlap: int
@@ -44,7 +44,7 @@ class _Settings(NamedTuple):
 
 
 def _segment(window: Window, nperseg: int | None, size: int) -> tuple[ArrayLike, int]:
-    """Return the window as an array, and the number of elements of a piece."""
+    """Return the window as an array, and the segment length."""
     if isinstance(window, str | tuple | float | int):
         count = 256 if nperseg is None else int(nperseg)
         if count > size:
@@ -90,7 +90,7 @@ def _warn_of_sides(return_onesided: bool, onesided: bool) -> None:
 
 
 def _extended(x: Array, boundary: str | None, half: int) -> Array:
-    """Return x with half a piece put before and after the elements of its last axis."""
+    """Return x extended by `half` elements at both ends of its last axis, as `boundary` says."""
     if boundary is None or not half:
         return x
     if boundary == "zeros":
@@ -106,7 +106,7 @@ def _extended(x: Array, boundary: str | None, half: int) -> Array:
 
 
 def _pieces(x: Array, window: Array, settings: _Settings) -> Array:
-    """Return the transforms of windowed pieces, of shape (..., piece, frequency)."""
+    """Return the transforms of the windowed segments of x, of shape (..., segment, frequency)."""
     count = settings.count
     step = count - settings.overlap
     x = _extended(x, settings.boundary, count // 2)
@@ -127,7 +127,7 @@ def _pieces(x: Array, window: Array, settings: _Settings) -> Array:
 
 
 def _along_last(vector: Array, x: Array) -> Array:
-    """Return a vector along the last axis of x, of the rank and dtype of x."""
+    """Return a vector reshaped to the rank of x, along its last axis, in the dtype of x."""
     aval = typeof(x)
     return jnp.reshape(vector, (1,) * (aval.ndim - 1) + (-1,)).astype(aval.dtype)
 
@@ -141,7 +141,7 @@ def _spectrum(
     settings: _Settings,
     axis: int,
 ) -> Array:
-    """Return the spectrum, whose axis of frequencies replaces that of the sequences."""
+    """Return the spectral density; the frequency axis replaces the axis of the sequences."""
     if y is None:
         (x,) = promote_args_inexact("csd", x)
     else:
@@ -164,7 +164,7 @@ def _spectrum(
         result = jnp.conj(result) * other
         result = result * jnp.asarray(scale).astype(typeof(result).dtype)
         if settings.onesided and settings.transformed > 1:
-            # The spectrum is symmetric; zero and the highest frequency have no counterpart.
+            # The spectrum is symmetric; frequency zero and the highest have no counterpart.
             last = None if settings.transformed % 2 else -1
             result = result.at[..., 1:last].multiply(2)
     # (..., piece, frequency) -> (..., frequency, ..., piece)
@@ -175,7 +175,7 @@ def _spectrum(
 
 
 def _equally_long(x: Array, y: Array) -> tuple[Array, Array]:
-    """Return both with zeros after the elements of the shorter one, along the last axis."""
+    """Return both arrays zero-padded to the greater length of their last axes."""
     sizes = typeof(x).shape[-1], typeof(y).shape[-1]
 
     def extended(a: Array, size: int) -> Array:
@@ -189,7 +189,7 @@ def _averaged(x: Array, average: str) -> Array:
     count = typeof(x).shape[-1]
     if average == "mean":
         return jnp.mean(x, axis=-1)
-    # The bias is the median of this many exponentially distributed numbers, divided by their mean.
+    # The bias is the median of `count` exponentially distributed numbers, divided by their mean.
     even = 2.0 * np.arange(1, (count - 1) // 2 + 1)
     bias = 1 + float(np.sum(1 / (even + 1) - 1 / even))
     if is_complex(typeof(x).dtype):
@@ -333,7 +333,7 @@ def stft(
     padded: bool = True,
     axis: int = -1,
 ) -> tuple[Array, Array, Array]:
-    """Compute the Fourier transforms of overlapping pieces of a sequence.
+    """Compute the short-time Fourier transform: that of overlapping segments of a sequence.
 
     Args:
       x: an array.
@@ -347,7 +347,7 @@ def stft(
       return_onesided: whether to leave out negative frequencies, for real sequences.
       boundary: the extension by half a piece at both ends: "zeros", "even", "odd", "constant", or
         None for no extension.
-      padded: whether zeros are put after the end, so that the last piece is whole.
+      padded: whether to pad with zeros so that the last piece is whole.
       axis: the axis of the sequence.
 
     Returns:
@@ -395,7 +395,7 @@ def _joined(
     onesided: bool,
     boundary: bool,
 ) -> Array:
-    """Return the sequence whose transforms are the pieces, of shape (..., frequency, piece)."""
+    """Return the sequence whose segments have the transforms (..., frequency, segment)."""
     pieces = jnp.moveaxis(pieces, -1, -2)
     dtype = to_complex_dtype(typeof(pieces).dtype)
     pieces = pieces.astype(dtype)
@@ -414,7 +414,7 @@ def _joined(
     if boundary:
         half = count // 2
         result, weights = result[..., half : size - half], weights[half : size - half]
-    # Elements that no window reaches are not divided.
+    # Elements that no window covers are not divided.
     return result / _along_last(jnp.where(weights > 1e-10, weights, 1.0), result)
 
 
@@ -452,7 +452,7 @@ def istft(
       The times, and the sequence along the last axis.
 
     Raises:
-      ValueError: if there are fewer than two axes, both axes are the same, or sizes do not fit.
+      ValueError: if there are fewer than two axes, both axes are the same, or sizes do not match.
     """
     check_arraylike("istft", Zxx)
     ndim = typeof(Zxx).ndim

@@ -1,4 +1,4 @@
-"""Subtraction of trends from sequences: constants or lines."""
+"""The subtraction of trends, constant or linear, from sequences."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def detrend(
     bp: ArrayLike = 0,
     overwrite_data: None = None,
 ) -> Array:
-    """Subtract the trend of a sequence: the mean, or the lines that fit it best.
+    """Subtract the trend of a sequence: its mean, or the lines that fit it best.
 
     Args:
       data: an array.
@@ -62,7 +62,7 @@ def detrend(
 
     Raises:
       ValueError: if there is no such type, or an index is out of range.
-      NotImplementedError: if `overwrite_data` is given.
+      NotImplementedError: if `overwrite_data` is passed.
       ZeroDivisionError: if there are no elements along the axis.
     """
     if overwrite_data is not None:

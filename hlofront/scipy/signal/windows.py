@@ -1,4 +1,4 @@
-"""Windows by name, as NumPy arrays: weights that fade a sequence out towards its ends."""
+"""The windows of signal processing by name, as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 
 from hlofront.base.typing import NumPyArray
 
-# A window by its name, by its name and parameters, or by the parameter of Kaiser's window.
+# A window: a name, a name with parameters, or the parameter of Kaiser's window.
 WindowName: TypeAlias = str | float | tuple[object, ...]
 
 
 def _cosines(*weights: float) -> Callable[[int], NumPyArray]:
-    """Return a window that is a sum of cosines of 0, 1, 2 ... whole periods."""
+    """Return a function of a size that makes a window: a weighted sum of cosines of k periods."""
 
     def window(count: int) -> NumPyArray:
         angles = np.linspace(-math.pi, math.pi, count)
@@ -56,7 +56,7 @@ def _lanczos(count: int) -> NumPyArray:
 
 
 def _tukey(count: int, share: float = 0.5) -> NumPyArray:
-    """Return Tukey's window: flat in the middle, with a share of it cosines."""
+    """Return Tukey's window (count,): flat in the middle, with cosine tapers for `share` of it."""
     if share <= 0:
         return np.ones(count)
     x = np.minimum(np.arange(count), np.arange(count)[::-1]) / (count - 1)
@@ -80,7 +80,7 @@ def _exponential(count: int, center: float | None = None, scale: float = 1.0) ->
 
 
 def _chebyshev(count: int, attenuation: float) -> NumPyArray:
-    """Return Dolph's window, whose side lobes are equal, by an inverse transform."""
+    """Return the Dolph-Chebyshev window (count,), whose side lobes are equal, by an inverse DFT."""
     order = count - 1
     beta = math.cosh(math.acosh(10 ** (abs(attenuation) / 20)) / order)
     x = beta * np.cos(math.pi * np.arange(count) / count)
@@ -97,8 +97,8 @@ def _chebyshev(count: int, attenuation: float) -> NumPyArray:
     return result / result.max()
 
 
-# The coefficients of Harris, "On the use of windows for harmonic analysis" (1978), of Nuttall
-# (1981) and of the ISO's flat top.
+# The coefficients are those of Harris, "On the use of windows for harmonic analysis" (1978), of
+# Nuttall (1981), and of the ISO flat top window.
 _PLAIN: dict[str, Callable[[int], NumPyArray]] = {
     "boxcar": np.ones,
     "triang": _triangle,

@@ -1,4 +1,4 @@
-"""hlofront.scipy.sparse: linear systems whose matrix is a function."""
+"""hlofront.scipy.sparse: linear systems whose matrix may be a function."""
 
 from hlofront.base.lazy import lazy as _lazy
 

@@ -1,4 +1,4 @@
-"""hlofront.scipy.sparse.linalg: linear systems, solved by applying their operator repeatedly."""
+"""hlofront.scipy.sparse.linalg: iterative solvers of linear systems."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from hlofront.transforms.make_jaxpr import eval_shape
 _map = tree.tree_map
 # A vector of the linear system: a pytree of arrays.
 Vector: TypeAlias = Any
-# A linear function of such vectors.
+# A linear function from vectors to vectors.
 Operator: TypeAlias = Callable[[Vector], Vector]
 
 
 class SupportsMatmul(Protocol):
-    """A matrix of a class of its own, which is applied by `@`."""
+    """A matrix of a user's class, applied to a vector by `@`."""
 
     @property
     def shape(self) -> Sequence[int]: ...
@@ -44,7 +44,7 @@ class SupportsMatmul(Protocol):
     def __matmul__(self, other: Vector, /) -> Vector: ...
 
 
-# A linear operator as users give it.
+# A linear operator as users pass it: an array, an object with `@`, or a function.
 Matrix: TypeAlias = ArrayLike | SupportsMatmul | Operator
 
 
@@ -65,7 +65,7 @@ def _times(factor: Array, x: Vector) -> Vector:
 
 
 def _product(x: Vector, y: Vector) -> Array:
-    """Return the sum of the products of elements, the first ones conjugated."""
+    """Return the inner product of two pytrees of arrays; the elements of x are conjugated."""
     parts = _map(lambda a, b: jnp.vdot(a, b, precision=Precision.HIGHEST), x, y)
     return sum(tree.tree_leaves(parts))
 
@@ -75,7 +75,7 @@ def _squared_norm(x: Vector) -> Array:
 
 
 def _operator(A: Matrix) -> Operator:
-    """Return the linear function that a matrix, an object with `@`, or a function stands for."""
+    """Return a matrix, an object with `@` or a function as a linear function."""
     if callable(A):
         return A
     is_matrix = is_value(A) and not isinstance(A, bool | int | float | complex)
@@ -105,7 +105,7 @@ def _solve(
     symmetric: bool,
     limits: dict[str, object],
 ) -> Vector:
-    """Solve by a method; derivatives solve one more system, with the same limits."""
+    """Solve A x = b by `method`; the derivative rules solve another system with equal limits."""
     matvec, preconditioner = _operator(A), _operator(M) if M is not None else lambda x: x
     b = _map(jnp.asarray, b)
     x0 = _map(jnp.zeros_like, b) if x0 is None else _map(jnp.asarray, x0)
@@ -156,12 +156,12 @@ def _solve(
 
 
 def _transposed(preconditioner: Operator, like: Vector) -> Operator:
-    """Return the transpose of a linear function, or the function where it has none."""
+    """Return the transpose of a preconditioner, or the preconditioner if it has no transpose."""
     transposed = linear_transpose(preconditioner, like)
     try:
         eval_shape(transposed, like)
     except (NotImplementedError, TypeError, ValueError):
-        # A preconditioner only steers the search: the solution is the same to the tolerance.
+        # The preconditioner affects only convergence: the solution is equal within the tolerance.
         return preconditioner
     return lambda x: transposed(x)[0]
 
@@ -176,7 +176,7 @@ def _count(b: Vector, maxiter: int | None) -> int:
 
 
 def _small_enough(b: Vector, tol: float, atol: float) -> Array:
-    """Return the square of the norm that ends the search when residuals fall below it."""
+    """Return the squared residual norm at which the search ends."""
     squares = _squared_norm(b)
     return jnp.maximum(jnp.square(tol) * squares, jnp.square(atol)).astype(typeof(squares).dtype)
 
@@ -258,7 +258,7 @@ def _bicgstab(
 
     def going(state: tuple[Vector, ...]) -> Array:
         _, residual, _, _, _, _, _, count = state
-        # A count below zero says that the method broke down.
+        # A negative count marks a breakdown of the method.
         return (_squared_norm(residual) > wanted) & (count < maxiter) & (count >= 0)
 
     def body(state: tuple[Vector, ...]) -> tuple[Vector, ...]:
@@ -332,7 +332,7 @@ def bicgstab(
 
 
 def _orthogonalized(basis: Array, vector: Array) -> tuple[Array, Array]:
-    """Return the components of a vector along the rows of a basis, and the rest of the vector.
+    """Return the components of a vector along a basis's rows, and the orthogonal remainder.
 
     The projection is done twice, so that the rest is orthogonal to the dtype's precision.
     """
@@ -347,7 +347,7 @@ def _orthogonalized(basis: Array, vector: Array) -> tuple[Array, Array]:
 
 
 def _unit(vector: Array, least: ArrayLike = 0.0) -> tuple[Array, Array]:
-    """Return a vector divided by its length, and the length; zeros if that is `least` or less."""
+    """Return the unit vector and the norm of a vector; zeros if the norm is `least` or less."""
     length = jnp.sqrt(jnp.sum(jnp.square(jnp.abs(vector))))
     there = length > least
     divided = vector / jnp.where(there, length, 1).astype(typeof(vector).dtype)
@@ -357,12 +357,12 @@ def _unit(vector: Array, least: ArrayLike = 0.0) -> tuple[Array, Array]:
 def _gmres_cycle(
     A: Callable[[Array], Array], x: Array, residual: Array, restart: int, wanted: Array, stops: bool
 ) -> Array:
-    """Return the best solution in the Krylov space of the residual, with Arnoldi's basis."""
+    """Return the least-residual solution in the residual's Krylov space, by an Arnoldi basis."""
     dtype = typeof(residual).dtype
     eps = float(finfo(dtype).eps)
     first, beta = _unit(residual)
     basis = jnp.zeros((restart + 1, typeof(residual).shape[0]), dtype).at[0].set(first)
-    # Where the space is exhausted, ones on the diagonal make the remaining unknowns zero.
+    # Where the space is exhausted, diagonal ones make the remaining unknowns zero.
     matrix = jnp.eye(restart, restart + 1, dtype=dtype)
     right = jnp.zeros((restart + 1,), dtype).at[0].set(beta.astype(dtype))
 
@@ -380,12 +380,12 @@ def _gmres_cycle(
         q, r = qr(matrix.T)
         projected = jnp.matmul(jnp.conj(q.T), right, precision=Precision.HIGHEST)
         diagonal = jnp.diagonal(r)
-        # A singular operator makes rows of zeros.
+        # A singular operator gives rows of zeros.
         r = r + jnp.diag(jnp.where(diagonal == 0, 1, 0).astype(dtype))
         return triangular_solve(r, projected[:, None], left_side=True)[:, 0]
 
     if stops:
-        # Columns are added one by one, until the residual is small enough.
+        # Columns are added one by one until the residual is small enough.
         def going(state: tuple[Array, Array, Array, Array]) -> Array:
             _, _, size, count = state
             return (count < restart) & (size > wanted)
@@ -465,7 +465,7 @@ def gmres(
     M: Matrix | None = None,
     solve_method: str = "batched",
 ) -> tuple[Vector, Array]:
-    """Solve A x = b by generalized minimal residuals: Saad and Schultz (1986).
+    """Solve A x = b by the generalized minimal residual method: Saad and Schultz (1986).
 
     Derivatives, of `b` and of what `A` closes over, solve one more system.
 

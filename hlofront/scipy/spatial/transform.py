@@ -18,7 +18,7 @@ from hlofront.numpy.promotion import promote_args_inexact
 from hlofront.primitives.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 
-# For angles below this, series replace quotients whose terms cancel.
+# Below this angle, series replace quotients of vanishing terms.
 _SMALL = 1e-3
 
 
@@ -28,7 +28,7 @@ def _array(x: ArrayLike) -> Array:
 
 
 def _norm(x: Array) -> Array:
-    """Return the length along the last axis, kept with size 1; the derivative at zero is zero."""
+    """Return the Euclidean norm over the last axis, of size 1; its derivative at zero is zero."""
     squares = jnp.sum(x * x, axis=-1, keepdims=True)
     there = squares > 0
     return jnp.where(there, jnp.sqrt(jnp.where(there, squares, 1)), 0)
@@ -45,7 +45,7 @@ def _normalized(quat: Array) -> Array:
 
 @operation
 def _composed(p: Array, q: Array) -> Array:
-    """Return the quaternion of the rotation by `q` and then by `p`: Hamilton's product."""
+    """Return the quaternion of rotation `q` followed by rotation `p`: Hamilton's product."""
     p, q = jnp.broadcast_arrays(*promote_args_inexact("Rotation", p, q))
     a, b = p[..., :3], q[..., :3]
     s, t = p[..., 3:], q[..., 3:]
@@ -71,7 +71,7 @@ def _as_matrix(quat: Array) -> Array:
 
 @operation
 def _from_matrix(matrix: Array) -> Array:
-    """Return the quaternions of matrices, computed from their greatest components.
+    """Return the unit quaternions (..., 4) of rotation matrices (..., 3, 3).
 
     The method is that of Markley, "Unit Quaternion from Rotation Matrix" (2008).
     """
@@ -143,7 +143,7 @@ def _magnitude(quat: Array) -> Array:
 @operation
 def _canonical(quat: Array) -> Array:
     x, y, z, w = _parts(quat)
-    # In canonical form the first of w, x, y, z that is not zero is positive.
+    # In canonical form the first nonzero component of w, x, y, z is positive.
     flip = (w < 0) | ((w == 0) & ((x < 0) | ((x == 0) & ((y < 0) | ((y == 0) & (z < 0))))))
     return jnp.where(flip[..., None], -quat, quat)
 
@@ -166,7 +166,7 @@ def _from_euler(angles: Array, axes: tuple[int, ...], intrinsic: bool) -> Array:
 
 @operation(static_argnames=("axes", "extrinsic"))
 def _as_euler(quat: Array, axes: tuple[int, int, int], extrinsic: bool) -> Array:
-    """Return three angles around axes.
+    """Return the Euler angles (..., 3) of unit quaternions around a sequence of three axes.
 
     The method is that of Bernardes and Viollet, "Quaternion to Euler angles conversion" (2022).
     """
@@ -183,7 +183,7 @@ def _as_euler(quat: Array, axes: tuple[int, int, int], extrinsic: bool) -> Array
         c, d = parts[j] + parts[3], parts[k] * sign - parts[i]
     middle = 2 * jnp.arctan2(jnp.hypot(c, d), jnp.hypot(a, b))
     half_sum, half_difference = jnp.arctan2(b, a), jnp.arctan2(d, c)
-    # At both ends only the sum or the difference of two angles is determined: one is set to zero.
+    # At both ends only the sum or difference of two angles is determined: one is set to zero.
     near = max(1e-7, 4 * float(finfo(typeof(quat).dtype).eps))
     low, high = jnp.abs(middle) <= near, jnp.abs(middle - math.pi) <= near
     turned = 2 * half_difference * (-1 if extrinsic else 1)
@@ -214,7 +214,7 @@ def _mean(quat: Array, weights: Array) -> Array:
 
 
 def _axes(seq: str) -> tuple[tuple[int, ...], bool]:
-    """Return the axes that a sequence names, and whether they turn with the object."""
+    """Return the axis numbers of a sequence such as "xyz", and whether they are intrinsic."""
     if not 1 <= len(seq) <= 3:
         raise ValueError(
             f"Expected axis specification to be a non-empty string of upto 3 characters, got {seq}"
@@ -230,7 +230,7 @@ def _axes(seq: str) -> tuple[tuple[int, ...], bool]:
 
 
 class Rotation(NamedTuple):
-    """Rotations in space: one, or several along the first axes of the quaternions.
+    """A rotation in three dimensions, or an array of rotations.
 
     A pytree; its methods can be called under jit, vmap and grad.
     """
@@ -239,12 +239,12 @@ class Rotation(NamedTuple):
 
     @classmethod
     def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
-        """Join the rotations of several objects in one."""
+        """Return the rotations of several objects as one object."""
         return cls(jnp.concatenate([rotation.quat for rotation in rotations]))
 
     @classmethod
     def from_euler(cls, seq: str, angles: ArrayLike, degrees: bool = False) -> Rotation:
-        """Make rotations around axes one after the other.
+        """Make rotations from angles around successive axes.
 
         Args:
           seq: up to three of "xyz" for fixed axes, or of "XYZ" for axes that turn with the object.
@@ -290,7 +290,7 @@ class Rotation(NamedTuple):
 
     @classmethod
     def identity(cls, num: int | None = None, dtype: DTypeLike = float) -> Rotation:
-        """Make the rotation that does nothing, or `num` of them."""
+        """Return the identity rotation, or `num` of them."""
         one = jnp.asarray([0, 0, 0, 1], dtype)
         return cls(one if num is None else jnp.tile(one, (num, 1)))
 
@@ -301,23 +301,23 @@ class Rotation(NamedTuple):
         return cls.from_quat(random.normal(random_key, shape))
 
     def __getitem__(self, indexer: int | slice | ArrayLike) -> Rotation:  # type: ignore[override]
-        """Return some of several rotations. Raise TypeError for a single one."""
+        """Return the selected rotations of an array. Raise TypeError for a single rotation."""
         if self.single:
             raise TypeError("Single rotation is not subscriptable.")
         return Rotation(self.quat[indexer])
 
     def __len__(self) -> int:
-        """Return the number of rotations. Raise TypeError for a single one."""
+        """Return the number of rotations. Raise TypeError for a single rotation."""
         if self.single:
             raise TypeError("Single rotation has no len().")
         return typeof(self.quat).shape[0]
 
     def __mul__(self, other: Rotation) -> Rotation:  # type: ignore[override]
-        """Return the rotation by `other` first, and then by this one."""
+        """Return the composition of rotations: `other` first, then `self`."""
         return Rotation(_composed(self.quat, other.quat))
 
     def apply(self, vectors: ArrayLike, inverse: bool = False) -> Array:
-        """Rotate vectors.
+        """Rotate vectors, an array of shape (..., 3).
 
         Args:
           vectors: an array of shape (..., 3).
@@ -329,7 +329,7 @@ class Rotation(NamedTuple):
         return _apply(self.quat, _array(vectors), inverse)
 
     def as_euler(self, seq: str, degrees: bool = False) -> Array:
-        """Return three angles around axes, an array of shape (..., 3); see `from_euler`.
+        """Return the Euler angles, an array of shape (..., 3), around a sequence of three axes.
 
         Raises:
           ValueError: if there are not three such axes.
@@ -341,7 +341,7 @@ class Rotation(NamedTuple):
         return jnp.rad2deg(angles) if degrees else angles
 
     def as_matrix(self) -> Array:
-        """Return orthogonal matrices, an array of shape (..., 3, 3)."""
+        """Return rotation matrices, an array of shape (..., 3, 3)."""
         return _as_matrix(self.quat)
 
     def as_mrp(self) -> Array:
@@ -372,11 +372,11 @@ class Rotation(NamedTuple):
         return Rotation(_inverse(self.quat))
 
     def magnitude(self) -> Array:
-        """Return the angles, from 0 to pi."""
+        """Return the rotation angles, from 0 to pi."""
         return _magnitude(self.quat)
 
     def mean(self, weights: ArrayLike | None = None) -> Rotation:
-        """Return the mean of several rotations, which minimizes the squared chordal distances.
+        """Return the mean rotation, which minimizes the squared chordal distances.
 
         Args:
           weights: an array with a weight for each.
@@ -391,7 +391,7 @@ class Rotation(NamedTuple):
 
     @property
     def single(self) -> bool:
-        """True for one rotation, False for an array of them."""
+        """A flag: True for one rotation, False for an array of rotations."""
         return typeof(self.quat).ndim == 1
 
 
@@ -404,7 +404,7 @@ def _interpolated(times: Array, timedelta: Array, quats: Array, rotvecs: Array, 
 
 
 class Slerp(NamedTuple):
-    """Interpolation between rotations at constant speed: Shoemake (1985). `Slerp.init` makes it."""
+    """The spherical linear interpolation between rotations: Shoemake (1985); see `Slerp.init`."""
 
     times: Array
     timedelta: Array
@@ -413,7 +413,7 @@ class Slerp(NamedTuple):
 
     @classmethod
     def init(cls, times: ArrayLike, rotations: Rotation) -> Slerp:
-        """Make the interpolation of rotations at times.
+        """Make the interpolation between rotations at increasing times.
 
         Args:
           times: an array of ascending numbers.
@@ -442,7 +442,7 @@ class Slerp(NamedTuple):
         return cls(times, jnp.diff(times), first, (first.inv() * second).as_rotvec())
 
     def __call__(self, times: ArrayLike) -> Rotation:
-        """Return the rotations at times: a number or an array of one axis.
+        """Return the interpolated rotations at times: a number or a vector.
 
         Raises:
           ValueError: if there are more axes.

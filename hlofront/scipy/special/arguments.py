@@ -1,4 +1,4 @@
-"""Promotion of the arguments of special functions to floats of one dtype and one shape."""
+"""The promotion of the arguments of special functions to a common dtype and shape."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from hlofront.numpy.creation import asarray
 from hlofront.numpy.promotion import broadcast_together, promote_args_inexact
 from hlofront.primitives.converting import convert
 
-# One result or two.
+# A result: one array, or a pair.
 _Result = TypeVar("_Result", Array, tuple[Array, Array])
 _float32, _float64 = np.dtype(np.float32), np.dtype(np.float64)
 
@@ -48,17 +48,17 @@ def floats(name: str, *args: ArrayLike) -> list[Array]:
 
 
 def strong_floats(name: str, *args: ArrayLike) -> list[Array]:
-    """Return the arguments as `floats` does, none of them weakly typed."""
+    """Return the arguments as strongly typed arrays of their common floating dtype and shape."""
     return [strong(x) for x in floats(name, *args)]
 
 
 def strong(x: Array) -> Array:
-    """Return an array whose dtype does not give way to others: one that is not weakly typed."""
+    """Return an array strongly typed, with its elements unchanged."""
     return convert(x, typeof(x).dtype, False)
 
 
 def float32_or_64(name: str, x: ArrayLike) -> Array:
-    """Return the argument of a function of float32 or float64 alone, not weakly typed.
+    """Return the argument as a float32 or float64 array, not weakly typed; others raise TypeError.
 
     Raises:
       TypeError: if it has another dtype.
@@ -73,7 +73,7 @@ def float32_or_64(name: str, x: ArrayLike) -> Array:
 
 
 def in_float32(function: Callable[..., _Result], *args: Array) -> _Result:
-    """Call a function of floats in float32 where they have 16 bits, and round the results.
+    """Apply a function of floats, in float32 where they have 16 bits, and round the results back.
 
     Its intermediate steps would lose too many digits in 16 bits.
     """

@@ -1,4 +1,4 @@
-"""Bessel functions: modified ones of order 0 and 1, and of the first kind in several orders."""
+"""The Bessel functions: modified ones of orders 0 and 1, and those of the first kind."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def i1(x: ArrayLike) -> Array:
 
 
 def _recurrence(z: Array, v: int, n_iter: int) -> Array:
-    """Return J of the orders 0 to v, by Miller's algorithm, DLMF 3.6(iii).
+    """Return J of the orders 0 to v at z, by Miller's algorithm, DLMF 3.6(iii).
 
     The recurrence runs downwards from order n_iter; its values are then divided by the sum
     J_0 + 2 J_2 + 2 J_4 + ..., which is 1.
     """
     limit = math.sqrt(float(finfo(typeof(z).dtype).max)) / (4 * (n_iter + 1))
-    # A step multiplies by 2 n / z at most, so that none overflows unless z is tiny.
+    # Each step multiplies by at most 2 n / z, so that overflow needs a tiny z.
     tiny = jnp.abs(z) < 2.0 * (n_iter + 1) / math.sqrt(limit)
     divisor = jnp.where(tiny, 1.0, z)
     orders = jnp.arange(v + 1).reshape((-1,) + (1,) * typeof(z).ndim)
@@ -77,7 +77,7 @@ def _recurrence(z: Array, v: int, n_iter: int) -> Array:
     def step(k: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
         above, here, total, values = carry
         order = n_iter - k
-        # `here` is of this order. It is one of the results, and counts in the sum where even.
+        # `here` has this order; it is a result, and enters the normalizing sum where even.
         values = jnp.where(orders == order, here, values)
         total = total + jnp.where(order % 2 == 0, here, 0.0) * jnp.where(order == 0, 1.0, 2.0)
         below = (2.0 * order / divisor) * here - above
@@ -93,7 +93,7 @@ def _recurrence(z: Array, v: int, n_iter: int) -> Array:
     _, last, total, values = fori_loop(0, n_iter, step, start)
     values = jnp.where(orders == 0, last, values)
     by_recurrence = values / (total + last)[None]
-    # Where z is tiny, the first term of the power series has all digits.
+    # Where z is tiny, the first term of the power series is exact.
     factorials = [1 / math.factorial(k) for k in range(v + 1)]
     shape = typeof(values).shape
     powers = elementwise.pow(jnp.broadcast_to(z / 2, shape), jnp.broadcast_to(orders, shape))

@@ -1,4 +1,4 @@
-"""Entropies, logarithms times a number, and the transformations logit, expit and Box-Cox."""
+"""Entropies, products with logarithms, and the transformations logit, expit and Box-Cox."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def entr(x: ArrayLike) -> Array:
 def _relative_entropy(p: Array, q: Array) -> Array:
     inside = (p > 0) & (q > 0)
     ratio = _ratio(p, q)
-    # The logarithm of the ratio has all digits where p is close to q, but the ratio may overflow.
+    # The logarithm of the ratio is accurate where p is close to q, but the ratio may overflow.
     fits = (ratio > 0) & (ratio < jnp.inf)
     logarithm = jnp.where(
         fits, jnp.log(ratio), jnp.log(jnp.where(inside, p, 1)) - jnp.log(jnp.where(inside, q, 1))
@@ -174,14 +174,14 @@ def expit(x: ArrayLike) -> Array:
 
 
 def _expm1_over(x: Array) -> Array:
-    """Return (exp(x) - 1) / x for abs(x) below 1, by a power series that has exact derivatives."""
+    """Return (exp(x) - 1) / x for abs(x) below 1, by a differentiable power series."""
     return polynomial([1 / math.factorial(k + 1) for k in reversed(range(24))], x)
 
 
 def _power_transformation(logarithm: Array, exponent: Array) -> Array:
     product = exponent * logarithm
     near = jnp.abs(product) < 1
-    # Each branch gets numbers of its own side alone, so that its derivative is finite.
+    # Each branch gets only arguments of its own side, so that its derivative is finite.
     series = jnp.where(near, logarithm, 1) * _expm1_over(jnp.where(near, product, 0))
     is_zero = near | (exponent == 0)
     divisor = jnp.where(is_zero, 1, exponent)

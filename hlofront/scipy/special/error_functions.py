@@ -1,4 +1,4 @@
-"""The error function, and the normal distribution."""
+"""The error function, its inverse, and the normal distribution."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ _ndtri.defjvps(lambda t, result, p: t * (math.sqrt(2 * math.pi) * jnp.exp(jnp.sq
 
 @operation
 def ndtri(p: ArrayLike) -> Array:
-    """Compute elementwise the inverse of `ndtr`: NaN where p is not from 0 to 1.
+    """Compute elementwise the inverse of `ndtr`: NaN where p is outside [0, 1].
 
     The method is that of Wichura, "Algorithm AS 241: The percentage points of the normal
     distribution" (1988).
@@ -156,7 +156,7 @@ def ndtri(p: ArrayLike) -> Array:
 def _log_ndtr(x: Array) -> Array:
     scaled = x * math.sqrt(0.5)
     is_tail = x < -1
-    # Each branch gets numbers of its own side alone, so that it does not overflow.
+    # Each branch gets only arguments of its own side, so that it does not overflow.
     far = jnp.where(is_tail, -scaled, 1.0)
     tail = jnp.log(real_erfcx(far) / 2) - jnp.square(jnp.where(is_tail, x, -1.0)) / 2
     upper = jnp.where(is_tail, -1.0, scaled)

@@ -1,4 +1,4 @@
-"""Exponential integrals E1, Ei and En, and the dilogarithm."""
+"""The exponential integrals E1, Ei and En, and the dilogarithm."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hlofront.scipy.special.arguments import float32_or_64, in_float32, strong_f
 from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.special.series import chebyshev_sum, polynomial
 
-# The zero of Ei, and the same number as a sum of two that has more digits.
+# The zero of Ei, and its value as a sum of two floats, which is more accurate.
 _ZERO = 0.37250741078136663
 _ZERO_HIGH = 0.37250518798828125
 _ZERO_LOW = 2.22279308535334461991866580e-6
@@ -79,7 +79,7 @@ def _expi(x: Array) -> Array:
     high = chebyshev_sum(series.EI_HIGH, jnp.clip(48 * inverse - 3, -1, 1))
     beyond = chebyshev_sum(series.EI_LARGE, jnp.clip(48 * inverse - 1, -1, 1))
     factor = jnp.where(large < 12, middle, jnp.where(large < 24, high, beyond))
-    # exp(x) is applied in two factors, as it overflows a little before the result does.
+    # exp(x) is applied as two factors, as it overflows slightly before the result does.
     half = jnp.exp(large / 2)
     beyond = half * (half * inverse * factor)
     below = -_exp1(jnp.where(x < 0, -x, 1.0))
@@ -104,9 +104,9 @@ def expi(x: ArrayLike) -> Array:
     return in_float32(_expi, *strong_floats("expi", x))
 
 
-# ---- of any order --------------------------------------------------------------------------------
+# ---- En, of any order ----------------------------------------------------------------------------
 
-# The numbers of terms of the power series for x <= 1, and of the continued fraction beyond.
+# The numbers of terms of the power series for x <= 1, and of the continued fraction for x > 1.
 _TERMS, _LEVELS = 22, 110
 
 
@@ -160,7 +160,7 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
     The result is NaN where n is no whole number, or n or x is negative.
 
     Args:
-      n: whole numbers; the derivative in n is taken for zero.
+      n: whole numbers; the derivative in n is returned as zero.
       x: real numbers that broadcast with n.
 
     Raises:
@@ -175,14 +175,14 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
 @custom_jvp
 def _spence(x: Array) -> Array:
     inside = (x > 0) & (x < jnp.inf)
-    # XLA takes the logarithm of subnormal numbers for minus infinity.
+    # XLA's logarithm of subnormal numbers is minus infinity.
     inside = inside & (x >= float(finfo(typeof(x).dtype).tiny) * 2)
     base = jnp.where(inside, x, 1.0)
     inverted = base > 1.5
     # DLMF 25.12.4 maps greater arguments to (0, 1), and 25.12.6 those near the ends to the middle.
     unit = jnp.where(inverted, 1 / base, base)
     reflected = unit < 0.5
-    # This is 1 - unit to all digits, also where `unit` is an inverse.
+    # The expression is 1 - unit to full accuracy, also where `unit` is an inverse.
     other = jnp.where(inverted, (base - 1) / base, 1 - base)
     argument = jnp.where(reflected, unit, other)
     result = argument * chebyshev_sum(series.DILOGARITHM, 2 * argument)

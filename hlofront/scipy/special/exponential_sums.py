@@ -1,4 +1,4 @@
-"""Softmax and its logarithm by SciPy's signatures: over all axes by default."""
+"""Softmax and its logarithm with SciPy's signatures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hlofront.nn.normalizing import logsumexp as logsumexp
 
 
 def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
-    """Divide exponentials by their sum, so that they add up to 1.
+    """Compute exponentials divided by their sum over axes.
 
     Args:
       x: an array of numbers.

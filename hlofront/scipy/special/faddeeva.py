@@ -25,7 +25,7 @@ _TERMS = {"complex64": (20, 6), "complex128": (40, 12)}
 
 @functools.cache
 def _weideman(count: int) -> tuple[float, tuple[float, ...]]:
-    """Return the scale and the coefficients of the expansion of Weideman (1994).
+    """Return the scale and the `count` coefficients of Weideman's expansion (1994).
 
     The highest power comes first.
     """
@@ -38,7 +38,7 @@ def _weideman(count: int) -> tuple[float, tuple[float, ...]]:
 
 
 def _upper(z: Array) -> Array:
-    """Return the Faddeeva function of numbers whose imaginary part is not negative."""
+    """Return the Faddeeva function of complex numbers with nonnegative imaginary part."""
     terms, levels = _TERMS[typeof(z).dtype.name]
     scale, coefficients = _weideman(terms)
     far = jnp.abs(z) > 7
@@ -47,7 +47,7 @@ def _upper(z: Array) -> Array:
     divisor = scale - turned
     fraction = (scale + turned) / divisor
     near = (2 * polynomial(coefficients, fraction) / divisor + 1 / math.sqrt(math.pi)) / divisor
-    # Far from 0 Laplace's continued fraction, DLMF 7.9.3, is exact.
+    # Far from 0, Laplace's continued fraction DLMF 7.9.3 is exact.
     far_z = jnp.where(far, z, 8.0)
     below = far_z
     for level in range(levels, 0, -1):
@@ -98,14 +98,14 @@ def wofz(z: ArrayLike) -> Array:
 
 
 def _exp_of_square(x: Array) -> Array:
-    """Return exp(x^2) to all digits: the square is split into an exact part and a small one."""
+    """Return exp(x^2) accurately: the square is split into an exact part and a small one."""
     high = jnp.round(x * 16) / 16
     return jnp.exp(jnp.square(high)) * jnp.exp((x - high) * (x + high))
 
 
 @custom_jvp
 def real_erfcx(x: Array) -> Array:
-    """Return exp(x^2) erfc(x) of floats of 32 bits and more, by a Chebyshev series."""
+    """Return exp(x^2) erfc(x) of float32 or float64 numbers, by a Chebyshev series."""
     size = jnp.abs(x)
     finite = jnp.where(size < jnp.inf, size, 0.0)
     t = jnp.where(size < jnp.inf, (3.5 - finite) / (3.5 + finite), -1.0)

@@ -1,4 +1,4 @@
-"""The gamma function, its logarithm, and functions made of them: factorials, beta, zeta."""
+"""The gamma function, its logarithm, and functions defined by them: factorials, beta, zeta."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def loggamma(x: ArrayLike) -> Array:
 def _complex_loggamma(z: Array) -> Array:
     reflected = jnp.real(z) < 0.5
     of_the_right = _loggamma_on_the_right(jnp.where(reflected, 1 - z, z))
-    # Reflection is done above the real axis; the value below is the conjugate.
+    # Reflection is computed above the real axis; the value below is the conjugate.
     below = jnp.signbit(jnp.imag(z))
     above = jnp.where(below, jnp.conj(z), z)
     reflection = math.log(2 * math.pi) - 0.5j * math.pi + 1j * math.pi * above
@@ -81,7 +81,7 @@ def _complex_loggamma(z: Array) -> Array:
 
 
 def _turn(z: Array) -> Array:
-    """Return exp(2 pi i z)."""
+    """Return exp(2 pi i z) of complex z."""
     real = jnp.real(z)
     angle = 2 * math.pi * (real - jnp.round(real))
     size = jnp.exp(-2 * math.pi * jnp.imag(z))
@@ -92,10 +92,10 @@ _SHIFT = 10
 
 
 def _loggamma_on_the_right(z: Array) -> Array:
-    """Return log(gamma(z)) for complex z whose real part is 1/2 or more, as Hare (1997) does."""
+    """Return log(gamma(z)) for complex z with real part >= 1/2, by Hare's method (1997)."""
     small = jnp.abs(z) < _SHIFT
-    # The logarithm of a product loses fewer digits than the sum of the logarithms. Each factor
-    # turns the product by less than a quarter, so that a whole turn is completed where the product
+    # The logarithm of a product is more accurate than the sum of the logarithms. Each factor
+    # turns the product by less than a quarter, so that a turn is completed where the product
     # crosses the real axis downwards.
     below = jnp.signbit(jnp.imag(z))
     above = jnp.where(small, jnp.where(below, jnp.conj(z), z), 1.0)
@@ -110,7 +110,7 @@ def _loggamma_on_the_right(z: Array) -> Array:
     far = jnp.where(small, z + _SHIFT, z)
     main = (far - 0.5) * jnp.log(far) - far + 0.5 * math.log(2 * math.pi)
     logarithm = main + _stirling(far) - jnp.where(small, steps, 0.0)
-    # Around the zeros at 1 and 2 a series keeps all digits.
+    # Around the zeros at 1 and 2 a series is accurate.
     near_two = jnp.abs(z - 2) < 0.8
     near_one = ~near_two & (jnp.abs(z - 1) < 0.8)
     off = jnp.where(near_two, z - 2, jnp.where(near_one, z - 1, 0.0))
@@ -197,7 +197,7 @@ def gamma(x: ArrayLike) -> Array:
 
 @operation
 def digamma(x: ArrayLike) -> Array:
-    """Compute elementwise the derivative of `gammaln`.
+    """Compute elementwise the digamma function: the derivative of `gammaln`.
 
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
@@ -207,7 +207,7 @@ def digamma(x: ArrayLike) -> Array:
 
 @operation
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
-    """Compute elementwise the derivative of order n of `digamma`.
+    """Compute elementwise the polygamma function: the derivative of order n of `digamma`.
 
     Args:
       n: integers, not negative.
@@ -351,7 +351,7 @@ def _poch(z: Array, m: Array) -> Array:
     # Between two poles the quotient is that of the reflected arguments.
     start, stop = jnp.where(both, 1 - end, z), jnp.where(both, 1 - z, end)
     far = (start >= 10) & (stop >= 10)
-    # Arguments that are not reflected have this step to all digits.
+    # Arguments that are not reflected have exactly this step.
     step = jnp.where(far, m, 1.0)
     of_far = _log_gamma_ratio(jnp.where(far, start, 10.0), step)
     size = jnp.exp(jnp.where(far, of_far, special.lgamma(stop) - special.lgamma(start)))
@@ -489,7 +489,7 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
 
     Raises:
       TypeError: if one is neither array nor scalar, or complex.
-      NotImplementedError: if q is not given.
+      NotImplementedError: if q is not passed.
     """
     if q is None:
         raise NotImplementedError(  # the class that JAX raises
@@ -523,7 +523,7 @@ def bernoulli(n: int) -> Array:
 def _bernoulli(n: int) -> np.ndarray:
     values = np.zeros(max(n + 1, 2))
     values[:2] = 1, -0.5
-    # Numbers of greater index are beyond float64.
+    # Bernoulli numbers of greater index exceed float64.
     greatest = 258
     count = min(n, greatest) // 2
     tangent = [math.factorial(k) for k in range(count)]

@@ -1,4 +1,4 @@
-"""Gauss's hypergeometric function, 2F1."""
+"""The Gauss hypergeometric function, 2F1."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _gauss_series(a: Array, b: Array, c: Array, x: Array) -> Array:
 def _near_one(
     a: Array, b: Array, c: Array, excess: Array, others: list[Array], rest: Array
 ) -> tuple[Array, Array]:
-    """Return 2F1 for x near 1 and c - a - b no integer, by DLMF 15.8.4, and its loss of digits.
+    """Return 2F1 near x = 1 for noninteger c - a - b, by DLMF 15.8.4, and the loss of digits.
 
     Args:
       a, b, c: the parameters.
@@ -61,12 +61,12 @@ def _near_one(
     return total, size / jnp.where(total == 0, 1.0, jnp.abs(total))
 
 
-# The number of terms of DLMF 15.8.10, and the greatest c - a - b that it is used for.
+# The number of terms of DLMF 15.8.10, and the greatest c - a - b for which it is used.
 _LOG_TERMS, _LOG_MOST = 80, 4
 
 
 def _near_one_by_logarithm(a: Array, b: Array, m: Array, rest: Array) -> Array:
-    """Return 2F1 for x near 1 and c = a + b + m with m of 0, ..., 4, by DLMF 15.8.10."""
+    """Return 2F1 near x = 1 for c = a + b + m with m in 0, ..., 4, by DLMF 15.8.10."""
     one, total = jnp.ones_like(rest), jnp.zeros_like(rest)
     above = (jnp.stack([a + b + m] * 2), jnp.stack([jnp.maximum(m, 1), one]))
     below = (jnp.stack([a + m, a]), jnp.stack([b + m, b]))
@@ -96,7 +96,7 @@ def _near_one_by_logarithm(a: Array, b: Array, m: Array, rest: Array) -> Array:
 def _gauss_of_four(
     a: Array, b: Array, c: Array, x: Array, ends: Array, used: Array
 ) -> tuple[Array, Array]:
-    """Return 2F1 by its series in the one of the four forms of DLMF 15.8.1 that cancels least.
+    """Return 2F1 by the series of DLMF 15.8.1 that cancels least, and the loss of digits.
 
     Args:
       a, b, c, x: the parameters and the argument.
@@ -111,7 +111,7 @@ def _gauss_of_four(
     other_ends = is_pole(c - a) | is_pole(c - b)
     regular = ~is_pole(c)
     short = jnp.abs(x) < 1
-    # Each form has parameters, an argument, a power of 1 - x, and a mask of where it is valid.
+    # Each form has parameters, an argument, a power of 1 - x, and a mask of where it holds.
     ways = (
         (a, b, x, jnp.zeros_like(x), short | ends),
         (c - a, c - b, x, c - a - b, (short | other_ends) & regular),
@@ -132,21 +132,21 @@ def _gauss_of_four(
     beyond = scaled(total, exponent, logarithm)
     total = jnp.where(fits, jnp.ldexp(total * jnp.where(fits, factor, 1.0), exponent), beyond)
     loss = jnp.where(valid, jnp.where(fits, loss, 100 * loss), jnp.inf)
-    # Where the series is 1 the form is the power of 1 - x alone, which is exact.
+    # Where the series is 1, the form is exactly the power of 1 - x.
     never = jnp.zeros_like(ends)
     alone = jnp.stack([never, (c == a) | (c == b), never, never])
     loss = jnp.where(alone & valid, 0.0, loss)
     best, value = loss[0], total[0]
     for way in range(1, 4):
-        # A form is replaced by a much better one alone: the first ones take no power.
+        # Only a much better form replaces an earlier one: the first ones need no power.
         better = loss[way] * 8 < best
         best, value = jnp.where(better, loss[way], best), jnp.where(better, total[way], value)
     return value, best
 
 
 # Steps along the differential equation: the number of Taylor coefficients of each by the width of
-# the dtype, the greatest number of steps, and the loss of the other methods that they are used
-# from on.
+# the dtype, the greatest number of steps, and the least loss of the other methods at which they
+# are used.
 _ORDER, _MOST_STEPS, _LOST = {4: 20, 8: 40}, 20000, 100.0
 
 
@@ -172,7 +172,7 @@ def _gauss_by_steps(a: Array, b: Array, c: Array, x: Array, used: Array) -> Arra
         here, value, slope = carry
         there = point(1.0 * j + 1)
         step = there - here
-        # Coefficients are those of powers of the step, so that the sums need no powers.
+        # Coefficients include powers of the step, so that the sums need no powers.
         scale = step / (here * (1 - here))
         middle, last = (1 - 2 * here) * scale, c - (a + b + 1) * here
 
@@ -191,7 +191,7 @@ def _gauss_by_steps(a: Array, b: Array, c: Array, x: Array, used: Array) -> Arra
 
     first = point(jnp.zeros_like(count))
     value, slope = start_of_series(lambda k: ((a + k) * (b + k), (c + k) * (k + 1)), first)
-    # There are no steps where no element needs them.
+    # No steps run where no element needs them.
     return fori_loop(0, count.astype(int), along, (first, value, slope))[1]
 
 
@@ -208,7 +208,7 @@ def _gauss(a: Array, b: Array, c: Array, x: Array, by_parameters: bool = False) 
     turned = x < 0
     argument = jnp.where(turned, x / (x - 1), x)
     rest = jnp.where(turned, 1 / (1 - x), 1 - x)
-    # Parameters that are known exactly are not computed from rounded ones.
+    # Exactly known parameters are not recomputed from rounded ones.
     least, greatest = jnp.minimum(a, b), jnp.maximum(a, b)
     mended = ~turned & (c - a - b < 0)
     p = jnp.where(turned, least, jnp.where(mended, c - a, a))
@@ -216,7 +216,7 @@ def _gauss(a: Array, b: Array, c: Array, x: Array, by_parameters: bool = False) 
     others = (jnp.where(mended, a, c - p), jnp.where(mended, b, jnp.where(turned, greatest, c - b)))
     excess = jnp.where(turned, greatest - least, jnp.abs(c - a - b))
     power = jnp.where(turned, least, jnp.where(mended, -excess, 0.0))
-    # `wanted` is the logarithm that terms fall by before they no longer count.
+    # `wanted` is the logarithm of the factor by which terms fall until they are negligible.
     wanted = -math.log(float(finfo(typeof(x).dtype).eps))
     near = (argument > 0.9) & (argument < 1) & ~ends & ~is_pole(c)
     decay = -jnp.log1p(-jnp.where(near, rest, 0.5))
@@ -228,7 +228,7 @@ def _gauss(a: Array, b: Array, c: Array, x: Array, by_parameters: bool = False) 
     whole = jnp.abs(excess - jnp.round(excess)) < (1e-9 if wanted > 30 else 1e-4)
     by_logarithm = near & whole & (excess < _LOG_MOST + 0.5) & ~polynomial
     if by_parameters:
-        # DLMF 15.8.10 holds for c = a + b + m alone, and has no derivatives in the parameters.
+        # DLMF 15.8.10 holds only for c = a + b + m, and has no derivatives in the parameters.
         by_logarithm = by_logarithm & False
     close = near & ~whole
     inside = (x < 1) | ends
@@ -270,7 +270,7 @@ _hyp2f1 = by_parts(_gauss, lambda a, b, c, x: a * b / c * _hyp2f1(a + 1, b + 1, 
 
 @operation
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
-    """Compute elementwise Gauss's hypergeometric function, F(a, b; c; x).
+    """Compute elementwise the Gauss hypergeometric function, F(a, b; c; x).
 
     It is computed by its series, in the one of four forms, DLMF 15.8.1, whose terms cancel least,
     and near 1 by DLMF 15.8.4 and 15.8.10; where terms cancel in all of them by Taylor series along

@@ -1,4 +1,4 @@
-"""Parts of the hypergeometric functions 1F1 and 2F1: series, quotients of gamma, derivatives."""
+"""The building blocks of 1F1 and 2F1: series, quotients of gamma, derivative rules."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from hlofront.primitives import special
 from hlofront.scipy.special.series import STIRLING, polynomial
 from hlofront.transforms.grad import jvp
 
-# The numerator and the denominator of the quotient of the term or coefficient k + 1 and k.
+# The numerator and the denominator of the ratio of coefficient k + 1 to coefficient k.
 Ratio = Callable[[Array], tuple[Array, Array]]
 
-# The greatest number of terms: more than any argument needs that a series is used for.
+# The greatest number of terms, which no argument of a series exceeds.
 _MOST = 4000
 
 
@@ -70,7 +70,7 @@ def sum_of_terms(ratio: Ratio, like: Array) -> tuple[Array, Array, Array]:
 
 
 def start_of_series(ratio: Ratio, x: Array) -> tuple[Array, Array]:
-    """Return the sums of 40 terms of a power series and of its derivative, for small x.
+    """Return the sums of the first 40 terms of a power series and of its derivative, for small x.
 
     Args:
       ratio: a function of k, which returns the numerator and the denominator of the quotient of
@@ -82,7 +82,7 @@ def start_of_series(ratio: Ratio, x: Array) -> tuple[Array, Array]:
         last, total, slope = carry
         k = 1.0 * k
         above, below = ratio(k)
-        # `last` has one power of x less than the term of the derivative, which needs no division.
+        # `last` has one power of x less than the derivative's term, which avoids a division.
         coefficient = last * (above / below)
         ahead = coefficient * x
         return ahead, total + ahead, slope + (k + 1) * coefficient
@@ -92,7 +92,7 @@ def start_of_series(ratio: Ratio, x: Array) -> tuple[Array, Array]:
 
 
 def scaled(total: Array, exponent: ArrayLike, x: Array) -> Array:
-    """Return total * 2**exponent * exp(x), also where factors overflow and the product does not."""
+    """Return total * 2**exponent * exp(x) without overflow of the factors."""
     half = jnp.exp(x / 2)
     wide = typeof(x).dtype.itemsize == 8
     logarithm = x + jnp.asarray(exponent, typeof(x).dtype) * math.log(2)
@@ -102,13 +102,13 @@ def scaled(total: Array, exponent: ArrayLike, x: Array) -> Array:
 
 
 def is_pole(x: Array) -> Array:
-    """Return where gamma has a pole: at 0 and at negative whole numbers."""
+    """Return a mask of the poles of gamma: 0 and the negative integers."""
     return (x <= 0) & (x == jnp.floor(x))
 
 
 # ---- the gamma function --------------------------------------------------------------------------
 
-# The least x that Stirling's series is used for without recurrence.
+# The least x for which Stirling's series is used without recurrence.
 _STIRLING_FROM = 10
 
 
@@ -133,7 +133,7 @@ def _gamma(x: Array) -> Array:
     inverse = 1 / far
     terms = STIRLING if typeof(x).dtype.itemsize == 8 else STIRLING[:3]
     series = polynomial(terms[::-1], inverse * inverse)
-    # The exponential of `correction`, which is small, makes up for the series and the lost digits.
+    # The exponential of the small `correction` restores the series and the rounded digits.
     correction = series * inverse + lost * (jnp.log(far) - 0.5 * inverse)
     root = far ** (0.5 * far - 0.25)
     value = root * jnp.exp(-far) * root / product
@@ -177,7 +177,7 @@ def gamma_quotient(above: Sequence[Array], below: Sequence[Array]) -> Array:
 
 
 def by_parts(function: Callable[..., Array], slope: Callable[..., Array]) -> custom_jvp:
-    """Return a function whose derivative in its last argument is `slope`.
+    """Return `function` with a JVP rule: its derivative in the last argument is `slope`.
 
     Loops that stop by themselves have forward derivatives alone. The derivative in each of the
     other arguments is therefore computed in forward mode, and multiplied by the tangent, which
@@ -195,7 +195,7 @@ def by_parts(function: Callable[..., Array], slope: Callable[..., Array]) -> cus
     def rule(
         primals: Sequence[Array], tangents: Sequence[Array | SymbolicZero]
     ) -> tuple[Array, Array]:
-        # Derivatives in arguments without tangents stay out of the program, which is long as it is.
+        # Derivatives in arguments without tangents are omitted, as the program is long.
         *parameters, x = primals
         shares = []
         for i, parameter in enumerate(parameters):

@@ -1,4 +1,4 @@
-"""Kummer's confluent hypergeometric function, 1F1."""
+"""The Kummer confluent hypergeometric function, 1F1."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hlofront.scipy.special.hypergeometric_sums import (
 # Steps along the differential equation: the number of Taylor coefficients of each, and the greatest
 # number of steps.
 _ORDER, _MOST_STEPS = 22, 20000
-# The least size of x that the asymptotic series is used from on, and the number of its terms, by
+# The least abs(x) for which the asymptotic series is used, and the number of its terms, by
 # the width of the dtype.
 _FAR = {4: (40.0, 16), 8: (100.0, 32)}
 
@@ -51,7 +51,7 @@ def _kummer_by_steps(top: Array, b: Array, x: Array, used: Array) -> Array:
         share = (2 * j + 1) / jnp.square(j)
 
         def term(k: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
-            # Taylor coefficients are multiplied by the power of the step.
+            # Taylor coefficients include the power of the step.
             before, last, value, slope = carry
             ahead = (k + top) * before * step - (k + b - here) * (k + 1) * last
             ahead = ahead * (share / ((k + 1) * (k + 2)))
@@ -63,12 +63,12 @@ def _kummer_by_steps(top: Array, b: Array, x: Array, used: Array) -> Array:
 
     first = point(start)
     value, slope = start_of_series(lambda k: (top + k, (b + k) * (k + 1)), first)
-    # There are no steps where no element needs them.
+    # No steps run where no element needs them.
     return fori_loop(start.astype(int), steps.astype(int), along, (value, slope))[0]
 
 
 def _steps(top: Array, b: Array, x: Array, used: Array) -> tuple[Array, Array]:
-    """Return the numbers of the first step and the last, which grow with b and with the zeros."""
+    """Return the numbers of the first and last step, which grow with b and with the zeros."""
     start = 12 + 2 * jnp.ceil(jnp.max(jnp.where(used, jnp.abs(b), 0.0), initial=0))
     waves = jnp.max(jnp.where(used, jnp.sqrt(-top * x), 0.0), initial=0)
     return start, jnp.where(jnp.any(used), jnp.ceil(start * (1 + waves)), start)
@@ -115,7 +115,7 @@ def _kummer_far_out(a: Array, b: Array, x: Array, used: Array) -> Array:
 
 
 def _far_parameters(a: Array, b: Array, x: Array) -> tuple[Array, Array]:
-    """Return the two parameters whose rising factorials the terms of DLMF 13.7.1 or 13.7.2 have."""
+    """Return the two parameters of the rising factorials in the terms of DLMF 13.7.1 or 13.7.2."""
     return jnp.where(x < 0, a, 1 - a), jnp.where(x < 0, a - b + 1, b - a)
 
 
@@ -133,12 +133,12 @@ def _kummer(a: Array, b: Array, x: Array, by_parameters: bool = False) -> Array:
     far = (size > least) & (size > 2 * (first + 1) * (second + 1))
     far = far & ~ends & ~is_pole(top) & ~is_pole(b)
     undefined = (a != a) | (b != b) | (x != x)
-    # In this region terms alternate at first, and are far greater than their sum.
+    # In this region terms alternate at first, and far exceed their sum.
     regular = upper & (top < 0) & ~is_pole(b) & ~undefined & ~far
     waves = regular & (size * -top > 12 * jnp.abs(b) + 25) & (size < 8 * -top)
     by_recurrence = regular & is_pole(top) & (b > 0) & (top > -5000) & (size * -top > b)
     if by_parameters:
-        # The recurrence is for polynomials alone, and has no derivatives in the parameters.
+        # The recurrence is only for polynomials, and has no derivatives in the parameters.
         by_recurrence = by_recurrence & False
     longest = (12 + 2 * jnp.abs(b)) * jnp.sqrt(size * jnp.abs(top))
     by_steps = waves & ~by_recurrence & (longest < _MOST_STEPS)
@@ -170,7 +170,7 @@ _hyp1f1 = by_parts(_kummer, lambda a, b, x: a / b * _hyp1f1(a + 1, b + 1, x))
 
 @operation
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """Compute elementwise Kummer's confluent hypergeometric function, M(a, b, x).
+    """Compute elementwise the Kummer confluent hypergeometric function, M(a, b, x).
 
     It is computed by its series, Kummer's transformation and, for large x, the asymptotic series of
     DLMF 13.7; where it oscillates by Taylor series along its differential equation, as in Pearson,

@@ -1,4 +1,4 @@
-"""Sine and cosine integrals, Fresnel's integrals, and Owen's T function."""
+"""The sine and cosine integrals, the Fresnel integrals, and Owen's T function."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from hlofront.scipy.special import series
 from hlofront.scipy.special.arguments import in_float32, strong_floats
 from hlofront.scipy.special.series import chebyshev_sum
 
-# A sine and a cosine, or the integrals of both.
+# A pair of values: sine and cosine, or the integrals of both.
 Pair = tuple[Array, Array]
 _float32 = np.dtype(np.float32)
 
@@ -64,7 +64,7 @@ def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Pair, Pair]:
 
 @operation
 def sici(x: ArrayLike) -> Pair:
-    """Compute elementwise the integrals of sin(t) / t from 0 to x, and of cos(t) / t.
+    """Compute elementwise the sine integral Si(x) and the cosine integral Ci(x).
 
     The method is Chebyshev series, of the integrals for abs(x) <= 4 and of the auxiliary functions
     of DLMF 6.2(iii) beyond.
@@ -164,7 +164,7 @@ def _t_by_quadrature(h: Array, a: Array) -> Array:
     """Return T(h, a) for h >= 0 and 0 <= a <= 1, by Gauss-Legendre quadrature."""
     dtype = typeof(h).dtype
     nodes, weights = np.polynomial.legendre.leggauss(16 if dtype == _float32 else 36)
-    # Beyond this many standard deviations the integrand is zero to all digits.
+    # Beyond this many standard deviations the integrand is numerically zero.
     width = 6.0 if dtype == _float32 else 8.7
     end = jnp.minimum(a, width / jnp.where(h > 1, h, 1.0))
     half_square = jnp.square(h) / 2
@@ -188,7 +188,7 @@ def _owens_t(h: Array, a: Array) -> Array:
     unit = jnp.where(product < 1e18, unit, 0.0)
     result = _t_by_quadrature(inner, unit)
     tails = [0.5 * special.erfc(x * math.sqrt(0.5)) for x in (height, product)]
-    # T(h, a) + T(a h, 1 / a) is this: Owen (1956).
+    # Owen (1956): T(h, a) + T(a h, 1 / a) equals this expression.
     both = 0.5 * (tails[0] + tails[1]) - tails[0] * tails[1]
     result = jnp.where(steep, both - result, result)
     result = jnp.where(finite, result, 0.0)

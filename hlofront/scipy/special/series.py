@@ -35,15 +35,15 @@ def chebyshev_sum(coefficients: tuple[float, ...], t: Array) -> Array:
 
 
 def polynomial(coefficients: Sequence[float], x: Array) -> Array:
-    """Return the polynomial of x with these coefficients, the highest power first."""
+    """Return the polynomial of x with coefficients from the highest power down."""
     total = 0.0 * x + coefficients[0]
     for coefficient in coefficients[1:]:
         total = total * x + coefficient
     return total
 
 
-# The coefficients of Stirling's series, DLMF 5.11.1, from the lowest power on:
-# B(2k) / (2k (2k - 1)), B of Bernoulli.
+# The coefficients of Stirling's series, DLMF 5.11.1, from the lowest power up:
+# B(2k) / (2k (2k - 1)) with the Bernoulli numbers B.
 STIRLING = (
     1 / 12,
     -1 / 360,
@@ -57,7 +57,7 @@ STIRLING = (
 
 
 def table(text: str) -> tuple[float, ...]:
-    """Return the numbers of a text."""
+    """Return the numbers in a text as a tuple."""
     return tuple(map(float, text.split()))
 
 

@@ -1,4 +1,4 @@
-"""Spherical harmonics."""
+"""The spherical harmonics."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def sph_harm_y(
       theta: polar angles, from 0 to pi.
       phi: azimuths, from 0 to 2 pi.
       diff_n: None.
-      n_max: the greatest degree. It must be given where n is traced.
+      n_max: the greatest degree. It is required where n is traced.
 
     Returns:
       Complex numbers, in the shape that the arguments broadcast to.
 
     Raises:
       TypeError: if n or m is not of integers.
-      NotImplementedError: if diff_n is given.
-      ConcretizationTypeError: if n is traced, and no n_max given.
+      NotImplementedError: if diff_n is passed.
+      ConcretizationTypeError: if n is traced, and n_max is not passed.
     """
     if diff_n is not None:
         raise NotImplementedError(  # the class that JAX raises
@@ -75,8 +75,8 @@ def _sph_harm_y(n: Array, m: Array, theta: ArrayLike, phi: ArrayLike, *, n_max: 
     order = jnp.abs(m)
     size = jnp.asarray(order, dtype)
     sine, cosine = jnp.sin(theta), jnp.cos(theta)
-    # The sine is not negative, also for polar angles beyond [0, pi]; at the poles its derivative is
-    # that from the inside.
+    # The sine is nonnegative, also for polar angles beyond [0, pi]; at the poles its derivative is
+    # the one-sided derivative from within.
     sine = jnp.where(sine < 0, -sine, sine)
 
     def diagonal(k: Array, value: Array) -> Array:
@@ -93,7 +93,7 @@ def _sph_harm_y(n: Array, m: Array, theta: ArrayLike, phi: ArrayLike, *, n_max: 
         above = degree > size
         distance = jnp.where(above, jnp.square(degree) - jnp.square(size), 1.0)
         factor = jnp.sqrt(jnp.where(above, 4 * jnp.square(degree) - 1, 1.0) / distance)
-        # The first degree above the order has no degree before it: its weight is zero.
+        # The first degree above the order has no predecessor: its weight is zero.
         behind = jnp.where(degree > size + 1, jnp.square(degree - 1) - jnp.square(size), 0.0)
         weight = jnp.where(behind > 0, behind / (4 * jnp.square(degree - 1) - 1), 0.0)
         root = jnp.where(weight > 0, jnp.sqrt(jnp.where(weight > 0, weight, 1.0)), 0.0)
@@ -103,7 +103,7 @@ def _sph_harm_y(n: Array, m: Array, theta: ArrayLike, phi: ArrayLike, *, n_max: 
 
     zero = jnp.zeros_like(start)
     legendre = fori_loop(0, n_max + 1, next_degree, (zero, zero, zero))[2]
-    # Y of order -m is the conjugate of that of order m, times (-1)**m: DLMF 14.30.6.
+    # Y of order -m is (-1)**m times the conjugate of Y of order m: DLMF 14.30.6.
     sign = jnp.where((m < 0) & (order % 2 == 1), -1.0, 1.0)
     legendre = legendre * jnp.asarray(sign, dtype)
     angle = jnp.asarray(m, dtype) * phi

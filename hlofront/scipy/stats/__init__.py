@@ -1,4 +1,4 @@
-"""hlofront.scipy.stats: statistics, and distributions, each a module that loads on first use."""
+"""hlofront.scipy.stats: statistics, and distributions as modules loaded on first use."""
 
 from hlofront.base.lazy import lazy as _lazy
 from hlofront.scipy.stats.density_estimates import gaussian_kde as gaussian_kde

@@ -1,4 +1,4 @@
-"""Parts of the functions of distributions: promotion, documentation, exponentials, logarithms."""
+"""The shared parts of distributions: promotion of arguments, docstrings, exp and log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hlofront.scipy.special.entropies import log1p
 
 Function = Callable[..., Array]
 
-# The first sentence of the documentation of each function.
+# The first docstring sentence of each function of a distribution.
 _SUMMARIES = {
     "logpdf": "Compute the logarithm of the density.",
     "pdf": "Compute the density.",
@@ -57,7 +57,7 @@ def arrays(name: str, *args: ArrayLike) -> list[Array]:
 def functions_of(
     distribution: str, *, promoted: bool = True, real: bool = False, **parameters: str
 ) -> Callable[[Function], Function]:
-    """Return a decorator for functions of a distribution: `@_of_beta` on `def logpdf(x, a, b)`.
+    """Return a decorator for the functions of a distribution, such as `def logpdf(x, a, b)`.
 
     The functions get their arguments as arrays of one inexact dtype, have documentation made from
     their name and those of their parameters, and run eagerly as one executable.
@@ -89,7 +89,7 @@ def functions_of(
             except TypeError:
                 bound = None
             if bound is None:
-                return fun(*args, **kwargs)  # Python says what is wrong.
+                return fun(*args, **kwargs)  # Python's own call raises the TypeError.
             bound.apply_defaults()
             values = arrays(name, *bound.args)
             dtype = typeof(values[0]).dtype
@@ -104,7 +104,7 @@ def functions_of(
 
 
 def exp_of(function: Function, undefined: bool = False) -> Function:
-    """Return the exponential of a function of a distribution: `pdf` of `logpdf`, say.
+    """Return the exponential of a distribution's log function, such as `pdf` from `logpdf`.
 
     Args:
       function: the logarithm, whose name begins with "log".
@@ -115,12 +115,12 @@ def exp_of(function: Function, undefined: bool = False) -> Function:
 
 
 def _exp_or_nan(x: Array) -> Array:
-    """Return exp(x), and NaN for a constant NaN, of which XLA for CPUs returns any number."""
+    """Return exp(x), and NaN for NaN, for which XLA's exp of constants on CPUs may differ."""
     return jnp.where(x == x, jnp.exp(x), x)
 
 
 def log_of(function: Function) -> Function:
-    """Return the logarithm of a function of a distribution: `logcdf` of `cdf`, say."""
+    """Return the logarithm of a distribution's function, such as `logcdf` from `cdf`."""
     return _composed(jnp.log, function, f"log{function.__name__}")
 
 
@@ -138,14 +138,14 @@ def _composed(outer: Callable[[Array], Array], inner: Function, name: str) -> Fu
 
 
 def log_of_rest(x: Array) -> Array:
-    """Return log(1 - exp(-x)) for x >= 0, to all digits."""
+    """Return log(1 - exp(-x)) for x >= 0, accurately."""
     near = x < math.log(2)
     small, large = jnp.where(near, x, 1.0), jnp.where(near, 1.0, x)
     return jnp.where(near, jnp.log(-jnp.expm1(-small)), log1p(-jnp.exp(-large)))
 
 
 def between(low: float, x: Array, high: float) -> Array:
-    """Return x limited to an interval, with a derivative of 0 beyond it, and NaN where x is NaN.
+    """Return x clipped to [low, high], with a derivative of 0 outside, and NaN where x is NaN.
 
     A maximum would not do: XLA assumes that the maximum of x and 0 is never below 0 nor NaN.
     """
@@ -155,5 +155,5 @@ def between(low: float, x: Array, high: float) -> Array:
 
 
 def outside(p: Array) -> Array:
-    """Return where p is not from 0 to 1, or NaN."""
+    """Return a mask of the elements of p that are outside [0, 1] or NaN."""
     return ~((p >= 0) & (p <= 1))

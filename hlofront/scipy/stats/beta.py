@@ -14,7 +14,7 @@ _of_beta = functions_of(
 
 
 def _unit(x: Array, loc: Array | int, scale: Array | int) -> Array:
-    """Return the standardized variable, limited to [0, 1]."""
+    """Return the standardized variable (x - loc) / scale, clipped to [0, 1]."""
     return between(0, (x - loc) / scale, 1)
 
 
@@ -22,7 +22,7 @@ def _unit(x: Array, loc: Array | int, scale: Array | int) -> Array:
 def logpdf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     outer = (x < loc) | (x > loc + scale)
-    # A variable that rounding moves beyond an end is taken to be at the end.
+    # Arguments that rounding moves past an end count as that end.
     unit = jnp.where(outer, 0.5, jnp.where(y < 0, 0.0, jnp.where(y > 1, 1.0, y)))
     powers = xlogy(a - 1, unit) + xlog1py(b - 1, -unit)
     logarithm = powers - gamma_functions.betaln(a, b) - jnp.log(scale)

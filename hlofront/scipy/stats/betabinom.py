@@ -26,7 +26,7 @@ def logpmf(k: Array, n: Array, a: Array, b: Array, loc: Array | int = 0) -> Arra
     alone = (x == 0) & (n == 0)
     inner = jnp.where(outer | undefined, 0, x)
     ways = -jnp.log1p(n) - betaln(n - inner + 1, inner + 1)
-    # Where there is one way its logarithm is exactly zero, but its derivatives are not.
+    # Where only one outcome exists, its logarithm is exactly zero, but its derivatives are not.
     ways = ways - stop_gradient(jnp.where((inner == 0) | (inner == n), ways, 0))
     logarithm = ways + betaln(inner + a, n - inner + b) - betaln(a, b)
     logarithm = jnp.where(outer, -jnp.inf, jnp.where(alone & ~known, 0, logarithm))

@@ -20,7 +20,7 @@ def logpmf(k: Array, n: Array, p: Array, loc: Array | int = 0) -> Array:
     outer = (k == k) & ~((k >= loc) & (k < loc + n + 1))
     x = jnp.where(outer, 0, x)
     ways = -jnp.log1p(n) - betaln(n - x + 1, x + 1)
-    # Where there is one way its logarithm is exactly zero, but its derivatives are not.
+    # Where only one outcome exists, its logarithm is exactly zero, but its derivatives are not.
     ways = ways - stop_gradient(jnp.where((x == 0) | (x == n), ways, 0))
     return jnp.where(outer, -jnp.inf, ways + xlogy(x, p) + xlog1py(n - x, -p))
 

@@ -12,12 +12,12 @@ _of_cauchy = functions_of("cauchy")
 
 
 def _logarithm(p: Array, rest: Array) -> Array:
-    """Return log(p), computed from rest = 1 - p where that is less than 1/2."""
+    """Return log(p), computed as log1p(-rest) where rest = 1 - p is less than 1/2."""
     return jnp.where(rest < 0.5, log1p(-rest), jnp.log(p))
 
 
 def _quantile(q: Array) -> Array:
-    """Return tan(pi (q - 1/2)), computed from the nearer end of [0, 1]."""
+    """Return the Cauchy quantile tan(pi (q - 1/2)), computed from the nearer end of [0, 1]."""
     low, high = q < 0.25, q > 0.75
     edge = jnp.where(low, q, jnp.where(high, 1 - q, 0.5))
     angle = _PI * edge

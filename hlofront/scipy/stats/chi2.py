@@ -31,7 +31,7 @@ def cdf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Ar
 @_of_chi2
 def logcdf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / (2 * scale)
-    # At 0 and below the logarithm has no derivative, so that it is taken of another number.
+    # At 0 and below the logarithm has no derivative, so that another argument replaces x.
     logarithm = jnp.log(gammainc(df / 2, jnp.where(y <= 0, 1, y)))
     return jnp.where(y <= 0, jnp.where(df > 0, -jnp.inf, jnp.nan), logarithm)
 

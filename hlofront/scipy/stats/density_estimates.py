@@ -1,4 +1,4 @@
-"""Kernel density estimates with Gaussian kernels."""
+"""The kernel density estimates with Gaussian kernels."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from hlofront.primitives.solving import triangular_solve
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.error_functions import ndtr
 
-# How wide kernels are: a rule by name, a fraction, or a function of the estimate that returns one.
+# The bandwidth of kernels: the name of a rule, a factor, or a function of the estimate.
 _Bandwidth: TypeAlias = "str | ArrayLike | Callable[[gaussian_kde], ArrayLike] | None"
 
 
 class gaussian_kde:
-    """A density that is the mean of Gaussian densities, one about each point of a data set.
+    """A kernel density estimate: the mean of Gaussian densities, one at each point of a data set.
 
     Args:
       dataset: the points, as columns: of shape (d, n), or (n,) for numbers.
@@ -93,12 +93,12 @@ class gaussian_kde:
 
     @property
     def d(self) -> int:
-        """The number of dimensions of the points."""
+        """The number of dimensions of the data points."""
         return typeof(self.dataset).shape[0]
 
     @property
     def n(self) -> int:
-        """The number of points."""
+        """The number of data points."""
         return typeof(self.dataset).shape[1]
 
     def _points(self, points: ArrayLike) -> Array:
@@ -117,7 +117,7 @@ class gaussian_kde:
         return points
 
     def evaluate(self, points: ArrayLike) -> Array:
-        """Compute the density at points.
+        """Compute the estimated density at points of shape (d, m).
 
         Args:
           points: of shape (d, m), as columns; or (m,) for numbers.
@@ -131,15 +131,15 @@ class gaussian_kde:
         return jnp.exp(self.logpdf(points))
 
     def __call__(self, points: ArrayLike) -> Array:
-        """Compute the density at points, as `evaluate` does."""
+        """Compute the estimated density at points, as `evaluate` does."""
         return self.evaluate(points)
 
     def pdf(self, x: ArrayLike) -> Array:
-        """Compute the density at points, as `evaluate` does."""
+        """Compute the estimated density at points, as `evaluate` does."""
         return self.evaluate(x)
 
     def logpdf(self, x: ArrayLike) -> Array:
-        """Compute the logarithm of the density at points.
+        """Compute the logarithm of the estimated density at points.
 
         Args:
           x: of shape (d, m), as columns; or (m,) for numbers.
@@ -153,7 +153,7 @@ class gaussian_kde:
         return _log_density(self.dataset, self.weights, self.covariance, self._points(x))
 
     def integrate_gaussian(self, mean: ArrayLike, cov: ArrayLike) -> Array:
-        """Compute the integral of the density times that of a Gaussian.
+        """Compute the integral of the estimated density times a Gaussian density.
 
         Args:
           mean: the mean of the Gaussian, of shape (d,).
@@ -172,7 +172,7 @@ class gaussian_kde:
         return jnp.exp(_log_density(self.dataset, self.weights, covariance, mean[:, None]))[0]
 
     def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Array:
-        """Compute the integral of a density of numbers from low to high.
+        """Compute the integral of a one-dimensional density from low to high.
 
         Raises:
           ValueError: if the points have several dimensions, or the limits are no scalars.
@@ -186,7 +186,7 @@ class gaussian_kde:
         return jnp.sum(self.weights * (ndtr(high) - ndtr(low)))
 
     def integrate_kde(self, other: gaussian_kde) -> Array:
-        """Compute the integral of the density times that of another estimate.
+        """Compute the integral of the product of this density and another estimate's.
 
         Raises:
           ValueError: if the estimates differ in dimension.
@@ -200,7 +200,7 @@ class gaussian_kde:
         return jnp.sum(shares * other.weights)
 
     def resample(self, key: ArrayLike, shape: tuple[int, ...] = ()) -> Array:
-        """Draw random points with this density.
+        """Draw random points from the estimated density.
 
         Args:
           key: a random key.
@@ -218,13 +218,13 @@ class gaussian_kde:
     def integrate_box(
         self, low_bounds: object, high_bounds: object, maxpts: object = None
     ) -> NoReturn:
-        """Raise NotImplementedError: there is no integration over boxes of several dimensions."""
+        """Raise NotImplementedError: integration over multidimensional boxes is not supported."""
         raise NotImplementedError(  # the class that JAX raises
             "only 1D box integrations are supported; use `integrate_box_1d`"
         )
 
     def set_bandwidth(self, bw_method: object = None) -> None:
-        """Raise NotImplementedError: an estimate does not change. Make another one."""
+        """Raise NotImplementedError: estimates are immutable; make another one."""
         raise NotImplementedError(  # the class that JAX raises
             "dynamically changing the bandwidth method is not supported: make another gaussian_kde"
         )
@@ -232,7 +232,7 @@ class gaussian_kde:
 
 @operation
 def _log_density(dataset: Array, weights: Array, covariance: Array, points: Array) -> Array:
-    """Return the log density at points of shape (d, m) of Gaussians about a data set's columns."""
+    """Return log densities (m,) at points (d, m) of Gaussians about the columns of a data set."""
     dataset, weights, covariance, points = inexact(
         "gaussian_kde", dataset, weights, covariance, points
     )

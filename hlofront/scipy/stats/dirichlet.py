@@ -13,7 +13,7 @@ from hlofront.scipy.special.gamma_functions import gammaln
 
 @operation
 def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
-    """Compute the logarithm of the density; minus infinity where x is not on the simplex.
+    """Compute the log density of the Dirichlet distribution; -inf where x is not on the simplex.
 
     Args:
       x: vectors along the first axis, as long as alpha; or without their last element, which is
@@ -47,7 +47,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
 
 @operation
 def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
-    """Compute the density; 0 where x is not on the simplex.
+    """Compute the density of the Dirichlet distribution; 0 where x is not on the simplex.
 
     Args:
       x: vectors along the first axis, as long as alpha; or without their last element.

@@ -31,7 +31,7 @@ def cdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Arr
 @_of_gamma
 def logcdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
-    # At 0 and below the logarithm has no derivative, so that it is taken of another number.
+    # At 0 and below the logarithm has no derivative, so that another argument replaces x.
     logarithm = jnp.log(gammainc(a, jnp.where(y <= 0, 1, y)))
     return jnp.where(y <= 0, jnp.where(a > 0, -jnp.inf, jnp.nan), logarithm)
 

@@ -1,4 +1,4 @@
-"""The generalized normal distribution, with densities like exp(-abs(x)**beta)."""
+"""The generalized normal distribution, with density proportional to exp(-abs(x)**beta)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The geometric distribution, of trials up to the first success."""
+"""The geometric distribution of the number of trials up to the first success."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ _of_gumbel_l = functions_of("gumbel_l", real=True, p="probabilities, from 0 to 1
 
 
 def _where_positive(scale: Array | int, value: Array) -> Array:
-    """Return a value, and NaN where the scale is not positive."""
+    """Return `value`, and NaN where `scale` is not positive."""
     return jnp.where(scale > 0, value, jnp.nan)
 
 

@@ -9,7 +9,7 @@ from hlofront.scipy.stats.arguments import exp_of, functions_of, outside
 
 _of_gumbel_r = functions_of("gumbel_r", real=True, p="probabilities, from 0 to 1.")
 
-# The distribution is the mirror image of gumbel_l: x here is -x there.
+# The distribution mirrors gumbel_l: x here is -x there.
 
 
 @_of_gumbel_r

@@ -1,4 +1,4 @@
-"""The multinomial distribution, of the number of times that each outcome is seen."""
+"""The multinomial distribution of the number of times that each outcome occurs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hlofront.scipy.special.gamma_functions import gammaln
 
 @operation
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
-    """Compute the logarithm of the probability; minus infinity where x does not add up to n.
+    """Compute the log probability of counts x; minus infinity where x does not sum to n.
 
     Args:
       x: the number of times that each outcome is seen, integers along the last axis.
@@ -46,7 +46,7 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
 
 @operation
 def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
-    """Compute the probability; 0 where x does not add up to n.
+    """Compute the probability of counts x; 0 where x does not sum to n.
 
     Args:
       x: the number of times that each outcome is seen, integers along the last axis.

@@ -14,7 +14,7 @@ from hlofront.runtime.dispatch.operation import operation
 
 
 def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> Array:
-    """Compute the logarithm of the density.
+    """Compute the log density of the multivariate normal distribution.
 
     Args:
       x: vectors along the last axis, or numbers.
@@ -28,7 +28,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
     Raises:
       TypeError: if an argument is neither array nor scalar.
       ValueError: if the shapes do not fit.
-      NotImplementedError: if allow_singular is given.
+      NotImplementedError: if allow_singular is passed.
     """
     if allow_singular is not None:
         raise NotImplementedError(  # the class that JAX raises
@@ -59,7 +59,7 @@ def _logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     lower = cholesky(cov)
     batch = jnp.broadcast_shapes(typeof(difference).shape[:-1], covariance_shape[:-2])
     if len(covariance_shape) == 2:
-        # With one covariance all vectors are columns of one system.
+        # With a single covariance all vectors are columns of one system.
         columns = difference.reshape((-1, size)).T
         solved = triangular_solve(lower, columns, left_side=True, lower=True)
         squares = jnp.sum(jnp.square(solved), axis=0).reshape(batch)
@@ -74,7 +74,7 @@ def _logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
 
 @operation
 def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
-    """Compute the density.
+    """Compute the density of the multivariate normal distribution.
 
     Args:
       x: vectors along the last axis, or numbers.

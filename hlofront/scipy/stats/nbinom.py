@@ -1,4 +1,4 @@
-"""The negative binomial distribution, of failures before the n-th success."""
+"""The negative binomial distribution of the number of failures before the n-th success."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _of_nbinom = functions_of(
 @_of_nbinom
 def logpmf(k: Array, n: Array, p: Array, loc: Array | int = 0) -> Array:
     x = k - loc
-    # Where x is 0 there is one way: its logarithm is exactly zero, but its derivatives are not.
+    # Where x is 0, the logarithm is exactly zero, but its derivatives are not.
     ways = -betaln(n, x + 1) - jnp.log(jnp.abs(n + x))
     ways = ways - stop_gradient(jnp.where(x == 0, ways, 0))
     return jnp.where(x < 0, -jnp.inf, ways + xlogy(n, p) + xlog1py(x, -p))

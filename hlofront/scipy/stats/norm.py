@@ -8,9 +8,9 @@ from hlofront.numpy.promotion import check_arraylike
 from hlofront.scipy.special.error_functions import log_ndtr, ndtr, ndtri
 from hlofront.scipy.stats.arguments import exp_of, functions_of
 
-_LOG_ROOT = 0.9189385332046727  # log(2 pi) / 2
+_LOG_ROOT = 0.9189385332046727  # The constant is log(2 pi) / 2.
 _of_norm = functions_of("norm")
-# q must be of a dtype that `ndtri` accepts, and the result has the default floating dtype.
+# q must have a dtype that `ndtri` accepts; the result has the default floating dtype.
 _of_norm_as_given = functions_of("norm", promoted=False)
 
 
@@ -52,5 +52,5 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 @_of_norm_as_given
 def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     check_arraylike("norm.isf", q, loc, scale)
-    # The quantile is that of the other tail, so that small q keep their digits.
+    # The quantile comes from the other tail, so that small q stay accurate.
     return jnp.asarray(-ndtri(q) * scale + loc, float)

@@ -11,18 +11,18 @@ _of_pareto = functions_of("pareto", real=True, b="the exponent, positive.")
 
 
 def _regular(b: Array, ratio: Array) -> Array:
-    """Return where ratio**-b can be computed from a logarithm: ratio > 0, and both are finite."""
+    """Return a mask where ratio**-b can be computed by a logarithm: ratio > 0, both finite."""
     return (ratio > 0) & (ratio < jnp.inf) & (jnp.abs(b) < jnp.inf)
 
 
 def _logarithm(x: Array, loc: Array | int, scale: Array | int) -> tuple[Array, Array]:
-    """Return the logarithm of the standardized variable, and where x is below the support."""
+    """Return the log of (x - loc) / scale, and a mask of x below the support."""
     below = x < loc + scale
     return jnp.log((x - loc) / scale), below
 
 
 def _log_of_rest(b: Array, logarithm: Array, ratio: Array) -> Array:
-    """Return log(1 - ratio**-b): a small power is taken directly, not from its logarithm."""
+    """Return log(1 - ratio**-b), where a small power is computed directly, not by its logarithm."""
     far = b * logarithm > 1
     power = jnp.where(far, ratio, 2.0) ** -b
     return jnp.where(far, log1p(-jnp.where(far, power, 0.0)), log_of_rest(b * logarithm))
@@ -62,7 +62,7 @@ def sf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Arra
     below = x < loc + scale
     ratio = (x - loc) / scale
     regular = _regular(b, ratio) & ~below
-    # Where a branch is not selected it has the ratio 1, whose power has derivatives.
+    # Unselected branches get the ratio 1, whose power has derivatives.
     power = jnp.where(regular, ratio, 1) ** -b
     other = jnp.exp(-b * jnp.log(jnp.where(regular | below, 1, ratio)))
     return jnp.where(regular, power, jnp.where(below, 1, other))
@@ -76,7 +76,7 @@ def logsf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> A
 
 @_of_pareto
 def ppf(q: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    # 1 - q is exact where it is small; elsewhere log1p(-q) has more digits.
+    # 1 - q is exact where it is small; elsewhere log1p(-q) is more accurate.
     low = (q < 0.5) & (jnp.abs(b) > 0)
     of_logarithm = jnp.exp(-jnp.log1p(-jnp.where(low, q, 0)) / b)
     power = jnp.where(low, of_logarithm, (1 - q) ** (-1 / b))

@@ -9,8 +9,8 @@ from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammaincc, gammaln
 from hlofront.scipy.stats.arguments import exp_of, functions_of
 
-# The number of terms that the entropy sums for means below a bound; beyond it the asymptotic series
-# has all digits.
+# The number of terms in the entropy's sum for means below a bound; above it the asymptotic series
+# is accurate.
 _FAR, _TERMS = 300, 512
 _of_poisson = functions_of("poisson", mu="the mean, not negative.")
 
@@ -22,7 +22,7 @@ def logpmf(k: Array, mu: Array, loc: Array | int = 0) -> Array:
     inner = jnp.where(whole, x, 0)
     logarithm = xlogy(inner, mu) - gammaln(inner + 1) - mu
     outer = (x < 0) | (k != jnp.round(k))
-    # Where k is no whole number the result is NaN if the mean is negative or NaN.
+    # Where k is no integer, the result is NaN if the mean is negative or NaN.
     logarithm = jnp.where(whole, logarithm, jnp.where((x == x) & (mu >= 0), -jnp.inf, jnp.nan))
     return jnp.where(k != k, k, jnp.where(outer, -jnp.inf, logarithm))
 

@@ -18,7 +18,7 @@ from hlofront.runtime.dispatch.operation import operation
 
 
 class ModeResult(NamedTuple):
-    """The most common value, and the number of times that it is there."""
+    """The most common value and its count, the result of `mode`."""
 
     mode: Array
     count: Array  # pyright: ignore[reportIncompatibleMethodOverride]  # It is SciPy's name.
@@ -34,7 +34,7 @@ def _check_policy(name: str, policy: str) -> None:
 
 
 def _flattened(a: ArrayLike, axis: int | None) -> tuple[Array, int]:
-    """Return an array of at least one axis, and the number of the axis to work along."""
+    """Return an array of at least one axis, and the axis to reduce; None flattens the array."""
     a = jnp.asarray(a)
     if axis is None or not typeof(a).ndim:
         if axis is not None:
@@ -44,7 +44,7 @@ def _flattened(a: ArrayLike, axis: int | None) -> tuple[Array, int]:
 
 
 def _runs(rows: Array) -> tuple[Array, Array, Array]:
-    """Return runs of equal values of sorted rows: starts, first index and number per element."""
+    """Return for each element of sorted rows if it starts a run, the run's start and number."""
     first = jnp.ones_like(rows[..., :1], dtype=bool)
     begins = jnp.concatenate([first, rows[..., 1:] != rows[..., :-1]], axis=-1)
     positions = jnp.arange(typeof(rows).shape[-1])
@@ -55,7 +55,7 @@ def _runs(rows: Array) -> tuple[Array, Array, Array]:
 def mode(
     a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
-    """Return the most common value along an axis, the least of several, and its count.
+    """Return the most common value along an axis, the least if several are, and its count.
 
     Args:
       a: an array. NaNs are equal to each other, and greater than numbers.
@@ -150,7 +150,7 @@ def _rankdata(a: ArrayLike, *, method: str, axis: int | None) -> Array:
         if method == "dense":
             of_runs = jnp.asarray(number, dtype)
         else:
-            # The last index of each run is one before the first of the run after it, backwards.
+            # Counted backwards, the last index of a run is one before the first of the next run.
             _, behind, _ = _runs(jnp.flip(ordered, axis=-1))
             end = size - 1 - jnp.flip(behind, axis=-1)
             least, greatest = (jnp.asarray(index + 1, dtype) for index in (start, end))
@@ -169,7 +169,7 @@ def sem(
     *,
     keepdims: bool = False,
 ) -> Array:
-    """Compute the standard error of the mean: the deviation over the root of the element count.
+    """Compute the standard error of the mean: the standard deviation over sqrt(element count).
 
     Args:
       a: an array.

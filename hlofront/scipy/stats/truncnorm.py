@@ -1,4 +1,4 @@
-"""The normal distribution between a and b standard deviations of loc."""
+"""The normal distribution truncated to the interval from loc + a * scale to loc + b * scale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _of_truncnorm = functions_of(
 
 
 def _log_mass(a: Array, b: Array) -> Array:
-    """Return the logarithm of the normal probability from a to b, computed in their own tail."""
+    """Return the log of the normal probability between a and b, computed in their tail."""
     right = a > 0
     low, high = jnp.where(right, -b, a), jnp.where(right, -a, b)
     tail = high <= 0
@@ -28,13 +28,13 @@ def _log_mass(a: Array, b: Array) -> Array:
 
 
 def _part(x: Array, a: Array, b: Array, upper: bool) -> Array:
-    """Return the logarithm of the probability of values above x, or of those below."""
+    """Return the log of the truncated probability above x if `upper`, else below x."""
     inside = (x > a) & (x < b)
     middle = jnp.where(inside, x, (jnp.maximum(a, -1e3) + jnp.minimum(b, 1e3)) / 2)
     mass = _log_mass(a, b)
     this = (_log_mass(middle, b) if upper else _log_mass(a, middle)) - mass
     other = (_log_mass(a, middle) if upper else _log_mass(middle, b)) - mass
-    # A probability near 1 is computed from the rest.
+    # A probability near 1 is computed from its complement.
     close = this > -0.1
     logarithm = jnp.where(close, log1p(-jnp.exp(jnp.where(close, other, -1.0))), this)
     beyond, before = (-jnp.inf, 0.0) if upper else (0.0, -jnp.inf)

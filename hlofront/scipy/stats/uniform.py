@@ -23,7 +23,7 @@ pdf = exp_of(logpdf)
 @_of_uniform
 def cdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
-    # At the ends of the interval the derivative is that between them.
+    # At the interval's ends the derivative is that of its inside.
     return strong(jnp.where(x < loc, 0.0, jnp.where(x > loc + scale, 1.0, y)))
 
 

@@ -1,4 +1,4 @@
-"""The distribution of von Mises, on a circle: functions of arrays that broadcast."""
+"""The von Mises distribution on a circle: functions of arrays that broadcast."""
 
 from __future__ import annotations
 
