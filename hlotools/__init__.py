@@ -1,6 +1,6 @@
-"""Tools that read, compare and price HLO, StableHLO and jaxprs as text, in Python alone.
+"""The tools that read, compare and price HLO, StableHLO and jaxprs as text, in Python alone.
 
-They need neither hlofront nor jaxlib, and work beside jax:
+The tools need neither hlofront nor jaxlib, and work beside jax:
 
     import hlotools
 

@@ -1,4 +1,4 @@
-"""Colours for code on a terminal, and none anywhere else."""
+"""The syntax colors for code on a terminal, which other outputs do not get."""
 
 import os
 import re
@@ -15,7 +15,7 @@ _STYLES = {
     "name": "\x1b[34m",
 }
 
-# What is coloured in each language: patterns in the order in which they are tried.
+# The patterns to color in each language, in the order in which they are matched.
 _PATTERNS = {
     "python": [
         ("comment", r"#[^\n]*"),
@@ -46,7 +46,7 @@ _PATTERNS = {
 
 
 class Painter:
-    """Colours text for one output, or leaves it as it is."""
+    """A painter that colors text for one output stream, or returns it unchanged."""
 
     def __init__(self, out: TextIO, when: str = "auto"):
         if when == "auto":

@@ -1,8 +1,8 @@
-"""Programs to read and compare: HLO, StableHLO and jaxprs, in Python alone."""
+"""The inspection of programs: reading, comparing and pricing HLO, StableHLO and jaxprs as text."""
 
 from hlofront.base.lazy import lazy as _lazy
 
-# Loaded on first use: reading text needs no compiler, no device and little time.
+# The names are imported on first use: reading text needs no compiler and no device.
 __getattr__, __dir__ = _lazy(
     __name__,
     ("cost", "difference"),

@@ -1,4 +1,4 @@
-"""What differs between two programs of ours: traced, lowered, compiled, or functions to compile."""
+"""The differences of two programs: traced, lowered, compiled, or functions to compile."""
 
 from collections.abc import Callable
 
@@ -18,26 +18,26 @@ def diff(
     schedule: bool = False,
     labels: tuple[str, str] | None = None,
 ) -> Diff:
-    """Return what differs between two programs.
+    """Return the differences between two programs.
 
-    Names, source lines, install paths and orders that mean nothing are no differences; nor is the
-    order in which a compiled program is scheduled, unless that is asked for.
+    Names, source lines, install paths and orders without meaning are no differences; nor is the
+    schedule of a compiled program, unless `schedule` is True.
 
     Args:
-      a: text of a jaxpr, of StableHLO or HLO; the path of a file of such text; what `trace`,
-        `lower` or `compile` returned; a ClosedJaxpr; a module that `parse` read; or a function
+      a: text of a jaxpr, StableHLO or HLO; the path of a file of such text; a result of `trace`,
+        `lower`, `compile` or `parse`; a ClosedJaxpr; or a function
         with its arguments as a tuple, (f, x, y).
-      b: the other one, of the same kind.
-      stage: what functions are compared as: "jaxpr", "stablehlo" or "hlo"; by default what the
-        other side is, and "hlo" where both are functions.
-      schedule: whether operations that run earlier or later in a compiled program differ: one
-        change per computation, which says what has moved.
-      labels: what the two are called; by default what they are.
+      b: the other program, of the same kind as `a`.
+      stage: the stage at which functions are compared: "jaxpr", "stablehlo" or "hlo"; by default
+        the other program's, and "hlo" where both are functions.
+      schedule: whether operations that run earlier or later in a compiled program differ, with one
+        change per computation, which names the moved operations.
+      labels: the names of the two programs; by default taken from the programs.
 
     Raises:
-      HloSyntaxError: if a text of HLO cannot be read.
-      TypeError: if an argument is nothing that can be compared.
-      ValueError: if they are of two kinds, or a text is of none.
+      HloSyntaxError: if HLO text cannot be parsed.
+      TypeError: if an argument is not a program.
+      ValueError: if the programs are of two kinds, or a text is not a program.
     """
     if stage is not None and stage not in KINDS:
         raise ValueError(f"a stage is one of {', '.join(KINDS)}: got {stage!r}")

@@ -1,4 +1,4 @@
-"""Goldens: a program's canonical text kept in a file, and compared with what it is now."""
+"""Golden files: a program's canonical text in a file, compared with its current text."""
 
 import pathlib
 from typing import NamedTuple
@@ -15,11 +15,11 @@ _MARK = "// golden of hlofront: "
 
 
 class GoldenMismatch(AssertionError):
-    """A program is not what its golden says; the message shows what differs."""
+    """The error that a program differs from its golden file; the message lists the differences."""
 
 
 class GoldenCheck(NamedTuple):
-    """The outcome of a check that did not fail."""
+    """The result of a golden check that passed."""
 
     path: pathlib.Path
     written: bool
@@ -29,7 +29,7 @@ class GoldenCheck(NamedTuple):
 
 
 def versions(platform: str) -> dict[str, str]:
-    """Return the versions that a golden records."""
+    """Return the versions that a golden file records for a platform."""
     return {
         "hlofront": __version__,
         "jaxlib": ".".join(map(str, state.jaxlib_version)),
@@ -39,10 +39,10 @@ def versions(platform: str) -> dict[str, str]:
 
 
 def text_of(program: object) -> tuple[str, str, str]:
-    """Return the stage, the platform and the canonical text of a program.
+    """Return the stage, the platform and the canonical text of a program, in this order.
 
     Raises:
-      TypeError: if it is neither Lowered, Compiled nor text.
+      TypeError: if the program is neither Lowered, Compiled nor text.
     """
     if isinstance(program, Lowered):
         return "stablehlo", ", ".join(program._platforms), canonical(program.as_text())
@@ -59,15 +59,15 @@ def text_of(program: object) -> tuple[str, str, str]:
 def check(
     program: Lowered | Compiled | str, path: pathlib.Path, update: bool = False
 ) -> GoldenCheck:
-    """Compare a program with its golden, and write the golden where there is none.
+    """Compare a program with its golden file, and write the file if it does not exist.
 
     Args:
       program: a Lowered, for its StableHLO, or a Compiled, for its optimized HLO.
-      path: the file of the golden.
-      update: whether to write what the program is now.
+      path: the path of the golden file.
+      update: whether to overwrite the golden file with the program's current text.
 
     Raises:
-      GoldenMismatch: if they differ.
+      GoldenMismatch: if the program differs from its golden file.
     """
     stage, platform, text = text_of(program)
     today = versions(platform)

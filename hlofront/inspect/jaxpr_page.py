@@ -1,4 +1,4 @@
-"""A jaxpr as the data of a page: each program in it is a computation that its equation calls."""
+"""A jaxpr as the data of an HTML page: each subprogram is a computation that its equation calls."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +11,7 @@ from hlotools.ir.hlo import Source
 
 
 def jaxpr_data(program: Jaxpr | ClosedJaxpr, files: Files, name: str = "main") -> ProgramData:
-    """Return the equations of a program and of those inside it, as the data of a page.
+    """Return the equations of a jaxpr and of its subprograms as the data of an HTML page.
 
     Args:
       program: a Jaxpr or ClosedJaxpr.
@@ -20,7 +20,7 @@ def jaxpr_data(program: Jaxpr | ClosedJaxpr, files: Files, name: str = "main") -
 
 
 class _Reading:
-    """The reading of one program: the names in use, and the programs that are still to come."""
+    """The conversion of one jaxpr: the names in use, and the subprograms still to be converted."""
 
     def __init__(self, files: Files):
         self.data = ProgramData("jaxpr", files)
@@ -60,7 +60,7 @@ class _Reading:
         ]
 
     def _mix(self, number: int, atoms: Sequence[Atom]) -> None:
-        """Note the operands of an operation with the literals among them, if there are some."""
+        """Record an operation's operands and literals, if literals are among them."""
         if any(hasattr(type(atom), "val") for atom in atoms):
             self.data.mixed[number] = [
                 self.printing.used(atom) if hasattr(type(atom), "val") else self.makers[atom]
@@ -109,7 +109,7 @@ def _opened(program: Jaxpr | ClosedJaxpr) -> Jaxpr:
 
 
 def _programs(value: object) -> Iterator[Jaxpr]:
-    """Yield the programs that a parameter is or holds."""
+    """Yield the jaxprs that an equation's parameter is or contains."""
     if hasattr(type(value), "eqns"):
         yield _opened(value)
     elif isinstance(value, tuple | list):

@@ -1,4 +1,4 @@
-"""Functions as jitted ones, which can be traced and lowered."""
+"""The conversion of functions to jitted ones, which can be traced and lowered."""
 
 from collections.abc import Callable
 
@@ -7,5 +7,5 @@ from hlofront.runtime.dispatch.stages import Wrapped
 
 
 def jitted(function: Callable[..., object]) -> Wrapped:
-    """Return a function itself where it is jitted, else jitted with the default options."""
+    """Return a jitted function unchanged, and any other jitted with the default options."""
     return function if isinstance(function, Wrapped) else jit(function)

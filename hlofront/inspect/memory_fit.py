@@ -1,4 +1,4 @@
-"""Whether a program fits into a device's memory, before anything runs."""
+"""The check whether a program fits into a device's memory, before it runs."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ _TOO_LARGE = re.compile(
 
 
 class Fits(NamedTuple):
-    """The memory that a program needs and a device has; true where the program fits."""
+    """The memory that a program needs and that a device has; true if the program fits."""
 
     fits: bool | None
     """None where the device's memory is not known."""
@@ -63,18 +63,18 @@ def fits(
     target: str | Target | None = None,
     margin: float = 0.0,
 ) -> Fits:
-    """Return whether a program fits a device's memory, by compiling it for the device.
+    """Compile a program for a device, and return whether the device's memory fits it.
 
     Args:
       f: a function of arrays, jitted or not.
-      specs: its arguments: arrays, or anything with a shape and dtype.
+      specs: the function's arguments: arrays, or objects with a shape and dtype.
       target: the device, attached or not, as `hlofront.target` takes it: "cuda:h100",
-        "tpu:v5e:1x1". By default the device that the function would run on.
-      margin: which share of the memory is to stay free, for the runtime and other programs.
+        "tpu:v5e:1x1". By default the device on which the function would run.
+      margin: the fraction of the memory that must stay free for the runtime and other programs.
 
     Raises:
       ValueError: if the margin is not between 0 and 1.
-      TargetError: if there is no such target.
+      TargetError: if the target does not exist.
     """
     if not 0 <= margin < 1:
         raise ValueError(f"margin is a share of the memory, from 0 to below 1: got {margin}")
@@ -84,7 +84,7 @@ def fits(
         try:
             compiled = lowered.compile()
         except JaxRuntimeError as error:
-            # The compiler of TPUs refuses what does not fit.
+            # The TPU compiler rejects programs that do not fit.
             refused = _TOO_LARGE.search(str(error))
             if refused is None or device_target is None:
                 raise

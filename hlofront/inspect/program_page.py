@@ -1,4 +1,4 @@
-"""`page` of what hlofront traced, lowered or compiled."""
+"""The `page` function: a traced, lowered or compiled program as an HTML page."""
 
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.inspect.cost import costs, description_of
@@ -18,23 +18,23 @@ def page(
     *,
     title: str | None = None,
 ) -> str:
-    """Return a program as one self-contained page of HTML.
+    """Return a program as one self-contained HTML page.
 
-    The user's source is on the left, the operations on the right, as a list and as a graph;
+    The user's source is on the left; the operations are on the right, as a list and as a graph;
     pointing at one highlights the other. Loops, branches and fusions expand and collapse. Colors
     show time, arithmetic or bytes, as computed by `costs`.
 
     Args:
-      program: what `trace`, `lower` or `compile` returned; a ClosedJaxpr; text of HLO,
-        StableHLO or a jaxpr, or the path of a file of it; a module that `parse` read.
+      program: a result of `trace`, `lower`, `compile` or `parse`; a ClosedJaxpr; text of HLO,
+        StableHLO or a jaxpr, or the path of a file of such text.
       target: the device that time is estimated for: a result of `hlofront.target`, or its name,
         such as "cuda:h100". For HLO and lowered programs.
       title: the title of the page; by default the program's name.
 
     Raises:
-      HloSyntaxError: if a text of HLO cannot be parsed.
-      TypeError: if the program is none of these.
-      ValueError: if a text is not a program's.
+      HloSyntaxError: if HLO text cannot be parsed.
+      TypeError: if the program is of another type.
+      ValueError: if a text is not a program.
     """
     files = Files()
     facts: Facts = []

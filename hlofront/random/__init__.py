@@ -1,4 +1,4 @@
-"""jax.random: random numbers from keys, which are split and never used twice."""
+"""The jax.random module: random numbers from keys, which are split and never used twice."""
 
 from hlofront.higher_order.random_gamma import random_gamma_p as random_gamma_p
 from hlofront.random.continuous import bits as bits

@@ -1,4 +1,4 @@
-"""Checks of the samplers' arguments: keys, shapes and dtypes."""
+"""The checks of the samplers' arguments: keys, shapes and dtypes."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ A = TypeVar("A", bound=ArrayLike)
 
 
 def checked_key(name: str, key: ArrayLike, out_sharding: OutSharding = None) -> Array:
-    """Return the key of a sampler of this name, as an array of keys.
+    """Return a sampler's key as a scalar array of keys.
 
     Raises:
-      TypeError: if the argument is no key.
-      ValueError: if there are several keys.
+      TypeError: if the argument is not a key.
+      ValueError: if the argument is an array of several keys.
     """
     if out_sharding is not None:
         refuse_sharding(name, "out_sharding", out_sharding)
@@ -42,11 +42,11 @@ def checked_key(name: str, key: ArrayLike, out_sharding: OutSharding = None) -> 
 
 
 def checked_shape(name: str, shape: ShapeLike | None, *parameters: ArrayLike) -> Shape:
-    """Return the shape of the result; for None, the broadcast shape of the parameters.
+    """Return the shape of a sampler's result; for None, the broadcast shape of the parameters.
 
     Raises:
       ValueError: if the parameters do not broadcast to the shape.
-      TypeError: if the argument is no shape, or a size is negative.
+      TypeError: if the argument is not a shape, or a size is negative.
     """
     if shape is None:
         if len(parameters) == 1:
@@ -56,7 +56,7 @@ def checked_shape(name: str, shape: ShapeLike | None, *parameters: ArrayLike) ->
     if any(isinstance(size, int) and size < 0 for size in shape):
         raise TypeError(f"{name}: sizes must not be negative, got shape {shape}")
     shapes = [typeof(x).shape for x in parameters]
-    # Scalars fit any shape.
+    # Scalars broadcast to any shape.
     if any(shapes) and broadcast_shapes(shape, *shapes) != shape:
         raise ValueError(
             f"{name} got parameters of shapes {', '.join(map(str, shapes))}, which do not "
@@ -66,10 +66,10 @@ def checked_shape(name: str, shape: ShapeLike | None, *parameters: ArrayLike) ->
 
 
 def own_shape(name: str, shape: ShapeLike | None) -> Shape:
-    """Return the shape of the result of a sampler whose parameters do not decide it.
+    """Return the shape of the result of a sampler whose parameters have no influence on it.
 
     Raises:
-      TypeError: if the argument is no shape, or a size is negative.
+      TypeError: if the argument is not a shape, or a size is negative.
     """
     if type(shape) is tuple:
         for size in shape:
@@ -83,46 +83,46 @@ def own_shape(name: str, shape: ShapeLike | None) -> Shape:
 
 
 def whole_shape(name: str, shape: ShapeLike | None) -> Shape | None:
-    """Return the shape of the result, or None, for samplers that check themselves if it fits."""
+    """Return a shape as a tuple, or None, for samplers that check their parameters' shapes."""
     return None if shape is None else canonical_shape(shape)
 
 
 def as_passed(_: str, value: T) -> T:
-    """Return an argument that needs no check."""
+    """Return an argument without a check."""
     return value
 
 
 def whole_size(_: str, size: int) -> int:
-    """Return a size of the result; raise TypeError if the argument is no size."""
+    """Return one size of the result's shape; raise TypeError if the argument is not a size."""
     return canonical_shape((size,))[0]
 
 
 def floating(name: str, dtype: DTypeLike | None) -> DType:
-    """Return a floating-point dtype, the default one for None; raise ValueError for others."""
+    """Return a floating-point dtype, by default float32 or float64; raise ValueError for others."""
     return default_dtype("f") if dtype is None else _of_kind(name, dtype, np.floating, "a float")
 
 
 def inexact(name: str, dtype: DTypeLike | None) -> DType:
-    """Return a dtype of floats or complex numbers, for None the default one of floats."""
+    """Return a floating-point or complex dtype, by default float32 or float64."""
     if dtype is None:
         return default_dtype("f")
     return _of_kind(name, dtype, np.inexact, "a float or complex")
 
 
 def integral(name: str, dtype: DTypeLike | None) -> DType:
-    """Return a dtype of integers, the default one for None; raise ValueError for others."""
+    """Return an integer dtype, by default int32 or int64; raise ValueError for others."""
     return default_dtype("i") if dtype is None else _of_kind(name, dtype, np.integer, "an int")
 
 
 def unsigned(name: str, dtype: DTypeLike | None) -> DType:
-    """Return a dtype of unsigned integers, the default one for None."""
+    """Return an unsigned integer dtype, by default uint32 or uint64."""
     if dtype is None:
         return default_dtype("u")
     return _of_kind(name, dtype, np.unsignedinteger, "an unsigned int")
 
 
 def any_dtype(name: str, dtype: DTypeLike | None) -> DType:
-    """Return any dtype, the default one of integers for None."""
+    """Return a dtype of any kind, by default int32 or int64."""
     return default_dtype("i") if dtype is None else check_user_dtype_supported(dtype, name)
 
 
@@ -134,10 +134,10 @@ def _of_kind(name: str, dtype: DTypeLike, kind: type[np.generic], said: str) -> 
 
 
 def safely(name: str, dtype: DType, *parameters: ArrayLike) -> list[Array]:
-    """Return the parameters in a dtype, and not weakly typed.
+    """Return the parameters converted to a dtype, and not weakly typed.
 
     Raises:
-      TypePromotionError: if the dtype cannot hold their values, as float16 those of float32.
+      TypePromotionError: if the cast may lose values, such as from float32 to float16.
     """
     for x in parameters:
         aval = typeof(x)
@@ -150,12 +150,12 @@ def safely(name: str, dtype: DType, *parameters: ArrayLike) -> list[Array]:
 
 
 def in_dtype(x: ArrayLike, dtype: DType) -> Array:
-    """Return x in a dtype, and not weakly typed."""
+    """Return an array or scalar converted to a dtype, and not weakly typed."""
     return convert_element_type(x, dtype)
 
 
 def broadcast_to_shape(x: A, shape: Sequence[int]) -> A | Array:
-    """Return x broadcast to a shape."""
+    """Return an array or scalar broadcast to a shape."""
     return x if typeof(x).shape == shape else broadcast_to(x, shape)
 
 

@@ -1,4 +1,4 @@
-"""Numbers from the simpler continuous distributions: functions of uniform and normal ones."""
+"""The continuous distributions that are functions of uniform and normal numbers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def bits(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = No
     """Return uniformly random bits, as unsigned integers.
 
     Args:
-      dtype: of unsigned integers; by default uint32, with x64 uint64.
+      dtype: an unsigned integer dtype; by default uint32, with x64 uint64.
     """
     return random_bits(key, dtype.itemsize * 8, shape)
 
@@ -59,7 +59,7 @@ def uniform(
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
 ) -> Array:
-    """Return floats uniform in [minval, maxval).
+    """Return floats drawn uniformly from [minval, maxval).
 
     Args:
       minval, maxval: the bounds, which broadcast to the shape.
@@ -68,17 +68,17 @@ def uniform(
 
 
 def between(key: Array, shape: Shape, dtype: DType, minval: ArrayLike, maxval: ArrayLike) -> Array:
-    """Return uniform numbers, with bounds that are scalars."""
+    """Return floats drawn uniformly from [minval, maxval), with scalar bounds."""
     return uniform.unchecked(key, shape=shape, dtype=dtype, minval=minval, maxval=maxval)
 
 
 @sampler(dtype=inexact)
 def normal(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> Array:
-    """Return numbers from the standard normal distribution.
+    """Return random numbers from the standard normal distribution.
 
     Args:
-      dtype: of floats or complex numbers, by default float32, with x64 float64. The variance of
-        complex numbers is one: that of each part is a half.
+      dtype: a floating-point or complex dtype; by default float32, with x64 float64. Complex
+        numbers have variance one: a half for each part.
     """
     if not issubdtype(dtype, np.complexfloating):
         return _normal_real(key, shape, dtype)
@@ -104,7 +104,7 @@ def truncated_normal(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return numbers from the standard normal distribution that lie between two bounds.
+    """Return random numbers from the standard normal distribution truncated to two bounds.
 
     Args:
       lower, upper: the bounds, scalars or arrays that broadcast to the shape.
@@ -129,11 +129,11 @@ def lognormal(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return numbers whose logarithm is normal: exp(sigma * x) of standard normal x.
+    """Return log-normal random numbers: exp(sigma * x) of standard normal x.
 
     Args:
       sigma: the standard deviation of the logarithm, which broadcasts to the shape.
-      dtype: of floats or complex numbers; by default float32, with x64 float64.
+      dtype: a floating-point or complex dtype; by default float32, with x64 float64.
     """
     (sigma,) = safely("lognormal", dtype, sigma)
     return exp(ufuncs.multiply(normal(key, shape, dtype), sigma))
@@ -144,19 +144,19 @@ def lognormal(
 
 @sampler
 def cauchy(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> Array:
-    """Return numbers from the standard Cauchy distribution."""
+    """Return random numbers from the standard Cauchy distribution."""
     u = uniform(key, shape, dtype, finfo(dtype).eps, 1.0)
     return tan(mul(host_number(np.pi, dtype), sub(u, host_number(0.5, dtype))))
 
 
 @sampler
 def exponential(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> Array:
-    """Return numbers from the exponential distribution of mean one."""
+    """Return random numbers from the exponential distribution of mean one."""
     return neg(log1p(neg(uniform(key, shape, dtype, 0.0, 1.0))))
 
 
 def checked_mode(_: str, mode: str | None) -> str:
-    """Return the mode of `gumbel`, for None that of the option; raise ValueError for others."""
+    """Return the mode of `gumbel`, by default the option's; raise ValueError for unknown ones."""
     if mode is None:
         mode = "high" if _high_dynamic_range.value else "low"
     if mode == "highest":
@@ -173,17 +173,17 @@ def gumbel(
     dtype: DTypeLike | None = None,
     mode: str | None = None,
 ) -> Array:
-    """Return numbers from the standard Gumbel distribution.
+    """Return random numbers from the standard Gumbel distribution.
 
     Args:
-      mode: "low", or "high" for a wider range of values at twice the work; by default what the
-        option jax_high_dynamic_range_gumbel says.
+      mode: "low", or "high" for a wider range of values at twice the work; by default the
+        option jax_high_dynamic_range_gumbel.
     """
     if mode == "low":
         tiny = finfo(dtype).smallest_normal
         return neg(log(neg(log(between(key, shape, dtype, host_number(tiny, dtype), 1.0)))))
     first, second = list(between(key, (2, *shape), dtype, 0.0, 1.0))
-    # Small ones get digits below those of the first.
+    # Small numbers get digits below those of the first bits.
     digits = mul(host_number(2.0 ** -finfo(dtype).nmant, dtype), second)
     fine = add(add(first, digits), host_number(finfo(dtype).smallest_normal, dtype))
     x = selecting.where(ge(first, host_number(0.5, dtype)), first, fine)
@@ -192,7 +192,7 @@ def gumbel(
 
 @sampler
 def laplace(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> Array:
-    """Return numbers from the standard Laplace distribution."""
+    """Return random numbers from the standard Laplace distribution."""
     low = np.array(-1, dtype) + np.array(finfo(dtype).epsneg, dtype)
     u = uniform(key, shape, dtype, host_number(low, dtype), 1.0)
     return mul(sign(u), log1p(neg(abs(u))))
@@ -200,7 +200,7 @@ def laplace(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None =
 
 @sampler
 def logistic(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> Array:
-    """Return numbers from the standard logistic distribution."""
+    """Return random numbers from the standard logistic distribution."""
     u = uniform(key, shape, dtype, host_number(finfo(dtype).smallest_normal, dtype), 1.0)
     return sub(log(u), log1p(neg(u)))
 
@@ -209,7 +209,7 @@ def logistic(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None 
 def pareto(
     key: ArrayLike, b: ArrayLike, shape: Sequence[int] | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Return numbers from the Pareto distribution on [1, inf) with density b / x**(b + 1).
+    """Return random numbers from the Pareto distribution on [1, inf) with density b / x**(b + 1).
 
     Args:
       b: the exponent, which broadcasts to the shape.
@@ -225,10 +225,10 @@ def rayleigh(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return numbers from the Rayleigh distribution: lengths of normal vectors in the plane.
+    """Return random numbers from the Rayleigh distribution: lengths of normal vectors in the plane.
 
     Args:
-      scale: the standard deviation of the vectors' parts, which broadcasts to the shape.
+      scale: the standard deviation of the vectors' components, which broadcasts to the shape.
     """
     u = uniform(key, shape, dtype, 0.0, 1.0)
     scale = broadcast_to_shape(*safely("rayleigh", dtype, scale), shape)
@@ -244,7 +244,7 @@ def triangular(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return numbers from the triangular distribution between two bounds, with its peak at `mode`.
+    """Return random numbers from the triangular distribution on [left, right] with peak at `mode`.
 
     Args:
       left, mode, right: the lower bound, the peak and the upper bound, which broadcast to the
@@ -269,28 +269,28 @@ def weibull_min(
     shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return numbers from the Weibull distribution, the smaller of its two forms.
+    """Return random numbers from the Weibull distribution of minima.
 
     Args:
-      scale: the factor of the numbers, which broadcasts to the shape.
+      scale: the scale of the distribution, which broadcasts to the shape.
       concentration: the exponent, which broadcasts to the shape.
     """
     numbers = neg(log1p(neg(uniform(key, shape, dtype, 0, 1))))
     return ufuncs.multiply(numbers ** (1.0 / concentration), scale)
 
 
-# ---- of several numbers --------------------------------------------------------------------------
+# ---- distributions of several numbers ------------------------------------------------------------
 
 
 @sampler
 def maxwell(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> Array:
-    """Return numbers from the Maxwell distribution: lengths of standard normal vectors in space."""
+    """Return random numbers from the Maxwell distribution: lengths of normal vectors in space."""
     return norm(normal(key, (*shape, 3), dtype))
 
 
 @operation(nested=True)
 def norm(x: Array) -> Array:
-    """Return the length of vectors along the last axis."""
+    """Return the Euclidean norm of an array along its last axis."""
     return sqrt(reductions.sum(mul(x, x), axis=-1))
 
 
@@ -301,13 +301,13 @@ def wald(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return numbers from the Wald (inverse Gaussian) distribution of scale one.
+    """Return random numbers from the Wald (inverse Gaussian) distribution of scale one.
 
-    By Michael, Schucany and Haas, "Generating Random Variates Using Transformations with Multiple
-    Roots" (1976).
+    The method is by Michael, Schucany and Haas, "Generating Random Variates Using Transformations
+    with Multiple Roots" (1976).
 
     Args:
-      mean: of the distribution, which broadcasts to the shape.
+      mean: the mean, which broadcasts to the shape.
     """
     normal_key, uniform_key = parts(key)
     mean = broadcast_to_shape(*safely("wald", dtype, mean), shape)

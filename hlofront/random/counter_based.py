@@ -1,4 +1,4 @@
-"""Philox-2x32, Philox-4x32 and Threefry-4x32: generators that encrypt counters.
+"""The counter-based generators Philox-2x32, Philox-4x32 and Threefry-4x32.
 
 Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011), gives the ciphers, here with
 the numbers of rounds that it recommends. Philox multiplies words of 32 bits and keeps both halves
@@ -37,30 +37,30 @@ from hlofront.random import threefry
 
 _uint32, _uint64 = np.dtype(np.uint32), np.dtype(np.uint64)
 
-# Words of 32 bits, each an array or a scalar.
+# The uint32 words of a key or block, each an array or a scalar.
 Words: TypeAlias = "Sequence[ArrayLike]"
-# An encryption: words of a key, words of a block -> words of the encrypted block.
+# A cipher: (words of a key, words of a block) -> words of the encrypted block.
 Cipher: TypeAlias = "Callable[[Words, Words], Words]"
-# The words of a block that make the upper and the lower half of 64 random bits.
+# The indices of the words that make the upper and the lower half of 64 random bits.
 Halves: TypeAlias = "tuple[Sequence[int], Sequence[int]]"
 
-# ---- the ciphers: words of a key, words of a block -> words of the encrypted block --------------
+# ---- ciphers: (words of a key, words of a block) -> words of the encrypted block ----------------
 
 _PHILOX_ROUNDS = 10
-# Added to the words of the key between rounds: golden ratio - 1 and sqrt(3) - 1, times 2**32.
+# The increments of the key's words per round: golden ratio - 1 and sqrt(3) - 1, times 2**32.
 _WEYL = (np.uint32(0x9E3779B9), np.uint32(0xBB67AE85))
 _MULTIPLIER = np.uint32(0xD256D193)
 _MULTIPLIERS = (np.uint32(0xD2511F53), np.uint32(0xCD9E8D57))
 
 
 def _product(x: ArrayLike, multiplier: np.uint32) -> tuple[Array, Array]:
-    """Return the upper and the lower half of the product of each element with a constant."""
+    """Return the upper and the lower half of the 64-bit product of each element with a constant."""
     factor = full(typeof(x).shape, multiplier, _uint32)
     return mulhi(x, factor), mul(x, factor)
 
 
 def philox_2x32(key: Words, block: Words) -> Words:
-    """Encrypt a block of two uint32 words by Philox, with a key of one word."""
+    """Encrypt a block of two uint32 words by Philox-2x32, with a key of one word."""
     (k,) = key
     left, right = block
     for round_number in range(_PHILOX_ROUNDS):
@@ -72,7 +72,7 @@ def philox_2x32(key: Words, block: Words) -> Words:
 
 
 def philox_4x32(key: Words, block: Words) -> Words:
-    """Encrypt four words with a key of two."""
+    """Encrypt a block of four uint32 words by Philox-4x32, with a key of two words."""
     for round_number in range(_PHILOX_ROUNDS):
         if round_number:
             key = [add(k, step) for k, step in zip(key, _WEYL, strict=True)]
@@ -88,7 +88,7 @@ def philox_4x32(key: Words, block: Words) -> Words:
 
 _THREEFRY_ROUNDS = 20
 _PARITY = np.uint32(0x1BD11BDA)
-# By how many bits the words of the two pairs are rotated in each round; they repeat after eight.
+# The bits by which the words of the two pairs are rotated in each of eight rounds.
 _ROTATIONS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
 
 
@@ -98,7 +98,7 @@ def _rotated(x: ArrayLike, bits: int) -> Array:
 
 
 def threefry_4x32(key: Words, block: Words) -> Words:
-    """Encrypt four words with a key of four."""
+    """Encrypt a block of four uint32 words by Threefry-4x32, with a key of four words."""
     parity = full(typeof(key[0]).shape, _PARITY, _uint32)
     for k in key:
         parity = bitwise_xor(parity, k)
@@ -106,7 +106,7 @@ def threefry_4x32(key: Words, block: Words) -> Words:
     words = [add(x, k) for x, k in zip(block, key, strict=True)]
     for round_number in range(_THREEFRY_ROUNDS):
         rotations = _ROTATIONS[round_number % len(_ROTATIONS)]
-        # The words that are rotated are exchanged after each round.
+        # The rotated words are exchanged after each round.
         partners = (3, 1) if round_number % 2 else (1, 3)
         for even, odd, bits in zip((0, 2), partners, rotations, strict=True):
             words[even] = add(words[even], words[odd])
@@ -119,11 +119,11 @@ def threefry_4x32(key: Words, block: Words) -> Words:
     return tuple(words)
 
 
-# ---- the generators ------------------------------------------------------------------------------
+# ---- generators ----------------------------------------------------------------------------------
 
 
 def _encrypted(cipher: Cipher, key: Array, block: Words) -> Words:
-    """Encrypt blocks, arrays of one shape or scalars, with a key, which is an array of words."""
+    """Encrypt blocks, whose words are scalars or arrays of one shape, with a key of words."""
     shape = next((typeof(word).shape for word in block if typeof(word).shape), ())
     count = typeof(key).shape[0]
     words = [squeeze(slice_in_dim(key, i, i + 1), (0,)) for i in range(count)]
@@ -137,7 +137,7 @@ def _zeros(shape: Shape, count: int) -> list[ArrayLike]:
 
 
 def _words_of_seed(value: ArrayLike) -> list[Array]:
-    """Return the upper 32 bits of an integer, and its lower ones; raise TypeError for booleans."""
+    """Return the upper and the lower 32 bits of an integer; raise TypeError for booleans."""
     aval = typeof(value)
     if aval.dtype == np.bool_:
         raise TypeError(f"PRNG key seed must be an integer; got {aval.str_short()}")
@@ -145,26 +145,26 @@ def _words_of_seed(value: ArrayLike) -> list[Array]:
 
 
 def _seed_of_block(value: ArrayLike, *, cipher: Cipher, key_size: int, block_size: int) -> Array:
-    """Return the key, `key_size` words, of an integer seed encrypted with an all-zero key."""
+    """Return the key of an integer seed: the seed encrypted with an all-zero key."""
     block = [*_words_of_seed(value), *_zeros((), block_size - 2)]
     return stack(cipher(_zeros((), key_size), block)[:key_size])
 
 
 def _seed_of_key(value: ArrayLike, *, cipher: Cipher, key_size: int, block_size: int) -> Array:
-    """Return the key of an integer: the encryption of zeros, with the integer as the key."""
+    """Return the key of an integer seed: zeros encrypted with the seed as the key."""
     key = [*_words_of_seed(value), *_zeros((), key_size - 2)]
     return stack(cipher(key, _zeros((), block_size)))
 
 
 def _split(key: Array, shape: Shape, *, cipher: Cipher, block_size: int) -> Array:
-    """Return keys of a shape from one key."""
+    """Return new keys from a key, as uint32 of shape (*shape, key_size)."""
     block = [*_zeros(shape, block_size - 2), *threefry.positions(shape)]
     words = _encrypted(cipher, key, block)
     return stack(words[: typeof(key).shape[0]], axis=len(shape))
 
 
 def _fold_in(key: Array, data: ArrayLike, *, cipher: Cipher, block_size: int) -> Array:
-    """Return the key that depends on a key and on 32 bits more."""
+    """Return a new key from a key and a uint32 scalar."""
     words = _encrypted(cipher, key, [*_zeros((), block_size - 1), data])
     return stack(words[: typeof(key).shape[0]])
 
@@ -172,7 +172,7 @@ def _fold_in(key: Array, data: ArrayLike, *, cipher: Cipher, block_size: int) ->
 def _random_bits(
     key: Array, bit_width: int, shape: Shape, *, cipher: Cipher, block_size: int, halves: Halves
 ) -> Array:
-    """Return unsigned integers of a width and shape."""
+    """Return random bits from a key, as unsigned integers of a width and shape."""
     block = [*threefry.positions(shape), *_zeros(shape, block_size - 2)]
     words = _encrypted(cipher, key, block)
     if bit_width < 64:
@@ -184,7 +184,7 @@ def _random_bits(
 
 
 def _mixed(words: Words) -> Array:
-    """Return the exclusive or of words."""
+    """Return the bitwise exclusive or of all words."""
     mixed, *rest = words
     for word in rest:
         mixed = bitwise_xor(mixed, word)
@@ -205,7 +205,7 @@ def _generator(
     Args:
       cipher: encrypts a block of words with a key.
       key_size, block_size: the number of uint32 words of a key and of a block.
-      seed: makes a key of an integer.
+      seed: returns the key of an integer seed.
       halves: selects the words that form the halves of 64-bit numbers.
       name, tag: the generator's name, and its short name in dtypes.
     """

@@ -1,4 +1,4 @@
-"""Numbers of events: the Poisson, binomial and multinomial distributions."""
+"""The distributions of counts: Poisson, binomial and multinomial."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from hlofront.random.continuous import uniform
 from hlofront.random.sampler import sampler
 from hlofront.runtime.dispatch.operation import operation
 
-# The step of a loop, and three arrays that its steps change.
+# The number of a loop's step, and three arrays that each step changes.
 LoopState: TypeAlias = tuple[Array, Array, Array, Array]
 
 
 def _again(key: Array) -> Array:
-    """Return the key for a second use, by elements that do not take the first one's numbers."""
+    """Return a key that jax_debug_key_reuse allows to be used twice, on disjoint elements."""
     return random_clone(key) if debug_key_reuse.value else key
 
 
@@ -57,18 +57,18 @@ def poisson(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return numbers from the Poisson distribution, by a key of the generator threefry2x32.
+    """Return random numbers from the Poisson distribution, for a key of the generator threefry2x32.
 
-    Small means by multiplying uniform numbers, as Knuth did; others by the transformed rejection of
+    Small means use Knuth's products of uniform numbers; others use the transformed rejection of
     Hoermann, "The transformed rejection method for generating Poisson random variables" (1993).
 
     Args:
-      lam: the mean, which broadcasts to the shape. Where it is negative or NaN the result is -1.
-      dtype: of integers; by default int32, with x64 int64.
+      lam: the mean, which broadcasts to the shape. The result is -1 where it is negative or NaN.
+      dtype: an integer dtype; by default int32, with x64 int64.
     """
     generator = key.dtype.generator
     if generator.name != "threefry2x32":
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises NotImplementedError too.
             "`poisson` is only implemented for the threefry2x32 RNG, not "
             f"{generator.name}: its loops need a generator whose bits do not depend on what else "
             "is drawn"
@@ -155,19 +155,19 @@ def binomial(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return numbers of successes among n trials.
+    """Return random numbers of successes in n trials, from the binomial distribution.
 
-    Where few are expected by counting trials up to each; else by the rejection of Hoermann, "The
+    Few expected successes are counted one by one; many use the rejection of Hoermann, "The
     generation of binomial random variates" (1993).
 
     Args:
       n: the number of trials, which broadcasts to the shape.
-      p: the probability of success, which broadcasts likewise. Where the parameters are none of a
-        distribution the result is NaN.
+      p: the probability of success, which broadcasts to the shape. The result is NaN where
+        `n` or `p` is invalid.
     """
     n, p = (in_dtype(x, typeof(x).dtype) for x in promote_dtypes_inexact(n, p))
     n, p = broadcast_to_shape(n, shape), broadcast_to_shape(p, shape)
-    # The rarer outcome is counted.
+    # The rarer of success and failure is counted.
     is_rare = p < 0.5
     q = select(is_rare, p, 1.0 - p)
     bad_n = (n != n) | (n < 0.0)
@@ -196,7 +196,7 @@ def binomial(
 
 
 def _by_counting(key: Array, n: Array, p: Array, shape: Shape, dtype: DType) -> Array:
-    """Count successes until there are more than n trials: trials up to each are geometric."""
+    """Return numbers of successes, summing the geometric distances between them up to n trials."""
     most = float(finfo(dtype).max)
     log_failure = log1p(neg(p))
 
@@ -257,7 +257,7 @@ def _by_rejection(key: Array, n: Array, p: Array, shape: Shape, dtype: DType) ->
     return convert_element_type(while_loop(go_on, propose, start)[1], dtype)
 
 
-# The logarithms of the factorials of 0 to 9, less Stirling's formula.
+# The logarithms of the factorials of 0 to 9, minus Stirling's formula.
 _TAILS = [
     math.lgamma(k + 1) - ((k + 0.5) * math.log(k + 1) - (k + 1) + 0.5 * math.log(2 * math.pi))
     for k in range(10)
@@ -265,7 +265,7 @@ _TAILS = [
 
 
 def _log_factorial_tail(k: Array) -> Array:
-    """Return log(k!) less Stirling's formula: from a table, or by its asymptotic series."""
+    """Return log(k!) minus Stirling's formula, from a table or by its asymptotic series."""
     table = creation.array(np.array(_TAILS, typeof(k).dtype))
     limited = clamp(host_number(0, typeof(k).dtype), k, host_number(9, typeof(k).dtype))
     square = (limited + 1) * (limited + 1)
@@ -287,19 +287,19 @@ def multinomial(
     dtype: DTypeLike | None = None,
     unroll: bool | int = 1,
 ) -> Array:
-    """Return numbers of outcomes of each kind among n trials.
+    """Return random numbers of each outcome in n trials, from the multinomial distribution.
 
     Args:
       key: a random key.
       n: the number of trials, which broadcasts to the shape without its last axis.
-      p: the weights of the kinds of outcomes along the last axis, which broadcasts to the shape.
-      shape: of the result, with the axis of the kinds last; by default that of `p`.
-      dtype: of the result; by default float32, with x64 float64.
-      unroll: as of `lax.scan`, over the kinds.
+      p: the weights of the outcomes along the last axis, which broadcasts to the shape.
+      shape: the shape of the result, with the axis of outcomes last; by default that of `p`.
+      dtype: the dtype of the result; by default float32, with x64 float64.
+      unroll: the `unroll` argument of the `lax.scan` over the outcomes.
 
     Raises:
-      TypeError: if `n` or `p` is no array, or `key` is no key.
-      ValueError: if they do not fit the shape, or there are several keys.
+      TypeError: if `n` or `p` is not an array, or `key` is not a key.
+      ValueError: if `n` or `p` do not broadcast to the shape, or there are several keys.
     """
     key = checked_key("multinomial", key)
     for position, x in enumerate((n, p)):
@@ -322,7 +322,7 @@ def _multinomial(
     n, p = (in_dtype(x, typeof(x).dtype) for x in promote_dtypes_inexact(n, p))
     n = broadcast_to_shape(n, shape[:-1])
     weights = moveaxis(broadcast_to_shape(p, shape), -1, 0)
-    # The trials that are left have this outcome by its share in the weights that are left.
+    # The remaining trials have this outcome in proportion to its share of the remaining weights.
     left = cumsum(weights, axis=0, reverse=True)
     shares = weights / selecting.where(left == 0, 1, left)
 

@@ -1,4 +1,4 @@
-"""Integers, booleans and categories."""
+"""The distributions of integers, booleans and categories."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def _low_or_high(_: str, mode: str) -> str:
 def bernoulli(
     key: ArrayLike, p: ArrayLike = 0.5, shape: Sequence[int] | None = None, mode: str = "low"
 ) -> Array:
-    """Return booleans that are True with a probability.
+    """Return random booleans that are True with a probability.
 
     Args:
-      p: the probability, a float, which broadcasts to the shape. TypeError for other dtypes.
-      mode: "low", or "high" for twice the digits at twice the work, which tells small
-        probabilities apart.
+      p: the probability, a float, which broadcasts to the shape; other dtypes raise TypeError.
+      mode: "low", or "high" for twice the bits at twice the work, which is more exact for small
+        probabilities.
     """
     dtype = typeof(p).dtype
     if not issubdtype(dtype, np.floating):
@@ -79,20 +79,20 @@ def _bernoulli(key: Array, p: ArrayLike, shape: Shape, mode: str) -> Array:
     if mode == "low":
         return uniform(key, shape, dtype, 0.0, 1.0) < p
     first, second = list(uniform(key, (2, *shape), dtype, 0.0, 1.0))
-    # The second gives digits below those of the first.
+    # The second bits are digits below those of the first.
     second = second * host_number(2.0 ** -finfo(dtype).nmant, dtype)
     return second < p - first
 
 
 @sampler(dtype=any_dtype)
 def rademacher(key: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None) -> Array:
-    """Return ones and minus ones.
+    """Return random numbers that are 1 or -1.
 
     Args:
-      dtype: of the result; by default int32, with x64 int64.
+      dtype: the dtype of the result; by default int32, with x64 int64.
     """
     ones = convert_element_type(bernoulli(key, 0.5, shape), dtype)
-    # Booleans become integers, and True again.
+    # In a boolean dtype 1 and -1 both become True.
     return in_dtype(2 * ones - 1, dtype)
 
 
@@ -114,13 +114,13 @@ def randint(
     maxval: ArrayLike,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return uniform integers from `minval` on to below `maxval`.
+    """Return random integers drawn uniformly from [minval, maxval).
 
     Args:
       minval, maxval: the bounds, which broadcast to the shape. Where `maxval` is not above
-        `minval`, that is the result; bounds beyond the dtype are moved to its limits. Integers of
-        Python's that the default dtype does not hold raise OverflowError.
-      dtype: of integers; by default int32, with x64 int64. TypeError for others.
+        `minval` the result is `minval`; bounds beyond the dtype are clipped to its range. Python
+        integers that the default dtype cannot hold raise OverflowError.
+      dtype: an integer dtype; by default int32, with x64 int64. Others raise TypeError.
     """
     if dtype.itemsize >= 4:
         return _randint(key, shape, minval, maxval, dtype)
@@ -150,7 +150,7 @@ def _clipped(x: ArrayLike, dtype: DType) -> Array:
 def _randint(key: Array, shape: Shape, minval: ArrayLike, maxval: ArrayLike, dtype: DType) -> Array:
     minval, maxval = _integers(minval), _integers(maxval)
     info = iinfo(dtype)
-    # The span of all values of the dtype is one more than it holds.
+    # The number of all values of the dtype is one more than the dtype holds.
     greatest = creation.array(int(info.max), dtype)
     beyond = gt(*_ranked(maxval, _clipped(greatest, typeof(maxval).dtype)))
     minval, maxval = _clipped(minval, dtype), _clipped(maxval, dtype)
@@ -165,7 +165,7 @@ def _randint(key: Array, shape: Shape, minval: ArrayLike, maxval: ArrayLike, dty
     span = select(le(maxval, minval), full_like(span, 1), span)
     is_whole = bitwise_and(*_ranked(beyond, gt(maxval, minval)))
     span = select(is_whole, add(span, host_number(1, unsigned)), span)
-    # (high * 2**width + low) % span, without overflow: twice as many bits as the dtype has.
+    # (high * 2**width + low) % span without overflow, for numbers of twice the dtype's bits.
     step = rem(host_number(2 ** (width // 2), unsigned), span)
     step = rem(mul(step, step), span)
     offset = rem(add(mul(rem(high, span), step), rem(low, span)), span)
@@ -179,7 +179,7 @@ def _integers(x: ArrayLike) -> ArrayLike:
 
 
 def _ranked(x: ArrayLike, y: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
-    """Return both with as many axes as the other, unless one is a scalar."""
+    """Return two arrays expanded to equal rank with leading axes, except for scalars."""
     ranks = typeof(x).ndim, typeof(y).ndim
     if 0 in ranks:
         return x, y
@@ -190,11 +190,11 @@ def _ranked(x: ArrayLike, y: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
 def geometric(
     key: ArrayLike, p: ArrayLike, shape: Sequence[int] | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Return numbers of trials up to the first success, of a probability.
+    """Return random numbers of trials up to the first success, from the geometric distribution.
 
     Args:
-      p: the probability, which broadcasts to the shape.
-      dtype: of integers; by default int32, with x64 int64.
+      p: the probability of success, which broadcasts to the shape.
+      dtype: an integer dtype; by default int32, with x64 int64.
     """
     (p,) = promote_dtypes_inexact(p)
     u = uniform(key, shape, typeof(p).dtype, 0.0, 1.0)
@@ -215,16 +215,16 @@ def categorical(
     replace: bool = True,
     mode: str | None = None,
 ) -> Array:
-    """Return categories, whose probabilities are proportional to exp(logits), as int32.
+    """Return random categories with probabilities proportional to exp(logits), as int32.
 
     Args:
-      logits: an array of floats; its elements along `axis` are of the categories.
+      logits: an array of floats, with one element per category along `axis`.
       axis: the axis of the categories.
-      shape: of the result; by default that of `logits` without the axis. That shape, or what
-        broadcasts to it, must be its last part.
-      replace: whether a category may come up again along the axes that `shape` has in front; if
-        not, there must be as many.
-      mode: "low" or "high"; see `gumbel`.
+      shape: the shape of the result; by default that of `logits` without `axis`, which must
+        broadcast to the last sizes of `shape`.
+      replace: whether a category may repeat along the leading axes that `shape` adds; if not,
+        their size is at most the number of categories.
+      mode: "low" or "high", the mode of `gumbel`.
     """
     aval = typeof(logits)
     batch_shape = tuple(np.delete(np.asarray(aval.shape, np.int64), axis).tolist())

@@ -1,4 +1,4 @@
-"""Numbers from the gamma distribution, and from those that are made of it."""
+"""The gamma distribution, and the distributions derived from it."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from hlofront.runtime.dispatch.operation import operation
 def gamma(
     key: ArrayLike, a: ArrayLike, shape: Sequence[int] | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Return numbers from the gamma distribution of scale one, differentiable with respect to a.
+    """Return random numbers from the gamma distribution of scale one, differentiable in `a`.
 
     Args:
-      a: the parameter of the distribution, positive, which broadcasts to the shape.
+      a: the shape parameter, positive, which broadcasts to the shape.
     """
     return _gamma(key, a, shape=shape, dtype=dtype, log_space=False)
 
@@ -44,10 +44,10 @@ def gamma(
 def loggamma(
     key: ArrayLike, a: ArrayLike, shape: Sequence[int] | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Return logarithms of numbers from the gamma distribution, exact where numbers round to 0.
+    """Return logarithms of gamma random numbers, exact where the numbers underflow to 0.
 
     Args:
-      a: the parameter of the distribution, positive, which broadcasts to the shape.
+      a: the shape parameter, positive, which broadcasts to the shape.
     """
     return _gamma(key, a, shape=shape, dtype=dtype, log_space=True)
 
@@ -65,10 +65,10 @@ def beta(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return numbers from the beta distribution.
+    """Return random numbers from the beta distribution.
 
     Args:
-      a, b: the parameters of the distribution, positive, which broadcast to the shape.
+      a, b: the shape parameters, positive, which broadcast to the shape.
     """
     a, b = safely("beta", dtype, a, b)
     a_key, b_key = parts(key)
@@ -87,7 +87,7 @@ def chisquare(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return numbers from the chi-square distribution.
+    """Return random numbers from the chi-square distribution.
 
     Args:
       df: the degrees of freedom, positive, which broadcast to the shape.
@@ -104,11 +104,12 @@ def dirichlet(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return vectors from the Dirichlet distribution, whose elements sum to one.
+    """Return random vectors from the Dirichlet distribution, whose elements sum to one.
 
     Args:
-      alpha: its parameters, an array of shape (..., n).
-      shape: of the result without its last axis, of n; by default that of `alpha` without it.
+      alpha: the concentrations, positive, an array of shape (..., n).
+      shape: the shape of the result without its last axis of size n; by default that of `alpha`
+        without its last axis.
     """
     size = typeof(alpha).shape
     if not size:
@@ -132,7 +133,7 @@ def f(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return numbers from the F distribution.
+    """Return random numbers from the F distribution.
 
     Args:
       dfnum, dfden: the degrees of freedom of the numerator and of the denominator, positive, which
@@ -152,7 +153,7 @@ def t(
     shape: Sequence[int] | None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return numbers from Student's t distribution.
+    """Return random numbers from Student's t distribution.
 
     Args:
       df: the degrees of freedom, positive, which broadcast to the shape.
@@ -171,7 +172,7 @@ def t(
 def generalized_normal(
     key: ArrayLike, p: ArrayLike, shape: Sequence[int] = (), dtype: DTypeLike | None = None
 ) -> Array:
-    """Return numbers whose density is proportional to exp(-abs(x)**p).
+    """Return random numbers with a density proportional to exp(-abs(x)**p).
 
     Args:
       p: the exponent, positive.
@@ -190,15 +191,15 @@ def ball(
     shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return points that are uniform in the unit ball of the norm of exponent p.
+    """Return random points, uniform in the d-dimensional unit ball of the p-norm.
 
-    By Barthe, Guedon, Mendelson and Naor, "A Probabilistic Approach to the Geometry of the l_p^n
-    Ball" (2005).
+    The method is by Barthe, Guedon, Mendelson and Naor, "A Probabilistic Approach to the Geometry
+    of the l_p^n Ball" (2005).
 
     Args:
       d: the number of dimensions.
       p: the exponent of the norm.
-      shape: of the result without its last axis, of d.
+      shape: the shape of the result without its last axis of size d.
     """
     normal_key, length_key = parts(key)
     points = generalized_normal(normal_key, p, (*shape, d), dtype)
@@ -215,13 +216,13 @@ def double_sided_maxwell(
     shape: Sequence[int] = (),
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Return numbers from the Maxwell distribution with random signs, shifted and scaled.
+    """Return random numbers from the Maxwell distribution with random signs, shifted and scaled.
 
     Args:
-      loc: what is added to the numbers.
-      scale: what they are multiplied by.
-      shape: of the result, without the axes of `loc` and `scale` together, which come last; ()
-        is these once more.
+      loc: the offset of the numbers.
+      scale: the factor of the numbers, before `loc` is added.
+      shape: the leading axes of the result, before the broadcast shape of `loc` and `scale`; ()
+        repeats that shape.
     """
     together = checked_shape("double_sided_maxwell", None, loc, scale)
     shape = (*(shape or together), *together)

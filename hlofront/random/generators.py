@@ -1,4 +1,4 @@
-"""Generators of random bits that users define."""
+"""The user-defined generators of random bits."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def define_prng_impl(
 ) -> PRNGSpec:
     """Define a generator of random bits, for the argument `impl` of `jax.random.key`.
 
-    Each function takes one key, an array of uint32 of shape `key_shape`, and is batched where there
-    are several.
+    Each function takes one key, an array of uint32 of shape `key_shape`, and is batched by `vmap`
+    over arrays of keys.
 
     Args:
       key_shape: the shape of a key.
@@ -33,44 +33,44 @@ def define_prng_impl(
       split: (key, shape) -> an array of keys, of shape (*shape, *key_shape).
       random_bits: (key, width, shape) -> an array of unsigned integers of this many bits.
       fold_in: (key, a scalar of uint32) -> a key.
-      name: of the generator, for messages.
-      tag: what stands in the name of the dtype of its keys: key<tag>.
+      name: the name of the generator, for messages.
+      tag: the short name in the dtype of the generator's keys, key<tag>.
 
     Returns:
-      Something hashable that stands for the generator.
+      A hashable PRNGSpec, which represents the generator.
     """
     return PRNGSpec(Generator(key_shape, seed, split, random_bits, fold_in, name, tag))
 
 
 @boundary
 def seed_with_impl(impl: GeneratorLike, seed: ArrayLike) -> Array:
-    """Return keys of a generator from integers.
+    """Return keys of a generator from integer seeds.
 
     Args:
-      impl: the generator: one of this module, what `define_prng_impl` gives, or a name.
+      impl: the generator: one of this module, a result of `define_prng_impl`, or a name.
       seed: an integer, or an array of integers.
 
     Returns:
       An array of keys of the shape of `seed`.
 
     Raises:
-      TypeError: if the seed is no integer.
+      TypeError: if the seed is not of integers.
     """
     return random_seed(seed, impl)
 
 
 @boundary
 def random_seed(seeds: ArrayLike, impl: GeneratorLike) -> Array:
-    """Return keys of a generator from integers.
+    """Return keys of a generator from integer seeds.
 
     Args:
       seeds: an integer, or an array of integers.
-      impl: the generator: one of this module, what `define_prng_impl` gives, or a name.
+      impl: the generator: one of this module, a result of `define_prng_impl`, or a name.
 
     Returns:
       An array of keys of the shape of `seeds`.
 
     Raises:
-      TypeError: if the seeds are no integers.
+      TypeError: if the seeds are not integers.
     """
     return _random_seed(seed_array(seeds), generator_of(impl))

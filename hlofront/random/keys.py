@@ -1,4 +1,4 @@
-"""Making, splitting and reading random keys."""
+"""The construction, splitting and reading of random keys."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ for _generator in (
 
 
 class PRNGSpec:
-    """The name of a generator of random keys, for generators without one of jax's names."""
+    """The name of a user-defined generator of random keys, as `key_impl` returns it."""
 
     __slots__ = ("_impl",)
 
@@ -62,21 +62,21 @@ class PRNGSpec:
         return type(other) is PRNGSpec and self._impl == other._impl
 
 
-# The parameter `impl`: a generator, what names one, or None for the default one.
+# The argument `impl`: a generator, its name, the dtype of its keys, or None for the default one.
 GeneratorLike: TypeAlias = "str | PRNGSpec | KeyDType | Generator | None"
 
 
 def default_generator() -> Generator:
-    """Return the generator that the option jax_default_prng_impl names."""
+    """Return the generator that the option jax_default_prng_impl selects."""
     return primitives.generator_named(default_prng_impl.value)
 
 
 def generator_of(impl: GeneratorLike) -> Generator:
-    """Return the generator that `impl` stands for.
+    """Return the generator that an argument `impl` names; None is the default one.
 
     Raises:
-      ValueError: if no generator has this name.
-      TypeError: if the argument is no name, dtype of keys, PRNGSpec or generator.
+      ValueError: if no generator has the name.
+      TypeError: if `impl` is not a name, dtype of keys, PRNGSpec, generator or None.
     """
     if impl is None:
         return default_generator()
@@ -94,7 +94,7 @@ def generator_of(impl: GeneratorLike) -> Generator:
     )
 
 
-# ---- keys of one kind and the other --------------------------------------------------------------
+# ---- typed and legacy keys -----------------------------------------------------------------------
 
 _LEGACY = (
     "Legacy uint32 key array passed as key to jax.random function. Please create keys using "
@@ -103,15 +103,15 @@ _LEGACY = (
 
 
 def is_typed(x: object) -> bool:
-    """Return whether x is an array of keys, rather than of the integers that they are stored as."""
+    """Return whether a value is an array of typed keys, rather than legacy keys of integers."""
     return type(x) is KeyArray or type(getattr(x, "dtype", None)) is KeyDType
 
 
 def typed_key(x: ArrayLike) -> tuple[Array, bool]:
-    """Return x as an array of keys, and whether it was one of integers, as PRNGKey makes.
+    """Return keys as a typed array, and whether they were legacy keys: integers, from PRNGKey.
 
     Raises:
-      TypeError: if x is neither.
+      TypeError: if x is not an array of keys.
       ValueError: if x is an array of integers, and jax_legacy_prng_key="error".
     """
     if is_typed(x):
@@ -120,7 +120,7 @@ def typed_key(x: ArrayLike) -> tuple[Array, bool]:
         raise TypeError(f"unexpected PRNG key type {type(x)}")
     mode = legacy_prng_key.value
     if mode == "error":
-        # What could be no key at all is a TypeError, whatever kinds of keys are allowed.
+        # Arrays that cannot be keys raise TypeError, whether legacy keys are allowed or not.
         check_key_data(x, default_generator())
         raise ValueError(_LEGACY)
     if mode == "warn":
@@ -136,7 +136,7 @@ def typed_key(x: ArrayLike) -> tuple[Array, bool]:
 
 
 def wrap(data: ArrayLike, generator: Generator) -> Array:
-    """Return the keys that are stored as integers; raise TypeError for other arrays."""
+    """Return the typed keys of an array of uint32; raise TypeError for other arrays."""
     check_key_data(data, generator)
     if type(data) is ArrayImpl:
         rank = data.ndim - len(generator.key_shape)
@@ -145,15 +145,15 @@ def wrap(data: ArrayLike, generator: Generator) -> Array:
 
 
 def unwrap(keys: Array) -> Array:
-    """Return the integers that keys are stored as."""
+    """Return the array of uint32 that stores typed keys."""
     return keys._base_array if type(keys) is KeyArray else primitives.random_unwrap(keys)
 
 
 def single_key(name: str, key: ArrayLike) -> tuple[Array, bool]:
-    """Return the key that a function of this name takes, as `typed_key` returns it.
+    """Return a function's single key as a typed scalar, and whether it was a legacy key.
 
     Raises:
-      ValueError: if there are several keys.
+      ValueError: if `key` is an array of several keys.
     """
     if type(key) is KeyArray and not key.aval.shape:
         return key, False
@@ -168,11 +168,11 @@ def single_key(name: str, key: ArrayLike) -> tuple[Array, bool]:
 
 
 def of_both_kinds(typed: Array, wrapped: bool) -> Array:
-    """Return keys of the kind that the user has."""
+    """Return typed keys, converted to legacy keys of uint32 if the user's key was one."""
     return unwrap(typed) if wrapped and not enable_custom_prng.value else typed
 
 
-# ---- making --------------------------------------------------------------------------------------
+# ---- construction --------------------------------------------------------------------------------
 
 
 def _seeded(name: str, seed: ArrayLike, generator: Generator) -> Array:
@@ -189,9 +189,9 @@ def _seeded(name: str, seed: ArrayLike, generator: Generator) -> Array:
 
 
 def seed_array(seed: ArrayLike) -> Array | np.integer | np.bool_:
-    """Return a seed as an array of integers; one of Python's may have up to 64 bits."""
+    """Return a seed as an array or scalar of integers; a Python int may have up to 64 bits."""
     if isinstance(seed, int):
-        # It wraps around where arrays have 32 bits. OverflowError where 64 do not hold it.
+        # The seed wraps around to 32 bits without x64; beyond 64 bits it raises OverflowError.
         return _python_seed(seed)
     if isinstance(seed, ArrayImpl | Tracer | np.bool_):
         return seed
@@ -204,10 +204,10 @@ def _python_seed(seed: int) -> np.integer:
 
 
 def random_seed(seeds: ArrayLike, generator: Generator) -> Array:
-    """Return keys of integers plus the option jax_random_seed_offset, of the integers' shape.
+    """Return typed keys, of the seeds' shape, from integers plus jax_random_seed_offset.
 
     Raises:
-      TypeError: if the seeds are no integers.
+      TypeError: if the seeds are not integers.
       OverflowError: if the option is an integer that the default integer dtype cannot hold.
     """
     aval = typeof(seeds)
@@ -257,42 +257,43 @@ def key(
       An array of shape () and dtype key<fry>, or that of another generator.
 
     Raises:
-      TypeError: if the seed is no integer, or no scalar.
-      OverflowError: if it does not fit in 64 bits.
-      ValueError: if the generator does not exist, or both `impl` and `dtype` are given.
+      TypeError: if the seed is not an integer scalar.
+      OverflowError: if the seed does not fit in 64 bits.
+      ValueError: if the generator does not exist, or both `impl` and `dtype` are passed.
     """
     return _seeded("key", seed, _impl_or_dtype("jax.random.key", impl, dtype))
 
 
 @boundary
 def PRNGKey(seed: ArrayLike, *, impl: GeneratorLike = None) -> Array:
-    """Return a random key from a seed, as the array of integers that it is stored as.
+    """Return a random key from a seed, as a legacy key: an array of uint32.
 
     Args:
       seed: an integer, or a scalar array of integers.
-      impl: as of `key`.
+      impl: the generator, like the argument of `jax.random.key`.
 
     Returns:
       An array of uint32, of shape (2,) for threefry2x32 and (4,) for rbg; with the option
-      jax_enable_custom_prng, what `key` returns.
+      jax_enable_custom_prng, a typed scalar key.
 
     Raises:
-      TypeError: if the seed is no integer, or no scalar.
-      OverflowError: if it does not fit in 64 bits.
-      ValueError: if there is no such generator.
+      TypeError: if the seed is not an integer scalar.
+      OverflowError: if the seed does not fit in 64 bits.
+      ValueError: if the generator does not exist.
     """
     return of_both_kinds(_seeded("PRNGKey", seed, generator_of(impl)), True)
 
 
 @boundary
 def key_dtype(impl_spec: GeneratorLike = None) -> KeyDType:
-    """Return the dtype of the keys of a generator, by default of the one in use.
+    """Return the dtype of a generator's keys, by default of the default generator's.
 
     Args:
-      impl_spec: as `impl` of `key`.
+      impl_spec: the generator, like the argument `impl` of `jax.random.key`.
 
     Raises:
-      TypeError, ValueError: as `key`.
+      TypeError: if `impl_spec` is not a generator or its name.
+      ValueError: if the generator does not exist.
     """
     return key_dtype_of(generator_of(impl_spec))
 
@@ -301,19 +302,19 @@ def key_dtype(impl_spec: GeneratorLike = None) -> KeyDType:
 def wrap_key_data(
     key_bits_array: ArrayLike, *, impl: GeneratorLike = None, dtype: KeyDType | str | None = None
 ) -> Array:
-    """Return the keys that are stored as these integers: the inverse of `key_data`.
+    """Return typed keys from the array of uint32 that stores them: the inverse of `key_data`.
 
     Args:
-      key_bits_array: an array of uint32 whose last axes are those of a key.
-      impl: as of `key`.
-      dtype: as of `key`.
+      key_bits_array: an array of uint32, whose last axes have the shape of one key.
+      impl: the generator, like the argument of `jax.random.key`.
+      dtype: the dtype of the keys, instead of `impl`.
 
     Returns:
-      An array of keys, without the last axes.
+      An array of typed keys, without the last axes.
 
     Raises:
-      TypeError: if the array is not of uint32, or has not these axes.
-      ValueError: as `key`.
+      TypeError: if the array is not of uint32, or lacks the axes of a key.
+      ValueError: if the generator does not exist, or both `impl` and `dtype` are passed.
     """
     generator = _impl_or_dtype("jax.random.wrap_key_data", impl, dtype)
     return wrap(key_bits_array, generator)
@@ -324,28 +325,29 @@ def wrap_key_data(
 
 @boundary
 def key_data(keys: ArrayLike) -> Array:
-    """Return the integers that keys are stored as.
+    """Return the array of uint32 that stores keys.
+
     Args:
-      keys: an array of keys, or of such integers.
+      keys: an array of typed or legacy keys.
 
     Returns:
-      An array of uint32 with the axes of a key after those of the keys.
+      An array of uint32, with the axes of `keys` and then those of one key.
 
     Raises:
-      TypeError: if `keys` is neither.
+      TypeError: if `keys` is not an array of keys.
     """
     return unwrap(typed_key(keys)[0])
 
 
 @boundary
 def key_impl(keys: ArrayLike) -> str | PRNGSpec:
-    """Return the generator of keys: its name, or a PRNGSpec if it is from define_prng_impl.
+    """Return the generator of keys: its name, or a PRNGSpec if define_prng_impl defined it.
 
     Args:
-      keys: an array of keys, or of the integers that they are stored as.
+      keys: an array of typed or legacy keys.
 
     Raises:
-      TypeError: if `keys` is neither.
+      TypeError: if `keys` is not an array of keys.
     """
     generator = typed_key(keys)[0].dtype.generator
     if primitives.REGISTERED.get(generator.name) is generator:
@@ -355,11 +357,10 @@ def key_impl(keys: ArrayLike) -> str | PRNGSpec:
 
 @boundary
 def clone(key: ArrayLike) -> Array:
-    """Return a copy of a key, which jax_debug_key_reuse allows to be used once more.
+    """Return a copy of a key, which jax_debug_key_reuse allows to be used again.
 
     Args:
-      key: an array of keys, or of the integers that they are stored as. Anything else is returned
-        as it is.
+      key: an array of typed or legacy keys. Any other value is returned unchanged.
 
     Returns:
       An array like `key`.
@@ -374,19 +375,19 @@ def clone(key: ArrayLike) -> Array:
 
 @boundary
 def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
-    """Return new keys from a key, which is not to be used for anything else then.
+    """Return new keys from a key, which must not be used again.
 
     Args:
-      key: a key.
+      key: a typed or legacy key.
       num: the number of keys, or the shape of the array of keys.
 
     Returns:
-      An array of keys of shape (num,) or `num`; of integers, with the axes of a key last, if `key`
-      is one of integers.
+      An array of typed keys of shape (num,) or `num`; or of legacy keys, with the axes of a key
+      last, if `key` is a legacy key.
 
     Raises:
-      ValueError: if there are several keys.
-      TypeError: if `key` is no key, or `num` neither a number nor a shape.
+      ValueError: if `key` is an array of several keys.
+      TypeError: if `key` is not a key, or `num` is neither a number nor a shape.
     """
     typed, wrapped = single_key("split", key)
     shape = canonical_shape(num if isinstance(num, tuple) else (num,))
@@ -404,19 +405,19 @@ def _split(key: Array, shape: Shape) -> Array:
 
 @boundary
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
-    """Return the key that depends on a key and on an integer.
+    """Return a new key from a key and an integer.
 
     Args:
-      key: a key.
-      data: an integer from 0 to 2**32 - 1, or a scalar array, of which the lowest 32 bits count.
+      key: a typed or legacy key.
+      data: an integer from 0 to 2**32 - 1, or a scalar array, of which the lowest 32 bits are used.
 
     Returns:
-      A key of the kind of `key`.
+      A typed or legacy key, like `key`.
 
     Raises:
-      ValueError: if there are several keys.
-      TypeError: if `key` is no key, or `data` is no scalar.
-      OverflowError: if it is an integer that 32 bits do not hold.
+      ValueError: if `key` is an array of several keys.
+      TypeError: if `key` is not a key, or `data` is not a scalar.
+      OverflowError: if `data` is an integer that does not fit in 32 bits.
     """
     typed, wrapped = single_key("fold_in", key)
     shape = typeof(data).shape

@@ -1,4 +1,4 @@
-"""Random vectors of a covariance, and random orthogonal matrices."""
+"""The multivariate normal distribution and random orthogonal matrices."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def multivariate_normal(
     dtype: DTypeLike | None = None,
     method: str = "cholesky",
 ) -> Array:
-    """Return normal vectors of a mean and covariance.
+    """Return random normal vectors with a mean and a covariance matrix.
 
     Args:
-      mean: of shape (..., n).
-      cov: of shape (..., n, n); symmetric, positive definite or for the methods "svd" and "eigh"
-        semidefinite.
-      shape: of the result without its last axis, of n; by default that of `mean` and `cov`
-        together.
-      method: how the covariance is factored: "cholesky", "eigh" or "svd".
+      mean: an array of shape (..., n).
+      cov: an array of shape (..., n, n), symmetric and positive definite, or semidefinite for the
+        methods "svd" and "eigh".
+      shape: the shape of the result without its last axis of size n; by default the broadcast
+        batch shape of `mean` and `cov`.
+      method: the factorization of the covariance: "cholesky", "eigh" or "svd".
     """
     mean, cov = promote_dtypes_inexact(mean, cov)
     mean_shape, cov_shape = typeof(mean).shape, typeof(cov).shape
@@ -90,20 +90,22 @@ def orthogonal(
     dtype: DTypeLike | None = None,
     m: int | None = None,
 ) -> Array:
-    """Return orthogonal or unitary matrices, uniform by Haar's measure.
+    """Return random orthogonal or unitary matrices, uniform in the Haar measure.
 
-    By Mezzadri, "How to generate random matrices from the classical compact groups" (2007).
+    The method is by Mezzadri, "How to generate random matrices from the classical compact groups"
+    (2007).
 
     Args:
       n: the number of rows.
-      m: the number of columns, by default as many as rows. The shorter of both are orthonormal.
-      shape: of the result without its last two axes.
-      dtype: of floats or complex numbers; by default float32, with x64 float64.
+      m: the number of columns, by default `n`. The rows or columns, whichever are fewer, are
+        orthonormal.
+      shape: the shape of the result without its last two axes.
+      dtype: a floating-point or complex dtype; by default float32, with x64 float64.
     """
     m = n if m is None else m
     numbers = normal(key, (*shape, max(n, m), min(n, m)), dtype)
     q, r = qr(numbers)
     signs = sign(diagonal(r, 0, -2, -1))
-    # R with a positive diagonal makes the factorization unique, and Q uniform.
+    # A positive diagonal of R makes the factorization unique, and Q uniform.
     matrices = mul(q, expand_dims(signs, (len(shape),)))
     return matrices.mT if n < m else matrices

@@ -1,4 +1,4 @@
-"""Permutations, and choices among elements."""
+"""The random permutations, and random choices among elements."""
 
 from __future__ import annotations
 
@@ -55,21 +55,21 @@ def permutation(
     *,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Return the elements along an axis in random order.
+    """Return the elements of an array along an axis in random order.
 
     Args:
       key: a random key.
-      x: an array; or an integer, for the integers from 0 to below it.
-      axis: along which elements are exchanged.
-      independent: whether each row along the axis gets an order of its own.
+      x: an array; or an integer, for the range from 0 to `x` exclusive.
+      axis: the axis along which the elements are permuted.
+      independent: whether each row along the axis has its own order.
       out_sharding: None.
 
     Returns:
       An array like `x`.
 
     Raises:
-      TypeError: if `x` is a scalar and no integer, or no array, or `key` is no key.
-      ValueError: if there is no such axis, or there are several keys.
+      TypeError: if `x` is neither an array with axes nor an integer, or `key` is not a key.
+      ValueError: if the axis does not exist, or `key` is an array of several keys.
     """
     key = checked_key("permutation", key, out_sharding)
     x = _checked_array("permutation", x)
@@ -80,7 +80,7 @@ def permutation(
             raise TypeError("x must be an integer or at least 1-dimensional")
         size = host_value(x, "It arose in the jax.random.permutation argument 'x', a number.")
         return _shuffle(key, ranges.arange(int(size)), 0)
-    # Keys cannot be sorted along.
+    # Arrays of keys cannot be operands of a sort.
     if (independent or aval.ndim == 1) and not is_key(aval):
         return _shuffle(key, x, axis)
     if independent:
@@ -89,7 +89,7 @@ def permutation(
     return take(x, order, axis, unique_indices=True)
 
 
-# With sort keys of 32 bits this many rounds make ties so rare that orders are uniform.
+# With 32-bit sort keys this number of rounds makes ties so rare that orders are uniform.
 _EXPONENT = 3
 
 
@@ -120,17 +120,17 @@ def choice(
 
     Args:
       key: a random key.
-      a: an array; or an integer, for the integers from 0 to below it.
-      shape: of the sample: its axes stand in the place of `axis`.
-      replace: whether an element may come up again.
-      p: the probabilities of the elements, an array of one axis; by default all the same.
-      axis: along which elements are chosen.
-      mode: "low" or "high"; see `gumbel`, which is used with `p` and without replacement.
+      a: an array; or an integer, for the range from 0 to `a` exclusive.
+      shape: the shape of the sample, which replaces `axis` in the shape of `a`.
+      replace: whether an element may be chosen repeatedly.
+      p: the probabilities of the elements, an array of rank 1; by default uniform.
+      axis: the axis along which elements are chosen.
+      mode: "low" or "high", the mode of `gumbel`, used with `p` and without replacement.
 
     Raises:
-      TypeError: if `a` or `p` is no array, `shape` no sequence, or `key` is no key.
-      ValueError: if there are no elements to choose from, too few of them without replacement, or
-        another number of probabilities, or there are several keys.
+      TypeError: if `a` or `p` is not an array, `shape` not a sequence, or `key` not a key.
+      ValueError: if `a` has no elements, too few of them without replacement, or a size other
+        than that of `p`, or if `key` is an array of several keys.
     """
     key = checked_key("choice", key)
     elements: ArrayLike | None = _checked_array("choice", a)

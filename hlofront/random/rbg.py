@@ -1,6 +1,7 @@
-"""RBG: bits from the generator that XLA has for the device, which is fast and differs by device.
+"""The RBG generators: random bits from the device's own generator, which is fast.
 
-Keys are made and split by Threefry; unsafe RBG uses the device's generator for that as well.
+The bits differ between kinds of devices. Keys are seeded and split by Threefry; unsafe RBG splits
+them with the device's generator too.
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ from hlofront.primitives.slicing import concatenate, slice_in_dim
 from hlofront.random import threefry
 from hlofront.transforms.vmap import vmap
 
-# The number of keys that the generator makes for each one that is used.
+# The number of keys that the device's generator makes for each new key.
 _KEYS_PER_KEY = 10
 
 
 def seed(value: ArrayLike) -> Array:
-    """Return the key of an integer: Threefry's, twice."""
+    """Return the RBG key of an integer seed: the Threefry key, repeated to four uint32 words."""
     half = threefry.seed(value)
     return concatenate([half, half], 0)
 
 
 def split(key: Array, shape: Shape) -> Array:
-    """Return keys of a shape from one key, each of its halves split by Threefry."""
+    """Return new RBG keys from a key, whose halves are split by Threefry."""
     halves = vmap(lambda half: threefry.split(half, shape), out_axes=len(shape))(_halves(key))
     return reshape(halves, (*shape, 4))
 
 
 def fold_in(key: Array, data: ArrayLike) -> Array:
-    """Return the key that depends on a key and on 32 bits more."""
+    """Return a new RBG key from a key and a uint32 scalar, by Threefry."""
     halves = vmap(threefry.fold_in, in_axes=(0, None))(_halves(key), data)
     return reshape(halves, (4,))
 
@@ -43,19 +44,19 @@ def _halves(key: Array) -> Array:
 
 
 def random_bits(key: Array, bit_width: int, shape: Shape) -> Array:
-    """Return unsigned integers of a width and shape."""
+    """Return random bits from an RBG key, as unsigned integers of a width and shape."""
     return rng_bit_generator(key, shape, dtype=np.dtype(f"uint{bit_width}"))[1]
 
 
 def unsafe_split(key: Array, shape: Shape) -> Array:
-    """Return keys of a shape from one key, by the device's generator."""
+    """Return new RBG keys from a key, by the device's generator."""
     count = int(np.prod(shape))
     _, keys = rng_bit_generator(key, (_KEYS_PER_KEY * count, 4), dtype=np.uint32)
     return reshape(slice_in_dim(keys, 0, _KEYS_PER_KEY * count, _KEYS_PER_KEY), (*shape, 4))
 
 
 def unsafe_fold_in(key: Array, data: ArrayLike) -> Array:
-    """Return the key that depends on a key and on 32 bits more, by the device's generator."""
+    """Return a new RBG key from a key and a uint32 scalar, by the device's generator."""
     _, keys = rng_bit_generator(seed(data), (_KEYS_PER_KEY, 4), dtype=np.uint32)
     return bitwise_xor(key, squeeze(slice_in_dim(keys, _KEYS_PER_KEY - 1, _KEYS_PER_KEY), (0,)))
 

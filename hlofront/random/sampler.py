@@ -33,20 +33,20 @@ def sampler(
     has_out_sharding: bool = True,
     **static: Callable[..., object],
 ) -> Callable[..., object]:
-    """Make a sampler of a function that draws: `@sampler` on `def cauchy(key, shape=(), ...)`.
+    """Return a sampler made from a function: `@sampler` on `def cauchy(key, shape=(), ...)`.
 
-    The function gets a single typed key, the whole shape and a dtype of floats. Unless its default
-    shape is (), its parameters must broadcast to the shape, and None is the shape that they have
-    together. Its own documentation says what is special to it; what all samplers share is added.
+    The function receives a scalar typed key, the result's shape and a floating-point dtype. Unless
+    its default shape is (), its parameters must broadcast to the shape, and None is their broadcast
+    shape. The documentation that all samplers share is added to the function's own.
 
     The sampler checks its arguments at each call; its attribute `unchecked` does not.
 
     Args:
       fun: the function; without it, sampler returns a decorator.
-      nested: whether under a transformation it is one nested program, as a jitted function is.
+      nested: whether transformations see the sampler as one nested program, like a jitted one.
       has_out_sharding: whether the sampler has a parameter `out_sharding`, which must be None.
-      static: the parameters that are no arrays, and what checks each: a function of the sampler's
-        name and the value, which returns the value. Also for a shape or dtype of another kind.
+      static: the check of each static argument: a function of the sampler's name and the value,
+        which returns the value. A check of `shape` or `dtype` replaces the default one.
     """
     if fun is None:
         return functools.partial(
@@ -66,7 +66,7 @@ def sampler(
     checked = [(positions[p], check) for p, check in checks.items()]
     shape_position, of_shape_positions = positions["shape"], [positions[p] for p in of_shape]
 
-    # Python's own binding, and no more: samplers are called in loops.
+    # The arguments are bound by hand for speed, as samplers are called in loops.
     @boundary
     @functools.wraps(fun)
     def draw(*args: object, **kwargs: object) -> Array:
@@ -78,7 +78,7 @@ def sampler(
             if i >= count:
                 values[i] = value
             else:
-                return fun(*args, **kwargs)  # Python says what is wrong.
+                return fun(*args, **kwargs)  # Python raises TypeError.
         missing = count < needed and any(x is _MISSING for x in values)
         if missing or len(values) != len(names):
             return fun(*args, **kwargs)
@@ -94,7 +94,7 @@ def sampler(
         signature = signature.replace(parameters=[*parameters.values(), _OUT_SHARDING])
     draw.__signature__ = signature  # type: ignore[attr-defined]
     draw.__doc__ = fun.__doc__ and _documentation(fun.__doc__, signature.parameters, of_shape)
-    # The name of the nested program.
+    # The nested program is named for the function.
     fun.__name__ = f"_{name}"
     unchecked = operation(fun, static_argnames=("shape", *checks), nested=nested)
     draw.unchecked = unchecked  # type: ignore[attr-defined]
@@ -102,7 +102,7 @@ def sampler(
 
 
 def _documentation(own: str, parameters: Collection[str], of_shape: list[str]) -> str:
-    """Return a sampler's documentation: its own text, and the text that its kind shares."""
+    """Return a sampler's documentation: its own text and the text that all samplers share."""
     summary, _, arguments = inspect.cleandoc(own).partition("\n\nArgs:\n")
     those = f"`{of_shape[0]}`" if len(of_shape) == 1 else "the parameters"
     common = {

@@ -1,11 +1,11 @@
-"""Threefry: the generator whose bits are equal on every device.
+"""The Threefry-2x32 generator, whose bits are equal on every device.
 
 Threefry-2x32 of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (2011), encrypts pairs
 of 32-bit words with a key of two such words. Random bits are encrypted counters.
 
 With the option jax_threefry_partitionable (the default) each element is the encryption of its own
-position, so that devices can make their parts of an array independently. Without, positions are
-split in two halves that are encrypted together: the bits of jax before 0.5.
+position, so that devices can compute their shards of an array independently. Without it, positions
+are split in two halves that are encrypted together, which gives the bits of jax before 0.5.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ _MOST_COUNTED = 2**32 - 1
 
 
 def words_of(key: Array) -> list[Array]:
-    """Return the two words of a key, as scalars."""
+    """Return the two uint32 words of a key, as scalars."""
     return [squeeze(slice_in_dim(key, i, i + 1), (0,)) for i in range(2)]
 
 
 def seed(value: ArrayLike) -> Array:
-    """Return the key of an integer: its upper 32 bits, and its lower ones."""
+    """Return the key of an integer seed: its upper and its lower 32 bits."""
     dtype = typeof(value).dtype
     if dtype.itemsize == 8:
         upper = shift_right_logical(value, host_number(32, dtype))
@@ -60,7 +60,7 @@ def seed(value: ArrayLike) -> Array:
 
 
 def positions(shape: Shape) -> tuple[ArrayLike, ArrayLike]:
-    """Return each element's position in an array of a shape: its upper 32 bits, its lower ones."""
+    """Return the upper and lower 32 bits of each element's position in an array of a shape."""
     size = math.prod(shape)
     if size <= _MOST_COUNTED:
         lower = full(shape, 0, _uint32)
@@ -80,7 +80,7 @@ def positions(shape: Shape) -> tuple[ArrayLike, ArrayLike]:
 
 
 def split(key: Array, shape: Shape) -> Array:
-    """Return keys of a shape from one key."""
+    """Return new keys from a key, as uint32 of shape (*shape, 2)."""
     if threefry_partitionable.value:
         bits = threefry2x32(words_of(key), positions(shape))
         return stack(bits, axis=len(shape))
@@ -89,12 +89,12 @@ def split(key: Array, shape: Shape) -> Array:
 
 
 def fold_in(key: Array, data: ArrayLike) -> Array:
-    """Return the key that depends on a key and on 32 bits more."""
+    """Return a new key from a key and a uint32 scalar."""
     return encrypt(key, seed(data))
 
 
 def encrypt(key: Array, counts: Array) -> Array:
-    """Encrypt an array, the first half of its elements paired with the second."""
+    """Encrypt an array of uint32, pairing the first half of its elements with the second."""
     aval = typeof(counts)
     flat = reshape(counts, (aval.size,))
     if aval.size % 2:
@@ -106,7 +106,7 @@ def encrypt(key: Array, counts: Array) -> Array:
 
 
 def random_bits(key: Array, bit_width: int, shape: Shape) -> Array:
-    """Return unsigned integers of a width and shape."""
+    """Return random bits from a key, as unsigned integers of a width and shape."""
     if threefry_partitionable.value:
         return _bits_of_positions(key, bit_width, shape)
     return _bits_of_halves(key, bit_width, shape)
@@ -138,7 +138,7 @@ def _bits_of_halves(key: Array, bit_width: int, shape: Shape) -> Array:
     if bit_width == 64:
         bits = _joined(slice_in_dim(bits, 0, size), slice_in_dim(bits, size, 2 * size))
     elif bit_width < 32:
-        # Each word is several elements, its lowest bits first.
+        # Each word becomes several elements, the lowest bits first.
         parts = 32 // bit_width
         shifts = mul(broadcasted_iota(_uint32, (words, parts), 1), np.uint32(bit_width))
         repeated = broadcast_in_dim(bits, (words, parts), (0,))
@@ -155,8 +155,8 @@ def threefry_2x32(keypair: Array | Sequence[ArrayLike], count: ArrayLike) -> Arr
 
     Args:
       keypair: two scalars of uint32, or an array of two.
-      count: an array of uint32, of any shape. Its elements in order are split in two halves, and
-        the elements at one index of both are encrypted together.
+      count: an array of uint32, of any shape. Its flattened elements are split in two halves, and
+        elements at equal indices of the halves are encrypted together.
 
     Returns:
       An array of uint32 of the shape of `count`.

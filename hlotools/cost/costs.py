@@ -1,4 +1,4 @@
-"""Where a compiled program spends operations, bytes and time: by instruction and by source line."""
+"""The costs of a compiled program: operations, bytes and time by instruction and source line."""
 
 import json
 import linecache
@@ -14,45 +14,44 @@ from hlotools.ir.program_text import is_path, program_of_file
 
 FORMAT = "hlofront.costs/1"
 _UNPLACED = "(no line)"
-# What stands for other values and has no buffer of its own.
+# Opcodes whose results are views of other values and have no buffers.
 _VIEWS = frozenset({"bitcast", "tuple", "get-tuple-element", "while", "opt-barrier", "copy-done",
                     "async-done", "all-reduce-done", "all-gather-done", "collective-permute-done",
                     "add-dependency", "domain"})  # fmt: skip
-# Of what these call, one computation is in memory at a time.
+# Opcodes of whose called computations only one is in memory at a time.
 _RUNNING = frozenset({"while", "conditional", "call", "async-start"})
 
 
 class DeviceRates(Protocol):
-    """The published numbers of a device: what bounds from below the time of a program on it."""
+    """The published rates of a device, which bound from below the time of a program on it."""
 
     @property
     def name(self) -> str:
-        """The name by which the device is asked for, such as "cuda:h100"."""
+        """The target name of the device, such as "cuda:h100"."""
         ...
 
     @property
     def title(self) -> str:
-        """The maker's name of the device."""
+        """The manufacturer's name of the device."""
         ...
 
     @property
     def bandwidth(self) -> float | None:
-        """The bandwidth of the device's memory in bytes per second, None if it is not known."""
+        """The bandwidth of the device's memory in bytes per second, None if unknown."""
         ...
 
     @property
     def peak_flops(self) -> Mapping[str, float]:
-        """The operations per second by dtype, dense; empty where they are not known."""
+        """The dense peak operations per second by dtype; empty if unknown."""
         ...
 
 
 class InstructionCost(NamedTuple):
-    """The cost of one instruction, over all the times that it runs.
+    """The cost of one instruction, over all its runs.
 
-    `runs` is how often it runs, None where a loop around it has no known number of steps; then
-    the numbers are those of one step. `flops` and `transcendentals` are None where a custom call
-    does not say them. `seconds` is the least time that the target's rates allow, None without a
-    target whose rates are known.
+    `runs` is the number of runs, None where a loop around the instruction has no known trip count;
+    the numbers are then those of one step. `flops` and `transcendentals` are None for custom calls
+    of unknown cost. `seconds` is a lower bound from the device's rates, None if these are unknown.
     """
 
     name: str
@@ -73,9 +72,9 @@ class InstructionCost(NamedTuple):
 class LineCost(NamedTuple):
     """The cost of the instructions that come from one line of source.
 
-    A fusion's operations belong to their own lines, its bytes to the line of its result; what XLA
-    put in belongs to the line of the value that it is for.
-    `unknown` is how many instructions of the line have an unknown part.
+    A fusion's operations belong to their own lines, its bytes to the line of its result;
+    instructions that XLA inserted belong to the line of the value that they serve.
+    `unknown` is the number of the line's instructions with an unknown part.
     """
 
     file: str | None
@@ -91,7 +90,7 @@ class LineCost(NamedTuple):
 
 
 class BufferCost(NamedTuple):
-    """A value that is in memory when the most memory is taken."""
+    """A value that is in memory at the peak of memory use."""
 
     name: str
     type: str
@@ -102,7 +101,7 @@ class BufferCost(NamedTuple):
 
 
 class Costs:
-    """The costs of a program; see `costs`."""
+    """The costs of a program, returned by the function `costs`."""
 
     __slots__ = ("buffers", "instructions", "lines", "peak_bytes", "program", "target", "total")
 
@@ -137,7 +136,7 @@ class Costs:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the costs as `json.dumps` takes them; fields keep their names, None is unknown."""
+        """Return the costs as a dictionary for JSON, keyed by field names; None is unknown."""
         return {
             "format": FORMAT,
             "program": self.program,
@@ -149,18 +148,18 @@ class Costs:
         }
 
     def json(self) -> str:
-        """Return `as_dict()` as JSON."""
+        """Return the costs as JSON, with the keys of `as_dict()`."""
         return json.dumps(self.as_dict(), indent=1)
 
     def text(self, by: str = "line", most: int = 20) -> str:
-        """Return a table, the costliest first.
+        """Return a table of the costs as text, the costliest rows first.
 
         Args:
-          by: "line", of source, or "instruction".
-          most: how many rows.
+          by: "line", for source lines, or "instruction".
+          most: the maximum number of rows.
 
         Raises:
-          ValueError: if `by` is neither.
+          ValueError: if `by` is neither "line" nor "instruction".
         """
         if by not in ("line", "instruction"):
             raise ValueError(f"costs are listed by 'line' or 'instruction': got {by!r}")
@@ -213,20 +212,20 @@ class Costs:
 
 
 def costs(program: object, rates: DeviceRates | None = None) -> Costs:
-    """Return where a program spends operations, bytes and time.
+    """Return the operations, bytes and time of a program, by instruction and by source line.
 
-    The numbers are estimates from shapes: a fusion moves its operands and its result, a loop runs
-    as often as XLA wrote down. The time is a lower bound from the device's published rates: the
+    The numbers are estimates from shapes: a fusion moves its operands and its result; a loop runs
+    as often as its trip count. The time is a lower bound from the device's published rates: the
     greater of operations by its peak rate for their dtype and bytes by its memory's bandwidth.
 
     Args:
-      program: text of HLO, the path of a file of it, what `parse` gave, or an object whose
-        `as_text()` is HLO, such as what `compile` returns in jax and in hlofront.
-      rates: the numbers of a device; None for no times.
+      program: HLO text, the path of an HLO file, a result of `parse`, or an object whose
+        `as_text()` is HLO, such as a result of `compile` in jax or hlofront.
+      rates: the rates of a device; None for no times.
 
     Raises:
       HloSyntaxError: if the text is not HLO.
-      TypeError: if the program is nothing of these.
+      TypeError: if the program is of another type.
     """
     module = hlo_module(program)
     estimates = Estimates(module)
@@ -246,7 +245,7 @@ def costs(program: object, rates: DeviceRates | None = None) -> Costs:
 
 
 def hlo_module(program: object) -> HloModule:
-    """Return a program as a module of HLO; `costs` says which programs there are."""
+    """Return a program, which is any of those that `costs` accepts, as an HloModule."""
     if isinstance(program, HloModule):
         return program
     if isinstance(program, os.PathLike) or (isinstance(program, str) and is_path(program)):
@@ -263,7 +262,7 @@ def hlo_module(program: object) -> HloModule:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """An instruction that runs as an operation of its own."""
+    """An instruction that runs as an operation of its own, with the number of its runs."""
 
     instruction: Instruction
     runs: int | None
@@ -273,9 +272,9 @@ class _Step:
 
 
 def _running(module: HloModule, estimates: Estimates) -> list[_Step]:
-    """Return what runs as operations of their own.
+    """Return the instructions that run as operations of their own, outside fusions.
 
-    Of the branches of a conditional, the one with most to do counts.
+    Of a conditional's branches, the one with the most work is counted.
     """
     running: list[_Step] = []
     waiting: list[tuple[Computation, int | None, int]] = [(module.entry, 1, 1)]
@@ -293,7 +292,7 @@ def _running(module: HloModule, estimates: Estimates) -> list[_Step]:
             callees = [c for listed in instruction.called.values() for c in listed]
             if instruction.opcode == "conditional" and callees:
                 callees = [max(callees, key=lambda c: estimates.computation(c).most())]
-            # Not more than a program has; the same one may be called often.
+            # The limit bounds the time for texts in which one computation is called very often.
             if len(running) < 2_000_000:
                 waiting += [(callee, *inside) for callee in callees]
     return running
@@ -325,7 +324,7 @@ def _row(
 
 
 def _seconds(instruction: Instruction, work: Work, rates: DeviceRates | None) -> float | None:
-    """Return the least time by the target's rates; None for what they do not bound."""
+    """Return the lower bound of the time from a device's rates, or None if these are unknown."""
     if rates is None or not rates.bandwidth or is_collective(instruction.opcode):
         return None
     peak = _peak_rate(rates.peak_flops, _dtype(instruction))
@@ -334,7 +333,7 @@ def _seconds(instruction: Instruction, work: Work, rates: DeviceRates | None) ->
 
 
 def _dtype(instruction: Instruction) -> str:
-    """Return the dtype of a matrix product's operands, in fusions too; else of the result."""
+    """Return the operand dtype of a matrix product, also inside a fusion, or the result's dtype."""
     inside = instruction.fused.instructions if instruction.fused else [instruction]
     for inner in inside:
         if inner.opcode in ("dot", "convolution") and inner.operands:
@@ -344,7 +343,7 @@ def _dtype(instruction: Instruction) -> str:
 
 
 def _peak_rate(peaks: Mapping[str, float], dtype: str) -> float | None:
-    """Return the peak rate for a dtype, or the highest one, which is a bound too."""
+    """Return the peak rate for a dtype, or the highest rate of all, which is a bound too."""
     names = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64", "s8": "int8"}
     for name in (dtype, names.get(dtype, ""), f"tf32_{dtype}"):
         if name in peaks:
@@ -352,13 +351,13 @@ def _peak_rate(peaks: Mapping[str, float], dtype: str) -> float | None:
     return max(peaks.values(), default=None)
 
 
-# A file and a line of it; None where they are not known.
+# A file and a line number; None where they are unknown.
 _LineKey = tuple[str | None, int | None]
 
 
 @dataclass(slots=True)
 class _LineTotal:
-    """The costs of one line, which grow while instructions are added."""
+    """The costs of one source line, accumulated over instructions."""
 
     instructions: int = 0
     flops: int = 0
@@ -368,7 +367,7 @@ class _LineTotal:
     unknown: int = 0
 
     def as_cost(self, file: str | None, line: int | None) -> LineCost:
-        """Return the costs with their line and its text."""
+        """Return the accumulated costs as a LineCost, with the text of the source line."""
         code = linecache.getline(file, line).strip() if file and line else ""
         return LineCost(
             file,
@@ -387,7 +386,7 @@ class _LineTotal:
 def _by_line(
     step: _Step, row: InstructionCost, estimates: Estimates, lines: dict[_LineKey, _LineTotal]
 ) -> None:
-    """Add an instruction to its line, a fusion's operations each to theirs."""
+    """Add an instruction's costs to its source line, and a fusion's operations to theirs."""
     own = lines.setdefault((row.file, row.line), _LineTotal())
     own.instructions += 1
     own.bytes += row.bytes
@@ -414,7 +413,7 @@ def _by_line(
 
 @dataclass(frozen=True, slots=True)
 class _Live:
-    """A value in memory."""
+    """A value in memory, and whether it is in the computation's result."""
 
     instruction: Instruction
     is_result: bool
@@ -422,14 +421,14 @@ class _Live:
 
 @dataclass(frozen=True, slots=True)
 class _Peak:
-    """The values in memory when most bytes are, and the bytes."""
+    """The values in memory at the peak of memory use, and their bytes."""
 
     bytes: int
     live: list[_Live]
 
 
 def _peaks(module: HloModule) -> tuple[list[BufferCost], int]:
-    """Return the values that are live when the most bytes are, the largest first; and the bytes."""
+    """Return the values live at the peak of memory use, the largest first, and the peak's bytes."""
     known: dict[int, _Peak] = {}
     running = {id(module.entry)}
     for computation in reversed(module.callees_first()):
@@ -446,15 +445,15 @@ def _peaks(module: HloModule) -> tuple[list[BufferCost], int]:
 
 
 def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
-    """Return the most that a computation has in memory, beside what its caller gives and takes.
+    """Return the peak memory of a computation, without its caller's operands and results.
 
-    In the order of the text, which is the schedule of a compiled program. A value is live from
-    where it is made to where it, or a view of it, is last used; arguments always are. What a loop
-    or a branch computes on the way is live while that runs; its results are its caller's.
+    The order is that of the text, which is the schedule of a compiled program. A value is live from
+    its definition to the last use of it or of a view of it; arguments are always live. Temporary
+    values of a loop or branch are live while it runs; its results belong to its caller.
     """
     order = computation.instructions
     position = {id(i): n for n, i in enumerate(order)}
-    # What each value is a view of.
+    # By id of a value: the ids of the values that it is a view of.
     owners: dict[int, set[int]] = {}
     for instruction in computation.in_order():
         own: set[int] = set()
@@ -489,7 +488,7 @@ def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
             if peaks:
                 inside[position[id(instruction)]] = max(peaks, key=lambda peak: peak.bytes)
     changes: list[tuple[int, int, int]] = []
-    # What gives its buffer to the operation that is the last to use it.
+    # The ids of operands whose buffers are overwritten, and of the operations that do so.
     reused: set[int] = set()
     for instruction in made:
         size = instruction.shape.stored_bytes
@@ -522,7 +521,7 @@ def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
 
 
 def _overwrites(instruction: Instruction, size: int) -> bool:
-    """Return whether an operation may write its result over an operand of a size."""
+    """Return whether an operation may write its result over an operand with a number of bytes."""
     opcode = instruction.opcode
     alike = opcode in ELEMENTWISE or opcode == "dynamic-update-slice"
     if opcode == "fusion":

@@ -1,4 +1,4 @@
-"""How much work operations of HLO are: our own estimates, from shapes and attributes alone."""
+"""The estimates of the work of HLO operations, from shapes and attributes alone."""
 
 import math
 import re
@@ -21,7 +21,7 @@ _TRANSCENDENTAL = frozenset({
     "asinh", "atanh", "cosh", "sinh",
 })  # fmt: skip
 ELEMENTWISE = _ARITHMETIC | _TRANSCENDENTAL
-# What moves no bytes of its own.
+# Opcodes that move no bytes.
 _FREE = frozenset({
     "parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "add-dependency",
     "opt-barrier", "partition-id", "replica-id", "get-dimension-size", "domain",
@@ -39,8 +39,8 @@ _WINDOW_SIZE = re.compile(r"\bsize=([\dx]+)")
 class Work(NamedTuple):
     """The work of an operation: floating-point operations, transcendental ones, bytes moved.
 
-    `known` is false where a part of it cannot be told: a custom call, a loop without a known
-    number of steps. What can be told is counted, such a loop as one step.
+    `known` is False where a part of the work is unknown: a custom call, or a loop without a known
+    trip count, which counts as one step.
     """
 
     flops: int = 0
@@ -57,7 +57,7 @@ class Work(NamedTuple):
         )
 
     def most(self) -> tuple[int, int]:
-        """Return a number that is greater where there is more to do."""
+        """Return a sort key that is greater for more work: (operations, bytes)."""
         return self.flops + self.transcendentals, self.bytes
 
     def times(self, count: int) -> "Work":
@@ -71,7 +71,7 @@ def is_collective(opcode: str) -> bool:
 
 
 class Estimates:
-    """The work of one module's operations, each computation's added up once."""
+    """The work of a module's operations, with the sum for each computation computed once."""
 
     def __init__(self, module: HloModule):
         self.module = module
@@ -80,7 +80,7 @@ class Estimates:
             self._computations[id(computation)] = self._sum(computation)
 
     def of(self, instruction: Instruction) -> Work:
-        """Return the work of one operation, with that of the computations it calls."""
+        """Return the work of an operation, including that of the computations it calls."""
         opcode = instruction.opcode
         size = instruction.shape.size
         moved = 0
@@ -89,7 +89,7 @@ class Estimates:
                 o.shape.stored_bytes for o in instruction.operands
             )
         if opcode in _ARITHMETIC:
-            # Conversions, comparisons and bitwise operations cost what additions cost.
+            # Conversions, comparisons and bitwise operations count as additions do.
             return Work(size, 0, moved)
         if opcode in _TRANSCENDENTAL:
             return Work(0, size, moved)
@@ -99,7 +99,7 @@ class Estimates:
             image, kernel = ([o.shape for o in instruction.operands] + [instruction.shape] * 2)[:2]
             return Work(2 * _products(instruction, image, kernel, instruction.shape), 0, moved)
         if opcode == "fft" and instruction.operands:
-            # As XLA counts: a complex product and sum per element and factor of two.
+            # XLA's count: a complex product and sum per element and per factor of two.
             factors = _product(n.bit_length() - 1 for n in instruction.numbers("fft_length"))
             return Work(8 * factors * instruction.operands[0].shape.size, 0, moved)
         called = [self._computations[id(c)] for cs in instruction.called.values() for c in cs]
@@ -108,7 +108,7 @@ class Estimates:
                 flops = _gemm_flops(instruction) or _convolution_flops(instruction)
                 return Work(flops or 0, 0, moved, flops is not None)
             if opcode in ("dynamic-slice", "slice", "gather"):
-                # Only the elements that are taken are read.
+                # Only the selected elements are read.
                 moved = 2 * instruction.shape.stored_bytes
             elif opcode == "dynamic-update-slice" and len(instruction.operands) > 1:
                 moved = 2 * instruction.operands[1].shape.stored_bytes
@@ -123,7 +123,7 @@ class Estimates:
                 once = once + work
             return once.times(steps or 1) if steps else once._replace(known=False)
         if opcode in ("conditional", "call", "async-start"):
-            # Of a conditional's branches the one with most to do.
+            # Of a conditional's branches, the one with the most work is counted.
             return max(called, key=Work.most)
         if opcode == "sort" and instruction.operands:
             return Work(_comparisons(instruction), 0, moved)
@@ -149,7 +149,7 @@ class Estimates:
         return total
 
     def totals(self) -> dict[str, Any]:
-        """Return the totals of a whole program: counts of operations, and the work."""
+        """Return the totals of a program as a dictionary: counts of operations, and the work."""
         counts = Counter(i.opcode for i in self.module.instructions())
         work = self.total()
         hidden = ("parameter", "constant", "tuple", "get-tuple-element")
@@ -168,7 +168,7 @@ class Estimates:
 
 
 def trip_count(instruction: Instruction) -> int | None:
-    """Return how often a loop runs, or None if XLA did not write it down."""
+    """Return the trip count of a loop, or None if XLA has not recorded it."""
     config = instruction.backend_config
     known = config.get("known_trip_count") if isinstance(config, dict) else None
     count = known.get("n") if isinstance(known, dict) else None
@@ -188,18 +188,18 @@ def _contracted(instruction: Instruction) -> int:
     return _product(sizes[n] for n in instruction.numbers("lhs_contracting_dims") if n < len(sizes))
 
 
-# The products of longer windows are not counted one by one.
+# The products of longer windows are not counted individually.
 _LONGEST_WINDOW = 100_000
 
 
 def _convolution_flops(instruction: Instruction) -> int | None:
-    """Return the work of a convolution by a library, None for other custom calls."""
+    """Return the flops of a library's convolution, or None for other custom calls."""
     target = unquoted(instruction.attributes.get("custom_call_target", ""))
     results = list(instruction.shape.leaves())
     if not target.startswith("__cudnn$conv") or len(instruction.operands) < 2 or not results:
         return None
     first, second, result = *(o.shape for o in instruction.operands[:2]), results[0]
-    # Its labels are those of the convolution forward, whichever of the three is computed.
+    # The labels are those of the forward convolution, for the two gradients too.
     if "BackwardInput" in target:
         first, result = result, first
     elif "BackwardFilter" in target:
@@ -247,14 +247,14 @@ def _products(instruction: Instruction, image: Shape, kernel: Shape, result: Sha
 
 
 def _comparisons(instruction: Instruction) -> int:
-    """Return about how many comparisons a sort takes; each counts as one operation."""
+    """Return an estimate of the number of comparisons of a sort."""
     shape = instruction.operands[0].shape
     along = [shape.dimensions[n] for n in instruction.dimensions if n < len(shape.dimensions)]
     return shape.size * max(1, math.ceil(math.log2(max([*along, 2]))))
 
 
 def _applications(instruction: Instruction) -> int:
-    """Return about how often a reduction, scatter or map applies its function."""
+    """Return an estimate of the number of calls that a reduction, scatter or map makes."""
     operands = instruction.operands
     if not operands:
         return 0
@@ -274,7 +274,7 @@ def _applications(instruction: Instruction) -> int:
 
 
 def _gemm_flops(instruction: Instruction) -> int | None:
-    """Return the work of a matrix product by a library, None for other custom calls."""
+    """Return the flops of a library's matrix product, or None for other custom calls."""
     config = instruction.backend_config
     gemm = config.get("gemm_backend_config") if isinstance(config, dict) else None
     if not isinstance(gemm, dict) or not instruction.operands:

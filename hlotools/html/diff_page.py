@@ -1,4 +1,4 @@
-"""The differences of two programs as a page that stands alone, and as a piece of a notebook."""
+"""The differences of two programs as a self-contained HTML page, or as a notebook fragment."""
 
 import contextlib
 import html
@@ -43,7 +43,7 @@ _STYLE = """
 def fragment(
     title: str, a: str, b: str, totals: Sequence[tuple[str, int, int]], changes: Sequence[Change]
 ) -> str:
-    """Return the differences as a piece of a page, such as a notebook shows."""
+    """Return the differences as an HTML fragment for a notebook."""
     parts = [
         f"<style>{_STYLE}</style>",
         f'<div class="hlofront-diff"><h1>{_text(title)}</h1>',
@@ -67,12 +67,12 @@ def fragment(
 
 
 def page(diffs: Mapping[str, Any], title: str = "", table: ValueTable | None = None) -> str:
-    """Return differences as a whole page: both programs side by side, unchanged runs folded.
+    """Return differences as a self-contained HTML page, with both programs side by side.
 
     Args:
-      diffs: what `diff` returned, by what they are called; one of them is seen at a time.
-      title: of the page; by default the first one's.
-      table: figures above them: heads of columns, and rows of a title and texts.
+      diffs: results of `diff` by their names; the page shows one at a time.
+      title: the title of the page; by default that of the first diff.
+      table: a table above the diffs: column headings, and rows of a title and texts.
     """
     files = Files()
     listed = [
@@ -95,7 +95,7 @@ def page(diffs: Mapping[str, Any], title: str = "", table: ValueTable | None = N
 
 
 def _unfolded(changes: Sequence[Change]) -> tuple[list[Change], list[int]]:
-    """Return the changes, their parts behind them, and the number of what each is a part of."""
+    """Return changes followed by their parts, and for each the index of its parent."""
     unfolded: list[Change] = []
     under: list[int] = []
     for change in changes:
@@ -114,14 +114,14 @@ def _pairs(diff: Any, files: Files) -> dict[str, Any]:
             modules = (read(diff.a.text),) * 2
     if modules is not None:
         return hlo_pairs(*modules, changes, diff._matching, files)
-    # As `diff` does it: what cannot be read as a program is compared by lines.
+    # Texts that cannot be parsed are compared by lines, which `diff` does too.
     lines_of = stablehlo_lines if diff.kind == "stablehlo" else jaxpr_lines
     before, after = (lines_of(side.text) for side in (diff.a, diff.b))
     return line_pairs(before, after, changes, files)
 
 
 def _listed_change(change: Change, files: Files) -> dict[str, Any]:
-    """Return a change as the page lists it: in words, with the lines of both sides."""
+    """Return a change as data for the page: its sentence, and its lines on both sides."""
     lines = [
         sorted({(files.number(p.file, [p.line]), p.line) for p in side if p.file})[:6]
         for side in (change.a, change.b)

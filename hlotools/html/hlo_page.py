@@ -1,4 +1,4 @@
-"""A module of HLO as a page is given it, with what each operation costs."""
+"""An HLO module as the data of an HTML page, with the cost of each operation."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ from hlotools.cost.estimates import Estimates, trip_count
 from hlotools.html.page_model import Files, ProgramData
 from hlotools.ir.hlo import CALLING, HloModule, Instruction, nearest_source
 
-# What a reader asks for now and then, and what would fill the line of every operation.
+# Attributes shown on request only, as they would fill the line of each operation.
 _HIDDEN = frozenset({"backend_config", "frontend_attributes", "origin", "original_value",
                      "statistics", "metadata"})  # fmt: skip
 _CONTAINERS = frozenset({"while", "conditional", "call", "async-start"})
 
 
 def hlo_data(module: HloModule, files: Files, kind: str = "hlo") -> ProgramData:
-    """Return the operations of a module in the order of its text."""
+    """Return the operations of an HLO module as page data, in the order of the text."""
     data = ProgramData(kind, files)
     positions = {id(computation): n for n, computation in enumerate(module.computations)}
     numbers = instruction_numbers(module)
@@ -36,7 +36,7 @@ def hlo_data(module: HloModule, files: Files, kind: str = "hlo") -> ProgramData:
 
 
 def instruction_numbers(module: HloModule) -> dict[int, int]:
-    """Return the number of each instruction, by its identity."""
+    """Return the number of each instruction by its `id()`."""
     return {id(instruction): n for n, instruction in enumerate(module.instructions())}
 
 
@@ -71,10 +71,10 @@ def _add(data: ProgramData, instruction: Instruction, numbers: dict[int, int]) -
 
 
 def add_costs(data: ProgramData, module: HloModule, rates: DeviceRates | None) -> Costs:
-    """Return figures of every operation, over all the times that it runs, and of every line.
+    """Add the costs of each operation and of each source line to page data, and return them.
 
-    What calls computations that run as operations of their own (a loop, a branch) has the sum of
-    theirs. Operations inside of a fusion have their arithmetic alone: the fusion moves the bytes.
+    Costs cover all runs of an operation. A loop or branch has the sum of its computations' costs.
+    Operations inside a fusion have arithmetic alone: the fusion moves the bytes.
     """
     report = costs(module, rates)
     estimates = Estimates(module)
@@ -109,7 +109,7 @@ def add_costs(data: ProgramData, module: HloModule, rates: DeviceRates | None) -
 def add_line_costs(
     data: ProgramData, report: Costs, values: tuple[list[Any], list[Any], list[Any]] | None = None
 ) -> None:
-    """Add seconds, flops and bytes of the lines to a page, and of operations if known."""
+    """Add seconds, flops and bytes of source lines to page data, and of operations if known."""
     seconds, work, moved = values or ([], [], [])
     total = report.total
     timed = [row.seconds for row in report.instructions if row.seconds is not None]
@@ -132,7 +132,7 @@ def add_line_costs(
 def _inside_fusions(
     module: HloModule, estimates: Estimates, numbers: dict[int, int], work: list[int | None]
 ) -> None:
-    """Note the arithmetic of what is fused, about as often as its fusions run."""
+    """Add the arithmetic of operations inside fusions, times the number of the fusions' runs."""
     runs: dict[int, int] = {id(module.entry): 1}
     for computation in reversed(module.callees_first()):
         times = runs.get(id(computation), 0)
@@ -153,7 +153,7 @@ def _inside_fusions(
 
 
 def _sum_containers(module: HloModule, numbers: dict[int, int], values: list[Any]) -> None:
-    """Give loops, branches and calls the sum of what they call."""
+    """Set the costs of loops, branches and calls to the sums over the computations they call."""
     callers: dict[int, int] = {}
     for instruction in module.instructions():
         if instruction.opcode in _CONTAINERS:
@@ -167,7 +167,7 @@ def _sum_containers(module: HloModule, numbers: dict[int, int], values: list[Any
             number = numbers[id(instruction)]
             if instruction.opcode in _CONTAINERS:
                 parts = [
-                    # A computation with several callers is shared among them.
+                    # A computation's costs are divided among its callers.
                     sums[id(callee)] / callers[id(callee)]
                     for callees in instruction.called.values()
                     for callee in callees

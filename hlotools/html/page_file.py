@@ -1,4 +1,4 @@
-"""The file that a page is: data, scripts and styles in one, asking for nothing from elsewhere."""
+"""The HTML file of a page: data, scripts and styles in one file, without requests elsewhere."""
 
 import base64
 import functools
@@ -28,29 +28,29 @@ SCRIPTS = (
     "page_diff.js",
     "page_start.js",
 )
-# Of a longer file only what is near the lines in use is put on the page.
+# Of a longer source file only lines near those in use are on the page.
 _LONGEST_FILE = 4000
 _NEAR = 40
 
 
 @functools.cache
 def _asset(names: tuple[str, ...]) -> tuple[str, str]:
-    """Return files joined, and the hash by which a page's policy allows their text."""
+    """Return asset files joined, and their hash for the page's security policy."""
     text = "\n".join((_FOLDER / name).read_text(encoding="utf-8") for name in names)
     digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()
     return text, f"'sha256-{digest}'"
 
 
 def standing_alone(title: str, data: dict[str, Any], files: Files) -> str:
-    """Return a page that shows `data`.
+    """Return a self-contained HTML page that shows data.
 
-    Nothing in the data can run or load anything: it is JSON in which no tag can begin, the scripts
-    write it as text, and the page's policy allows its own script and style and nothing else.
+    The data cannot run or load code: it is JSON in which no tag can begin, the scripts write it as
+    text, and the page's security policy allows its own script and style alone.
 
     Args:
       title: the page's title.
-      data: what the scripts show; a dictionary that `json.dumps` takes.
-      files: the source files that it refers to by number.
+      data: the data for the scripts, a dictionary for `json.dumps`.
+      files: the source files that the data refers to by number.
     """
     style, style_digest = _asset(STYLES)
     script, script_digest = _asset(SCRIPTS)
@@ -65,7 +65,7 @@ def standing_alone(title: str, data: dict[str, Any], files: Files) -> str:
         "files": _texts(files),
         "functions": files.functions.values,
     }
-    # In JSON these three stand in strings alone, where their escapes mean the same.
+    # In JSON these three characters occur in strings alone, where their escapes are equivalent.
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
@@ -82,7 +82,7 @@ def standing_alone(title: str, data: dict[str, Any], files: Files) -> str:
 
 
 def _texts(files: Files) -> list[dict[str, Any]]:
-    """Return the files with their lines, which only Python files have."""
+    """Return the names of source files, with the lines of those that are Python files."""
     texts = []
     for path, used in zip(files.paths.values, files.used, strict=True):
         name = os.path.basename(path.replace("\\", "/")) or path
@@ -91,8 +91,8 @@ def _texts(files: Files) -> list[dict[str, Any]]:
 
 
 def _lines(path: str, used: Iterable[int]) -> dict[int, str]:
-    # A text of HLO may name any file of this machine, and a page may be sent to others.
-    # What is no file is a notebook's cell.
+    # HLO text may name any file of this machine, and a page may be sent to others.
+    # A name without a file is that of a notebook's cell.
     if not (path.endswith(".py") or (path in linecache.cache and not os.path.exists(path))):
         return {}
     lines = linecache.getlines(path)

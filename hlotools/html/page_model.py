@@ -1,16 +1,16 @@
-"""A program as a page is given it: its operations in columns, what repeats in tables."""
+"""The data model of a page's program: columns of operations, and tables of repeated values."""
 
 from collections.abc import Hashable, Iterable
 from typing import Any
 
 from hlotools.ir.hlo import Source
 
-# Attributes and constants longer than this are cut: a module may hold megabytes of them.
+# Longer attributes and constants are cut: a module may have megabytes of them.
 LONGEST = 4000
 
 
 class ValueTable:
-    """Values by number, each once."""
+    """A table of distinct values, which are referred to by number."""
 
     def __init__(self):
         self.values: list[Any] = []
@@ -26,7 +26,7 @@ class ValueTable:
 
 
 class Files:
-    """The source files that operations come from, and which of their lines."""
+    """The source files that operations come from, and the line numbers in use."""
 
     def __init__(self):
         self.paths = ValueTable()
@@ -54,10 +54,10 @@ class Files:
 
 
 class ProgramData:
-    """The columns of one program; `as_dict` is what the page's script reads.
+    """The columns of one program; `as_dict` returns them as data for the page's script.
 
-    An operation's number is its place in the columns; a computation holds those from its first to
-    before its end.
+    An operation's number is its index in the columns; a computation has those from its first up to
+    and excluding its end.
     """
 
     def __init__(self, kind: str, files: Files):
@@ -70,8 +70,8 @@ class ProgramData:
         self.operands: list[list[int]] = []
         self.stacks: list[int] = []
         self.paths: list[int] = []
-        # What stands in the parentheses where that is no operands, or not these alone; what
-        # follows; what is hidden.
+        # By operation: the text in parentheses where it is not operands alone; the text that
+        # follows; the text shown on request.
         self.inside: dict[int, str] = {}
         self.mixed: dict[int, list[int | str]] = {}
         self.extra: dict[int, str] = {}
@@ -84,7 +84,7 @@ class ProgramData:
         self._tables = {name: ValueTable() for name in ("opcodes", "types", "stacks", "paths")}
 
     def computation(self, name: str, entry: bool = False) -> None:
-        """Begin a computation: the operations that follow are its own."""
+        """Begin a computation, to which the following operations belong."""
         first = len(self.names)
         self.computations.append({"name": name, "entry": entry, "first": first, "end": first})
 
@@ -101,7 +101,7 @@ class ProgramData:
         extra: str = "",
         hidden: str = "",
     ) -> int:
-        """Add an operation to the last computation: its number."""
+        """Add an operation to the last computation, and return its number."""
         number = len(self.names)
         tables = self._tables
         self.names.append(name)
@@ -118,7 +118,7 @@ class ProgramData:
         return number
 
     def metric(self, key: str, label: str, values: list[Any], total: float | None) -> None:
-        """Set a figure of every operation, None where it is not known."""
+        """Add a metric of all operations, with None for unknown values."""
         self.metrics.append({"key": key, "label": label, "values": values, "total": total})
 
     def as_dict(self) -> dict[str, Any]:

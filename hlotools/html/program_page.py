@@ -1,4 +1,4 @@
-"""`page`: a program as one file to look at, its source on one side and operations on the other."""
+"""The `page` function: a program as one HTML page of source lines and operations."""
 
 import os
 import re
@@ -18,22 +18,22 @@ Facts = list[tuple[str, str]]
 
 
 def page(program: object, rates: DeviceRates | None = None, *, title: str | None = None) -> str:
-    """Return a program as one page of HTML that needs nothing else, not even a network.
+    """Return a program as one self-contained HTML page, which needs no network.
 
-    The user's source is on its left, the operations on its right, as a list and as a graph;
-    pointing at one lights the other. Loops, branches and fusions open and fold. Colour says where
-    time, arithmetic or bytes go; those are the figures of `costs`.
+    The user's source is on the left; the operations are on the right, as a list and as a graph;
+    pointing at one highlights the other. Loops, branches and fusions expand and collapse. Colors
+    show time, arithmetic or bytes, as computed by `costs`.
 
     Args:
-      program: text of HLO, StableHLO or a jaxpr, or the path of a file of it; a module that
-        `parse` read; or an object whose `as_text()` is one of these, such as jax's stages.
-      rates: the numbers of the device that times are reckoned for.
+      program: text of HLO, StableHLO or a jaxpr, or the path of a file of such text; a result
+        of `parse`; or an object whose `as_text()` is one of these, such as jax's stages.
+      rates: the rates of the device for which times are estimated.
       title: the title of the page; by default the program's name.
 
     Raises:
-      HloSyntaxError: if a text of HLO cannot be read.
-      TypeError: if the program is nothing of these.
-      ValueError: if a text is of no program.
+      HloSyntaxError: if HLO text cannot be parsed.
+      TypeError: if the program is of another type.
+      ValueError: if a text is not a program.
     """
     files = Files()
     facts: Facts = []
@@ -44,7 +44,7 @@ def page(program: object, rates: DeviceRates | None = None, *, title: str | None
 def page_of_data(
     data: ProgramData, files: Files, name: str, title: str | None, facts: Facts
 ) -> str:
-    """Return the page of a program that was read."""
+    """Return the HTML page of a program's page data."""
     parts = {"view": "program", "program": data.as_dict(), "name": name, "facts": facts}
     return standing_alone(title or name, parts, files)
 
@@ -52,7 +52,7 @@ def page_of_data(
 def program_data(
     program: object, files: Files, rates: DeviceRates | None, facts: Facts
 ) -> tuple[ProgramData, str]:
-    """Return what a page shows of a program, and its name; what is known of it goes to `facts`."""
+    """Return a program's page data and name; add facts about it to `facts`."""
     as_text = getattr(program, "as_text", None)
     if callable(as_text) and not isinstance(program, HloModule):
         program = as_text()
@@ -80,6 +80,6 @@ def program_data(
 
 
 def module_name(text: str) -> str:
-    """Return the name of a module of StableHLO, "module" where it has none."""
+    """Return the name of a StableHLO module, or "module" if it has none."""
     match = _MODULE.search(text)
     return match[1] if match else "module"

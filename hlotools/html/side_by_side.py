@@ -1,4 +1,4 @@
-"""Two programs beside each other: which rows stand on the two sides, and what each row tells."""
+"""The rows of two programs side by side: which operations match, and which changes they have."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -13,21 +13,21 @@ from hlotools.matching.changes import Change
 from hlotools.matching.match import Compared, Matching
 from hlotools.matching.regrouping import Regrouped
 
-# What a row is: the same, changed, removed, added, part of a regrouping.
+# The states of a row: the same, changed, removed, added, part of a regrouping.
 SAME, CHANGED, REMOVED, ADDED, REGROUPED = "=", "~", "-", "+", "%"
-# The bodies of what is the same are shown too, but not without end.
+# The maximum number of rows of unchanged bodies on a page.
 _MOST_ROWS = 400_000
 
 
 class PairedRows:
-    """Rows of two computations: numbers of operations, -1 where a side has none."""
+    """The rows of two computations: numbers of operations, -1 where a side has none."""
 
     def __init__(self, title: str):
         self.title = title
         self.a: list[int] = []
         self.b: list[int] = []
         self.states: list[str] = []
-        # By row: the changes that tell of it; the sections of what it calls, with their labels.
+        # By row: the indices of its changes; the sections of the computations called, with labels.
         self.changes: dict[int, list[int]] = {}
         self.calls: dict[int, list[tuple[str, int]]] = {}
 
@@ -62,11 +62,11 @@ def hlo_pairs(
     matching: Matching | None,
     files: Files,
 ) -> dict[str, Any]:
-    """Return the data of two modules for a page, matching instructions in one row.
+    """Return the page data of two HLO modules, with matching instructions in one row.
 
     Args:
-      changes: what differs between them, as `hlo_changes` says it.
-      matching: what stands for each other, where that is known already: where they differ.
+      changes: the differences of the modules, from `hlo_changes`.
+      matching: the matching of the modules, None if it is not computed yet.
     """
     sides = [hlo_data(module, files).as_dict() for module in (a, b)]
     rows = _HloRows(a, b, changes, matching)
@@ -74,7 +74,7 @@ def hlo_pairs(
 
 
 class _HloRows:
-    """The sections of two modules, the entries' first, made as they are called."""
+    """The sections of two modules, the entry's first, then those of called computations."""
 
     def __init__(
         self, a: HloModule, b: HloModule, changes: Sequence[Change], matching: Matching | None
@@ -86,7 +86,7 @@ class _HloRows:
         )
         self.compared: dict[tuple[int, int], Compared] = {}
         self.groups: dict[int, Regrouped] = {}
-        # What is equal and in one order stands as it stands.
+        # Equal computations in one order are paired by position.
         if matching is None and _opcodes(a.entry) != _opcodes(b.entry):
             matching = Matching(Hashes(a), Hashes(b))
         if matching is not None:
@@ -119,14 +119,14 @@ class _HloRows:
             return
         compared = self.compared.get((id(a), id(b)))
         if compared is None:
-            # They are equal: in one order, or the text of neither would help.
+            # The computations are equal: they have rows only if their order is equal too.
             if _opcodes(a) == _opcodes(b):
                 for x, y in zip(a, b, strict=True):
                     self._row(section, x, y)
             return
         partner = {id(x): y for x, y in compared.pairs}
         back = {id(y) for _, y in compared.pairs}
-        # What b alone has comes behind what it follows there.
+        # Operations of b alone follow the operation that precedes them in b.
         behind: dict[int, list[Instruction]] = defaultdict(list)
         last = 0
         for i in b:
@@ -191,7 +191,7 @@ class _HloRows:
                 if together:
                     sections.append((key, self._section(x, y)))
                 else:
-                    # What does not stand for each other is listed one behind the other.
+                    # Sections of computations that do not match follow each other.
                     both = a is not None and b is not None
                     names = (f"{key} of a", f"{key} of b") if both else (key, key)
                     sections += [(names[0], self._section(x, None))] if x is not None else []
@@ -206,7 +206,7 @@ def _opcodes(computation: Computation) -> list[str]:
 def _changes_by_instruction(
     changes: Sequence[Change], side: int, numbers: dict[int, int]
 ) -> dict[int, list[int]]:
-    """Return the numbers of the changes about each instruction, by the instruction's number."""
+    """Return the indices of the changes about each instruction, by the instruction's number."""
     numbers_of: dict[int, list[int]] = defaultdict(list)
     for number, change in enumerate(changes):
         for site in () if change.parts else (change.a, change.b)[side]:
@@ -221,7 +221,7 @@ def _changes_by_instruction(
 def line_pairs(
     a: Sequence[Line], b: Sequence[Line], changes: Sequence[Change], files: Files
 ) -> dict[str, Any]:
-    """Return the data of two texts of StableHLO or jaxprs for a page."""
+    """Return the page data of two programs as lines of StableHLO or jaxprs."""
     changes_by_line = _changes_by_line(changes, 0), _changes_by_line(changes, 1)
     section = PairedRows("")
 
@@ -233,7 +233,7 @@ def line_pairs(
         section.add(n, m, CHANGED if ids or a[n].shape != b[m].shape else SAME, ids)
 
     def add_unpaired(n: int, n_end: int, m: int, m_end: int) -> None:
-        """Add lines of one side alone, in one row where one change is about both sides."""
+        """Add lines of one side alone, in one row where one change has both sides."""
         for row in range(n, n_end):
             ids = set(changes_of(a[row], 0))
             partner = next(
@@ -251,7 +251,7 @@ def line_pairs(
             section.add(-1, other, ADDED, changes_of(b[other], 1))
 
     def gap(n: int, n_end: int, m: int, m_end: int) -> None:
-        """Add lines with no equal between them: those of one shape or opcode are pairs."""
+        """Add lines between equal ones, pairing those of one shape or opcode."""
         start = (n, m)
         ours, theirs = a[n:n_end], b[m:m_end]
         alike = aligned([i.shape for i in ours], [i.shape for i in theirs])

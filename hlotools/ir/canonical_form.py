@@ -1,9 +1,9 @@
-"""One text for all modules that differ in names, places and orders that mean nothing.
+"""The canonical text of modules, equal for modules that differ only in names and free orders.
 
-Operations and computations are numbered in an order that their structure gives; metadata, tables
-of frames, the module's name and paths (in kernels' payloads too) are left out; attributes and the
-entries of maps are in order, as are the operands of commutative operations and of fusions;
-channels are numbered anew; computations that are equal are written once.
+Operations and computations are numbered in an order determined by their structure; metadata,
+tables of frames, the module's name and paths (in kernels' payloads too) are removed; attributes,
+entries of maps, and operands of commutative operations and of fusions are sorted; channels are
+renumbered; equal computations are written once.
 """
 
 from hlotools.ir.digests import (
@@ -19,13 +19,13 @@ from hlotools.ir.mlir_lines import canonical_jaxpr, canonical_stablehlo
 
 
 def canonical(program: HloModule | str) -> str:
-    """Return the canonical text of a program: equal for texts of the same program.
+    """Return the canonical text of a program, equal for all texts of equal programs.
 
     Args:
-      program: text of HLO, StableHLO or a jaxpr, or what `parse` gave.
+      program: text of HLO, StableHLO or a jaxpr, or a result of `parse`.
 
     Raises:
-      HloSyntaxError: if a text of HLO cannot be read.
+      HloSyntaxError: if HLO text cannot be parsed.
     """
     if isinstance(program, HloModule):
         return canonical_hlo(program)
@@ -38,7 +38,7 @@ def canonical(program: HloModule | str) -> str:
 
 
 def canonical_hlo(module: HloModule) -> str:
-    """Return the canonical text of a module of HLO."""
+    """Return the canonical text of an HLO module."""
     return _Writer(module).text()
 
 
@@ -47,7 +47,7 @@ class _Writer:
         self.module = module
         self.hashes = Hashes(module)
         self.channels: dict[str, int] = {}
-        # Texts of computations without their heads' names, and those names.
+        # By text of a computation without its name: the name.
         self.names: dict[str, str] = {}
         self.plain: dict[int, str] = {}
         self.blocks: list[str] = []
@@ -68,10 +68,10 @@ class _Writer:
     def write(
         self, computation: Computation, arguments: list[bytes] | None
     ) -> tuple[str, list[int]]:
-        """Add a computation's text, unless it is there.
+        """Write a computation's text, unless it is written already.
 
         Returns:
-          its name, and the old numbers of its parameters in their new order.
+          The computation's name, and the old numbers of its parameters in their new order.
         """
         known = self.plain.get(id(computation)) if arguments is None else None
         if known is not None:
@@ -152,7 +152,7 @@ def _order(
     refined: dict[int, bytes],
     fused: bool,
 ) -> list[Instruction]:
-    """Return the instructions in an order that depends on structure alone, operands first."""
+    """Return the instructions in an order determined by structure alone, operands first."""
     order: list[Instruction] = []
     done: set[int] = set()
 

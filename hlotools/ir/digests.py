@@ -1,8 +1,8 @@
-"""What operations of HLO are, as digests that know neither names nor places.
+"""The digests of HLO operations, which do not depend on names and source lines.
 
-Two operations have one digest where they compute the same from the same: opcode, shape with
-layout, attributes and operands, those of commutative operations in any order. The digest of a
-fusion is that of what its body computes from its operands, in whatever order it takes them.
+Two operations have equal digests if their opcodes, shapes with layouts, attributes and operands
+are equal; the operands of commutative operations may be in any order. The digest of a fusion is
+that of its body applied to its operands, in any order of its parameters.
 """
 
 import hashlib
@@ -13,14 +13,14 @@ from hlotools.ir.hlo import CALLING, Computation, HloModule, Instruction
 from hlotools.ir.payloads import clean_config, sorted_map, without_paths
 
 COMMUTATIVE = frozenset(
-    # Those of HLO, and as jaxprs call them.
+    # Commutative operations, by their names in HLO and in jaxprs.
     ("add", "multiply", "and", "or", "xor", "maximum", "minimum", "mul", "max", "min", "add_any")
 )
-# What says where an operation is from, or how its text names others.
+# Attributes that record an operation's source or name other operations.
 _PLACES = frozenset({"metadata", "origin", "original_value", "control-predecessors", "channel_id"})
 _LEFT_OUT = _PLACES | frozenset(CALLING)
 _METADATA = re.compile(r'\s*,?\s*metadata=\{(?:[^{}"]++|"(?:[^"\\]++|\\.)*+"|\{[^{}]*+\})*+\}')
-# Fusions in fusions are looked into this deep.
+# The maximum depth of nested fusions that are digested.
 _DEEPEST_FUSION = 3
 
 
@@ -31,7 +31,7 @@ def is_commutative(instruction: Instruction) -> bool:
 
 
 def clean_value(key: str, text: str) -> str:
-    """Return an attribute's text without places, maps in order."""
+    """Return an attribute's text without paths and with sorted maps."""
     if key == "backend_config":
         return clean_config(text)
     if key == "frontend_attributes":
@@ -42,25 +42,25 @@ def clean_value(key: str, text: str) -> str:
 
 
 def clean_attributes(instruction: Instruction) -> dict[str, str]:
-    """Return the attributes that say what an operation does, in order, without its callees."""
+    """Return the attributes that affect an operation's computation, sorted, without its callees."""
     attributes = instruction.attributes
     clean = {
         key: clean_value(key, attributes[key]) for key in sorted(attributes) if key not in _LEFT_OUT
     }
     if instruction.opcode == "reduce" and "dimensions" in clean:
-        # They are gone, in whatever order they are named.
+        # A reduction removes these dimensions, in any order.
         clean["dimensions"] = "{" + ",".join(map(str, sorted(instruction.dimensions))) + "}"
     return clean
 
 
-# A module's attributes that say how it came about, not what it is.
+# Module attributes that record how the module was made.
 _HISTORY = frozenset({"frontend_attributes"})
-# And those that ask for nothing of a program of one partition.
+# A module attribute without effect on a program of one partition.
 _OF_PARTITIONS = "allow_spmd_sharding_propagation"
 
 
 def module_attributes(module: HloModule) -> dict[str, str]:
-    """Return the attributes of a module that say what it is, in order."""
+    """Return the attributes that determine a module's behavior, sorted."""
     attributes = module.attributes
     alone = attributes.get("num_partitions", "1") == "1"
     return {
@@ -79,11 +79,11 @@ def digest(parts: Sequence[bytes]) -> bytes:
 
 
 class Hashes:
-    """The digests of one module's operations and computations."""
+    """The digests of a module's operations and computations."""
 
     def __init__(self, module: HloModule):
         self.module = module
-        # What each says of itself, without its operands.
+        # By id of an instruction: its digest without operands.
         self._own: dict[int, bytes] = {}
         self._orders: dict[int, list[Instruction]] = {}
         self._bodies: dict[int, dict[int, bytes]] = {}
@@ -91,7 +91,7 @@ class Hashes:
         for computation in module.callees_first():
             digests = self.body(computation, None)
             self._bodies[id(computation)] = digests
-            # Parameters that nothing uses are a part of what a caller must give.
+            # Unused parameters are a part of a computation's signature.
             parameters = [self.own(p) for p in computation.parameters]
             self._computations[id(computation)] = digest(
                 [self._result(computation, digests), *parameters]
@@ -129,11 +129,11 @@ class Hashes:
     def body(
         self, computation: Computation, arguments: Sequence[bytes] | None, depth: int = 0
     ) -> dict[int, bytes]:
-        """Return the digest of each instruction, by its id.
+        """Return the digest of each instruction of a computation, by its id.
 
         Args:
-          arguments: the digests of what the parameters stand for; None: they stand for
-            themselves, by their numbers.
+          arguments: the digests of the callers' operands; None: the parameters' own digests,
+            by their numbers.
         """
         digests: dict[int, bytes] = {}
         order = self._orders.get(id(computation))
@@ -143,7 +143,7 @@ class Hashes:
             number = instruction.number
             if instruction.opcode == "parameter" and arguments is not None:
                 argument = arguments[number] if number < len(arguments) else b"%d" % number
-                # What a body takes its operand for is a part of what it is.
+                # The digest includes the shape of the parameter, which may have another layout.
                 taken = instruction.shape.canonical_text().encode()
                 digests[id(instruction)] = digest([argument, taken])
                 continue
@@ -163,7 +163,7 @@ class Hashes:
         return digests
 
     def _result(self, computation: Computation, body: dict[int, bytes]) -> bytes:
-        """Return the digest of the result and of what is done beside it."""
+        """Return the digest of a computation's result and of its side effects."""
         beside = [
             body[id(i)]
             for i in computation.instructions
@@ -173,7 +173,7 @@ class Hashes:
 
 
 def with_users(computation: Computation, body: dict[int, bytes]) -> dict[int, bytes]:
-    """Return the digests refined by the uses of the values, which distinguish equal operations."""
+    """Return digests refined by the uses of the values, which distinguish equal operations."""
     refined: dict[int, bytes] = {}
     for instruction in reversed(computation.in_order()):
         uses: list[bytes] = [b"result"] if instruction.is_root else []

@@ -1,4 +1,4 @@
-"""Programs that are not HLO as the objects that HLO is read as, so that they are compared alike."""
+"""The builder of modules from StableHLO and jaxprs, which are compared like HLO."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterable, Sequence
 from hlotools.ir.digests import is_commutative
 from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape
 
-# Programs inside programs, this deep.
+# The maximum depth of nested subprograms.
 DEEPEST = 100
 
 
 def array(dtype: str, dimensions: Sequence[int]) -> Shape:
-    """Return the shape of an array; a size of -1 is not known."""
+    """Return the shape of an array; a size of -1 is unknown."""
     sizes = tuple(dimensions)
     text = f"{dtype}[{','.join('?' if n < 0 else str(n) for n in sizes)}]"
     return Shape(text, dtype, sizes, tuple(n < 0 for n in sizes))
 
 
 def captures(instruction: Instruction) -> int:
-    """Return how many of an operation's last operands are values that its regions capture."""
+    """Return the number of trailing operands that an operation's regions capture from outside."""
     counts = [c.attributes.get("captured") for each in instruction.called.values() for c in each]
     return max((int(count) for count in counts if count), default=0)
 
@@ -30,9 +30,9 @@ def parameters_of_regions(
     second: Computation,
     same: Callable[[Instruction, Instruction], bool],
 ) -> list[tuple[int, int]]:
-    """Return the numbers of the parameters of two regions that stand for each other.
+    """Return pairs of the numbers of matching parameters of two regions.
 
-    Those of their own do in order; those for values from outside do where the values do.
+    Block arguments match in order; captured values match where the values outside do.
     """
     captured = captures(a), captures(b)
     own = [len(c.parameters) - n for c, n in zip((first, second), captured, strict=True)]
@@ -59,9 +59,9 @@ _MOST_PAIRS = 64
 def operands_of_regions(
     a: Instruction, b: Instruction, free: Callable[[Instruction, Instruction], bool]
 ) -> list[tuple[Instruction, Instruction]]:
-    """Return the operands of two operations with regions that may stand for each other.
+    """Return pairs of operands of two operations with regions that may match.
 
-    What regions take from outside has no order: there only what has one shape may.
+    Captured values have no order: they may match if their shapes are equal.
     """
     ends = len(a.operands) - captures(a), len(b.operands) - captures(b)
     pairs = [
@@ -75,24 +75,24 @@ def operands_of_regions(
 
 
 def several(shapes: Sequence[Shape]) -> Shape:
-    """Return the shape of several results: itself, where it is one."""
+    """Return the shape of several results: a tuple, or the only result's own shape."""
     if len(shapes) == 1:
         return shapes[0]
     return Shape(f"({', '.join(s.text for s in shapes)})", "tuple", elements=tuple(shapes))
 
 
 def metadata(file: str, line: int) -> str:
-    """Return the attribute that says which of the user's lines an operation is from."""
+    """Return the text of a metadata attribute with a source file and line."""
     escaped = file.replace("\\", "\\\\").replace('"', '\\"')
     return f'{{source_file="{escaped}" source_line={line}}}'
 
 
 class GraphBuilder:
-    """A module in the making."""
+    """The builder of an HloModule, one computation and operation at a time."""
 
     def __init__(self, name: str):
         self.module = HloModule(name)
-        # What each operation is, as far as it is known from the text before it.
+        # By id of an operation: its digest, as far as the text before it determines it.
         self.digests: dict[int, bytes] = {}
 
     def computation(self, name: str) -> Computation:
@@ -137,7 +137,7 @@ class GraphBuilder:
         return made
 
     def returned(self, computation: Computation, values: Sequence[Instruction]) -> None:
-        """Say what a computation returns."""
+        """Set the values that a computation returns."""
         if len(values) == 1:
             root = values[0]
         else:
@@ -148,7 +148,7 @@ class GraphBuilder:
         computation.root = root
 
     def finished(self, entry: Computation) -> HloModule:
-        """Return the module, once everything is in it."""
+        """Return the finished module with its entry computation."""
         entry.is_entry = True
         self.module.entry = entry
         for instruction in self.module.instructions():

@@ -1,4 +1,4 @@
-"""HLO as objects: modules, computations, instructions, shapes, and where they come from."""
+"""The data model of HLO: modules, computations, instructions, shapes and sources."""
 
 import json
 import re
@@ -7,10 +7,9 @@ from typing import Any, NamedTuple, TypeVar
 
 
 class HloSyntaxError(ValueError):
-    """Text that is not HLO, with the place where it stops being so.
+    """The error that a text is not HLO, with the position of the error.
 
-    `line` and `column` count from 1; `text` is the line, and `file` what it is a line of, where
-    that is known.
+    `line` and `column` count from 1; `text` is the line, and `file` the path of its file if known.
     """
 
     def __init__(self, message: str, line: int, column: int, text: str, file: str = ""):
@@ -19,7 +18,7 @@ class HloSyntaxError(ValueError):
         self.column = column
         self.text = text
         self.file = file
-        # A line of a module may be megabytes of constants: only the place is shown.
+        # A line of a module may have megabytes of constants: only the text near the error is shown.
         first = max(0, column - 61)
         shown = text[first : first + 120].replace("\t", " ")
         where = f"{file}, line {line}" if file else f"line {line}"
@@ -29,7 +28,7 @@ class HloSyntaxError(ValueError):
 
 
 class Source(NamedTuple):
-    """A place in the user's source: what is unknown is "" or 0."""
+    """A position in the user's source, with "" or 0 for unknown fields."""
 
     file: str
     line: int
@@ -42,7 +41,7 @@ class Source(NamedTuple):
 
 
 class FileLocation(NamedTuple):
-    """An entry of a module's table FileLocations."""
+    """An entry of the FileLocations table of a module."""
 
     file: int
     function: int
@@ -53,14 +52,14 @@ class FileLocation(NamedTuple):
 
 
 class StackFrame(NamedTuple):
-    """An entry of a module's table StackFrames; `parent` is as it is written."""
+    """An entry of the StackFrames table of a module; `parent` is the number in the text."""
 
     location: int
     parent: int
 
 
 class Frames:
-    """The tables of files, functions, locations and frames at the head of a module."""
+    """The tables of files, functions, locations and frames in the header of a module."""
 
     __slots__ = ("_shift", "files", "functions", "locations", "stack")
 
@@ -75,10 +74,10 @@ class Frames:
         return bool(self.files or self.functions or self.locations or self.stack)
 
     def sources(self, frame: int) -> list[Source]:
-        """Return the source lines of a frame and of its callers, the innermost first."""
+        """Return the source lines of a frame and of its callers, innermost first."""
         if self._shift is None:
-            # XLA writes a parent as one more than what it is (jaxlib 0.10); a frame without one
-            # then names itself. No frame is its own parent, so this tells the two forms apart.
+            # XLA writes a parent's number plus one (jaxlib 0.10), where a frame without a parent
+            # names itself. No frame is its own parent, so this distinguishes the two formats.
             self._shift = int(any(f.parent == number for number, f in self.stack.items()))
         sources: list[Source] = []
         seen: set[int] = set()
@@ -106,7 +105,7 @@ _BITS = {
 
 
 def bits_of(dtype: str) -> int:
-    """Return the bits of one element in memory, 0 where the dtype is not known."""
+    """Return the number of bits of one element in memory, 0 for unknown dtypes."""
     known = _BITS.get(dtype)
     if known is not None:
         return known
@@ -118,10 +117,10 @@ class Shape:
     """The type of a value: an array's dtype, sizes and layout, or a tuple of shapes.
 
     `dtype` is HLO's name of the element type; "tuple" for tuples and "buffer" for buffers, whose
-    `elements` are shapes. `dimensions` are sizes, -1 where there is no bound, and `dynamic` says
-    which are bounds only. `layout` are the dimensions from minor to major, or None where it was
-    not written; `tiles` are the tiles' sizes, `memory_space` the number after S, and `extra`
-    what else stands in the layout.
+    `elements` are shapes. `dimensions` are sizes, -1 without a bound, and `dynamic` is true for
+    sizes that are bounds only. `layout` has the dimensions from minor to major, or is None if the
+    text has none; `tiles` are the tiles' sizes, `memory_space` is the number after S, and `extra`
+    is the rest of the layout's text.
     """
 
     __slots__ = ("_bytes", "_canonical", "_size", "_stored", "dimensions", "dtype", "dynamic",
@@ -148,7 +147,7 @@ class Shape:
         self.memory_space = memory_space
         self.extra = extra
         self.elements = elements
-        # Equal texts are one object: what it takes to count is found once.
+        # Equal texts are one object, so sizes are computed once.
         self._canonical: str | None = None
         self._size = -1
         self._bytes = -1
@@ -160,13 +159,13 @@ class Shape:
 
     @property
     def is_default_layout(self) -> bool:
-        """Return whether the layout only says that the last dimension is the minor one."""
+        """A boolean: whether the layout has no tiles and the last dimension is the minor one."""
         descending = tuple(range(len(self.dimensions) - 1, -1, -1))
         plain = not (self.tiles or self.memory_space or self.extra)
         return plain and self.layout in (None, descending)
 
     def leaves(self) -> "Iterator[Shape]":
-        """Yield the arrays in it, from left to right."""
+        """Yield the arrays in a shape, from left to right."""
         waiting = [self]
         while waiting:
             shape = waiting.pop()
@@ -177,7 +176,7 @@ class Shape:
 
     @property
     def size(self) -> int:
-        """The number of elements, of all arrays in it; bounds count as sizes."""
+        """The number of elements of all arrays in the shape; bounds count as sizes."""
         if self._size < 0:
             total = 0
             for leaf in self.leaves():
@@ -190,7 +189,7 @@ class Shape:
 
     @property
     def bytes(self) -> int:
-        """The bytes of its elements, without the padding of tiles."""
+        """The bytes of the elements, without the padding of tiles."""
         if self._bytes < 0:
             if self.elements:
                 self._bytes = sum(leaf.bytes for leaf in self.leaves())
@@ -200,7 +199,7 @@ class Shape:
 
     @property
     def stored_bytes(self) -> int:
-        """The bytes that it takes in memory, with what fills its tiles."""
+        """The bytes of the shape in memory, including the padding of tiles."""
         if self._stored < 0:
             self._stored = self._with_tiles()
         return self._stored
@@ -212,7 +211,7 @@ class Shape:
         if not tile or len(tile) > len(self.dimensions) or not all(map(str.isdecimal, tile)):
             return self.bytes
         elements = 1
-        # The tile's last size is of the dimension that is most minor.
+        # The last size of a tile applies to the most minor dimension.
         for n, dimension in enumerate(self.layout or ()):
             size = max(self.dimensions[dimension], 0)
             step = int(tile[-1 - n]) if n < len(tile) else 1
@@ -233,7 +232,7 @@ class Shape:
         )
 
     def short_text(self) -> str:
-        """Return the shape's text with the layouts that are not the default, and no others."""
+        """Return the shape's text with non-default layouts alone."""
         if self.dtype == "buffer":
             return f"b({self.elements[0].short_text()})"
         if self.is_tuple:
@@ -241,7 +240,7 @@ class Shape:
         return self.without_layout() if self.is_default_layout else self.text
 
     def layout_text(self) -> str:
-        """Return the layouts alone, {2,1,0} where there is none in the text."""
+        """Return the layouts' text, {2,1,0} where the text has none."""
         if self.dtype in ("tuple", "buffer"):
             return "(" + ", ".join(e.layout_text() for e in self.elements) + ")"
         if self.layout is None:
@@ -279,12 +278,12 @@ class Shape:
 
 
 def tuple_text(parts: list[str]) -> str:
-    """Return parts in parentheses, each fifth marked with its index as XLA does it."""
+    """Return texts in parentheses, each fifth with an index comment in XLA's format."""
     return "(" + indexed(parts) + ")"
 
 
 def indexed(parts: list[str]) -> str:
-    """Return parts with commas, each fifth marked with its index as XLA does it."""
+    """Return texts joined by commas, each fifth with an index comment in XLA's format."""
     if len(parts) <= 5:
         return ", ".join(parts)
     return ", ".join(
@@ -292,7 +291,7 @@ def indexed(parts: list[str]) -> str:
     )
 
 
-# Attributes that name computations; the values of the others are kept as they are written.
+# Attributes that name computations; the values of others stay text.
 CALLING = (
     "calls", "to_apply", "body", "condition", "branch_computations", "called_computations",
     "true_computation", "false_computation", "select", "scatter", "async_computation",
@@ -302,11 +301,11 @@ _NUMBER = re.compile(r"-?\d+")
 
 
 class Instruction:
-    """One operation of a computation.
+    """An operation of a computation, with its operands, attributes and users.
 
-    `attributes` are what stands behind the operands, each as its text. `literal` is the text
-    between the parentheses of a constant, `number` that of a parameter. `users` are the
-    instructions of the same computation that have it as an operand, each once.
+    `attributes` follow the operands in the text, each with its text as value. `literal` is the text
+    in the parentheses of a constant, `number` that of a parameter. `users` are the distinct
+    instructions of the computation that have the instruction as an operand.
     """
 
     __slots__ = ("_metadata", "attributes", "called", "computation", "is_root", "literal", "name",
@@ -353,17 +352,17 @@ class Instruction:
 
     @property
     def op_name(self) -> str:
-        """The path of names that the operation had when it was traced: jit(f)/dot_general."""
+        """The name stack of the traced operation, such as jit(f)/dot_general."""
         return self.metadata.get("op_name", "")
 
     @property
     def source(self) -> Source | None:
-        """The user's line that the operation comes from, where that is known."""
+        """The user's source line of the operation, None if unknown."""
         stack = self.stack()
         return stack[0] if stack else None
 
     def stack(self) -> list[Source]:
-        """Return the user's line and those that called it, the innermost first."""
+        """Return the user's source line and those of its callers, innermost first."""
         metadata = self.metadata
         frame = metadata.get("stack_frame_id", "")
         if frame.isdecimal() and len(frame) < 10:
@@ -378,16 +377,16 @@ class Instruction:
 
     @property
     def dimensions(self) -> tuple[int, ...]:
-        """The numbers of `dimensions={...}`."""
+        """The numbers in `dimensions={...}`."""
         return self.numbers("dimensions")
 
     def numbers(self, attribute: str) -> tuple[int, ...]:
-        """Return the whole numbers in an attribute's text, () where it is not there."""
+        """Return the integers in an attribute's text, () if the attribute is missing."""
         return tuple(map(int, _NUMBER.findall(self.attributes.get(attribute, ""))))
 
     @property
     def backend_config(self) -> Any:
-        """The backend's configuration: what JSON says, or its text, or None."""
+        """The backend's configuration as parsed JSON, as text if it is not JSON, or None."""
         text = self.attributes.get("backend_config")
         if text is None:
             return None
@@ -399,7 +398,7 @@ class Instruction:
 
     @property
     def fused(self) -> "Computation | None":
-        """The computation of a fusion."""
+        """The computation of a fusion, None for other instructions."""
         calls = self.called.get("calls") if self.opcode == "fusion" else None
         return calls[0] if calls else None
 
@@ -408,7 +407,7 @@ class Instruction:
 
 
 def nearest_source(instruction: Instruction) -> Source | None:
-    """Return the user's line; for what XLA put in, that of the value which it is for."""
+    """Return an instruction's source line, or that of the value which an inserted one serves."""
     fused = instruction.fused
     source = instruction.source or (fused.root.source if fused else None)
     if instruction.opcode in ("parameter", "constant"):
@@ -443,7 +442,7 @@ _Node = TypeVar("_Node", Instruction, "Computation")
 def _sorted(
     starts: Iterable[_Node], needs: Callable[[_Node], list[_Node]], complaint: str
 ) -> list[_Node]:
-    """Return everything behind what it needs; raise ValueError if something needs itself."""
+    """Return nodes in topological order, needed ones first; raise ValueError for a cycle."""
     done: set[int] = set()
     open_: set[int] = set()
     order: list[_Node] = []
@@ -469,7 +468,7 @@ def _sorted(
 
 
 class Computation:
-    """A function of a module: instructions in the order of the text, and its result."""
+    """A function of a module: instructions in the order of the text, and a root."""
 
     __slots__ = ("attributes", "instructions", "is_entry", "module", "name", "root")
 
@@ -501,10 +500,10 @@ class Computation:
         return len(self.instructions)
 
     def in_order(self) -> list[Instruction]:
-        """Return the instructions, operands and control predecessors before their users.
+        """Return the instructions with operands and control predecessors before their users.
 
         Raises:
-          ValueError: if an instruction needs itself.
+          ValueError: if an instruction depends on itself.
         """
         done: set[int] = set()
         for instruction in self.instructions:
@@ -515,7 +514,7 @@ class Computation:
                 if id(needed) not in done:
                     return _sorted(self.instructions, _needed, f" in {self.name} needs itself")
             done.add(id(instruction))
-        # As it is of what XLA writes.
+        # XLA writes instructions in such an order already.
         return list(self.instructions)
 
     def __repr__(self) -> str:
@@ -523,10 +522,10 @@ class Computation:
 
 
 class HloModule:
-    """A program: `entry` and the computations that it calls.
+    """A program in HLO: the `entry` computation and the computations that it calls.
 
-    `attributes` are those behind the module's name, each as its text; `frames` the tables that
-    source lines come from.
+    `attributes` follow the module's name in the text, each with its text as value; `frames` are the
+    tables of source lines.
     """
 
     __slots__ = ("attributes", "computations", "entry", "frames", "name", "operand_shapes",
@@ -539,7 +538,7 @@ class HloModule:
         self.attributes: dict[str, str] = {}
         self.frames = Frames()
         self.computations: list[Computation] = []
-        # How the text is written: `%` before names, shapes before operands.
+        # The format of the text: whether it has `%` before names and shapes before operands.
         self.percent = True
         self.operand_shapes = False
 
@@ -555,7 +554,7 @@ class HloModule:
             yield from computation.instructions
 
     def callees_first(self) -> list[Computation]:
-        """Return the computations, each behind those that it calls.
+        """Return the computations, each after those that it calls.
 
         Raises:
           ValueError: if a computation calls itself.
@@ -570,14 +569,14 @@ class HloModule:
 
 
 def unquoted(text: str) -> str:
-    """Return a string of HLO without its quotes and escapes; other text as it is."""
+    """Return the content of a quoted HLO string without escapes, or other text unchanged."""
     if len(text) < 2 or text[0] != '"':
         return text
     inner = text[1:-1]
     return _ESCAPE.sub(_escaped, inner) if "\\" in inner else inner
 
 
-# Bytes that are not ASCII are written as three octal digits each.
+# Non-ASCII bytes are written as three octal digits each.
 _ESCAPE = re.compile(r"((?:\\[0-3][0-7]{2})+)|\\(.)", re.DOTALL)
 
 

@@ -1,7 +1,7 @@
-"""HLO text read into objects, in Python alone: XLA's own parser may abort the process.
+"""The parser of HLO text, in Python alone, as XLA's own parser may abort the process.
 
-The text is read in one pass, from positions and never by recursion, so that time and memory grow
-with its length alone, whatever it says.
+The text is read in one pass and without recursion, so that time and memory are linear in its
+length for all inputs.
 """
 
 import re
@@ -22,10 +22,10 @@ from hlotools.ir.hlo import (
 )
 
 _CALLING = frozenset(CALLING)
-# Text nested deeper than this is no program's.
+# The maximum depth of brackets: deeper text is not a program.
 DEEPEST = 100
 DEEPEST_TUPLE = 20
-# And longer than this is no list of theirs.
+# The maximum length of a list: a longer one is not a program's.
 LONGEST = 1_000_000
 LONGEST_SIZES = 10_000
 
@@ -40,9 +40,9 @@ _OPCODE = re.compile(r"\s*([a-z][\w\-]*)\(")
 _PLAIN_OPERANDS = re.compile(r"[^()\[\]{}\"]*+\)")
 _ATTRIBUTE = re.compile(r"\s*,\s*([\w.\-]+)=")
 _PLAIN_VALUE = re.compile(r'[^\s,(){}\[\]"]++(?=[,\n}]|\s*(?:\n|$))|\{[^(){}\[\]"]*+\}(?=[,\n])')
-# A string, a comment or a bracket. A quote that nothing closes is found alone.
+# A string, a comment or a bracket; a quote that is never closed matches alone.
 _BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"|/\*.*?\*/|[()\[\]{}"]', re.DOTALL)
-# Where a list is cut, beside that.
+# A string, a comment, a bracket or a comma.
 _PART = re.compile(r'"(?:[^"\\]++|\\.)*+"|/\*.*?\*/|[()\[\]{}",]', re.DOTALL)
 _VALUE_END = re.compile(r'"(?:[^"\\]++|\\.)*+"|[()\[\]{}",\n]', re.DOTALL)
 _CLOSES = {")": "(", "]": "[", "}": "{"}
@@ -56,31 +56,31 @@ _MEMORY_SPACE = re.compile(r"S\((\d{1,9})\)")
 
 
 def parse(text: str) -> HloModule:
-    """Return the module that a text of HLO describes, as Python objects.
+    """Return the HloModule that HLO text describes.
 
     Args:
-      text: what `Compiled.as_text()`, `Lowered.as_text("hlo")` or XLA's dumps hold: of any
+      text: HLO text from `Compiled.as_text()`, `Lowered.as_text("hlo")` or XLA's dumps, of any
         platform, with or without percent signs, operand shapes, metadata, layouts or schedules.
 
     Raises:
-      HloSyntaxError: if the text is not HLO; it has the line, the column, and what was wanted.
+      HloSyntaxError: if the text is not HLO, with the line, the column and the expected syntax.
     """
     return _Reader(text).module()
 
 
 class _Reader:
-    """One text, and how far it has been read."""
+    """A reader of one text, with its current position."""
 
     def __init__(self, text: str):
         self.text = text
         self.at = 0
         self.shapes: dict[str, Shape] = {}
-        # Whose computations are looked up when everything has been read, with their positions.
+        # Instructions with their positions, whose callees are resolved at the end.
         self.calls: list[tuple[Instruction, int]] = []
-        # Whose control predecessors are looked up when their computation has been read.
+        # Instructions with their positions, whose predecessors are resolved per computation.
         self.ordered: list[tuple[Instruction, int]] = []
 
-    # ---- errors and small steps -----------------------------------------------------------------
+    # ---- errors and tokens ----------------------------------------------------------------------
 
     def fail(self, message: str, at: int | None = None) -> NoReturn:
         at = self.at if at is None else at
@@ -101,7 +101,7 @@ class _Reader:
             self.at = space.end()
 
     def closing(self, at: int) -> int:
-        """Return the position behind the bracket that closes the one at `at`."""
+        """Return the position after the bracket that closes the one at `at`."""
         waiting: list[tuple[str, int]] = []
         for bracket in _BRACKET.finditer(self.text, at):
             token = bracket[0]
@@ -109,7 +109,7 @@ class _Reader:
                 opened, where = waiting.pop()
                 if opened != _CLOSES[token]:
                     if self.text.find("\n", where, bracket.start()) >= 0:
-                        # It is the one that lacks its partner: the other is lines away.
+                        # The error is at the unclosed bracket, which may be lines before.
                         self.fail(f"{opened!r} is never closed", where)
                     self.fail(f"{token!r} closes nothing: {opened!r} is open", bracket.start())
                 if not waiting:
@@ -124,7 +124,7 @@ class _Reader:
         self.fail(f"{opened!r} is never closed", where)
 
     def parts(self, first: int, end: int) -> Iterator[tuple[str, int]]:
-        """Return the items between the commas of a list, with positions and without comments."""
+        """Yield the items of a comma-separated list with their positions, without comments."""
         text = self.text
         depth, start, count = 0, first, 0
         piece = ""
@@ -180,7 +180,7 @@ class _Reader:
                 entries.append(computation)
         if not module.computations:
             self.fail("the module has no computations")
-        # Texts of one computation may leave the word out.
+        # The text of a single computation may lack the word ENTRY.
         module.entry = entries[0] if entries else module.computations[-1]
         module.entry.is_entry = True
         module.percent = self.text.startswith("%", first) or (
@@ -239,7 +239,7 @@ class _Reader:
                 self.fail(f'wanted an entry of {heading[1]}, such as 1 "..." or 1 {{...}}')
 
     def attributes(self) -> dict[str, str]:
-        """Return the attributes `, name=value` that stand here, their values as text."""
+        """Return the attributes `, name=value` at the current position, with text as values."""
         text = self.text
         values: dict[str, str] = {}
         while True:
@@ -255,7 +255,7 @@ class _Reader:
                 values[name[1]] = self.value()
 
     def value(self) -> str:
-        """Return the text up to the comma, line's end or bracket that ends an attribute's value."""
+        """Return an attribute's value as text, up to the comma, bracket or end of line after it."""
         start = self.at
         text = self.text
         while True:
@@ -305,7 +305,7 @@ class _Reader:
         opened = self.at
         self.at += 1
         names: dict[str, Instruction] = {}
-        # Where operands stand, to be looked up when all are known.
+        # The positions of operands, which are resolved when all instructions are known.
         waiting: list[tuple[Instruction, int, int]] = []
         root = None
         while True:
@@ -379,7 +379,7 @@ class _Reader:
                 operand.users.append(instruction)
 
     def link(self, names: dict[str, Computation]) -> None:
-        """Find the computations that instructions call."""
+        """Set the called computations of the instructions by their names."""
         for instruction, at in self.calls:
             for key in CALLING:
                 value = instruction.attributes.get(key)
@@ -396,7 +396,7 @@ class _Reader:
     # ---- instructions ---------------------------------------------------------------------------
 
     def instruction(self) -> tuple[Instruction, int, int]:
-        """Return the instruction that stands here, and from where to where its operands do."""
+        """Return the instruction at the current position, and the bounds of its operands' text."""
         text = self.text
         head = _INSTRUCTION.match(text, self.at)
         if head is None:
@@ -437,7 +437,7 @@ class _Reader:
     # ---- shapes ---------------------------------------------------------------------------------
 
     def shape(self, depth: int = 0) -> Shape:
-        """Return the shape that stands here; equal texts are one object."""
+        """Return the shape at the current position; equal texts return one object."""
         text = self.text
         start = self.at
         array = _ARRAY.match(text, start)
@@ -520,7 +520,7 @@ class _Reader:
             self.fail(f"{{{parts[1]}}} is no order of {len(shape.dimensions)} dimensions", start)
         shape.layout = order
         rest = parts[2] or ""
-        # T(8,128)(2,1) tiles, S(1) the memory space, and what else there is: E(32), L(4), D(D,C).
+        # T(8,128)(2,1): tiles; S(1): the memory space; the rest is extra: E(32), L(4), D(D,C).
         tiles = re.search(r"T((?:\([\d,*\s\-]*\))+)", rest)
         if tiles:
             shape.tiles = tuple(part[1:-1] for part in _TILE.findall(tiles[1]))

@@ -1,4 +1,4 @@
-"""Modules of HLO written as text, in the way XLA writes it."""
+"""The printer of HLO modules, in XLA's format."""
 
 import re
 
@@ -6,7 +6,7 @@ from hlotools.ir.hlo import Computation, HloModule, Instruction, indexed
 
 
 def write(module: HloModule) -> str:
-    """Return the module as text that `parse` reads as the same module, in the way XLA writes it."""
+    """Return a module as text in XLA's format, which `parse` reads as an equal module."""
     head = f"HloModule {module.name}" + _attributes_text(module.attributes)
     lines = [head, ""]
     frames = module.frames
@@ -32,7 +32,7 @@ def write(module: HloModule) -> str:
 
 
 def computation_lines(computation: Computation) -> list[str]:
-    """Return the lines of one computation."""
+    """Return the lines of a computation's text."""
     lines = [head_text(computation)]
     lines += ["  " + instruction_text(i) for i in computation.instructions]
     return [*lines, "}" + _attributes_text(computation.attributes)]
@@ -47,7 +47,7 @@ def head_text(computation: Computation) -> str:
 
 
 def instruction_text(instruction: Instruction) -> str:
-    """Return the line of one instruction."""
+    """Return the line of an instruction's text."""
     module = instruction.computation.module
     percent = "%" if module.percent else ""
     root = "ROOT " if instruction.is_root else ""
@@ -74,6 +74,6 @@ def _attributes_text(attributes: dict[str, str]) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a string of HLO."""
+    """Return a string quoted and escaped for HLO."""
     escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
     return '"' + re.sub(r'["\\\n\t\r]', lambda special: escapes[special[0]], text) + '"'

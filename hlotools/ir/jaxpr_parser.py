@@ -1,4 +1,4 @@
-"""Jaxprs as objects: a reader of their text, ours or JAX's, in Python alone."""
+"""The parser of jaxprs' text, from hlofront or JAX, in Python alone."""
 
 import re
 
@@ -13,20 +13,20 @@ _LAMBDA = re.compile(r"\{\s*lambda\b\s*")
 _TYPE = r"(?:[\w.!]+(?:<[^<>\s]*>)?(?:\{[^{}]*\})?(?:\[[^\[\]]*\])?(?:\{[^{}]*\})?)"
 _BINDER = re.compile(rf"([a-z]+|_):({_TYPE})")
 _LITERAL = re.compile(rf"(\([^()\s]*\)|[^\s:,()\[\]{{}};]+):({_TYPE})")
-# A result that is no value: JAX writes it so.
+# An unused result, which JAX writes as "_".
 _NOTHING = re.compile(r"(_)()(?=[,\s)])")
 _VARIABLE = re.compile(r"[a-z]++(?![\w:(\[])")
 _PRIMITIVE = re.compile(r"[A-Za-z_][\w\-.]*")
 _KEY = re.compile(r"(\w+)=")
 _ARRAY = re.compile(r"([\w.<>!]+)\[([^\[\]]*)\](.*)", re.DOTALL)
 _END = re.compile(r"in\s+\(")
-# What a parameter's value is made of; a word that is followed by `=` begins the next parameter.
+# The tokens of a parameter's value; a word before `=` begins the next parameter.
 _PIECE = re.compile(
     r"\{\s*lambda\b|'(?:[^'\\\n]|\\.)*+'|\"(?:[^\"\\\n]|\\.)*+\"|[\[\](){}]"
     r"|(?<!\s)\s++(?=\w+=|\])"
 )
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-# The name of a function that is called is no part of what is computed.
+# Primitives whose parameter `name` does not affect the computation.
 _NAMED_CALLS = frozenset(
     {"jit", "pjit", "closed_call", "core_call", "remat", "remat2", "checkpoint", "custom_jvp_call",
      "custom_vjp_call", "custom_vjp_call_jaxpr", "scan", "cond", "while"}
@@ -34,17 +34,17 @@ _NAMED_CALLS = frozenset(
 
 
 def read_jaxpr(text: str) -> HloModule:
-    """Return the program of a jaxpr's text.
+    """Return the program of a jaxpr's text as an HloModule.
 
     Raises:
-      HloSyntaxError: if it cannot be read.
+      HloSyntaxError: if the text cannot be parsed.
     """
     return _Reader(text).read()
 
 
 class _Reader:
     def __init__(self, text: str):
-        # The notes of source lines: each position, in the text without notes, with its source.
+        # The notes of source lines: positions in the text without notes, with sources.
         self.sources: list[tuple[int, str, int]] = []
         parts: list[str] = []
         end = length = 0
@@ -201,7 +201,7 @@ class _Reader:
         constants: dict[str, Instruction],
         source: tuple[str, int],
     ) -> list[Instruction]:
-        """Return the variables and literals before the next operation or bracket."""
+        """Return the variables and literals up to the next operation or bracket."""
         atoms: list[Instruction] = []
         while True:
             self.skip()
@@ -238,15 +238,15 @@ class _Reader:
             atoms.append(constants[key])
 
     def is_literal(self) -> bool:
-        """Return whether the text continues with a literal `nan:` or `inf:`, and not a variable."""
+        """Return whether the text continues with a literal `nan:` or `inf:`, not a variable."""
         return re.match(r"(?:nan|inf):", self.text[self.at : self.at + 4]) is not None
 
     def source(self, start: int) -> tuple[str, int]:
-        """Return the source noted behind what was read since a position; the first one counts."""
+        """Return the file and line of the first source note after a position, on its line."""
         while self.next_source < len(self.sources) and self.sources[self.next_source][0] < start:
             self.next_source += 1
         end = self.text.find("\n", start)
-        # The note stands at the end of the operation's first line.
+        # The note is at the end of the operation's first line.
         for position, file, line in self.sources[self.next_source : self.next_source + 1]:
             if position <= (len(self.text) if end < 0 else end):
                 return file, line
@@ -255,7 +255,7 @@ class _Reader:
     # ---- parameters
 
     def parameters(self, label: str) -> tuple[dict[str, str], dict[str, list[Computation]]]:
-        """Return the text between the brackets behind an operation's name."""
+        """Return an operation's parameters as text, and the programs in each."""
         attributes: dict[str, str] = {}
         called: dict[str, list[Computation]] = {}
         while True:
@@ -273,7 +273,7 @@ class _Reader:
                 attributes[key] = _ADDRESS.sub("", " ".join(value.split()))
 
     def value(self, label: str) -> tuple[str, list[Computation]]:
-        """Return a parameter's text, and the programs in it."""
+        """Return a parameter's value as text, and the programs in it."""
         programs: list[Computation] = []
         start = self.at
         depth = 0

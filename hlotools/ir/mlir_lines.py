@@ -1,8 +1,8 @@
-"""StableHLO and jaxprs as lines without names and sites, so that two of them can be compared.
+"""StableHLO and jaxprs as lines without names and source lines, so that two programs compare.
 
-MLIR's own parser is not used: the text may come from any version. A line is told by what it
-computes from what: its text with each value named in the order of definition, and a digest that
-goes through to the values' own lines.
+MLIR's own parser is not used: the text may come from any version. A line is identified by its text
+with values numbered in the order of definition, and by a digest that includes the digests of its
+operands.
 """
 
 import difflib
@@ -17,27 +17,27 @@ from hlotools.matching.changes import Change, OperationSite
 
 
 class Line(NamedTuple):
-    """One line of a program: its text, canonically; what it is; what it stands for."""
+    """A line of a program: its canonical text, its shape, its digest and its values."""
 
     text: str  # with values renumbered
     shape: str  # without values
-    digest: str  # with what the values are
+    digest: str  # with the digests of its operands
     defined: tuple[str, ...]
     used: tuple[str, ...]
     site: OperationSite
-    written: str  # as it was, without its location
+    written: str  # the original text without its location
 
 
-# More than this, strings of constants aside, is no program that one compares line by line.
+# The maximum size of a program, without long string constants, in bytes.
 _LARGEST = 32 << 20
 _LONG_STRING = re.compile(r'"[^"\\\n]{1000,}+"')
 
 
 def bounded(text: str) -> str:
-    """Return the text, with the long strings that constants and kernels are as their digests.
+    """Return the text with long strings, which constants and kernels have, replaced by digests.
 
     Raises:
-      HloSyntaxError: if what is left is too large to be read line by line.
+      HloSyntaxError: if the remaining text is too large to be read line by line.
     """
     if len(text) > _LARGEST:
         text = _LONG_STRING.sub(_digest_of, text)
@@ -59,12 +59,12 @@ def _digest_of(string: re.Match[str]) -> str:
 
 
 def canonical_stablehlo(text: str) -> str:
-    """Return StableHLO without locations, with values and private functions numbered in order."""
+    """Return StableHLO text without locations, with values and private functions renumbered."""
     return "\n".join(line.text for line in stablehlo_lines(text)) + "\n"
 
 
 def canonical_jaxpr(text: str) -> str:
-    """Return a jaxpr with its variables numbered in order, without notes of source lines."""
+    """Return a jaxpr's text with variables renumbered in order, without notes of source lines."""
     return "\n".join(line.text for line in jaxpr_lines(text)) + "\n"
 
 
@@ -90,7 +90,7 @@ def _in_order(attributes: re.Match[str]) -> str:
 
 
 def _without_locations(line: str) -> tuple[str, str]:
-    """Return a line without `loc(...)`, and what stood in the last one."""
+    """Return a line without `loc(...)`, and the content of the last location."""
     location = ""
     parts: list[str] = []
     at = 0
@@ -114,7 +114,7 @@ def _without_locations(line: str) -> tuple[str, str]:
 
 
 def _source(location: str, aliases: dict[str, str]) -> tuple[str, int]:
-    """Return the file and line that a location leads to."""
+    """Return the file and line of a location, which may refer to others through aliases."""
     for _ in range(20):
         file = _FILE.search(location)
         if file:
@@ -127,10 +127,10 @@ def _source(location: str, aliases: dict[str, str]) -> tuple[str, int]:
 
 
 def stablehlo_lines(text: str, renamed: bool = True) -> list[Line]:
-    """Return the lines of a module, locations taken off and kept as sites.
+    """Return the lines of a StableHLO module, with locations in their sites, not in their texts.
 
     Args:
-      renamed: whether names and orders are made canonical.
+      renamed: whether names and orders become canonical.
     """
     aliases: dict[str, str] = {}
     located: list[tuple[str, str]] = []
@@ -145,7 +145,7 @@ def stablehlo_lines(text: str, renamed: bool = True) -> list[Line]:
     if not renamed:
         return [_as_written(line, location, aliases) for line, location in located]
     located = _functions_in_order(located)
-    # The module's name is the function's; functions are numbered as they are first named.
+    # The module is named for the function; functions are numbered as they are first named.
     symbols: dict[str, str] = {"main": "main"}
     lines: list[Line] = []
     values = _Values("%")
@@ -202,7 +202,7 @@ _FUNCTION = re.compile(r"(\s*)func\.func .*?@([\w$.\-]+)")
 
 
 def _functions_in_order(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the lines with private functions in the order in which they are first named."""
+    """Return the lines with private functions in the order in which they are first called."""
     starts: list[tuple[int, str, str]] = []
     for n, (line, _) in enumerate(lines):
         head = _FUNCTION.match(line) if "func.func" in line else None
@@ -210,7 +210,7 @@ def _functions_in_order(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
             starts.append((n, head[2], head[1]))
     if len(starts) < 3:
         return lines
-    # The last function ends where something stands as far left as the module.
+    # The last function ends at a line that is indented no further than the module.
     first, margin = starts[0][0], len(starts[-1][2])
     end = next(
         (
@@ -242,7 +242,7 @@ def _functions_in_order(lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return lines[:first] + [line for name in order for line in blocks[name]] + lines[end:]
 
 
-# What is followed by its type at once, or by `=`, is defined there; `%0:3 =` are three values.
+# A value before its type or `=` is defined there; `%0:3 =` defines three values.
 _DEFINED = re.compile(r"%[\w$.\-]+(?=:\s+[\w!(]|(?::\d+)?\s*=)")
 _SEVERAL = re.compile(r"\s*%[\w$.\-]+(?::\d+)?(?:, %[\w$.\-]+(?::\d+)?)+ =")
 
@@ -256,7 +256,7 @@ def _mlir_definitions(line: str) -> set[int]:
 
 
 class _Values:
-    """Values of a program by the names of its text: new names, and digests of what they are."""
+    """The values of a program by name: their new names, and their digests."""
 
     def __init__(self, sign: str, count: int = 0):
         self.sign = sign
@@ -265,7 +265,7 @@ class _Values:
         self.digests: dict[str, str] = {}
 
     def in_order(self, operation: re.Match[str]) -> str:
-        """Return the operands of a commutative operation in the order of their definition."""
+        """Return the operands of a commutative operation in the order of their definitions."""
 
         def number(value: str) -> tuple[int, str]:
             name = self.names.get(value.partition("#")[0], "")
@@ -277,7 +277,7 @@ class _Values:
     def line(
         self, line: str, definitions: set[int], pattern: re.Pattern[str]
     ) -> tuple[tuple[str, ...], tuple[str, ...], str, str, str]:
-        """Return (defined, used, the line renamed, the line without values, its digest)."""
+        """Return (defined, used, renamed text, text without values, digest) of a line."""
         defined: list[str] = []
         used: list[str] = []
         new: list[str] = []
@@ -330,7 +330,7 @@ _NOT_VARIABLES = frozenset({"inf", "nan", "lambda", "let", "in"})
 
 
 def jaxpr_lines(text: str) -> list[Line]:
-    """Return the lines of a jaxpr, in order; notes that source_info leaves are sites."""
+    """Return the lines of a jaxpr in order, with notes of source lines as sites."""
     values = _Values("")
     lines: list[Line] = []
     for line in bounded(text).splitlines():
@@ -343,7 +343,7 @@ def jaxpr_lines(text: str) -> list[Line]:
             d.start() for d in _DEFINED_VARIABLE.finditer(plain) if d[1] not in _NOT_VARIABLES
         }
         primitive = _PRIMITIVE.search(plain)
-        # The primitive is no variable, though it may be spelt like one.
+        # The primitive's name is not a variable, though it may have the form of one.
         shielded = plain
         if primitive:
             name = primitive[1]
@@ -374,7 +374,7 @@ _LARGE = 1500
 
 
 def aligned(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the positions of what is equal in both, in order: a longest run first, about."""
+    """Return index pairs of equal items of two sequences, in order: about a longest common run."""
     pairs: list[tuple[int, int]] = []
     waiting = [(0, len(a), 0, len(b))]
     while waiting:
@@ -392,7 +392,7 @@ def aligned(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
             for block in matcher.get_matching_blocks():
                 pairs += [(i + block.a + n, k + block.b + n) for n in range(block.size)]
             continue
-        # Too long to try everything: what occurs once on both sides is where it is cut.
+        # Too long for a full comparison: items that occur once on both sides are the anchors.
         once_b = _once(b, k, m)
         anchors = [
             (site, once_b[value]) for value, site in _once(a, i, j).items() if value in once_b
@@ -418,7 +418,7 @@ def _once(values: Sequence[str], first: int, end: int) -> dict[str, int]:
 
 
 def rising(numbers: Sequence[int]) -> list[int]:
-    """Return the sites of a longest run of numbers that rise."""
+    """Return the indices of a longest increasing subsequence."""
     tails: list[int] = []
     back: list[int] = []
     for n, number in enumerate(numbers):
@@ -437,10 +437,10 @@ def rising(numbers: Sequence[int]) -> list[int]:
 
 
 def line_changes(a: Sequence[Line], b: Sequence[Line]) -> Iterator[Change]:
-    """Yield the differences between two programs of lines."""
+    """Yield the differences between two programs as lines."""
     pairs: dict[int, int] = {}
     start = (0, 0)
-    # First by what lines mean, then, between those, by what they look like without values.
+    # Lines match by digest first, and between those by shape.
     for x, y in [*aligned([i.digest for i in a], [i.digest for i in b]), (len(a), len(b))]:
         block_a, block_b = a[start[0] : x], b[start[1] : y]
         for n, m in aligned([i.shape for i in block_a], [i.shape for i in block_b]):
@@ -449,7 +449,7 @@ def line_changes(a: Sequence[Line], b: Sequence[Line]) -> Iterator[Change]:
             pairs[x] = y
         start = (x + 1, y + 1)
     taken = set(pairs.values())
-    # What stands in the same gap and is the same operation, or makes the same type, was changed.
+    # Lines in one gap with equal opcodes, or else equal types, have changed.
     changed: dict[int, int] = {}
     free = [m for m in range(len(b)) if m not in taken]
     for key in (lambda line: line.site.opcode, lambda line: line.site.type):

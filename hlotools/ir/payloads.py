@@ -1,4 +1,4 @@
-"""What backends keep in strings: configurations, kernels as base64; without places and paths."""
+"""The cleaning of backend configurations and base64 kernels: source lines and paths are removed."""
 
 import base64
 import binascii
@@ -10,7 +10,7 @@ from typing import Any
 
 from hlotools.ir.hlo import unquoted
 
-# A file's absolute path, or anything in a folder of installed packages: its last part is kept.
+# An absolute path, or a file in a folder of installed packages: only its last part remains.
 _SUFFIX = r"(?:py|pyc|so|mlir|cc|cpp|cu|ptx|cubin|bc|h|c|json|textproto|ipynb|hlo|txt)"
 _PATH = re.compile(
     r"(?<![\w.>])(?:[A-Za-z]:)?(?:[\\/]+[\w.@+~<>\-]+)*[\\/]+"
@@ -24,7 +24,7 @@ _PRINTABLE = re.compile(rb"[\x20-\x7e]{6,}")
 
 
 def without_paths(text: str) -> str:
-    """Return text whose absolute paths are their last parts, also inside base64."""
+    """Return text with absolute paths cut to their last parts, also inside base64."""
     if "/" in text or "\\" in text:
         text = _PATH.sub(lambda matched: "<path>/" + (matched[1] or matched[2]), text)
     if len(text) >= 24:
@@ -33,7 +33,7 @@ def without_paths(text: str) -> str:
 
 
 def _payload(text: str) -> str:
-    """Return a digest of base64's content if it is MLIR's bytecode or has paths, else the text."""
+    """Return the digest of base64 content that is MLIR bytecode or has paths, else the text."""
     if len(text) % 4:
         return text
     try:
@@ -48,7 +48,7 @@ def _payload(text: str) -> str:
 
 
 def _unpacked(data: bytes) -> bytes:
-    """Return data decompressed, if it is zlib's or gzip's."""
+    """Return data decompressed if it is in zlib or gzip format, else unchanged."""
     if data[:1] == b"\x78" or data[:2] == b"\x1f\x8b":
         try:
             return zlib.decompressobj(47).decompress(data, _LARGEST)
@@ -67,21 +67,21 @@ def _without_locations(data: bytes) -> bytes:
     return _cut_paths(data)
 
 
-# MLIR's bytecode, as its format's public documentation has it: the magic, a version, the producer
+# MLIR's bytecode, by the public documentation of its format: the magic, a version, the producer
 # and then sections, each with its length. The section of strings has their lengths, the last
-# first, ahead of the strings, so that a longer path changes more bytes than its own. Attributes
-# are in one section, and how long each is and of which dialect in another.
+# first, before the strings, so that a longer path changes more bytes than its own. Attributes
+# are in one section; their lengths and dialects are in another.
 _STRINGS, _DIALECTS, _ATTRIBUTES, _OFFSETS = 0, 1, 2, 3
-# The builtin dialect's codes for locations: call sites, lines, fused ones, names, unknown, ranges.
+# The builtin dialect's codes of locations: call sites, lines, fused, names, unknown, ranges.
 _LOCATIONS = frozenset({10, 11, 12, 13, 14, 15, 22})
 
 
 def _bytecode(data: bytes) -> list[bytes] | None:
-    """Return the sections' bytes without locations, paths cut; None if it is not bytecode."""
+    """Return the sections of MLIR bytecode without locations and full paths; None for others."""
     sections: dict[int, bytes] = {}
     try:
         version, at = _varint(data, 4)
-        # What stands up to the zero is the version of the compiler: left out.
+        # The producer, up to the zero byte, is the compiler's version, which is left out.
         at = data.index(b"\0", at) + 1
         while at < len(data):
             kind = data[at]
@@ -128,21 +128,21 @@ def _cut_paths(text: bytes) -> bytes:
 
 
 def _dialects(section: bytes, strings: list[bytes]) -> list[bytes]:
-    """Return the names of the dialects, in their order."""
+    """Return the names of the dialects of bytecode, in order."""
     count, at = _varint(section, 0)
     names: list[bytes] = []
     for _ in range(min(count, len(section))):
         name, at = _varint(section, at)
         names.append(strings[name >> 1])
         if name & 1:
-            # Its version is a section of its own.
+            # The version of a dialect is a section.
             length, at = _varint(section, at + 1)
             at += length
     return names
 
 
 def _attributes(section: bytes, offsets: bytes, builtin: int) -> list[bytes]:
-    """Return the attributes and types, each as its bytes, but locations as nothing but that."""
+    """Return the bytes of each attribute and type, with b"location" for locations."""
     attributes, at = _varint(offsets, 0)
     types, at = _varint(offsets, at)
     entries: list[bytes] = []
@@ -169,7 +169,7 @@ def _attributes(section: bytes, offsets: bytes, builtin: int) -> list[bytes]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return a number whose first byte's trailing zeros say how many bytes follow it."""
+    """Return a variable-length integer at a position, and the position after it."""
     first = data[at]
     if first == 0:
         return int.from_bytes(data[at + 1 : at + 9], "little"), at + 9
@@ -182,7 +182,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def clean_config(text: str) -> str:
-    """Return a backend's configuration with its keys in order and without paths."""
+    """Return a backend configuration with sorted keys and without paths."""
     inner = unquoted(text) if text.startswith('"') else text
     try:
         value = json.loads(inner)
@@ -203,7 +203,7 @@ _SEPARATOR = re.compile(r'"(?:[^"\\]++|\\.)*+"|[()\[\]{}<>,]', re.DOTALL)
 
 
 def sorted_map(text: str) -> str:
-    """Return `{b=1,a=2}` with its entries in order; only the outermost map is sorted."""
+    """Return `{b=1,a=2}` with its entries sorted; only the outermost map is sorted."""
     parts: list[str] = []
     depth, start = 0, 1
     for separator in _SEPARATOR.finditer(text, 1, len(text) - 1):

@@ -1,4 +1,4 @@
-"""Which program a text or a file holds: HLO, StableHLO or a jaxpr; or what else XLA has dumped."""
+"""The detection of the kind of program in a text or file: HLO, StableHLO or a jaxpr."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 KINDS = ("jaxpr", "stablehlo", "hlo")
 TITLES = {"jaxpr": "jaxpr", "stablehlo": "StableHLO", "hlo": "HLO"}
-# How a file of a device or a process is called that is read from standard input.
+# The path that stands for standard input.
 STDIN = "-"
 
 _BEGINNINGS = {
@@ -15,7 +15,7 @@ _BEGINNINGS = {
     "stablehlo": ("module", "#", "func.func", '"builtin.module"'),
     "jaxpr": ("{ lambda", "{lambda", "let "),
 }
-# What stands beside programs in XLA's dumps, by how it begins.
+# Other files of XLA's dumps, by the beginning of their text.
 _OTHERS = {
     "BufferAssignment:": "XLA's assignment of buffers",
     "Total bytes used": "XLA's list of values in buffers",
@@ -31,7 +31,7 @@ _BESIDE = re.compile(r"-(?:buffer-assignment(?:-values)?|live-range|memory-usage
 
 
 class ProgramText(NamedTuple):
-    """A program as text: of what kind, and what it is called."""
+    """A program as text, with its kind and its label."""
 
     kind: str
     label: str
@@ -39,15 +39,15 @@ class ProgramText(NamedTuple):
 
 
 def is_path(text: str) -> bool:
-    """Return whether a string is the path of a file rather than the text of a program."""
+    """Return whether a string is a file's path rather than a program's text."""
     return "\n" not in text and not text.lstrip().startswith(("HloModule", "module", "{"))
 
 
 def program_of_file(path: str) -> ProgramText:
-    """Return the program in a file; "-" is standard input.
+    """Return the program in a file; the path "-" is standard input.
 
     Raises:
-      ValueError: if there is no such file, it cannot be read, or holds no program.
+      ValueError: if the file does not exist, cannot be read, or has no program.
     """
     if path == STDIN:
         data = sys.stdin.buffer.read() if hasattr(sys.stdin, "buffer") else sys.stdin.read()
@@ -70,10 +70,10 @@ def program_of_file(path: str) -> ProgramText:
 
 
 def program_of_text(text: str, label: str) -> ProgramText:
-    """Return a text with its kind.
+    """Return a text with its kind and a label.
 
     Raises:
-      ValueError: if it is no program; the message says what it seems to be.
+      ValueError: if the text is not a program; the message says what it seems to be.
     """
     start = text.lstrip("\ufeff \t\r\n")
     while start.startswith("//") and not start.startswith("//\n// Generated"):

@@ -1,7 +1,7 @@
-"""StableHLO as objects: a reader of MLIR's text in Python alone, whatever version wrote it.
+"""The parser of StableHLO text in Python alone, for text of any version.
 
-Functions and the regions of operations are computations. A region uses values from outside of it:
-here it takes them as parameters, behind its own, and its operation as operands.
+Functions and the regions of operations become computations. Values that a region captures become
+parameters after its own, and operands of its operation.
 """
 
 import re
@@ -25,14 +25,14 @@ _TENSOR = re.compile(r"tensor<((?:(?:\d{1,18}|\?)x)*)(.*)>$", re.DOTALL)
 _PAIR = re.compile(r"(%[\w$.\-]+) = (%[\w$.\-]+(?:#\d+)?)")
 _ARGUMENTS_AT_END = re.compile(r"\((%[\w$.\-]+: .*)\)\s*\{$")
 _APPLIES = re.compile(r"applies (\S+)")
-# What a value is called in another site, or which number a channel has.
+# Attributes with names of results or numbers of channels, which mean nothing.
 _LEFT_OUT = frozenset({"jax.result_info", "channel_handle.handle"})
 _REGIONS = {"while": ("condition", "body"), "if": ("then", "else")}
 _BARE = {"compare": ("direction", "compare_type"), "slice": ("slice",)}
 
 
 class _Block:
-    """A computation in the making: its values by name, and those that it takes from outside."""
+    """A block under construction: its values by name, and those that it captures."""
 
     def __init__(self, computation: Computation, parent: "_Block | None"):
         self.computation = computation
@@ -41,26 +41,26 @@ class _Block:
         self.names: dict[str, Instruction] = {}
         self.parts: dict[tuple[int, int], Instruction] = {}
         self.own = 0
-        # By the id of a value of the block around it: that value, and the parameter for it.
+        # By id of a value of the parent block: that value, and the parameter for it.
         self.captured: dict[int, tuple[Instruction, Instruction]] = {}
 
 
 class _Open:
-    """An operation whose regions are being read."""
+    """An operation whose regions are being parsed."""
 
     def __init__(self, line: Line, head: str, parameters: list[tuple[str, Shape]]):
         self.line = line
         self.head = head
-        # What the regions take, where their text does not say it.
+        # The regions' parameters, where the regions' text lacks them.
         self.parameters = parameters
         self.blocks: list[_Block] = []
 
 
 def read_stablehlo(text: str) -> HloModule:
-    """Return the program of a module's text.
+    """Return the program of a StableHLO module's text as an HloModule.
 
     Raises:
-      HloSyntaxError: if it cannot be read.
+      HloSyntaxError: if the text cannot be parsed.
     """
     return _Reader(text).read()
 
@@ -71,14 +71,14 @@ class _Reader:
         self.builder = GraphBuilder("module")
         self.functions: dict[str, Computation] = {}
         self.public: list[str] = []
-        # Calls by name: the callee may come later.
+        # Calls by name, as callees may be defined later.
         self.calls: list[tuple[Instruction, str, str]] = []
         self.stack: list[_Open | None] = []
         self.block: _Block | None = None
         self.types: dict[str, Shape] = {}
         self.shapes: dict[tuple[str, int], Shape] = {}
         self.known: dict[tuple[str, str], tuple[dict[str, str], list[tuple[str, str]]]] = {}
-        # Their names mean nothing.
+        # The meshes by name; their names mean nothing.
         self.meshes: dict[str, str] = {}
         self.at = 0
 
@@ -150,7 +150,7 @@ class _Reader:
         open_ = text.find("(", symbol.end())
         end = _closing(text, open_)
         if not text.endswith("{"):
-            # Only declared: what it does is not here.
+            # A declaration: the function has no body.
             self.builder.returned(computation, [])
             return
         self.block = _Block(computation, None)
@@ -183,7 +183,7 @@ class _Reader:
         return self.block
 
     def region(self) -> None:
-        """Add a region to the innermost unfinished operation, and enter its block."""
+        """Add a region to the innermost open operation, and enter its block."""
         opened = self.stack[-1] if self.stack else None
         block = self.current()
         if opened is None:
@@ -245,7 +245,7 @@ class _Reader:
                 self.arguments(arguments[1])
 
     def made(self, opened: _Open, trailing: str, site: OperationSite) -> None:
-        """Add an operation whose regions were read; `trailing` and its site stand behind them."""
+        """Add an operation whose regions are parsed, with the text and site after the regions."""
         block = self.current()
         text = opened.head
         if self.meshes and "@" in text:
@@ -271,7 +271,7 @@ class _Reader:
             if literal.startswith("dense<") and literal.endswith(">"):
                 literal = literal[len("dense<") : -1]
         elif "%" in body:
-            # `%iterArg = %c`: the left one is the region's.
+            # `%iterArg = %c`: the left name is the region's parameter.
             body = _PAIR.sub(r"\2", body) if opcode == "while" else body
             symbol_match = [f[1] for f in _VALUES_AND_STRINGS.finditer(body) if f[1]]
             operands = [self.value(block, name) for name in symbol_match]
@@ -306,14 +306,14 @@ class _Reader:
             block.names[names[0][0]] = made
 
     def attributes(self, opcode: str, body: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
-        """Return the result of `_attributes`, computed once for texts that are equal."""
+        """Return the result of `_attributes`, cached by text."""
         known = self.known.get((opcode, body))
         if known is None:
             known = self.known[opcode, body] = _attributes(opcode, body)
         return dict(known[0]), known[1]
 
     def result_types(self, types: str, count: int) -> list[Shape]:
-        """Return the types of the results, from what stands behind the colon."""
+        """Return the types of an operation's results from the text after its colon."""
         types = types.partition(" attributes {")[0]
         if "->" in types:
             types = types.rpartition("->")[2].strip()
@@ -325,7 +325,7 @@ class _Reader:
         return shapes[len(shapes) - count :]
 
     def closed(self, block: _Block, opened: _Open) -> Computation:
-        """Return a region, with a parameter for each value that the operation's regions capture."""
+        """Return a region as a computation, with a parameter for each value that it captures."""
         outer = self.outer(opened)
         parameters = [i for i in block.computation.instructions if i.opcode == "parameter"]
         for position, value in enumerate(outer):
@@ -343,9 +343,9 @@ class _Reader:
         return block.computation
 
     def outer(self, opened: _Open) -> list[Instruction]:
-        """Return the values that an operation's regions capture, in the order of their digests.
+        """Return the values that an operation's regions capture, sorted by digest.
 
-        The order does not depend on where the text mentions them first.
+        The order is independent of the text's.
         """
         captured = {key: value for b in opened.blocks for key, (value, _) in b.captured.items()}
         return sorted(captured.values(), key=lambda value: self.builder.digests[id(value)])
@@ -353,7 +353,7 @@ class _Reader:
     # ---- values and types
 
     def value(self, block: _Block, reference: str) -> Instruction:
-        """Return the value of a name such as %0 or %0#1, handed into the regions around."""
+        """Return the value of a name such as %0 or %0#1, captured by the blocks in between."""
         name, _, number = reference.partition("#")
         owner: _Block | None = block
         inner: list[_Block] = []
@@ -370,7 +370,7 @@ class _Reader:
         return value
 
     def taken(self, block: _Block, value: Instruction) -> Instruction:
-        """Return a value of the block around, as a block has it."""
+        """Return a value of the parent block as a parameter of a block, which captures it."""
         known = block.captured.get(id(value))
         if known is not None:
             return known[1]
@@ -393,7 +393,7 @@ class _Reader:
         return made
 
     def part(self, block: _Block, value: Instruction, number: int) -> Instruction:
-        """Return the `number`-th result of an operation, a get-tuple-element shared in a block."""
+        """Return the `number`-th result of an operation by a get-tuple-element, one per block."""
         if not value.shape.is_tuple:
             return value
         if number >= len(value.shape.elements):
@@ -431,7 +431,7 @@ class _Reader:
 
 
 def _region_label(opcode: str, number: int) -> str:
-    """Return the attribute by which an operation calls a region, such as `body`."""
+    """Return the attribute's name by which an operation calls a region, such as `body`."""
     labels = _REGIONS.get(opcode, ())
     return labels[number] if number < len(labels) else "branch" if opcode == "case" else "region"
 
@@ -443,7 +443,7 @@ def _opcode(text: str) -> str:
 
 
 def _closing(text: str, at: int) -> int:
-    """Return the position of the bracket that closes the one at a position."""
+    """Return the position of the bracket that closes the one at `at`."""
     depth = 0
     for bracket in _BRACKET.finditer(text, at):
         token = bracket[0]
@@ -457,7 +457,7 @@ def _closing(text: str, at: int) -> int:
 
 
 def _parts(text: str) -> list[str]:
-    """Return the parts of a text between the commas that are in no brackets."""
+    """Return the parts of a text between the commas outside brackets."""
     parts: list[str] = []
     start = depth = 0
     for token in _BRACKET.finditer(text):
@@ -473,7 +473,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _split_type(text: str) -> tuple[str, str]:
-    """Return an operation and the types behind its last colon."""
+    """Return an operation's text without its types, and the types after its last colon."""
     head = text[:200]
     if "stablehlo.constant" in head:
         body, _, types = text.rpartition(" : ")
@@ -490,7 +490,7 @@ def _split_type(text: str) -> tuple[str, str]:
 
 
 def _dictionary(text: str) -> dict[str, str]:
-    """Return attributes between braces, those in an attribute of the dialect's own opened."""
+    """Return the attributes between braces, with dialect attributes split into their parts."""
     attributes: dict[str, str] = {}
     for part in _parts(text):
         key, equals, value = part.strip().partition(" = ")
@@ -502,7 +502,7 @@ def _dictionary(text: str) -> dict[str, str]:
 
 
 def _opened(key: str, value: str) -> dict[str, str]:
-    """Return an attribute; of a dictionary, or of one of the dialect's own, each of its parts."""
+    """Return an attribute as a dictionary of the parts of a map or dialect attribute."""
     if " = " in value and value.startswith("#") and value.endswith(">"):
         inner = _dictionary(value[value.find("<") + 1 : -1])
     elif " = " in value and value.startswith("{") and value.endswith("}"):
@@ -518,7 +518,7 @@ _DENSE = re.compile(r"dense<(.*)> : tensor<[^<>]*>")
 
 
 def _plain(value: str) -> str:
-    """Return an attribute's value without the type that it is written with."""
+    """Return an attribute's value without its type."""
     for pattern, form in ((_NUMBER, "{}"), (_ARRAY, "[{}]"), (_DENSE, "{}")):
         written = pattern.fullmatch(value)
         if written is not None:
@@ -527,12 +527,12 @@ def _plain(value: str) -> str:
 
 
 def _attributes(opcode: str, body: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """Return (attributes, functions that are named) from an operation's text without its values."""
+    """Return the attributes and the called functions of an operation's text without values."""
     attributes: dict[str, str] = {}
     rest: list[str] = []
     at = depth = 0
     opened = -1
-    # Braces that are no attribute's value hold attributes.
+    # Braces outside an attribute's value enclose attributes.
     for token in _GROUP.finditer(body):
         if token[0] in ("<{", "{", "(", "[", "<"):
             is_value = body[max(0, token.start() - 4) : token.start()].rstrip().endswith("=")

@@ -1,4 +1,4 @@
-"""HLO and StableHLO in the styles that `as_text(style=...)` offers."""
+"""The styles of HLO and StableHLO text for `as_text(style=...)`."""
 
 import linecache
 import os
@@ -16,25 +16,25 @@ from hlotools.ir.mlir_lines import (
 from hlotools.ir.program_text import program_of_text
 
 STYLES = ("raw", "source", "short", "canonical")
-# Literals and configurations longer than this are cut in the short style.
+# Longer literals and configurations are cut in the short style.
 _LONGEST = 40
 _WIDEST = 100
 _DENSE = re.compile(r'dense<(?:"[^"]{40,}"|\[[^>]{40,}\])>')
 
 
 def styled(text: str, style: str = "raw") -> str:
-    """Return a text of HLO or StableHLO in another style.
+    """Return HLO or StableHLO text in another style.
 
     Args:
-      text: what `as_text()` gives; for "source", of StableHLO, with `debug_info=True`.
-      style: "raw" is the text as it is. "source" has each operation beside the user's file and
-        line, and what the line says. "short" has no metadata, no layout that says only that the
-        last dimension is the minor one, and cuts long constants and configurations. "canonical"
-        has names and orders that depend on nothing but the program.
+      text: a result of `as_text()`; "source" needs `debug_info=True` for StableHLO.
+      style: "raw" is the unchanged text. "source" has each operation beside the user's file,
+        line and source text. "short" has no metadata and no default layouts, and cuts long
+        constants and configurations. "canonical" has names and orders that depend on the
+        program's structure alone.
 
     Raises:
-      HloSyntaxError: if a text of HLO cannot be read.
-      ValueError: if there is no such style.
+      HloSyntaxError: if HLO text cannot be parsed.
+      ValueError: if the style does not exist.
     """
     if style not in STYLES:
         raise ValueError(f"a style is one of {', '.join(STYLES)}: got {style!r}")
@@ -52,7 +52,7 @@ def styled(text: str, style: str = "raw") -> str:
 
 
 def source(module: HloModule) -> str:
-    """Return each operation under the user's line that it comes from."""
+    """Return a module's operations as text, each run of them beside its source line."""
     lines = [f"HloModule {module.name}"]
     for computation in module.computations:
         lines += ["", _head(computation)]
@@ -66,7 +66,7 @@ def source(module: HloModule) -> str:
 
 
 def short(module: HloModule) -> str:
-    """Return HLO without metadata, default layouts and long constants."""
+    """Return HLO text without metadata, default layouts and long constants."""
     lines = [f"HloModule {module.name}"]
     for computation in module.computations:
         lines += ["", _head(computation)]
@@ -139,7 +139,7 @@ _STABLEHLO = {
 
 
 def _beside(rows: list[tuple[str, Source | None]]) -> list[str]:
-    """Return lines of operations, each run from one source line with that line at its right."""
+    """Return lines of operations, with the source line at the right of each run from one line."""
     width = min(max((len(text) for text, _ in rows), default=0), _WIDEST)
     lines: list[str] = []
     last: tuple[str, int] | None = None
@@ -150,7 +150,7 @@ def _beside(rows: list[tuple[str, Source | None]]) -> list[str]:
             continue
         where = site.file, site.line
         if where == last:
-            # What the line says is said once.
+            # The text of a source line is shown once.
             code = ""
         else:
             code = linecache.getline(site.file, site.line).strip() if site.line else ""
@@ -164,7 +164,7 @@ def _beside(rows: list[tuple[str, Source | None]]) -> list[str]:
 
 
 def html(title: str, text: str) -> str:
-    """Return a program for a notebook: a line that opens to its text, in the short style."""
+    """Return an HTML fragment for a notebook: a heading that expands to the text in short style."""
     shown = html_escape(styled(text, "short"))
     return (
         f"<details><summary><code>{html_escape(title)}</code></summary>"

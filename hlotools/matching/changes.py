@@ -1,4 +1,4 @@
-"""What differs between two texts of a program: changes, each with the sites it was found at."""
+"""The changes between two programs, each with the sites of its operations."""
 
 import re
 from collections.abc import Iterable
@@ -8,9 +8,9 @@ from hlotools.ir.hlo import Instruction
 
 
 class OperationSite(NamedTuple):
-    """An operation on one side: what it is and which of the user's lines it comes from.
+    """The site of an operation in one program: the operation, and its source line.
 
-    `at` is the operation, where the program could be read; it is no part of `as_dict`.
+    `at` is the parsed operation, if the program could be parsed; `as_dict` omits it.
     """
 
     name: str
@@ -23,7 +23,7 @@ class OperationSite(NamedTuple):
 
     @property
     def source(self) -> str:
-        """The file's own name and the line, "" where they are not known."""
+        """The name of the source file and the line, "" if unknown."""
         name = self.file.replace("\\", "/").rpartition("/")[2]
         return f"{name}:{self.line}" if name and self.line else name
 
@@ -39,16 +39,16 @@ class OperationSite(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One thing that differs, and all sites where it does.
+    """A difference of two programs, with all sites at which it occurs.
 
     `kind` is "added", "removed", "changed", "split", "merged", "regrouped", "reordered",
-    "exchanged", "scheduled" or "module"; "retyped" and "refused" are findings, whose `parts` are
-    the changes that they are made of (another dtype; other fusions of the same work). `what` says
-    of what: "operation", "copy", "collective", "fusion", "dtype", "shape", "layout", "opcode",
+    "exchanged", "scheduled" or "module"; "retyped" and "refused" are findings (another dtype; other
+    fusions of equal work), which consist of the changes in `parts`. `what` is the subject:
+    "operation", "copy", "collective", "fusion", "dtype", "shape", "layout", "opcode",
     "constant", "operands", "body", "views", "schedule" or the name of an attribute.
-    `before` and `after` are its texts, and `note` what else there is to say; `count` is how often
-    it was found, of changes that have several sites each; where `key` is given, changes of one
-    key are one whatever else they say.
+    `before` and `after` are the subject's texts, and `note` is a remark; `count` is the number of
+    occurrences, for changes with several sites each; changes with equal `key`, if set, are
+    grouped whatever their texts.
     """
 
     kind: str
@@ -64,7 +64,7 @@ class Change(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The change in words, without the source lines."""
+        """The change as a sentence, without source lines."""
         names_a, names_b = listed(self.a), listed(self.b)
         note = f" ({self.note})" if self.note else ""
         match self.kind:
@@ -115,13 +115,13 @@ class Change(NamedTuple):
             return _LISTS[self.what].format(names_a or names_b, " and ".join(both))
         names = names_a
         if names_a != names_b and len(self.a) <= _BOTH:
-            # Of many sites the names on one side do: on the other they are often others.
+            # For many sites the names on one side suffice; the other side's names often differ.
             names = f"{names_a} -> {names_b}"
         return f"{self.what} of {names}: {self.before or 'none'} -> {self.after or 'none'}{note}"
 
     @property
     def sources(self) -> list[str]:
-        """The user's lines that it comes from, each once."""
+        """The distinct source lines of the change's sites."""
         sites = [*self.a, *self.b] if self.kind != "changed" else (self.b or self.a)
         return list(dict.fromkeys(site.source for site in sites if site.source))
 
@@ -159,7 +159,7 @@ def listed(sites: Iterable[OperationSite]) -> str:
 
 
 def grouped(changes: Iterable[Change]) -> list[Change]:
-    """Return changes that say the same of several sites as one."""
+    """Return changes with those of equal texts grouped into one with several sites."""
     groups: dict[Any, Change] = {}
     for change in changes:
         before, after = ("", change.key) if change.key else _nameless(change)
@@ -178,9 +178,9 @@ def grouped(changes: Iterable[Change]) -> list[Change]:
     return list(groups.values())
 
 
-# Of these the first one's names stay, as an example.
+# Grouped changes of these kinds have the names of the first one, as an example.
 _EXAMPLES = ("split", "merged", "regrouped")
-# The operands at the end of an operation; of constants and parameters it is what they are.
+# The trailing operands of an operation; the literals of constants and parameters remain.
 _OPERANDS = re.compile(r"(?<!constant)(?<!parameter)\([^()]*\)$")
 _NAMES = re.compile(r"[A-Za-z_][\w.\-]*")
 

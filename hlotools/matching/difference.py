@@ -1,4 +1,4 @@
-"""What differs between two programs: jaxprs, StableHLO or HLO, read as structure, not as lines."""
+"""The `diff` function: the differences of two jaxprs, StableHLO or HLO programs by structure."""
 
 import json
 import os
@@ -41,7 +41,7 @@ _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
 class Side(NamedTuple):
-    """One of two programs: what kind of text it is, what it is called, and the text."""
+    """One of two compared programs: its kind, its label and its text."""
 
     kind: str
     label: str
@@ -51,11 +51,10 @@ class Side(NamedTuple):
 
 class Diff:
     """The differences between two programs.
-    `equal` says whether they are the same program: nothing differs but names, places, and orders
-    that mean nothing. `changes` are the differences, each with its places; what has one cause is
-    one of them and has `parts`. `kind` is "jaxpr", "stablehlo" or "hlo"; `totals` are counts and
-    estimates of both sides, of HLO alone.
-    `same_schedule` says of scheduled HLO that is equal whether it runs in one order, else None.
+    `equal` is True if only names, source lines and orders without meaning differ. `changes` are the
+    differences with their sites; those with one cause are the `parts` of one change. `kind` is
+    "jaxpr", "stablehlo" or "hlo"; `totals` are counts and estimates of both HLO programs.
+    `same_schedule` is whether equal scheduled HLO programs have equal schedules, else None.
     """
 
     __slots__ = (
@@ -73,7 +72,7 @@ class Diff:
         modules: tuple[HloModule, HloModule] | None = None,
         matching: Matching | None = None,
     ):
-        # What was read and matched, for the page.
+        # The parsed modules and their matching, for the page.
         self._modules = modules
         self._matching = matching
         self.a = a
@@ -92,19 +91,19 @@ class Diff:
         return f"{TITLES[self.kind]}: {count} {'change' if count == 1 else 'changes'}"
 
     def total_rows(self) -> list[tuple[str, int, int]]:
-        """Return the totals that differ: (name, of a, of b)."""
+        """Return the totals that differ, as (name, total of a, total of b)."""
         if self.totals is None:
             return []
         first, second = self.totals
         return [(key, first[key], second[key]) for key in first if first[key] != second[key]]
 
     def text(self, color: bool = False, limit: int | None = 100, verbose: bool = False) -> str:
-        """Return the differences in words, a line each, with the user's source lines.
+        """Return the differences as text, one per line, with the user's source lines.
 
         Args:
-          color: whether to colour them for a terminal.
-          limit: the most changes that are listed; None: all.
-          verbose: whether the parts of changes that have some are listed under them.
+          color: whether to color the text for a terminal.
+          limit: the maximum number of listed changes; None: all.
+          verbose: whether to list the parts of each change below it.
         """
 
         def paint(style: str, text: str) -> str:
@@ -154,18 +153,18 @@ class Diff:
         return "\n".join(lines)
 
     def json(self) -> str:
-        """Return `as_dict()` as JSON."""
+        """Return the differences as JSON, with the keys of `as_dict()`."""
         return json.dumps(self.as_dict(), indent=1)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the differences as what `json.dumps` takes; the names of fields stay as they are.
+        """Return the differences as a dictionary for `json.dumps`, in a stable format.
 
         Returns:
           `format` ("hlofront.diff/1"), `kind`, `equal`, `same_schedule`, `a` and `b` (each with
           `label`, and `totals` or None), and `changes`: each with `kind`, `what`, `before`,
-          `after`, `text`, `a` and `b`, lists of places with `name`, `opcode`, `type`, `file`,
-          `line` and `function`, and `parts`, the changes that it is made of. What is not known
-          is None.
+          `after`, `text`, `a` and `b`, lists of sites with `name`, `opcode`, `type`, `file`,
+          `line` and `function`, and `parts`, the changes that it consists of. Unknown values
+          are None.
         """
         totals = self.totals or (None, None)
         return {
@@ -179,7 +178,7 @@ class Diff:
         }
 
     def html(self) -> str:
-        """Return both programs side by side as one page, which needs no network."""
+        """Return a self-contained HTML page with both programs side by side."""
         return page({"": self})
 
     def _repr_html_(self) -> str:
@@ -200,23 +199,23 @@ class Diff:
 def diff(
     a: object, b: object, *, schedule: bool = False, labels: tuple[str, str] | None = None
 ) -> Diff:
-    """Return what differs between two programs.
+    """Return the differences between two programs.
 
-    Names, source lines, install paths and orders that mean nothing are no differences; nor is the
-    order in which a compiled program is scheduled, unless that is asked for.
+    Names, source lines, install paths and orders without meaning are no differences; nor is the
+    schedule of a compiled program, unless `schedule` is True.
 
     Args:
-      a: text of a jaxpr, of StableHLO or HLO; the path of a file of such text; a module that
-        `parse` read; or an object whose `as_text()` is one of these, such as jax's stages.
+      a: text of a jaxpr, StableHLO or HLO; the path of a file of such text; a result of
+        `parse`; or an object whose `as_text()` is one of these, such as jax's stages.
       b: the other program, of the same kind.
-      schedule: whether operations that run earlier or later in a compiled program differ: one
-        change per computation, which says what has moved.
-      labels: the names of the two programs; by default what they are.
+      schedule: whether operations that run earlier or later in a compiled program differ, with
+        one change per computation, which names the moved operations.
+      labels: the names of the two programs; by default taken from the programs.
 
     Raises:
-      HloSyntaxError: if a text of HLO cannot be read.
-      TypeError: if an argument is nothing that can be compared.
-      ValueError: if they are of two kinds, or a text is of none.
+      HloSyntaxError: if HLO text cannot be parsed.
+      TypeError: if an argument is not a program.
+      ValueError: if the programs are of two kinds, or a text is not a program.
     """
     return diff_of_sides(side_of(a), side_of(b), schedule, labels)
 
@@ -224,11 +223,11 @@ def diff(
 def diff_of_sides(
     a: Side, b: Side, schedule: bool = False, labels: tuple[str, str] | None = None
 ) -> Diff:
-    """Return what differs between two programs whose kind is known; `diff` says more.
+    """Return the differences between two programs whose kinds are known.
 
     Raises:
-      HloSyntaxError: if a text of HLO cannot be read.
-      ValueError: if they are of two kinds.
+      HloSyntaxError: if HLO text cannot be parsed.
+      ValueError: if the programs are of two kinds.
     """
     if labels is not None:
         a, b = a._replace(label=labels[0]), b._replace(label=labels[1])
@@ -245,7 +244,7 @@ def diff_of_sides(
 
 
 def _of_text_kinds(a: Side, b: Side) -> Diff:
-    """Return the differences of StableHLO or jaxprs: of lines, if they cannot be parsed."""
+    """Return the differences of StableHLO or jaxprs, by lines if the texts cannot be parsed."""
     if a.text == b.text:
         return Diff(a, b, True, [], None)
     a, b = a._replace(text=bounded(a.text)), b._replace(text=bounded(b.text))
@@ -280,7 +279,7 @@ def _of_modules(
     matching = Matching(*hashes)
     changes = findings(hlo_changes(matching), matching) + moved
     if not changes:
-        # Nothing stands out though the digests differ: say so rather than nothing.
+        # The digests differ without a specific change: report an unspecific one.
         changes = [
             Change(kind="module", what="structure", before="as in a", after="as in b", a=(), b=())
         ]
@@ -299,7 +298,7 @@ def _parsed(side: Side) -> HloModule:
 
 
 def _same(a: Hashes, b: Hashes) -> bool:
-    """Return whether two modules compute the same in the same way."""
+    """Return whether two modules have equal digests and attributes."""
     if module_attributes(a.module) != module_attributes(b.module):
         return False
     return a.computation(a.module.entry) == b.computation(b.module.entry)
@@ -309,11 +308,11 @@ def _same(a: Hashes, b: Hashes) -> bool:
 
 
 def side_of(value: object) -> Side:
-    """Return a program as one of the two to compare; `diff` says which programs there are.
+    """Return a program of any type that `diff` accepts as a Side.
 
     Raises:
-      TypeError: if the value is no program.
-      ValueError: if its text is of no kind.
+      TypeError: if the value is not a program.
+      ValueError: if its text is not a program.
     """
     if isinstance(value, HloModule):
         return Side("hlo", f"module {value.name}", write(value), value)

@@ -1,8 +1,8 @@
-"""What belongs together among the changes of two programs, as one finding with parts.
+"""The findings: changes of two programs that have one cause, as one change with parts.
 
-One dtype changed at the source adds converts, and new layouts with them; one flag of fusions
-regroups hundreds of operations over the same work. Each is one change to whoever reads a diff: the
-finding says what happened and counts what it holds, and its parts are the changes themselves.
+One changed dtype in the source adds converts and changes layouts; one flag of fusions regroups
+hundreds of operations over equal work. Each is one change to the reader of a diff: the finding has
+a sentence and counts, and its parts are the changes themselves.
 """
 
 from collections import Counter
@@ -15,24 +15,24 @@ from hlotools.matching.changes import Change, OperationSite
 from hlotools.matching.match import CONVERTS, Matching
 from hlotools.matching.regrouping import TRIVIAL, WorkDigests, content
 
-# What says how and where the backend computes something, not what.
+# Subjects of changes in how the backend computes something, not what.
 _HOW = ("layout", "backend_config", "estimated cycles", "views")
 _VIEWS = frozenset({"bitcast", "get-tuple-element", "tuple", "parameter"})
 _STRUCTURAL = frozenset({"split", "merged", "regrouped"})
-# What a compiler does not compute twice for the sake of a fusion.
+# Opcodes that a compiler does not duplicate for a fusion.
 _HEAVY = frozenset({
     "dot", "convolution", "custom-call", "scatter", "sort", "fft", "cholesky", "triangular-solve",
     "while", "conditional", "call", "rng", "rng-bit-generator", "infeed", "outfeed", "send", "recv",
     "topk",
 })  # fmt: skip
-# From so many changes on, what fusions became is told as one.
+# From this number of changes on, regrouped fusions become one finding.
 _FEW = 2
-# How many steps from what was touched something may be that follows from it.
+# The maximum distance of a change from the cause that it follows from, in operations.
 _FARTHEST = 50
 
 
 def findings(changes: Sequence[Change], matching: Matching) -> list[Change]:
-    """Return the changes in their order, those that have one cause as parts of one."""
+    """Return the changes in order, with those of one cause as parts of a finding."""
     if len(changes) < 2:
         return list(changes)
     grouped = _exchanged(changes, matching)
@@ -42,12 +42,12 @@ def findings(changes: Sequence[Change], matching: Matching) -> list[Change]:
 
 
 class _Side:
-    """One module: which operation of a computation that runs holds an operation of a fusion."""
+    """The operations of one module, with the fusion that contains each and the dtypes in use."""
 
     def __init__(self, module: HloModule):
         self.callers = {id(i.fused): i for i in module.instructions() if i.fused is not None}
         self.dtypes: Counter[str] = Counter()
-        # By opcode and number of elements: in which dtypes; of converts, between which.
+        # By opcode and number of elements: the dtypes; for converts, the pairs of dtypes.
         self.kinds: dict[tuple[str, int], set[str]] = {}
         for i in module.instructions():
             self.dtypes.update(leaf.dtype for leaf in i.shape.leaves())
@@ -82,7 +82,7 @@ def _together(
     heading: tuple[str, str, str, str],
     note: str = "",
 ) -> list[Change]:
-    """Return the changes with one in place of its parts, where the first of them stands."""
+    """Return the changes with a finding in place of its parts, where the first part is."""
     chosen = {id(part) for part in parts}
     ordered = tuple(change for change in changes if id(change) in chosen)
     note_text = ": ".join(filter(None, [note, _counted_parts(ordered)]))
@@ -99,7 +99,7 @@ def _sites(parts: Iterable[Change], side: int) -> tuple[OperationSite, ...]:
 
 
 class _Near:
-    """The operations that changes touch, in both modules, and their neighbors."""
+    """The operations that changes touch in both modules, and the neighbors of these operations."""
 
     def __init__(self, sides: _Sides, parts: Iterable[Change]):
         self.sides = sides
@@ -120,7 +120,7 @@ class _Near:
         return False
 
     def following(self, changes: Sequence[Change], fits: Callable[[Change], bool]) -> list[Change]:
-        """Return changes that fit and stand beside what is touched, or beside others of them."""
+        """Return the changes that fit and are near this set, directly or through each other."""
         left = [change for change in changes if fits(change)]
         following: list[Change] = []
         for _ in range(_FARTHEST):
@@ -135,7 +135,7 @@ class _Near:
 
 
 def _is_how(change: Change) -> bool:
-    """Return whether a change is of layouts, configurations and views alone: how, not what."""
+    """Return whether a change is of layouts, configurations and views alone."""
     if change.kind == "changed" and change.what.partition(" ")[0] in _HOW:
         return True
     if change.what in _HOW:
@@ -146,7 +146,7 @@ def _is_how(change: Change) -> bool:
 
 
 def _gives_more(change: Change) -> bool:
-    """Return whether a fusion merely returns another number of values."""
+    """Return whether a fusion merely has another number of results."""
     return change.what == "shape" and any(
         x.at is not None
         and y.at is not None
@@ -156,11 +156,11 @@ def _gives_more(change: Change) -> bool:
     )
 
 
-# ---- operands that changed sites ----------------------------------------------------------------
+# ---- exchanged operands --------------------------------------------------------------------------
 
 
 def _exchanged(changes: Sequence[Change], matching: Matching) -> list[Change]:
-    """Return two operations of which each uses now what the other used, as one change."""
+    """Return the changes, with two operations that have exchanged operands as one change."""
     single: list[tuple[Change, Instruction, Instruction]] = []
     for change in changes:
         if change.what == "operands" and len(change.a) == len(change.b) == 1:
@@ -197,7 +197,7 @@ def _exchanged(changes: Sequence[Change], matching: Matching) -> list[Change]:
 
 
 def _convert_of(site: OperationSite) -> tuple[str, str] | None:
-    """Return the dtypes that a convert, or a fusion of nothing else, goes between."""
+    """Return the (from, to) dtypes of a convert or a fusion of one convert, or None."""
     at = site.at
     if at is None:
         return None
@@ -211,11 +211,11 @@ def _convert_of(site: OperationSite) -> tuple[str, str] | None:
 
 
 def _dtypes_of(change: Change) -> frozenset[str]:
-    """Return the two dtypes that a change is about; nothing where it is about something else."""
+    """Return the two dtypes of a change from one to the other, or an empty set."""
     if change.kind == "changed" and change.what == "dtype":
         sites = zip(change.a, change.b, strict=False)
         sized = [(x.at, y.at) for x, y in sites if x.at is not None and y.at is not None]
-        # Operations of several sizes do not stand for each other but by chance.
+        # Operations with different sizes match only by chance.
         if all(x.shape.is_tuple or x.shape.size == y.shape.size for x, y in sized):
             return frozenset((change.before, change.after))
     if change.kind in ("added", "removed"):
@@ -226,7 +226,7 @@ def _dtypes_of(change: Change) -> frozenset[str]:
 
 
 def _retyped(changes: list[Change], sides: _Sides) -> list[Change]:
-    """Return the changes, those about one pair of dtypes as one with all that follows from it."""
+    """Return the changes, with those from one dtype to another and their consequences as one."""
     by_pair: dict[frozenset[str], list[Change]] = {}
     for change in changes:
         pair = _dtypes_of(change)
@@ -234,7 +234,7 @@ def _retyped(changes: list[Change], sides: _Sides) -> list[Change]:
             by_pair.setdefault(pair, []).append(change)
     for pair, core in by_pair.items():
         if not _is_news(pair, sides):
-            # What is computed in which of them is as it was: something else moved.
+            # No operation changes between these dtypes: the changes have another cause.
             continue
 
         own = set(map(id, core))
@@ -263,7 +263,7 @@ def _retyped(changes: list[Change], sides: _Sides) -> list[Change]:
 
 
 def _is_news(pair: frozenset[str], sides: _Sides) -> bool:
-    """Return whether something is computed in the other dtype of two, or converted anew."""
+    """Return whether an operation changed between two dtypes, or a convert between them is new."""
     mine, others = sides[0].kinds, sides[1].kinds
     for key in mine.keys() | others.keys():
         converts = key[0] in CONVERTS
@@ -275,19 +275,19 @@ def _is_news(pair: frozenset[str], sides: _Sides) -> bool:
 
 
 def _same_opcodes(change: Change) -> bool:
-    """Return whether the fusions of a change do the same, trivial operations aside."""
+    """Return whether the operations of a change have equal work, without trivial operations."""
     sites = zip(change.a, change.b, strict=False)
     return all(
         x.at is not None and y.at is not None and _work(x.at) == _work(y.at) for x, y in sites
     )
 
 
-# How much of a number a dtype of few bits may round away.
+# The maximum relative difference that rounding to a small dtype may cause.
 _ROUNDED = 0.07
 
 
 def _only_rounded(change: Change, pair: frozenset[str]) -> bool:
-    """Return whether a constant differs by no more than its other dtype rounds away."""
+    """Return whether a constant differs by a rounding error between two dtypes only."""
     if change.kind != "changed" or change.what != "constant":
         return False
     try:
@@ -304,7 +304,7 @@ def _only_rounded(change: Change, pair: frozenset[str]) -> bool:
 
 
 def _work(instruction: Instruction) -> Counter[Any]:
-    """Return the work inside an operation, whatever its layouts: opcodes with element counts."""
+    """Return the work inside an operation, regardless of layouts, as counts of (opcode, size)."""
     return Counter(
         (i.opcode, i.shape.size)
         for i in content(instruction)
@@ -313,7 +313,7 @@ def _work(instruction: Instruction) -> Counter[Any]:
 
 
 def _is_structural(change: Change) -> bool:
-    """Return whether a change says that something is fused in another way."""
+    """Return whether a change is of the grouping of operations into fusions."""
     if change.kind in _STRUCTURAL:
         return True
     if change.kind in ("added", "removed"):
@@ -324,7 +324,7 @@ def _is_structural(change: Change) -> bool:
 
 
 class _Balance:
-    """The work of everything that changed, on both sides."""
+    """The work of all changed operations on both sides."""
 
     def __init__(self, changes: Iterable[Change], sides: _Sides):
         self.bags: tuple[Counter[Any], Counter[Any]] = Counter(), Counter()
@@ -334,11 +334,11 @@ class _Balance:
                 bag.update(_work(instruction))
 
     def elsewhere(self, token: Any) -> bool:
-        """Return whether a piece of work is on both sides of the changes."""
+        """Return whether a piece of work is in the changes of both sides."""
         counts = self.bags[0][token], self.bags[1][token]
         if token[0] in _HEAVY or is_collective(token[0]):
             return counts[0] == counts[1]
-        # What is cheap is computed again where it is used.
+        # Cheap work may be repeated in each fusion that uses it.
         return min(counts) > 0
 
     def holds(self, change: Change) -> bool:
@@ -352,7 +352,7 @@ class _Balance:
 
 
 def _refused(changes: list[Change], sides: _Sides, matching: Matching) -> list[Change]:
-    """Return the changes, regrouped fusions as one change where both sides do the same work."""
+    """Return the changes, with regrouped fusions as one change if both sides do equal work."""
     leaves = [change for change in changes if not change.parts]
     if not any(map(_is_structural, leaves)):
         return changes
@@ -367,7 +367,7 @@ def _refused(changes: list[Change], sides: _Sides, matching: Matching) -> list[C
         if id(change) in own or change.parts:
             return False
         if change.what == "operands":
-            # A value that another fusion makes now.
+            # The operand is the result of another fusion now.
             return all(
                 id(top) in tops[n]
                 for n, i in _other_operands(change, matching)
@@ -393,7 +393,7 @@ def _refused(changes: list[Change], sides: _Sides, matching: Matching) -> list[C
 
 
 def _other_operands(change: Change, matching: Matching) -> list[tuple[int, Instruction]]:
-    """Return the operands in which operations differ, with their sides."""
+    """Return the operands in which the operations of a change differ, with their sides."""
     operands: list[tuple[int, Instruction]] = []
     for x, y in zip(change.a, change.b, strict=False):
         if x.at is not None and y.at is not None:
@@ -404,7 +404,7 @@ def _other_operands(change: Change, matching: Matching) -> list[tuple[int, Instr
 
 
 def _swapped(changes: Iterable[Change]) -> list[Change]:
-    """Return changed attributes of operations matched crosswise: one has what another had."""
+    """Return changes of attributes that operations matched crosswise have exchanged."""
     groups: dict[str, list[Change]] = {}
     for change in changes:
         attribute = change.what not in ("dtype", "shape", "operands", "layout", "opcode", "body")
@@ -412,7 +412,7 @@ def _swapped(changes: Iterable[Change]) -> list[Change]:
             groups.setdefault(change.what, []).append(change)
     swapped: list[Change] = []
     for group in groups.values():
-        # Those whose texts go round: of each as many that have it as that had it.
+        # Texts that only one side has are dropped, until both sides have equal ones.
         while group:
             before: Counter[str] = Counter()
             after: Counter[str] = Counter()
@@ -428,7 +428,7 @@ def _swapped(changes: Iterable[Change]) -> list[Change]:
 
 
 def _same_values(core: Iterable[Change], matching: Matching) -> bool:
-    """Return whether the other side too computes all values of the operations that changed."""
+    """Return whether the other side too computes all values of the changed operations."""
     modules = matching.a.module, matching.b.module
     work = [
         WorkDigests(hashes, module.entry, {})
@@ -451,11 +451,11 @@ def _fusions(instructions: Sequence[Instruction]) -> str:
     return text + (f" and {others} operation{'' if others == 1 else 's'}" if others else "")
 
 
-# ---- in words ------------------------------------------------------------------------------------
+# ---- text ----------------------------------------------------------------------------------------
 
 
 def _counted_parts(parts: Sequence[Change]) -> str:
-    """Return the counts of a finding's parts by kind, in words."""
+    """Return the counts of a finding's parts by kind as text."""
     counts: Counter[str] = Counter()
     for part in parts:
         if part.kind in _STRUCTURAL:

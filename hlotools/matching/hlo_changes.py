@@ -1,4 +1,4 @@
-"""What differs between two modules of HLO, in the words of those who read HLO."""
+"""The changes between two HLO modules, described in HLO's terms."""
 
 import json
 from collections import Counter
@@ -19,7 +19,7 @@ from hlotools.matching.match import Compared, Matching
 from hlotools.matching.regrouping import TRIVIAL, Regrouped, content
 
 _SHOWN = 6
-# A fusion's body that lost and gained as many operations is told as a whole.
+# A fusion's body with this many removed and added operations is one change.
 _REWRITTEN = 4
 _VIEWS = frozenset({"bitcast", "get-tuple-element", "tuple"})
 _FEW_VIEWS = 2
@@ -36,7 +36,7 @@ _ORDER = {
 
 
 def hlo_changes(matching: Matching) -> list[Change]:
-    """Return the differences between two modules of HLO, the important first."""
+    """Return the changes between two HLO modules, the most important first."""
     a, b = matching.a, matching.b
     changes = [_regrouped(group, matching) for group in matching.regrouped]
     for compared in matching.compared:
@@ -52,14 +52,14 @@ def _rank(change: Change) -> tuple[int, bool, int]:
         return 4, True, 0
     opcodes = {site.opcode for site in (*change.a, *change.b)}
     trivial = bool(opcodes) and opcodes <= TRIVIAL - {"copy", "convert"}
-    # What is computed comes before where it lies and how the backend does it.
+    # Changes of computations come before those of layouts and backend configurations.
     late = ("operands", "layout", "backend_config", _CYCLES)
     what = change.what.partition(" ")[0] if change.what != _CYCLES else _CYCLES
     return _ORDER[change.kind], trivial, late.index(what) + 1 if what in late else 0
 
 
 def _consequences_together(changes: list[Change]) -> list[Change]:
-    """Return the changes, those that only follow from others as one of each kind at the end."""
+    """Return the changes, with consequences of others grouped by kind at the end."""
     views = [change for change in changes if _is_view(change)]
     count = sum(len(change.a) + len(change.b) for change in views)
     if count <= _FEW_VIEWS:
@@ -97,7 +97,7 @@ def _consequences_together(changes: list[Change]) -> list[Change]:
 
 
 def _without_moved_constants(changes: list[Change], a: HloModule, b: HloModule) -> Iterator[Change]:
-    """Yield the changes but for constants that fusions took in or gave out."""
+    """Yield the changes except for constants that moved into or out of fusions."""
     known: list[set[str]] = []
     for module in (a, b):
         constants = (i for i in module.instructions() if i.opcode == "constant")
@@ -121,13 +121,13 @@ def _number(text: str) -> str:
 
 
 def _is_view(change: Change) -> bool:
-    """Return whether a change is of operations that are only views of other values."""
+    """Return whether a change is of operations that are only views of values."""
     views = all(site.opcode in _VIEWS for site in (*change.a, *change.b))
     return change.kind in ("added", "removed") and views
 
 
 def site_of(instruction: Instruction, path: str) -> OperationSite:
-    """Return the site of an operation; `path` names the fusions that it is in."""
+    """Return the site of an operation; `path` names the fusions that contain it."""
     source = nearest_source(instruction)
     return OperationSite(
         path + instruction.name,
@@ -140,7 +140,7 @@ def site_of(instruction: Instruction, path: str) -> OperationSite:
     )
 
 
-# ---- fusions that were regrouped ----------------------------------------------------------------
+# ---- regrouped fusions --------------------------------------------------------------------------
 
 
 def _regrouped(group: Regrouped, matching: Matching) -> Change:
@@ -162,7 +162,7 @@ def _regrouped(group: Regrouped, matching: Matching) -> Change:
 
 
 def _and(instructions: list[Instruction]) -> str:
-    """Return operations with what they do, the first few by name."""
+    """Return operations with their work as text, the first few by name."""
     named = [f"{i.name} ({_summary(i)})" for i in instructions[:_SHOWN]]
     more = len(instructions) - len(named)
     last = f"{more} more" if more else named.pop()
@@ -170,13 +170,13 @@ def _and(instructions: list[Instruction]) -> str:
 
 
 def _opcodes(instructions: list[Instruction], matching: Matching) -> dict[str, None]:
-    """Return the opcodes inside operations, each once and without trivial ones."""
+    """Return the distinct opcodes inside operations, without trivial ones."""
     opcodes = [opcode for i in instructions for opcode in matching.opcodes(i)]
     return dict.fromkeys(opcode for opcode in opcodes if opcode not in TRIVIAL)
 
 
 def _summary(instruction: Instruction) -> str:
-    """Return the work of a fusion in a few words; of another operation, its opcode."""
+    """Return the work of a fusion as short text, or the opcode of another operation."""
     if instruction.fused is None:
         return instruction.opcode
     body = content(instruction)
@@ -187,14 +187,14 @@ def _summary(instruction: Instruction) -> str:
 
 
 def _counted(opcodes: Counter[str]) -> str:
-    """Return opcodes with how often each is there, those that tell much first."""
+    """Return opcodes with their counts as text, the most significant first."""
     ordered = sorted(opcodes, key=lambda opcode: opcode in TRIVIAL)
     shown = [f"{opcodes[o]} × {o}" if opcodes[o] > 1 else o for o in ordered[:8]]
     more = sum(opcodes[opcode] for opcode in ordered[8:])
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-# ---- one pair of computations -------------------------------------------------------------------
+# ---- pairs of computations ----------------------------------------------------------------------
 
 
 def _what(instruction: Instruction) -> str:
@@ -211,7 +211,7 @@ def described(instruction: Instruction, caller: Instruction | None = None) -> st
 
     Args:
       instruction: the operation.
-      caller: the fusion or call whose operands its parameters are named by.
+      caller: the fusion or call whose operands name the parameters of its body.
     """
     shape = instruction.shape.short_text()
     if instruction.opcode == "constant":
@@ -227,7 +227,7 @@ def described(instruction: Instruction, caller: Instruction | None = None) -> st
 
 
 def _named(instruction: Instruction, caller: Instruction | None) -> str:
-    """Return an operand's name; of a fusion's parameter that of what the fusion is given."""
+    """Return an operand's name; for a fusion's parameter, the name of the caller's operand."""
     number = instruction.number
     if caller is not None and instruction.opcode == "parameter" and number < len(caller.operands):
         return caller.operands[number].name
@@ -242,7 +242,7 @@ def _in_computation(compared: Compared, matching: Matching) -> Iterator[Change]:
     for change, nodes in _reordered(compared, matching, path, path_b):
         reordered |= nodes
         yield change
-    # The parts of a fusion's signature are not news beside what it computes.
+    # A changed signature of a fusion follows from the changes of its body.
     fused = compared.callers is not None
     signature = fused or "captured" in compared.a.attributes or "captured" in compared.b.attributes
     added = [i for i in compared.added if not (signature and i.opcode == "parameter")]
@@ -276,13 +276,13 @@ def _in_computation(compared: Compared, matching: Matching) -> Iterator[Change]:
 
 
 def _kinds_of_operands(a: Instruction, b: Instruction) -> str:
-    """Return a text of two operations' operands, equal where several sites changed alike."""
+    """Return a text of two operations' operands, equal for sites with equal changes."""
     kinds = [[f"{o.opcode} {o.shape.without_layout()}" for o in i.operands] for i in (a, b)]
     return f"{a.opcode}: {kinds[0]} -> {kinds[1]}"
 
 
 def _body_site(caller: Instruction, path: str, inside: list[Instruction]) -> OperationSite:
-    """Return a fusion, with the line of what changed inside it."""
+    """Return the site of a fusion, with the source line of a change inside it."""
     telling = [i for i in inside if i.opcode not in TRIVIAL and i.source] or inside or [caller]
     site = site_of(telling[0], "")
     return site._replace(
@@ -293,9 +293,9 @@ def _body_site(caller: Instruction, path: str, inside: list[Instruction]) -> Ope
 def _as_in_callers(
     a: Instruction, b: Instruction, callers: tuple[Instruction, Instruction] | None
 ) -> bool:
-    """Return whether two parameters of fusions have the shapes of what their callers pass.
+    """Return whether two parameters of fusions have the shapes of their callers' operands.
 
-    A difference between them is then reported at the callers.
+    A difference of these shapes is then reported at the callers.
     """
     if callers is None:
         return False
@@ -313,7 +313,7 @@ def differences(
     matching: Matching,
     callers: tuple[Instruction, Instruction] | None = None,
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield the differences of two operations that stand for each other: (what, before, after)."""
+    """Yield the differences of two matching operations as (what, before, after)."""
     if matching.a.own(a) != matching.b.own(b):
         if a.opcode != b.opcode:
             yield "opcode", _opcode(a), _opcode(b)
@@ -361,7 +361,7 @@ def _attribute_differences(a: Instruction, b: Instruction) -> Iterator[tuple[str
         if before == after:
             continue
         if key == "index" and a.operands and b.operands:
-            # A site in a tuple that has become another tuple.
+            # The index of an element in a tuple that became another tuple.
             if a.operands[0].shape.without_layout() != b.operands[0].shape.without_layout():
                 continue
         in_config = _config_differences(before, after) if key == "backend_config" else []
@@ -373,7 +373,7 @@ def _attribute_differences(a: Instruction, b: Instruction) -> Iterator[tuple[str
 
 
 def _config_differences(before: str, after: str) -> list[tuple[str, str, str]]:
-    """Return the keys in which two configurations of JSON differ: (path, before, after)."""
+    """Return the keys in which two JSON configurations differ as (path, before, after)."""
     try:
         waiting: list[tuple[str, Any, Any]] = [("", json.loads(before), json.loads(after))]
     except (ValueError, RecursionError):
@@ -403,11 +403,11 @@ def _operand_differences(
     matching: Matching,
     callers: tuple[Instruction, Instruction] | None,
 ) -> Iterator[tuple[str, str, str]]:
-    # What is in order, and behind it what regions take from outside, which has none.
+    # Ordered operands first, then values that regions capture, which have no order.
     ends = len(a.operands) - captures(a), len(b.operands) - captures(b)
     if (is_commutative(a) and is_commutative(b)) or a.opcode == "fusion" or ends[0] != ends[1]:
         ends = 0, 0
-    # Of the rest only what has no partner on the other side at all.
+    # Remaining operands are reported only if they have no partner on the other side.
     left = b.operands[ends[1] :]
     rest: list[Instruction] = []
     for x in a.operands[ends[0] :]:
@@ -422,7 +422,7 @@ def _operand_differences(
     changed = [
         (x, y)
         for x, y in zip(mine, theirs, strict=False)
-        # What was added or removed is told where it stands.
+        # Added and removed operands are reported at their own operations.
         if not matching.same(x, y)
         and (id(x) in matching.to or _is_captured(x))
         and (id(y) in matching.back or _is_captured(y))
@@ -437,7 +437,7 @@ def _operand_differences(
 
 
 def _is_captured(instruction: Instruction) -> bool:
-    """Return whether an operation only passes a value from outside into a region."""
+    """Return whether an operation only passes a captured value into a region."""
     return instruction.opcode == "parameter" and "captured" in instruction.computation.attributes
 
 
@@ -446,25 +446,25 @@ _DONE = {"add": "additions", "multiply": "multiplications"}
 
 
 class _Tree(NamedTuple):
-    """A sum of sums, or the like: its operations, the root first, and the values added up."""
+    """A tree of additions or of another commutative operation: its operations and its leaves."""
 
     root: Instruction
     nodes: list[Instruction]
     leaves: list[Instruction]
 
     def text(self, names: dict[int, str]) -> str:
-        """Return the tree with the leaves' names, each sum in parentheses."""
+        """Return the tree with the leaves' names as text, each sum in parentheses."""
         inner = {id(node) for node in self.nodes}
         sign = f" {_SIGNS.get(self.root.opcode, self.root.opcode)} "
         texts: dict[int, str] = {}
-        # The nodes' order is from users to operands.
+        # Nodes are in order from users to operands.
         for node in reversed(self.nodes):
             parts = [f"({texts[id(o)]})" if id(o) in inner else names[id(o)] for o in node.operands]
             texts[id(node)] = sign.join(parts)
         return texts[id(self.root)]
 
     def structure(self, names: dict[int, Any]) -> Any:
-        """Return the tree of additions, equal where only sides of additions are exchanged."""
+        """Return the nesting of the tree, equal for trees that differ only in operand order."""
         inner = {id(node) for node in self.nodes}
         structures: dict[int, Any] = {}
         for node in reversed(self.nodes):
@@ -477,7 +477,7 @@ _LARGEST_TREE = 64
 
 
 def _trees(instructions: Iterable[Instruction]) -> Iterator[_Tree]:
-    """Yield the sums of three values and more, and their like."""
+    """Yield the trees of commutative operations with three leaves or more."""
     for root in instructions:
         if root.opcode not in COMMUTATIVE or _is_inner(root):
             continue
@@ -495,7 +495,7 @@ def _trees(instructions: Iterable[Instruction]) -> Iterator[_Tree]:
 
 
 def _is_inner(node: Instruction) -> bool:
-    """Return whether an addition is only a part of the sum that is its only user."""
+    """Return whether an operation is an inner node of the tree of its only user."""
     if len(node.users) != 1 or node.is_root:
         return False
     user = node.users[0]
@@ -509,7 +509,7 @@ def _is_inner(node: Instruction) -> bool:
 def _reordered(
     compared: Compared, matching: Matching, path: str, path_b: str
 ) -> Iterator[tuple[Change, set[int]]]:
-    """Yield sums and their like of the same values in another order, with their operations."""
+    """Yield changes for trees of equal leaves in another order, with their operations' ids."""
     changed = [a for a, b in compared.pairs if not _equal(a, b, matching)] + compared.removed
     candidates = {id(i) for i in changed if i.opcode in COMMUTATIVE}
     if not candidates:
@@ -528,7 +528,7 @@ def _reordered(
         if other.structure(same) == tree.structure({id(i): id(i) for i in tree.leaves}):
             continue
         names = {id(i): _named(i, caller) for i in tree.leaves}
-        # The other side's names are often others: this side's show what has moved.
+        # Names often differ between the sides: this side's names show the movement.
         before = tree.text(names)
         after = other.text({key: names[mine] for key, mine in same.items()})
         what = f"order of {_DONE.get(tree.root.opcode, tree.root.opcode)}"
@@ -542,7 +542,7 @@ def _equal(a: Instruction, b: Instruction, matching: Matching) -> bool:
     return known is not None and known == matching.digests.get(id(b))
 
 
-# ---- shapes, and the module itself --------------------------------------------------------------
+# ---- shapes and module attributes ---------------------------------------------------------------
 
 
 def _shape_differences(a: Shape, b: Shape) -> Iterator[tuple[str, str, str]]:
@@ -570,7 +570,7 @@ def _shape_differences(a: Shape, b: Shape) -> Iterator[tuple[str, str, str]]:
 
 
 def _layouts(a: Shape, b: Shape) -> tuple[str, str]:
-    """Return two layouts, without tiles and memory where both have the same of them."""
+    """Return the texts of two layouts, without tiles and memory spaces that are equal."""
     before, after = a.layout_text(), b.layout_text()
     orders = [text[1:-1].partition(":") for text in (before, after)]
     if orders[0][2] == orders[1][2]:
@@ -579,7 +579,7 @@ def _layouts(a: Shape, b: Shape) -> tuple[str, str]:
 
 
 def _clipped(text: str, other: str) -> str:
-    """Return a long text from where it begins to differ from another."""
+    """Return a long text from the position where it begins to differ from another."""
     if len(text) <= 60:
         return text
     same = next((n for n, (x, y) in enumerate(zip(text, other, strict=False)) if x != y), 0)
@@ -594,7 +594,7 @@ def _clipped(text: str, other: str) -> str:
 def _module_changes(a: HloModule, b: HloModule, explained: bool) -> Iterator[Change]:
     first, second = module_attributes(a), module_attributes(b)
     for key in sorted(first.keys() | second.keys()):
-        # The entry's layouts are those of its parameters and result, which are told already.
+        # The entry's layouts are those of its parameters and result, which have changes already.
         if key == "entry_computation_layout" and explained:
             continue
         before, after = first.get(key, ""), second.get(key, "")

@@ -1,4 +1,4 @@
-"""Which operation of one module is which of another: by structure, neighbours, then likeness."""
+"""The matching of two modules' operations: by structure, then neighbors, then similarity."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -14,19 +14,19 @@ from hlotools.ir.hlo import Computation, Instruction
 from hlotools.matching.regrouping import TRIVIAL, Regrouped, WorkDigests, content, groups, join
 
 CONVERTS = frozenset({"convert", "convert_element_type"})
-# How much of an operation's content must be that of another for one to be a part of the other.
+# The minimum shares of work that make an operation a part of, or similar to, another.
 _PART = 0.6
 _ALIKE = 0.5
-# Of fusions that were regrouped: how many may be taken together, how much they must share.
+# For regrouped fusions: the maximum number of operations, the minimum share of common opcodes.
 _FEW = 12
 _MOST = 0.7
 _MOST_PAIRS = 64
 
 
 class Compared(NamedTuple):
-    """Two computations, and the operations of both that stand for each other.
+    """Two compared computations, and their matching operations.
 
-    Of the bodies of fusions `paths` say in which they are, and `callers` are those fusions.
+    For the bodies of fusions `callers` are the fusions, and `paths` name the nesting.
     """
 
     a: Computation
@@ -39,7 +39,7 @@ class Compared(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """Two computations to compare, and what called them."""
+    """Two computations to compare, and the operations that call them."""
 
     a: Computation
     b: Computation
@@ -49,11 +49,10 @@ class _Call(NamedTuple):
 
 
 class Matching:
-    """The operations of two modules that stand for each other.
+    """The matching operations of two modules.
 
-    `compared` are the pairs of computations that are not equal, the entries first; `regrouped`
-    the fusions that were split, merged or regrouped. Computations that are equal are not looked
-    into.
+    `compared` are the pairs of computations that are not equal, the entries first; `regrouped` are
+    the fusions that were split, merged or regrouped. Equal computations are not compared.
     """
 
     def __init__(self, a: Hashes, b: Hashes):
@@ -62,11 +61,11 @@ class Matching:
         self.back: dict[int, Instruction] = {}
         self.compared: list[Compared] = []
         self.regrouped: list[Regrouped] = []
-        # Digests of operations in the computations that are compared.
+        # By id: the digests of operations in the compared computations.
         self.digests: dict[int, bytes] = {}
         self._seen: set[tuple[int, int]] = set()
         self._tokens: dict[int, Counter[Any]] = {}
-        # What belongs to a group in `regrouped`.
+        # The ids of operations in the groups of `regrouped`.
         self._taken: set[int] = set()
         self._signatures: dict[int, Counter[Any]] = {}
         waiting: list[_Call] = [_Call(a.module.entry, b.module.entry, ("", ""), None, None)]
@@ -80,15 +79,15 @@ class Matching:
             waiting += self._called(compared)
 
     def same(self, a: Instruction, b: Instruction) -> bool:
-        """Return whether two operations stand for each other, or compute the same."""
-        # Of a computation that stands for several, the last one is in `to`.
+        """Return whether two operations match, or have equal digests."""
+        # For a computation that matches several, `to` has the last match only.
         if self.to.get(id(a)) is b or self.back.get(id(b)) is a:
             return True
         known = self.digests.get(id(a))
         return known is not None and known == self.digests.get(id(b))
 
     def tokens(self, instruction: Instruction) -> Counter[Any]:
-        """Return the opcodes and sizes of an operation's work, of a fusion those of its body."""
+        """Return the opcodes and sizes of an operation's work, for a fusion those of its body."""
         known = self._tokens.get(id(instruction))
         if known is None:
             body = content(instruction)
@@ -104,10 +103,10 @@ class Matching:
             counts[opcode] = counts.get(opcode, 0) + count
         return counts
 
-    # ---- one pair of computations ---------------------------------------------------------------
+    # ---- pairs of computations ------------------------------------------------------------------
 
     def _called(self, compared: Compared) -> list["_Call"]:
-        """Return the computations that differ and that matching operations call."""
+        """Return the pairs of unequal computations that matching operations call."""
         calls: list[_Call] = []
         for a, b in compared.pairs:
             for key in a.called.keys() & b.called.keys():
@@ -132,7 +131,7 @@ class Matching:
         return calls
 
     def _shared_operands(self, a: Instruction, b: Instruction) -> list[tuple[int, int]]:
-        """Return the numbers of the parameters of two fusions that stand for the same operand."""
+        """Return pairs of parameter numbers of two fusions whose operands match."""
         pairs: list[tuple[int, int]] = []
         free = set(range(len(b.operands)))
         for same_place in (True, False):
@@ -145,7 +144,7 @@ class Matching:
                         pairs.append((n, m))
                         free.discard(m)
                         break
-        # What is left is taken in the order it comes, if it is of one shape.
+        # Remaining operands are paired in order, if their shapes are equal.
         for n, operand in enumerate(a.operands):
             if all(n != first for first, _ in pairs):
                 shape = operand.shape.without_layout()
@@ -230,7 +229,7 @@ class Matching:
         return Compared(a, b, call.paths, call.callers, pairs, self._left(a), self._left(b))
 
     def _left(self, computation: Computation) -> list[Instruction]:
-        """Return the operations that have no partner on the other side yet."""
+        """Return the operations of a computation that have no match yet."""
         return [
             i
             for i in computation.instructions
@@ -244,9 +243,9 @@ class Matching:
     def _equal(
         self, a: Computation, b: Computation, body_a: dict[int, bytes], body_b: dict[int, bytes]
     ) -> None:
-        """Pair what computes the same, those first that are also used for the same.
+        """Pair operations with equal digests, those with equal users first.
 
-        Where one side has more of them, what they are used for tells later which is which.
+        Where the counts on both sides differ, the neighbors decide later.
         """
         self._pair_equal(a, b, with_users(a, body_a), with_users(b, body_b))
         self._pair_equal(a, b, body_a, body_b, as_many=True)
@@ -271,7 +270,7 @@ class Matching:
                 counts[key] -= 1
                 self._pair(i, group.pop(0))
 
-    # ---- from neighbour to neighbour ------------------------------------------------------------
+    # ---- matching of neighbors ------------------------------------------------------------------
 
     def _identical(self, a: Instruction, b: Instruction) -> bool:
         return self.a.own(a) == self.b.own(b) and (
@@ -281,7 +280,7 @@ class Matching:
         )
 
     def _alike_inside(self, a: Instruction, b: Instruction) -> bool:
-        """Return whether operations are equal with their attributes, wherever their values lie."""
+        """Return whether two operations have equal work and attributes, regardless of layouts."""
         if a.opcode != b.opcode or a.opcode in ("parameter", "constant"):
             return False
         return self._signature(a) == self._signature(b)
@@ -315,7 +314,7 @@ class Matching:
         b: Computation,
         compatible: Callable[[Instruction, Instruction], bool],
     ) -> None:
-        """Pair the operands and users of what is paired, where they are compatible."""
+        """Pair the operands and users of paired operations, where they are compatible."""
         if self._free(a.root, b.root) and compatible(a.root, b.root):
             self._pair(a.root, b.root)
         waiting = [(i, self.to[id(i)]) for i in a.instructions if id(i) in self.to]
@@ -342,7 +341,7 @@ class Matching:
     def _operands(
         self, first: Instruction, second: Instruction
     ) -> Iterable[tuple[Instruction, Instruction]]:
-        """Return the operands that may stand for each other, the likest first if order is free."""
+        """Return pairs of operands that may match, the most similar first if order is free."""
         if first.opcode == second.opcode and (captures(first) or captures(second)):
             return operands_of_regions(first, second, self._free)
         free = is_commutative(first) and is_commutative(second)
@@ -368,7 +367,7 @@ class Matching:
         return [(mine[n], others[m]) for n, m in index_pairs]
 
     def _by_origin(self, a: Computation, b: Computation) -> None:
-        """Pair what is alone in its computation with its opcode, name and line."""
+        """Pair operations that are unique in opcode, name stack and source line."""
 
         def key(i: Instruction) -> Any:
             tokens = frozenset(self.opcodes(i).items()) if i.opcode == "fusion" else None
@@ -386,10 +385,10 @@ class Matching:
             if len(instructions) == len(others) == 1:
                 self._pair(instructions[0], others[0])
 
-    # ---- fusions that were split, merged, changed -----------------------------------------------
+    # ---- split, merged and changed fusions ------------------------------------------------------
 
     def _by_work(self, a: Computation, b: Computation) -> None:
-        """Take together what shares work, and pair what alone does the work of the other."""
+        """Group operations with common work, and pair those that alone have it."""
         left_a, left_b = self._left(a), self._left(b)
         if not (left_a and left_b and any(i.opcode == "fusion" for i in (*left_a, *left_b))):
             return
@@ -409,7 +408,7 @@ class Matching:
             self._take(group)
 
     def _regroup(self, a: Computation, b: Computation, merged: bool) -> None:
-        """Find the fusions of one side that are several of the other, by what they do."""
+        """Find fusions of one side that are several operations of the other, by their work."""
         wholes, others = self._left(a), self._left(b)
         if merged:
             wholes, others = others, wholes
@@ -425,7 +424,7 @@ class Matching:
             left = Counter(self.tokens(whole))
             size = left.total()
             parts: list[Instruction] = []
-            # Candidates from one layer of a network, not from each that looks like it.
+            # Candidates are near each other, not in all similar layers of a network.
             while left:
                 candidates = {
                     id(i): i for token in left for i in index[token] if id(i) not in taken
@@ -452,7 +451,7 @@ class Matching:
                 taken.difference_update(map(id, parts))
 
     def _redistribute(self, a: list[Instruction], b: list[Instruction]) -> None:
-        """Take what is left as one piece of work, where it is few and computes about the same."""
+        """Group the few remaining operations if both sides have about the same opcodes."""
         a = [i for i in a if i.opcode not in TRIVIAL and not i.opcode.startswith("copy")]
         b = [i for i in b if i.opcode not in TRIVIAL and not i.opcode.startswith("copy")]
         fusions = sum(i.opcode == "fusion" for i in a), sum(i.opcode == "fusion" for i in b)
@@ -460,7 +459,7 @@ class Matching:
             return
         mine = self._kinds(a)
         others = self._kinds(b)
-        # What is computed again in several places counts once.
+        # Repeated work counts once.
         if len(mine & others) < _MOST * len(mine | others):
             return
         a = [i for i in a if self._kinds([i]) & others]
@@ -468,14 +467,14 @@ class Matching:
         self._take(Regrouped(a, b))
 
     def _kinds(self, instructions: Iterable[Instruction]) -> set[str]:
-        """Return the opcodes inside, a product of matrices as one, however it is spelt."""
+        """Return the opcodes inside operations; a convolution counts as a dot."""
         opcodes = {opcode for i in instructions for opcode in self.opcodes(i)}
         return {"dot" if opcode == "convolution" else opcode for opcode in opcodes}
 
     def _connected(
         self, whole: Instruction, part: Instruction, parts: Sequence[Instruction]
     ) -> bool:
-        """Return whether a part stands where the fusion stood, or beside another part."""
+        """Return whether a part is next to the neighbors of a whole, or next to another part."""
         near = {id(i) for known in parts for i in (*known.operands, *known.users)}
         if id(part) in near:
             return True
@@ -487,13 +486,13 @@ class Matching:
         return bool(part.is_root and whole.is_root)
 
     def _alike(self, a: Sequence[Instruction], b: Sequence[Instruction]) -> None:
-        """Pair what is left by likeness, the likest first."""
+        """Pair the remaining operations by similarity, the most similar first."""
         groups: dict[str, list[Instruction]] = defaultdict(list)
         for i in b:
             groups[i.opcode].append(i)
         scored: list[tuple[float, int, int, Instruction, Instruction]] = []
         for n, x in enumerate(a):
-            # Many of one kind cannot all be compared: those near in the text are.
+            # Only operations near in the text are compared if one opcode is very frequent.
             others = groups[x.opcode]
             if len(others) > 200:
                 middle = min(n, len(others))
@@ -507,14 +506,14 @@ class Matching:
                 self._pair(x, y)
 
     def _likeness(self, a: Instruction, b: Instruction) -> float:
-        """Return how alike two operations of one opcode are, from 0 to 1."""
+        """Return the similarity of two operations of one opcode, from 0 to 1."""
         if a.opcode == "parameter":
             return 0.0
         score = 0.0
         if a.opcode == "fusion":
             mine, others = self.tokens(a), self.tokens(b)
             if not mine & others:
-                # Of other sizes throughout.
+                # All sizes differ.
                 mine, others = Counter(self.opcodes(a)), Counter(self.opcodes(b))
             score += 0.5 * (mine & others).total() / max((mine | others).total(), 1)
             score += 0.15 * (a.shape.without_layout() == b.shape.without_layout())
@@ -535,7 +534,7 @@ class Matching:
         return score + 0.2 * any(u is not None and id(u) in theirs for u in users)
 
     def _retyped(self, a: Computation, b: Computation) -> None:
-        """Pair operations on the same values of other dtypes, with converts between them."""
+        """Pair operations that differ in dtypes, with converts between them."""
         if not any(i.opcode in CONVERTS for i in (*self._left(a), *self._left(b))):
             return
 
@@ -562,7 +561,7 @@ class Matching:
                     break
 
     def _replaced(self, a: Computation, b: Computation) -> None:
-        """Pair operations of other opcodes that stand in each other's place."""
+        """Pair operations of different opcodes with matching operands and users."""
 
         def fits(x: Instruction, y: Instruction) -> bool:
             return (
@@ -586,11 +585,11 @@ class Matching:
 
 
 def _origin(instruction: Instruction) -> str:
-    """Return the path of names around a traced operation, without the function's own name."""
+    """Return the name stack of a traced operation, without the function's own name."""
     return instruction.op_name.partition("/")[2]
 
 
 def attributes_of(instruction: Instruction) -> tuple[str, ...]:
-    """Return the attributes of an operation that say what it computes."""
+    """Return the attributes of an operation that affect its computation."""
     clean = clean_attributes(instruction)
     return tuple(f"{key}={value}" for key, value in clean.items() if key != "backend_config")

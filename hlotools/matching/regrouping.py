@@ -1,8 +1,7 @@
-"""Fusions that were split, merged or regrouped: told by the work that is in them.
+"""The regrouping of fusions: split, merged or regrouped ones are recognized by their work.
 
-What two computations did not match is taken apart: the operations inside fusions are digests of
-what they compute from the values that did match. Fusions of both sides that share work belong
-together, and what one of them became is a group, of one to many, many to one, or many to many.
+Operations inside unmatched fusions have digests of their computation from matched values. Fusions
+of both sides that share work form a group: of one to many, many to one, or many to many.
 """
 
 from collections import Counter, defaultdict
@@ -12,22 +11,22 @@ from typing import Any, NamedTuple
 from hlotools.ir.digests import Hashes, clean_attributes, digest, is_commutative
 from hlotools.ir.hlo import Computation, Instruction
 
-# What a fusion is not recognized by: it is moved, copied and left out freely.
+# Opcodes that do not identify a fusion, as they are freely moved, copied and removed.
 TRIVIAL = frozenset({
     "parameter", "constant", "broadcast", "bitcast", "reshape", "tuple", "get-tuple-element",
     "copy", "iota", "convert",
 })  # fmt: skip
-# What gives its operand on, whatever its layout.
+# Opcodes whose result has the operand's elements, whatever the layout.
 _SAME_VALUE = frozenset({"bitcast", "copy", "reshape"})
 _DEEPEST = 3
-# How much of the smaller one's work two must share to belong together, and groups of all work.
+# The minimum shares of common work: of the smaller of two fusions, and of a whole group.
 _SHARED = 0.4
 _WHOLE = 0.5
 _MANY = 50
 
 
 def content(instruction: Instruction) -> list[Instruction]:
-    """Return the operations inside a fusion, nested fusions opened; else the operation itself."""
+    """Return the operations inside a fusion and its nested fusions; else the operation itself."""
     fused = instruction.fused
     if fused is None:
         return [instruction]
@@ -48,7 +47,7 @@ def content(instruction: Instruction) -> list[Instruction]:
 
 
 class Regrouped(NamedTuple):
-    """Operations of one side that are others on the other side, fusions among them."""
+    """A group of operations on one side that became others on the other side, with fusions."""
 
     a: list[Instruction]
     b: list[Instruction]
@@ -63,13 +62,13 @@ class Regrouped(NamedTuple):
 
 
 class WorkDigests:
-    """The work in the operations of a computation, as digests from values that are known."""
+    """The digests of the work inside a computation's operations, from known values."""
 
     def __init__(self, hashes: Hashes, computation: Computation, known: Mapping[int, bytes]):
         self._hashes = hashes
         self._own: dict[int, bytes] = {}
         self._computations: dict[int, bytes] = {}
-        # Of each operation: how often each piece of work is in it; and what little there is.
+        # By id of an operation: the count of each piece of work in it; and its trivial work.
         self.inside: dict[int, Counter[bytes]] = {}
         self.little: dict[int, set[bytes]] = {}
         self.values: dict[int, list[bytes]] = {}
@@ -83,7 +82,7 @@ class WorkDigests:
         into: "tuple[Counter[bytes], set[bytes]] | None",
         depth: int,
     ) -> list[bytes]:
-        """Return the digests of the result's parts; work is counted into what asks for it."""
+        """Return the digests of each result of a computation, and count the work on the way."""
         digests: dict[int, list[bytes]] = {}
         for instruction in computation.in_order():
             key = id(instruction)
@@ -141,7 +140,7 @@ class WorkDigests:
         return [value]
 
     def _what(self, instruction: Instruction) -> bytes:
-        """Return the digest of an operation's own work, wherever its result lies."""
+        """Return the digest of an operation's own work, regardless of layouts."""
         known = self._own.get(id(instruction))
         if known is None:
             parts = [instruction.opcode, instruction.shape.without_layout(), instruction.literal]
@@ -158,7 +157,7 @@ class WorkDigests:
         return known
 
     def _computation(self, computation: Computation) -> bytes:
-        """Return the digest of what a computation computes from its parameters, however fused."""
+        """Return the digest of a computation's work on its parameters, regardless of fusions."""
         known = self._computations.get(id(computation))
         if known is None:
             known = digest(self._run(computation, {}, (), (Counter(), set()), 0))
@@ -172,7 +171,7 @@ def groups(
     left_a: Iterable[Instruction],
     left_b: Iterable[Instruction],
 ) -> list[Regrouped]:
-    """Return the groups of both sides that share their work, in the order of the first text."""
+    """Return the groups of operations of both sides with common work, in the order of the first."""
     mine = {id(i): i for i in left_a if work_a.inside.get(id(i))}
     others = {id(i): i for i in left_b if work_b.inside.get(id(i))}
     regrouped = list(_exact(work_a, work_b, mine, others))
@@ -195,7 +194,7 @@ def groups(
         for piece in pieces:
             shared.update(holders.get(piece, ()))
         for piece in pieces:
-            # What is computed in one place on either side was moved.
+            # Work that one operation does on either side has moved.
             if makers[piece] == len(holders.get(piece, ())) == 1:
                 leader[lead(holders[piece][0])] = lead(key)
         for other, count in shared.items():
@@ -218,7 +217,7 @@ def _exact(
     mine: dict[int, Instruction],
     others: dict[int, Instruction],
 ) -> Iterator[Regrouped]:
-    """Yield pairs that do the same work for the same values; they are taken out of what is left."""
+    """Yield pairs of operations with equal work on equal values; remove them from the inputs."""
 
     def key(instruction: Instruction, work: WorkDigests) -> Any:
         inside = frozenset(work.inside[id(instruction)].items())
@@ -242,7 +241,7 @@ def join(
     left_a: Iterable[Instruction],
     left_b: Iterable[Instruction],
 ) -> None:
-    """Put what is left into groups, where its work is somewhere on the other side too."""
+    """Add remaining operations to neighboring groups whose other side does their work."""
     groups_of = {id(i): group for group in joined for i in (*group.a, *group.b)}
     for left, work, other, second in (
         (left_a, work_a, work_b, False),
@@ -250,7 +249,7 @@ def join(
     ):
 
         def is_there(group: Regrouped, instruction: Instruction) -> bool:
-            """Return whether the group's other side does all that an instruction does."""
+            """Return whether the group's other side has all work of an instruction."""
             inside, little = work.inside[id(instruction)], work.little[id(instruction)]  # noqa: B023
             known = other.inside if inside else other.little  # noqa: B023
             rest = set(inside or little)
@@ -271,7 +270,7 @@ def join(
 
 
 def _one_by_one(group: Regrouped, work_a: WorkDigests, work_b: WorkDigests) -> list[Regrouped]:
-    """Return a group as pairs, where each does about the work of one on the other side."""
+    """Return a group as pairs, if each operation has about the work of one on the other side."""
     if len(group.a) != len(group.b) or len(group.a) > _MANY:
         return [group]
     scored: list[tuple[float, int, int]] = []
@@ -291,7 +290,7 @@ def _one_by_one(group: Regrouped, work_a: WorkDigests, work_b: WorkDigests) -> l
 
 
 def _is_whole(group: Regrouped, work_a: WorkDigests, work_b: WorkDigests) -> bool:
-    """Return whether both sides of a group do about the same."""
+    """Return whether both sides of a group have about the same work."""
     if not (group.a and group.b):
         return False
     if all(i.opcode != "fusion" for i in (*group.a, *group.b)):

@@ -1,4 +1,4 @@
-"""In which order two scheduled modules run their operations, and what runs at another time."""
+"""The schedules of two modules: their orders, and the operations that run at another time."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -9,9 +9,9 @@ from hlotools.ir.mlir_lines import rising
 from hlotools.matching.changes import Change
 from hlotools.matching.hlo_changes import site_of
 
-# What takes no time of its own.
+# Opcodes that take no time.
 _TIMELESS = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitcast"})
-# Whose computations are scheduled as the entry is.
+# Opcodes whose computations are scheduled, like the entry.
 _RUNNING = frozenset({"while", "conditional", "call", "async-start"})
 _SHOWN = 4
 
@@ -21,7 +21,7 @@ def is_scheduled(module: HloModule) -> bool:
 
 
 def same_schedule(a: Hashes, b: Hashes) -> bool:
-    """Return whether two modules that are the same program run it in one order."""
+    """Return whether two equal modules have equal schedules."""
     return _orders(a) == _orders(b)
 
 
@@ -49,7 +49,7 @@ def _computations(entry: Computation) -> list[Computation]:
 
 
 def schedule_changes(a: Hashes, b: Hashes) -> Iterator[Change]:
-    """Yield the operations in both modules that run at another time, a change per computation."""
+    """Yield a change per computation with the operations that run at another time."""
     waiting = [(a.module.entry, b.module.entry)]
     seen: set[tuple[int, int]] = set()
     while waiting:
@@ -79,7 +79,7 @@ def schedule_changes(a: Hashes, b: Hashes) -> Iterator[Change]:
 def _partners(
     a: Hashes, b: Hashes, first: Computation, second: Computation
 ) -> dict[int, Instruction]:
-    """Return the partners in the second computation, by the first's; equal ones in their order."""
+    """Return the matching operations of the second computation by the ids of the first's."""
     keys_a = with_users(first, a.body(first, None))
     keys_b = with_users(second, b.body(second, None))
     groups: dict[bytes, list[Instruction]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Writes the column of one FILE:FUNCTION to a file: what `compare --at` runs, by itself."""
+"""The worker process of `compare --at`: it writes the column of one FILE:FUNCTION to a file."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""One function compiled in several ways, each a column: versions of jaxlib, devices, revisions."""
+"""The columns of a comparison: a function compiled by a jaxlib, for a device or at a revision."""
 
 import contextlib
 import json
@@ -26,7 +26,7 @@ Tell = Callable[[str], object]
 
 
 class Column(NamedTuple):
-    """A function compiled by one jaxlib, for one device or at one revision; None is not known."""
+    """A function compiled by one jaxlib, for one device or at one revision; None is unknown."""
 
     label: str
     """How it was asked for: "jaxlib 0.8.3", "tpu:v5e:2x2", "at HEAD~3"."""
@@ -54,7 +54,7 @@ def failed(label: str, error: object) -> Column:
 
 
 class Artifact:
-    """A lowered program to be compiled elsewhere: its portable form, its options, its arguments."""
+    """A lowered program for another process: portable StableHLO, compile options and arguments."""
 
     def __init__(self, lowered: Lowered):
         module = lowered._module
@@ -76,7 +76,7 @@ class Artifact:
         self.options = [list(pair) for pair in settings.env_option_overrides]
 
     def as_bytes(self, stablehlo: str | None) -> bytes:
-        """Return the artifact for a reader of this version of StableHLO, or of the oldest version.
+        """Return the program as a portable artifact that a version of StableHLO reads.
 
         Raises:
           ValueError: if the program has an operation that is newer than the reader.
@@ -87,7 +87,7 @@ class Artifact:
         return portable_artifact(self._module.ir_module, version)
 
     def save_arguments(self, path: pathlib.Path) -> None:
-        """Save values to run with: constants as they are, numbers below one for the arguments."""
+        """Save constants and random arguments between 0 and 1 as an .npz file."""
         random = np.random.default_rng(0)
         arrays: dict[str, NumPyArray] = {}
         types: list[tuple[str, Shape]] = []
@@ -99,7 +99,7 @@ class Artifact:
             else:
                 value = random.uniform(0.1, 0.9, aval.shape).astype(aval.dtype)
             types.append((value.dtype.name, value.shape))
-            # NumPy's files do not know bfloat16 and its like: their bytes are stored.
+            # NumPy's files have no extension dtypes such as bfloat16: their bytes are stored.
             flat = np.ascontiguousarray(value).reshape(-1)
             arrays[f"a{i}"] = flat if flat.dtype.isbuiltin == 1 else flat.view(np.uint8)
         np.savez(path, types=json.dumps(types), **arrays)
@@ -108,7 +108,7 @@ class Artifact:
 def under_jaxlib(
     artifact: Artifact, jaxlib: str, *, run: bool = True, tell: Tell = lambda text: None
 ) -> Column:
-    """Return the column of a version of jaxlib: compiled in a process of its own."""
+    """Return the column of a version of jaxlib, which compiles in its own process."""
     label = f"jaxlib {jaxlib}"
     try:
         python = environments.python_with(jaxlib, tell)
@@ -151,7 +151,7 @@ def here(
     target: str | None = None,
     tell: Tell = lambda text: None,
 ) -> Column:
-    """Return the column of this process's compiler, for a device that may be absent."""
+    """Return the column of this process's compiler, for an attached or a compile-only device."""
     tell(f"compiling for {label}")
     try:
         with _on(target):
@@ -189,7 +189,7 @@ def _on(target: str | None) -> AbstractContextManager[object]:
 
 @contextlib.contextmanager
 def checkout(path: pathlib.Path, revision: str) -> Iterator[pathlib.Path]:
-    """Check out a file as of a git revision, among its neighbors of that time.
+    """Check out a file and its folder at a git revision, and yield the file's path.
 
     Raises:
       NoEnvironment: if the file is in no repository, or the revision does not have it.
@@ -223,9 +223,9 @@ def _git(folder: pathlib.Path, *arguments: str) -> str:
 def at_revision(
     path: pathlib.Path, name: str, specs: str | None, revision: str, tell: Tell = lambda text: None
 ) -> Column:
-    """Return the comparison's column of `path:name` at a git revision, by the current hlofront.
+    """Return the column of the function `path:name` at a git revision, by the current hlofront.
 
-    A subprocess compiles it, as the modules of both revisions have the same names.
+    A subprocess compiles the function, as the modules of both revisions have the same names.
     """
     label = f"at {revision}"
     tell(f"compiling {path.name}:{name} {label}")
@@ -247,5 +247,5 @@ def at_revision(
             fields = json.loads(answer.read_text())
     except NoEnvironment as error:
         return failed(label, error)
-    # The folder of the checkout is gone; the label names the file.
+    # The folder of the checkout no longer exists; the label names the file.
     return Column(**fields)

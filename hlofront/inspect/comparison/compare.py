@@ -1,4 +1,4 @@
-"""One function under several jaxlibs, devices or git revisions, side by side: `compare`."""
+"""The `compare` function: one function under several jaxlibs, devices or git revisions."""
 
 import json
 import pathlib
@@ -12,7 +12,7 @@ from hlotools.html.diff_page import page
 
 
 class Row(NamedTuple):
-    """One line of the table."""
+    """A row of the comparison's table: a figure, with its value in each column."""
 
     title: str
     values: tuple[float | None, ...]
@@ -20,7 +20,7 @@ class Row(NamedTuple):
 
 
 class Comparison:
-    """The columns of a comparison, and how each differs from the first one that compiled."""
+    """The columns of a comparison, and the differences of each from the first one that compiled."""
 
     def __init__(self, name: str, columns: Sequence[Column]):
         self.name = name
@@ -43,11 +43,11 @@ class Comparison:
 
     @property
     def errors(self) -> dict[str, str]:
-        """The errors of the columns that could not be compiled, by label."""
+        """The error messages of the columns that did not compile, by label."""
         return {column.label: column.error for column in self.columns if column.error is not None}
 
     def rows(self) -> list[Row]:
-        """Return the table: a row per figure, a value per column."""
+        """Return the rows of the table: one per figure, with a value per column."""
         return [
             Row(title, tuple(getattr(column, field) for column in self.columns), unit)
             for title, field, unit in (
@@ -63,7 +63,7 @@ class Comparison:
         ]
 
     def text(self, color: bool = False, limit: int | None = 100, verbose: bool = False) -> str:
-        """Return the table, and under it what differs, as `Diff.text` says it."""
+        """Return the table and each column's differences as text, in the format of `Diff.text`."""
         labels = [column.label for column in self.columns]
         rows = [
             (row.title, [_shown(value, row.unit) for value in row.values]) for row in self.rows()
@@ -89,7 +89,7 @@ class Comparison:
     __str__ = text
 
     def html(self) -> str:
-        """Return the table, and each way side by side with the first one, as one page."""
+        """Return an HTML page of the table and each program side by side with the first one."""
         rows = [
             (row.title, [_shown(value, row.unit) for value in row.values])
             for row in self.rows()
@@ -104,7 +104,7 @@ class Comparison:
         return page(diffs, self.name, table)
 
     def json(self) -> str:
-        """Return everything as JSON: name, equal, base, columns and diffs."""
+        """Return the comparison as JSON: name, equal, base, columns and diffs."""
         return json.dumps(
             {
                 "name": self.name,
@@ -138,10 +138,10 @@ def compare(
     specs: str | None = None,
     tell: Callable[[str], object] = lambda text: None,
 ) -> Comparison:
-    """Compile a function under several jaxlibs, for several devices, as of several revisions.
+    """Compile a function under several jaxlibs, for several devices, and at several git revisions.
 
-    Each version of jaxlib compiles in an environment of its own, which is made once. The function
-    is lowered once, here, and handed on as a portable StableHLO artifact.
+    Each version of jaxlib compiles in its own environment, which is created once. The function
+    is lowered once, in this process, to a portable StableHLO artifact.
 
     Args:
       function: a function of arrays, jitted or not.
@@ -149,14 +149,14 @@ def compare(
       jaxlib: versions, as in "0.8.3"; "current" is this process's.
       target: devices, attached or not, as `hlofront.target` takes them: "cpu", "tpu:v5e:2x2".
       at: git revisions of the file that the function is in.
-      run: whether what is compiled for this machine is run and timed.
-      file: the function's file and name as "FILE:FUNCTION", where `at` is given.
+      run: whether programs compiled for this machine are run and timed.
+      file: the function's file and name as "FILE:FUNCTION"; `at` needs it.
       specs: the arguments of the function at those revisions, as text; by default its file's
         example_args().
-      tell: called with a line before anything that takes long.
+      tell: called with a line of text before each slow step.
 
     Raises:
-      ValueError: if nothing is given to compare, `at` without `file`, or the program calls back.
+      ValueError: if there is nothing to compare, `at` lacks `file`, or the program calls back.
     """
     jaxlib, target, at = list(jaxlib), list(target), list(at)
     if not (jaxlib or target or at):

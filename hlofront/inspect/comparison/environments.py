@@ -1,4 +1,4 @@
-"""Environments that each hold another jaxlib: made once with pip or uv, and kept in a folder."""
+"""The environments for other versions of jaxlib, each created once with pip or uv in a folder."""
 
 import contextlib
 import json
@@ -23,18 +23,18 @@ Tell = Callable[[str], object]
 
 
 class NoEnvironment(Exception):
-    """A jaxlib that cannot be had on this machine; the message says why, and what would help."""
+    """The error that a version of jaxlib is unavailable; the message says why and what helps."""
 
 
 def python_with(jaxlib: str, tell: Tell = lambda text: None) -> str:
-    """Return the path of a Python that has this jaxlib, made in an environment where needed.
+    """Return the path of a Python with a version of jaxlib, creating its environment if needed.
 
     Args:
       jaxlib: its version, as in "0.8.3".
-      tell: called with a line before anything that takes long.
+      tell: called with a line of text before each slow step.
 
     Raises:
-      NoEnvironment: if it cannot be made.
+      NoEnvironment: if the environment cannot be created.
     """
     version = _checked(jaxlib)
     if version == ".".join(map(str, state.jaxlib_version[:3])) or jaxlib == "current":
@@ -49,7 +49,7 @@ def python_with(jaxlib: str, tell: Tell = lambda text: None) -> str:
 
 
 def about(python: str) -> dict[str, str]:
-    """Return the versions of jaxlib and StableHLO in another environment.
+    """Return the versions of jaxlib and StableHLO that another environment's Python has.
 
     Args:
       python: the path of its Python.
@@ -125,7 +125,7 @@ def _make(folder: pathlib.Path, jaxlib: str) -> str:
 
 
 def _interpreter_for(jaxlib: str) -> str:
-    """Return a Python that this jaxlib has wheels for: this one, if it does."""
+    """Return a Python that a version of jaxlib has wheels for: this one where it does."""
     least, most = _pythons_of(jaxlib)
     if least <= sys.version_info[:2] <= most:
         return sys.executable
@@ -150,7 +150,7 @@ def _interpreter_for(jaxlib: str) -> str:
     )
 
 
-# From which jaxlib on: the oldest and the newest Python that it has wheels for.
+# For each first version of jaxlib: the oldest and newest Python with wheels.
 _PYTHONS = (
     ((0, 11), (3, 12), (3, 14)),
     ((0, 7), (3, 11), (3, 14)),
@@ -192,7 +192,7 @@ def _last_line(text: str) -> str:
 
 @contextlib.contextmanager
 def _locked(folder: pathlib.Path, tell: Tell) -> Iterator[None]:
-    """Let one process at a time make an environment; take over a lock that was left behind."""
+    """Hold the lock for creating an environment in a folder; take over an abandoned lock."""
     lock = folder.with_name(folder.name + ".lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
     announced = False
@@ -218,10 +218,10 @@ def _locked(folder: pathlib.Path, tell: Tell) -> Iterator[None]:
 
 
 def run_worker(python: str, request: Mapping[str, object], folder: pathlib.Path) -> dict[str, Any]:
-    """Return the answer of the worker under that Python; see bridge/other_jaxlib_worker.py.
+    """Return the response of `bridge/other_jaxlib_worker.py` to a request, run by another Python.
 
     Raises:
-      NoEnvironment: if it ends without an answer, as when XLA ends its process.
+      NoEnvironment: if the worker ends without a response, as when XLA aborts its process.
     """
     answer = folder / "answer.json"
     question = folder / "request.json"

@@ -1,4 +1,4 @@
-"""`find_nan`: which operation makes the first NaN that a function returns, where, of what."""
+"""The `find_nan` function: the operation that makes the first NaN of a result, and its source."""
 
 from collections.abc import Callable, Sequence
 
@@ -24,37 +24,36 @@ from hlofront.transforms.simplify import dead_code_program
 def find_nan(
     fun: Callable[..., object], *, nan: bool = True, inf: bool = False
 ) -> Callable[..., NanReport]:
-    """Find the operation that makes the first NaN which a function returns.
+    """Return a function that finds the operation which makes the first NaN in the results of `fun`.
 
-    The function is traced, and its program is run one operation at a time on the arguments: into
+    The returned function traces `fun` and runs its jaxpr one operation at a time, also inside
     jitted functions, derivatives, branches and loops. An operation is bad if its result has a NaN
-    and none of its operands has one; of operations on each element, at the same place. NaNs are
-    followed to the results, so that one that a `where` drops is no culprit; such operations are
-    listed as `hidden`.
+    and its operands have none; elementwise operations are compared element by element. NaNs are
+    followed to the results; operations whose NaNs reach no result, because a `where` drops them,
+    are listed as `hidden`.
 
         report = find_nan(jax.grad(loss))(params, batch)
         print(report)
 
-    Loops of a few steps are run step by step. Long ones are compiled and run whole, and then only
-    the steps in which an operation makes its first bad value are run one operation at a time, 16 of
-    them at most; loops and branches inside of long loops are looked into if their results are bad.
-    Callbacks run as often
-    as they do otherwise, except for pure ones in long loops.
+    Short loops are run step by step. Long ones are compiled and run whole, and then only the steps
+    in which an operation makes its first bad value are run one operation at a time, at most 16 of
+    them; loops and branches inside long loops are searched if their results are bad. Callbacks run
+    as often as without the search, except for pure ones in long loops.
 
     Args:
-      fun: a function of pytrees of arrays, jitted or not. One that has static arguments is given
-        jitted, so that it says which they are. What it donates is kept.
-      nan: whether NaNs are looked for.
-      inf: whether infinities are looked for. Constants and arguments may be infinite; what an
-        operation makes of them is not its fault.
+      fun: a function of pytrees of arrays, jitted or not; it must be jitted if it has static
+        arguments. Donated arguments stay valid.
+      nan: whether to search for NaNs.
+      inf: whether to search for infinities. An operation on infinite operands is not bad, and
+        constants and arguments may be infinite.
 
     Returns:
-      A function of the arguments of `fun` that returns a NanReport. The report is true if a result
-      is bad; printed, it tells what happened where.
+      A function of the arguments of `fun` that returns a NanReport, which is true if a result
+      is bad and prints as text.
 
     Raises:
-      ValueError: if nothing is looked for.
-      TypeError: if it is called while a function is traced.
+      ValueError: if both `nan` and `inf` are False.
+      TypeError: if the returned function is called while another is traced.
     """
     kinds = (*(("nan",) if nan else ()), *(("inf",) if inf else ()))
     if not kinds:
@@ -87,7 +86,7 @@ def _report(
     info = program.debug_info
     search = ProgramSearch(kinds)
     names = (info.arg_names if info else None) or [f"argument {i}" for i in range(len(leaves))]
-    # Numbers of Python and NumPy become arrays of the program's dtypes.
+    # Python and NumPy scalars become arrays of the dtypes in the jaxpr.
     leaves = [x if isinstance(x, Array) else engine().lift(x) for x in leaves]
     args = [search.input_value(x, f"argument {n}") for n, x in zip(names, leaves, strict=True)]
     arguments = _bad_values(search, args, [f"argument {name}" for name in names])
@@ -125,7 +124,7 @@ def _report(
 def _bad_values(
     search: TrailSearch, values: list[Value], names: Sequence[str]
 ) -> tuple[Values, ...]:
-    """Return, for each value with bad elements, a summary of them under its name."""
+    """Return a summary of each value with bad elements, under its name."""
     bad: list[Values] = []
     for name, value in zip(names, values, strict=True):
         host = nonfinite(value.array)
@@ -138,7 +137,7 @@ def _bad_values(
 def _once(
     search: TrailSearch, starts: list[Start], trails: dict[Start, Trail]
 ) -> tuple[NanOrigin, ...]:
-    """Return the operations that are starts, those of one equation once."""
+    """Return the origins of bad values, one per equation, with their trails and counts."""
     origins: dict[int, NanOrigin] = {}
     for start in starts:
         operation, key = start.operation, id(start.equation)
@@ -156,7 +155,7 @@ def _with(operation: NanOrigin, trail: Trail | None, times: int) -> NanOrigin:
 
 
 def _compiled(traced: Traced, program: ClosedJaxpr, leaves: list[ArrayLike]) -> list[Array]:
-    """Return the results of the program compiled as a whole, with no argument donated."""
+    """Return the results of a program compiled as a whole, with no argument donated."""
     function = traced._jitted
     return jit_p.bind(
         *leaves,

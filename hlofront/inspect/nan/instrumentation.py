@@ -1,4 +1,4 @@
-"""Programs that keep account of themselves: in which step of a loop what goes bad first."""
+"""The instrumented loop bodies that record the step in which each value first goes bad."""
 
 from collections.abc import Sequence
 
@@ -14,12 +14,12 @@ from hlofront.numpy import isfinite, isinf, isnan, where
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.slicing import stack
 
-# (kinds of bad elements that are looked for, members of values that are followed)
+# The kinds of bad elements to search for, and the attributes of `Value` to follow.
 SearchFor = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def bad_elements(x: ArrayLike, kinds: tuple[str, ...]) -> Array | None:
-    """Return, elementwise, whether an array of a program is bad; None where it cannot be."""
+    """Return a boolean array that is True at bad elements, or None for a dtype that has none."""
     dtype = typeof(x).dtype
     if isinstance(dtype, ExtendedDType) or not issubdtype(dtype, np.inexact):
         return None
@@ -34,9 +34,9 @@ def noted(
     new: Sequence[ArrayLike],
     since: Sequence[Sequence[Array]] | None,
 ) -> list[list[Array]]:
-    """Return since when each part of a carry is bad, or infinite: a list for each that is followed.
+    """Return the step since which each part of a carry is bad, in one list per followed attribute.
 
-    A time of -1 means from the start, -2 not at all.
+    A step of -1 means from the start, -2 not at all.
     """
     kinds, followed = search_for
     times_of_members: list[list[Array]] = []
@@ -65,7 +65,7 @@ def strong(values: Sequence[ArrayLike]) -> list[ArrayLike]:
 def watched_step(
     program: ClosedJaxpr, search_for: SearchFor, args: Sequence[ArrayLike]
 ) -> tuple[list[ArrayLike], Array | NumPyArray]:
-    """Return the results of a program, and whether each operation made the first bad elements."""
+    """Return the results of a program, and a boolean per operation that it made bad elements."""
     begun: list[Array | np.bool_] = []
     results = _run(program, args, search_for[0], begun)
     return results, stack(begun) if begun else np.zeros(0, bool)
@@ -112,7 +112,7 @@ def _begins(
     results: Sequence[ArrayLike],
     kinds: tuple[str, ...],
 ) -> Array | np.bool_:
-    """Return whether an operation makes bad elements of operands that have none there."""
+    """Return whether an operation makes bad elements where its operands have none."""
     made = [bad for x in results if (bad := bad_elements(x, kinds)) is not None]
     if not made or name == "select_n":
         return np.bool_(False)

@@ -1,4 +1,4 @@
-"""Which elements of its operands an element of an operation's result is made of, and in words."""
+"""The operand elements that an element of an operation's result is computed from, as text too."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,10 @@ from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.base.typing import ArrayLike, DType, NumPyArray, Shape
 from hlofront.core.jaxpr import Equation
 
-# A scalar of NumPy: one element of an array.
+# A NumPy scalar: one element of an array.
 Element = np.generic
 
-# Operations on each element, whose operands are of one shape, or scalars, or have sizes of one.
+# Elementwise operations: their operands have one shape, or are scalars, or have sizes of one.
 ELEMENTWISE = frozenset(
     """
     abs acos acosh add add_any and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil
@@ -42,10 +42,10 @@ def typed(array: ArrayLike) -> tuple[DType, Shape]:
 def elements_of(
     equation: Equation, arrays: Sequence[ArrayLike], index: Shape
 ) -> list[Element | None]:
-    """Return the element of each operand that made one of the result; None for several.
+    """Return the element of each operand that made one element of the result, or None for several.
 
-    Of an operation on each element those at the same place; of a matrix product the first two
-    whose product is not finite.
+    For an elementwise operation it is the element at `index`; for a matrix product the elements
+    are the first two whose product is not finite.
     """
     name = equation.primitive.name
     nothing: list[Element | None] = [None] * len(arrays)
@@ -60,7 +60,7 @@ def elements_of(
 
 
 def _at(array: NumPyArray, index: Shape) -> Element | None:
-    """Return the element at an index of what the array is broadcast to."""
+    """Return the element at an index of the shape to which an array is broadcast."""
     if array.ndim > len(index):
         return None
     trailing = index[len(index) - array.ndim :]
@@ -70,7 +70,7 @@ def _at(array: NumPyArray, index: Shape) -> Element | None:
 def _factors(
     equation: Equation, hosts: Sequence[NumPyArray], index: Shape
 ) -> list[Element | None] | None:
-    """Return the first two factors, of those summed to an element, whose product is not finite."""
+    """Return the first two factors of a matrix product's element whose product is not finite."""
     (left_sums, right_sums), (left_batch, right_batch) = equation.params["dimension_numbers"]
     batch = index[: len(left_batch)]
     rest = list(index[len(left_batch) :])
@@ -92,7 +92,7 @@ def _factors(
 def expression_of(
     equation: Equation, arrays: Sequence[ArrayLike], elements: Sequence[Element | None]
 ) -> str:
-    """Return an operation on elements, as in "log(-0.3)" or "0.0 / 0.0"."""
+    """Return an operation on elements as text, such as "log(-0.3)" or "0.0 / 0.0"."""
     name = equation.primitive.name
     if elements and all(x is not None for x in elements):
         texts = [_text(x) for x in elements]
@@ -113,7 +113,7 @@ def _text(element: ArrayLike | Element | None) -> str:
 
 
 def _whole(array: ArrayLike) -> str:
-    """Return an array in an expression: its type, and what of it is not finite."""
+    """Return an array as text for an expression: its type and its counts of NaNs and infinities."""
     dtype, shape = typed(array)
     if not shape and not isinstance(dtype, ExtendedDType):
         return _text(array)

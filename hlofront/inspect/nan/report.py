@@ -1,4 +1,4 @@
-"""What the search for a NaN found: operations, operands and places, as a report and as text."""
+"""The report of a search for a NaN: operations, operands and source lines, also as text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class SourceLine:
 
 
 def source_line_of(traceback: object) -> SourceLine | None:
-    """Return the user's innermost line of a C++ traceback."""
+    """Return the user's innermost source line of a C++ traceback, or None."""
     frame = source.user_frame(traceback)
     if frame is None:
         return None
@@ -40,7 +40,7 @@ def source_line_of(traceback: object) -> SourceLine | None:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """One of the operations with programs of their own that an operation is inside of."""
+    """A loop, branch or call that surrounds an operation, with its source line."""
 
     operation: str
     """The name of the operation: "scan", "while", "cond", "jit", "custom_vjp_call", ..."""
@@ -86,15 +86,15 @@ class Values:
 
     @property
     def type(self) -> str:
-        """Dtype and shape, as in "float32[3,4]"."""
+        """The dtype and shape, as in "float32[3,4]"."""
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
     @property
     def summary(self) -> str:
-        """The range of its finite elements and the number of the others, in words."""
+        """The range of the finite elements and the counts of NaNs and infinities, as text."""
         parts: list[str] = []
         if self.minimum is not None:
-            # NumPy's str() of a number is as short as its dtype allows, its format() is not.
+            # NumPy's str() of a scalar is as short as its dtype allows; its format() is not.
             low, high = str(self.minimum), str(self.maximum)
             parts.append(low if low == high else f"{low} to {high}")
         for count, word in ((self.nans, "nan"), (self.infinities, "inf")):
@@ -103,7 +103,7 @@ class Values:
         return ", ".join(parts)
 
     def bad_text(self, word: str) -> str:
-        """Return in words how many elements are bad and where the first is."""
+        """Return the count of bad elements and the index of the first one as text."""
         bad = self.nans if word == "nan" else self.infinities
         bad = bad or self.nans + self.infinities
         if not self.shape:
@@ -114,7 +114,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class OperationStep:
-    """An operation in words: what it is called, and its line."""
+    """The name of an operation and its source line."""
 
     primitive: str
     place: SourceLine | None
@@ -125,7 +125,7 @@ class OperationStep:
 
 @dataclass(frozen=True, slots=True)
 class OperandReport:
-    """One of the operands of an operation."""
+    """An operand of a bad operation: its values, its element in the result, and its source."""
 
     values: Values
     element: np.generic | None
@@ -142,7 +142,7 @@ class OperandReport:
 
 @dataclass(frozen=True, slots=True)
 class NanOrigin:
-    """An operation that makes a bad value of operands that have none."""
+    """An operation that makes a bad value from operands that have none."""
 
     primitive: str
     parameters: dict[str, str]
@@ -170,11 +170,11 @@ class NanOrigin:
 
     @property
     def index(self) -> tuple[int, ...] | None:
-        """The index of the first bad element of its result."""
+        """The index of the first bad element of the result."""
         return self.result.index
 
     def brief(self) -> str:
-        """Return the operation on one line."""
+        """Return the operation, its value and its source line as one line of text."""
         at = f" at {written(self.place)}" if self.place else ""
         return f"{self.expression} = {self.value}{at}"
 
@@ -216,7 +216,7 @@ class NanOrigin:
         return lines
 
     def _nearby(self, text: str) -> str:
-        """Return a text in which this operation's line is not repeated."""
+        """Return a text with the source line of this operation replaced by "on that line"."""
         return text.replace(f" at {written(self.place)}", " on that line") if self.place else text
 
 
@@ -231,7 +231,7 @@ _MOST_STEPS = 12
 
 
 def _folded(way: Sequence[OperationStep]) -> list[str]:
-    """Return steps as lines: one for each line of source, without the middle of many."""
+    """Return steps as lines of text, one per source line; omit the middle of a long list."""
     lines: list[tuple[str, list[str]]] = []
     for step in way:
         at = written(step.place)
@@ -249,9 +249,9 @@ def _folded(way: Sequence[OperationStep]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class NanReport:
-    """The answer of `find_nan`, which is true where a result is bad.
+    """The result of `find_nan`, which is true if a result of the function is bad.
 
-    `str()` of it is the whole story; its fields are the parts.
+    `str()` of the report is its full text.
     """
 
     function: str

@@ -1,4 +1,4 @@
-"""The search for a NaN: a program is run one operation at a time, and its values are looked at."""
+"""The search for a NaN: a program runs one operation at a time, and its values are inspected."""
 
 from collections.abc import Iterable, Sequence
 
@@ -25,19 +25,19 @@ from hlofront.inspect.nan.report import (
 from hlofront.runtime.debugging.nan_search import NanSearch, nonfinite
 from hlofront.transforms.stage import stage
 
-# The number of trails that one array has at most.
+# The maximum number of trails of one array.
 _MOST_TRAILS = 8
-# The number of operations that are described; later ones are only counted.
+# The maximum number of described operations; later ones are only counted.
 _MOST_DESCRIBED = 100
-# Arrays of at most this many bytes stay until their program ends, to say what was computed.
+# Arrays of at most this many bytes stay until their program ends, for the report's expressions.
 _SMALL = 1 << 16
 
-# Elementwise, whether an array is bad; NumPy gives a scalar for one without axes.
+# A boolean per element, True where it is bad; NumPy returns a scalar for an array of rank 0.
 Mask = NumPyArray | np.bool_
 
 
 class Start:
-    """The beginning of bad values: an argument, a constant, or an operation."""
+    """The origin of bad values: an argument, a constant, or an operation."""
 
     __slots__ = ("argument", "equation", "number", "operation")
 
@@ -54,7 +54,7 @@ class Start:
         self.argument = argument
 
     def brief(self) -> str:
-        """Return the start on one line."""
+        """Return the origin as one line of text."""
         if self.operation is not None:
             return self.operation.brief()
         if self.equation is None:
@@ -65,7 +65,7 @@ class Start:
 
 
 class Trail:
-    """The way of bad values into an array: from a start, through operations in turn."""
+    """The path of bad values into an array: from a start, through operations in order."""
 
     __slots__ = ("equation", "previous", "start")
 
@@ -91,7 +91,7 @@ class Trail:
 
 
 class Value:
-    """An array of the program as it runs, and what is known of its bad elements."""
+    """An array of the running program, with its origin and the trails of its bad elements."""
 
     __slots__ = ("array", "bad", "infinite", "origin")
 
@@ -103,15 +103,15 @@ class Value:
         infinite: tuple[Trail, ...] = (),
     ):
         self.array = array
-        # The equation that made it, or words.
+        # The equation that made the array, or a description of an input.
         self.origin = origin
         self.bad = bad
-        # Where its infinities come from, while NaNs are looked for: they turn into some.
+        # The trails of infinities, while NaNs are searched for: infinities may become NaNs.
         self.infinite = infinite
 
 
 class Level:
-    """One run of one program."""
+    """The values and equations of one run of one program."""
 
     __slots__ = ("definitions", "inside", "program", "values")
 
@@ -127,7 +127,7 @@ class Level:
         return self.values[atom]
 
     def definition(self, atom: Atom) -> Equation | None:
-        """Return the equation of this program that makes a value, None for inputs and literals."""
+        """Return the equation that defines a variable, or None for inputs and literals."""
         if self.definitions is None:
             self.definitions = {var: e for e in self.program.eqns for var in e.outvars}
         return None if type(atom) is Literal else self.definitions.get(atom)
@@ -140,7 +140,7 @@ def _scalar_text(value: ArrayLike) -> str:
 def inside(
     level: Level, equation: Equation, program: ClosedJaxpr, branch: int | None = None
 ) -> tuple[Inside, ...]:
-    """Return where the operations of a program are that an equation runs."""
+    """Return the calls, loops and branches around the operations of an equation's subprogram."""
     info = program.debug_info
     name = equation.params.get("name")
     name = name if isinstance(name, str) else "" if info is None else info.func_name
@@ -149,7 +149,7 @@ def inside(
 
 
 class TrailSearch(NanSearch[Value, list[Value], Level]):
-    """Runs programs and keeps account of bad values."""
+    """An interpreter that runs programs and records the origins of bad values."""
 
     __slots__ = (
         "carried", "described", "followed", "number", "starts", "steps", "times",
@@ -157,26 +157,26 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
 
     def __init__(self, kinds: Sequence[str]):
         super().__init__(kinds)
-        # Members of values that say where bad elements come from. Infinities turn into NaNs.
+        # The attributes of `Value` that hold trails. Infinities may become NaNs.
         self.followed = ("bad", "infinite") if self.kinds == ("nan",) else ("bad",)
         self.starts: list[Start] = []
         self.number = 0
         self.described = 0
-        # Equations whose bad values were in the carry of a long loop that is bad at its end.
+        # The ids of equations whose bad values are in the final carry of a long loop.
         self.carried: set[int] = set()
-        # How often each equation was a start.
+        # The number of times that each equation was a start, by the equation's id.
         self.times: dict[int, int] = {}
-        # Of programs that were run: the equations, and what each is the last to use.
+        # For each program that has run: its equations, with the variables last used by each.
         self.steps: dict[Jaxpr, list[tuple[Equation, set[Var]]]] = {}
 
-    # ---- what is bad
+    # ---- masks of bad elements
 
     def mask(self, array: NumPyArray, which: str = "bad") -> Mask:
-        """Return, elementwise, whether an array is bad, or infinite."""
+        """Return a boolean mask of the elements that are bad, or infinite if `which` says so."""
         return np.isinf(array) if which == "infinite" else self.bad_elements(array)
 
     def part(self, array: ArrayLike, whole: Value) -> Value:
-        """Return a part of an array, as a value of its own."""
+        """Return a part of an array as a value, with the whole's trails if it has bad elements."""
         if not whole.bad and not whole.infinite:
             return Value(array, whole.origin)
         host = nonfinite(array)
@@ -189,7 +189,7 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
         return value
 
     def input_value(self, array: ArrayLike, name: str) -> Value:
-        """Return a value that comes from outside: an argument, or a constant."""
+        """Return an argument or constant as a value, with a new trail if it has bad elements."""
         host = nonfinite(array)
         if host is None:
             return Value(array, name)
@@ -209,7 +209,7 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
     def run(
         self, program: ClosedJaxpr, args: Sequence[Value], inside: tuple[Inside, ...] = ()
     ) -> list[Value]:
-        """Run a program on values, one operation at a time."""
+        """Run a program on values one operation at a time, and return its results."""
         jaxpr = program.jaxpr
         level = Level(jaxpr, inside)
         values = level.values
@@ -218,7 +218,7 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
         values.update(zip(jaxpr.invars, args, strict=True))
         steps = self.steps.get(jaxpr)
         if steps is None:
-            # Equations that nothing depends on are not compiled either, and might not run.
+            # Dead equations are not compiled either, and might not run.
             lean = jaxpr.replace(eqns=live_equations(jaxpr.eqns, jaxpr.outvars))
             steps = self.steps[jaxpr] = list(zip(lean.eqns, last_uses(lean), strict=True))
         for equation, done in steps:
@@ -246,7 +246,7 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
         return self.run(program, inputs, inside(context, equation, program, branch))
 
     def operation(self, level: Level, equation: Equation, operands: list[Value]) -> list[Value]:
-        """Run an operation as it is."""
+        """Run one operation on its operands' arrays, and return its results as values."""
         primitive = equation.primitive
         results = primitive.bind(*(v.array for v in operands), **equation.params)
         if not primitive.multiple_results:
@@ -256,7 +256,7 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
     def judged(
         self, level: Level, equation: Equation, operands: list[Value], x: ArrayLike
     ) -> Value:
-        """Return a result of an operation with the trails of its bad elements."""
+        """Return a result of an operation as a value, with the trails of its bad elements."""
         host = nonfinite(x)
         if host is None:
             return Value(x, equation)
@@ -277,7 +277,7 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
         mask: Mask,
         which: str,
     ) -> tuple[Trail, ...]:
-        """Return the trails of the bad elements of a result: from operands, or begun here."""
+        """Return the trails of a result's bad elements: those of operands, or a new one."""
         name = equation.primitive.name
         new = mask
         trails: list[Trail] = []
@@ -305,7 +305,7 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
         )
 
     def together(self, trails: Iterable[Trail]) -> tuple[Trail, ...]:
-        """Return one trail for each start, the earliest first."""
+        """Return one trail per start, the earliest start first, at most `_MOST_TRAILS`."""
         by_start: dict[Start, Trail] = {}
         for trail in trails:
             by_start.setdefault(trail.start, trail)
@@ -324,7 +324,7 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
         mask: Mask,
         which: str = "bad",
     ) -> Start:
-        """Note an operation that makes bad values of operands that have none there."""
+        """Record an operation that makes bad values from operands that have none."""
         key = id(equation)
         operation = None
         if which == "bad":
@@ -409,7 +409,7 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
 
 
 def _parameters(equation: Equation) -> dict[str, str]:
-    """Return the parameters that are no programs, functions or None, as texts."""
+    """Return an equation's parameters as text, without subprograms, callables and None."""
     texts: dict[str, str] = {}
     programs = {part.parameter for part in subprograms_of(equation)}
     for name, value in equation.params.items():
@@ -421,12 +421,12 @@ def _parameters(equation: Equation) -> dict[str, str]:
     return texts
 
 
-# The number of operations that are named before an operand.
+# The maximum number of operations listed before an operand.
 _MOST_BEFORE = 3
 
 
 def _before(level: Level, definition: Equation, index: Shape) -> list[str]:
-    """Return a line for each operation before an operand: its maker's operand, and so on."""
+    """Return a line of text for each operation that leads to an operand, the nearest first."""
     lines: list[str] = []
     equation = definition
     for _ in range(_MOST_BEFORE):
@@ -451,7 +451,7 @@ def _before(level: Level, definition: Equation, index: Shape) -> list[str]:
 
 
 def _computed(level: Level, equation: Equation, index: Shape, at: str) -> str:
-    """Return an operation on the elements that it had at an index, if those are still known."""
+    """Return an operation as text, with its operands' elements at an index if available."""
     text = equation.primitive.name
     values = [level.read(a) if type(a) is Literal else level.values.get(a) for a in equation.invars]
     if text in ELEMENTWISE and all(v is not None for v in values):
@@ -463,7 +463,7 @@ def _computed(level: Level, equation: Equation, index: Shape, at: str) -> str:
 
 
 def callers(traceback: "source.Traceback | None") -> tuple[SourceLine, ...]:
-    """Return the user's lines inside the function that was traced, innermost first."""
+    """Return the user's source lines inside the traced function, innermost first."""
     if traceback is None:
         return ()
     start = stage.__code__
@@ -485,7 +485,7 @@ def callers(traceback: "source.Traceback | None") -> tuple[SourceLine, ...]:
             )
     if lines:
         return tuple(lines)
-    # A program that a function of ours has traced, for the user's line further out.
+    # The frame is in a program that hlofront's own code traced: the user's line is further out.
     outer = source_line_of(traceback)
     return (outer,) if outer else ()
 
@@ -496,10 +496,10 @@ def facts(
     index: Shape | None = None,
     mask: Mask | None = None,
 ) -> Values:
-    """Return a summary of an array.
+    """Return a summary of an array: its dtype, shape, range and bad elements.
 
     Args:
-      index: that of the first bad element; by default the first in `mask`, or not finite.
+      index: the index of the first bad element; by default the first in `mask`, or not finite.
     """
     dtype, shape = typed(array)
     if isinstance(dtype, ExtendedDType):

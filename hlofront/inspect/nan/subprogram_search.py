@@ -34,13 +34,13 @@ from hlofront.primitives.slicing import stack
 from hlofront.runtime.debugging.nan_search import nonfinite
 from hlofront.runtime.dispatch.jit import jit
 
-# Loops of at most this many operations in all their steps run one operation at a time.
+# Loops of at most this many operations over all steps run one operation at a time.
 SHORT = 2_000
-# The number of steps of one long loop that run one operation at a time.
+# The maximum number of steps of a long loop that run one operation at a time.
 _MOST_STEPS = 16
 
 Arrays = Sequence[ArrayLike]
-# The time, the carry, since when its parts are bad, and when operations made the first bad value.
+# The step, the carry, the steps since which its parts are bad, and each operation's first step.
 LoopState = tuple[Array, Arrays, list[list[Array]], Array]
 
 CompiledLoop = Callable[..., tuple[object, ...]]
@@ -60,7 +60,7 @@ class Watched(NamedTuple):
 
 
 def size(jaxpr: Jaxpr) -> int:
-    """Return the number of equations of a program and of the programs in it."""
+    """Return the number of equations of a jaxpr and of its subprograms."""
     return sum(map(size, subjaxprs(jaxpr)), len(jaxpr.eqns))
 
 
@@ -68,7 +68,7 @@ def size(jaxpr: Jaxpr) -> int:
 
 
 class _Loop:
-    """One run of a loop: time goes from 0, whatever the index that a step has."""
+    """A run of a loop, whose time counts steps from 0 even in a reversed scan."""
 
     def __init__(self, search: TrailSearch, level: Level, equation: Equation, program: ClosedJaxpr):
         self.search = search
@@ -76,7 +76,7 @@ class _Loop:
         self.equation = equation
         self.program = program
         self.path = inside(level, equation, program)
-        # How often a single step may still be looked at.
+        # The number of steps that may still run one operation at a time.
         self.left = _MOST_STEPS
         self.looked_at: dict[int, list[Value]] = {}
         self.start_time = 0
@@ -86,17 +86,17 @@ class _Loop:
         return time
 
     def inside(self, time: int) -> tuple[Inside, ...]:
-        """Return the operations that the operations of a step are inside of."""
+        """Return the loops, branches and calls that surround the operations of a step."""
         *around, here = self.path
         step = Inside(here.operation, here.function, here.place, self.index(time))
         return (*around, step)
 
     def step(self, time: int, carry: Sequence[Value]) -> list[Value]:
-        """Return the results of one step on a carry: the new carry, and what is collected."""
+        """Return the results of one step on a carry: the new carry, then outputs to be stacked."""
         raise TypeError(f"{type(self).__name__} has no steps")
 
     def watched(self, time: int) -> Watched:
-        """Return the carry before a step, and since when what is bad, by a compiled loop."""
+        """Return the carry before a step and the first bad steps, computed by a compiled loop."""
         raise TypeError(f"{type(self).__name__} cannot be watched")
 
     def carry_at(self, time: int) -> list[Value]:
@@ -120,7 +120,7 @@ class _Loop:
         return values
 
     def origin(self, position: int) -> "Equation | str":
-        """Return the equation that makes a part of the carry, or words if none does."""
+        """Return the equation that makes a part of the carry, or "the carry" if none does."""
         jaxpr = self.program.jaxpr
         for equation in reversed(jaxpr.eqns):
             if jaxpr.outvars[position] in equation.outvars:
@@ -135,7 +135,7 @@ class _Loop:
         Args:
           time: the number of the iteration, rerun operation by operation if any reruns are left.
           position: the number of the result.
-          value: the result, in which to search otherwise.
+          value: the result, searched if the rerun has no trails.
           which: the attribute of `Value` that holds its trails.
         """
         results = self.looked_at.get(time)
@@ -147,7 +147,7 @@ class _Loop:
             return self.search.together(
                 Trail(trail.start, self.equation, trail) for trail in trails
             )
-        # There were too many to look at, or the operations one by one give something else.
+        # No reruns are left, or the operations one by one have different results.
         host = np.asarray(value.array)
         level = Level(self.level.program, self.inside(time))
         mask = self.search.mask(host, which)
@@ -157,12 +157,12 @@ class _Loop:
     def whole(
         self, operands: Sequence[Value], collected_from: int, times: Sequence[int] | None
     ) -> list[Value]:
-        """Run the loop whole, and return its results with the trails of those that are bad.
+        """Run the loop as one operation, and return its results with the trails of bad ones.
 
         Args:
-          operands: of the operation.
-          collected_from: the first result that is collected from steps.
-          times: of each index of what is collected, the time of its step.
+          operands: the loop's operands.
+          collected_from: the number of the first result that is stacked over steps.
+          times: the time of the step at each index of the stacked results.
         """
         equation, search = self.equation, self.search
         results = equation.primitive.bind(*(v.array for v in operands), **equation.params)
@@ -175,7 +175,7 @@ class _Loop:
             if host is None:
                 continue
             if "infinite" in search.followed and np.isinf(host).any():
-                # What made the infinities that long loops return is not gone after.
+                # The origins of infinities that long loops make are not searched for.
                 value.infinite = search.together(t for v in operands for t in v.infinite)
             mask = search.mask(host)
             if not mask.any():
@@ -196,8 +196,8 @@ class _Loop:
         """Rerun the iterations where an operation first makes a bad value, and record its trails.
 
         Args:
-          results: of the loop; stacked outputs with bad elements get the trails that reach them.
-          collected_from: the first result that is stacked over iterations, not carried.
+          results: the loop's results; stacked outputs get the trails that reach them.
+          collected_from: the number of the first result that is stacked over iterations.
         """
         firsts = np.asarray(self.watched(self.end()).firsts)
         for time in sorted({int(n) for n in firsts if n >= 0}):
@@ -210,22 +210,22 @@ class _Loop:
                 if position >= collected_from:
                     results[position].bad = self.search.together((*results[position].bad, *trails))
                 elif any(result.bad for result in results[:collected_from]):
-                    # It may be that which is in the last carry, or be gone from it.
+                    # The bad value may be in the final carry, or overwritten before.
                     self.search.carried.update(id(t.start.equation) for t in trails)
 
     def end(self) -> int:
-        """Return the time after the last step."""
+        """Return the number of steps, which is the time after the last one."""
         raise TypeError(f"{type(self).__name__} has no end")
 
 
-# The compiled searches of scans, by what is searched for and whether the scan runs in reverse.
+# The compiled searches of scans, by the search's kinds and the scan's direction.
 _watched_scans: DerivedCache[tuple[object, bool], Callable[..., tuple[object, ...]]] = (
     DerivedCache()
 )
 
 
 class _Scan(_Loop):
-    """A scan."""
+    """A run of a scan."""
 
     def __init__(
         self,
@@ -304,7 +304,7 @@ def _row(x: ArrayLike, i: int) -> ArrayLike:
 
 
 def _stacked(search: TrailSearch, values: Sequence[Value], equation: Equation) -> Value:
-    """Return the values that steps collect, along a new first axis."""
+    """Return the outputs of all steps stacked along a new first axis, with their trails."""
     arrays = [v.array for v in values]
     if isinstance(typeof(arrays[0]).dtype, ExtendedDType):
         array = stack(arrays)
@@ -342,14 +342,14 @@ def _in_scan(
     return [*carry, *(_stacked(search, values, equation) for values in collected)]
 
 
-# The compiled searches of loops, of their bodies, by the condition and what is searched for.
+# The compiled searches of while loops, by condition and search's kinds.
 _watched_loops: DerivedCache[tuple[ClosedJaxpr, object], Callable[..., tuple[object, ...]]] = (
     DerivedCache()
 )
 
 
 class _While(_Loop):
-    """A while loop."""
+    """A run of a while loop."""
 
     def __init__(
         self,
@@ -372,7 +372,7 @@ class _While(_Loop):
         return self.ended
 
     def goes_on(self, time: int, carry: Sequence[Value]) -> NumPyArray:
-        """Return whether there is a step: a boolean, or several where the loop is batched."""
+        """Return the condition's value: a boolean scalar, or an array where the loop is batched."""
         inputs = [*self.read, *carry]
         return np.asarray(self.search.run(self.condition, inputs, self.inside(time))[0].array)
 
@@ -384,7 +384,7 @@ class _While(_Loop):
         return [self._merged(answer, x, y) for x, y in zip(new, carry, strict=True)]
 
     def _merged(self, answer: NumPyArray, new: Value, old: Value) -> Value:
-        """Return the carry after a step of a batched loop, which changes examples that go on."""
+        """Return a part of the carry after a batched step, old where the condition is false."""
         rank = len(typeof(new.array).shape)
         chosen = answer.reshape(answer.shape + (1,) * (rank - answer.ndim))
         if isinstance(typeof(new.array).dtype, ExtendedDType):
@@ -407,7 +407,7 @@ class _While(_Loop):
         return self._watch(time)[1]
 
     def _watch(self, end: int) -> tuple[int, Watched]:
-        """Return the time and what is watched at this time, or at the end of the loop."""
+        """Return the time at which the compiled loop stops, at most `end`, and its state then."""
         program, condition = self.program, self.condition
         search_for = self.search.kinds, self.search.followed
         run = _watched_loops.get_or_compute(
@@ -479,7 +479,7 @@ def _in_while(
 
 
 class ProgramSearch(TrailSearch):
-    """A search for NaNs that goes into loops too."""
+    """A search for NaNs that also searches loops."""
 
     __slots__ = ()
 

@@ -1,9 +1,9 @@
 "use strict";
-// What every view of a page needs: elements, numbers as text, the program, what is lit, long lists.
+// The base of all views: elements, numbers as text, the program, the selection, long lists.
 
 const page = JSON.parse(document.getElementById("data").textContent);
 
-/** An element. Children are elements or text, and text never is markup. */
+/** Return an element. Children are elements or text; text is never parsed as HTML. */
 function el(tag, properties = {}, ...children) {
   const made = document.createElement(tag);
   assign(made, properties);
@@ -66,7 +66,7 @@ function shareText(share) {
 const countText = (count) => count.toLocaleString("en");
 const many = (count, word) => `${countText(count)} ${word}${count === 1 ? "" : "s"}`;
 
-/** How strong a share is shown: small ones are still told apart. */
+/** Return the heat of a share in percent, with a minimum that shows small shares. */
 const heatLevel = (share) => (share > 0 ? Math.round(8 + 72 * Math.sqrt(Math.min(share, 1))) : 0);
 
 // ---- the program --------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ class Program {
     }
     this.entries = this.computations.map((c, n) => n).filter((n) => this.computations[n].entry);
     if (!this.entries.length && this.computations.length) this.entries = [0];
-    // Programs that are never reached from an entry, such as those of broken texts, are shown too.
+    // Computations that no entry reaches, such as those of malformed texts, are shown too.
     this.top = [...this.entries];
     this.computations.forEach((c, n) => {
       if (!c.entry && !this.callers[n].length && !this.top.includes(n)) this.top.push(n);
@@ -158,7 +158,7 @@ class Program {
     return this.names[op] || this.opcode(op);
   }
 
-  /** The user's places, the innermost first: {key, function}. */
+  /** Return the user's source lines, innermost first: {key, function}. */
   stack(op) {
     if (this.stacks[op] < 0) return [];
     const flat = this.tables.stacks[this.stacks[op]];
@@ -185,7 +185,7 @@ class Program {
     return this.usersKnown;
   }
 
-  /** What a fusion does in a few words. */
+  /** Return the work of a fusion in a few words. */
   summary(op) {
     const [, computation] = this.calls(op)[0] ?? [];
     if (computation === undefined) return "";
@@ -202,7 +202,7 @@ class Program {
       .join(", ");
   }
 
-  /** The lines that an operation comes from, with those of what it calls. */
+  /** Return the lines that an operation and the computations it calls come from. */
   linesOf(op) {
     const own = this.line(op);
     const found = new Set(own < 0 ? [] : [own]);
@@ -241,13 +241,13 @@ class Program {
     }
   }
 
-  /** Operations that come from a line, and those that code called from it makes. */
+  /** Return the operations that come from a line or from code that it called. */
   opsAt(key) {
     this.index();
     return { own: this.byLine.get(key) ?? [], through: this.throughLine.get(key) ?? [] };
   }
 
-  /** The operations that call, from however far, the computation of one of these. */
+  /** Return the operations that directly or indirectly call the operations' computations. */
   holding(ops) {
     const found = new Set();
     const waiting = [...new Set([...ops].map((op) => this.home[op]))];
@@ -273,13 +273,13 @@ class Program {
     return metric && metric.total ? (metric.values[op] ?? 0) / metric.total : 0;
   }
 
-  /** What stands in the parentheses: text, and numbers of operations. */
+  /** Return the operands' text: strings, and numbers of operations. */
   arguments(op) {
     if (this.inside[op] !== undefined) return [this.inside[op]];
     return this.mixed[op] ?? this.operands[op];
   }
 
-  /** What a fusion or a call hands to its parameter, if that is the only one who calls. */
+  /** Return the operand for a parameter of a computation with a single caller. */
   given(op) {
     const [caller, ...others] = this.callers[this.home[op]];
     if (this.opcode(op) !== "parameter" || caller === undefined || others.length) return undefined;
@@ -301,7 +301,7 @@ class Program {
 
 const FIELDS = { name: 0, op: 1, type: 2, path: 3, line: 4 };
 
-/** The operations that hold every word of a query; `op:dot` asks one field alone. */
+/** Return the operations with every word of a query; `op:dot` searches one field alone. */
 function find(program, query) {
   const terms = query
     .toLowerCase()
@@ -323,7 +323,7 @@ function find(program, query) {
   return found;
 }
 
-// ---- what is lit --------------------------------------------------------------------------------
+// ---- selection ----------------------------------------------------------------------------------
 
 const DARK = {
   strong: new Set(),
@@ -333,7 +333,7 @@ const DARK = {
   outer: new Set(),
 };
 
-/** What is pointed at or pinned, an operation {op} or a line {line}; tells those who listen. */
+/** The hovered or pinned target, an operation {op} or a line {line}, with its listeners. */
 class Light {
   constructor(program) {
     this.program = program;
@@ -349,7 +349,7 @@ class Light {
     if (!this.pinned) this.update();
   }
 
-  /** Pin a target, or let go of what is pinned when it is the same or null. */
+  /** Pin a target, or unpin it when it is pinned already or null. */
   pin(target, from = "") {
     this.pinned = same(this.pinned, target) ? null : target;
     if (!this.pinned) this.hovered = null;
@@ -389,7 +389,7 @@ const same = (a, b) => Boolean(a && b && a.op === b.op && a.line === b.line);
 
 // ---- long lists ---------------------------------------------------------------------------------
 
-/** A list of which only the rows in sight are elements. */
+/** A list that has elements for visible rows only. */
 class LongList {
   constructor(element, rowHeight, draw) {
     this.element = element;
@@ -424,7 +424,7 @@ class LongList {
     );
   }
 
-  /** The element of a row that is in sight. */
+  /** Return the element of a visible row. */
   row(index) {
     return index >= this.first && index < this.end ? this.sight.children[index - this.first] : null;
   }
@@ -440,7 +440,7 @@ class LongList {
   }
 }
 
-/** A bar between two panes that one drags, or moves with the arrow keys. */
+/** Return a bar that resizes two panes by dragging or by the arrow keys. */
 function divider(container, property, start) {
   const bar = el("div", {
     class: "divider",
@@ -474,7 +474,7 @@ function divider(container, property, start) {
   return bar;
 }
 
-/** Buttons of which one is chosen. */
+/** Return a group of buttons of which one is active. */
 function choice(label, options, chosen, onchange) {
   const group = el("div", { class: "choice", role: "radiogroup", "aria-label": label });
   const buttons = options.map(({ key, text, title }) =>

@@ -1,5 +1,5 @@
 "use strict";
-// The page of differences: both programs side by side, what stands for each other in one row.
+// The page of differences: both programs side by side, with matching operations in one row.
 
 const DIFF_ROW = 24;
 
@@ -104,7 +104,7 @@ class DiffView extends PairRows {
     this.show(null);
   }
 
-  /** The changes in words. */
+  /** Return the list of changes as sentences. */
   changes() {
     const { raw } = this;
     const totals = raw.totals.map(([key, before, after]) => {
@@ -253,8 +253,8 @@ class DiffView extends PairRows {
   }
 
   /**
-   * The parts of both sides as elements, those that differ marked. Of what is the same that is
-   * operands alone: what they stand for was added or removed, and told there.
+   * Return the parts of both sides as elements, with differences highlighted. In unchanged rows
+   * only operands can differ: those that were added or removed, which have their own changes.
    */
   difference(a, b, state, short) {
     const sides = [
@@ -306,7 +306,7 @@ class DiffView extends PairRows {
     }
   }
 
-  // ---- what is pointed at -----------------------------------------------------------------------
+  // ---- hover ------------------------------------------------------------------------------------
 
   show(row) {
     if (!row?.section) {
@@ -403,7 +403,7 @@ class DiffView extends PairRows {
     this.flatten();
   }
 
-  /** Go to the first row of a change, or of its parts, unfolding what it is in. */
+  /** Scroll to the first row of a change or of its parts, unfolding the sections around it. */
   toRow(change, turn = true) {
     const parts = this.parts(change);
     if (turn && parts.length) this.unfoldParts(change, this.items[parts[0]].hidden);
@@ -543,7 +543,7 @@ function diffPage(root) {
   };
 }
 
-/** The figures of a comparison: a column for each way. */
+/** Return the table of a comparison, with a column per program. */
 function figures({ heads, rows, errors }) {
   return el(
     "div",

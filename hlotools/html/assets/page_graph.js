@@ -1,5 +1,5 @@
 "use strict";
-// The dataflow of a computation as a drawing; what an operation calls unfolds inside of it.
+// The dataflow graph of a computation; computations that an operation calls unfold inside it.
 
 class Graph extends Plans {
   constructor(program, light) {
@@ -67,7 +67,7 @@ class Graph extends Plans {
     this.svg.dataset.ms = (performance.now() - began).toFixed(0);
   }
 
-  /** Draw if that was put off because the graph was not to be seen. */
+  /** Draw the graph if drawing was postponed while it was hidden. */
   appear() {
     if (!this.drawn || this.stale) {
       this.stale = false;
@@ -224,7 +224,7 @@ class Graph extends Plans {
     );
   }
 
-  // ---- moving about -----------------------------------------------------------------------------
+  // ---- navigation -------------------------------------------------------------------------------
 
   open(computation, focus = null) {
     this.computation = computation;
@@ -248,7 +248,7 @@ class Graph extends Plans {
     this.fit();
   }
 
-  /** Unfold or fold what an operation calls; the button for that stays where it is. */
+  /** Unfold or fold the computations of an operation, with its button at a fixed position. */
   toggle(op) {
     const place = () =>
       this.nodes.get(op)?.group.querySelector(".node-fold").getBoundingClientRect();
@@ -272,7 +272,7 @@ class Graph extends Plans {
     const { clientWidth, clientHeight } = this.svg;
     const { width, height } = this.drawn;
     const whole = Math.min((clientWidth - 40) / (width || 1), (clientHeight - 40) / (height || 1));
-    // Not so small that nothing can be read, nor larger than life.
+    // The scale is neither too small to read nor larger than 1.
     const scale = Math.min(1.15, Math.max(whole, 0.55));
     this.view = {
       scale,
@@ -351,7 +351,7 @@ class Graph extends Plans {
     this.apply();
   }
 
-  /** Arrows lead along the edges; Enter pins, space unfolds, + and - zoom. */
+  /** Handle keys: arrows follow edges, Enter pins, space unfolds, + and - zoom. */
   key(event) {
     const now = this.light.hovered?.op ?? this.light.pinned?.op;
     const node = this.nodes.get(now);
@@ -380,7 +380,7 @@ class Graph extends Plans {
     event.stopPropagation();
   }
 
-  // ---- what is lit ------------------------------------------------------------------------------
+  // ---- highlighting -----------------------------------------------------------------------------
 
   heat(key) {
     this.metric = key;
@@ -420,7 +420,7 @@ class Graph extends Plans {
     }
   }
 
-  /** Show the computation of what was pinned elsewhere, where it is not drawn yet. */
+  /** Show the computation of a target pinned elsewhere, if it is not drawn yet. */
   follow() {
     const op = this.light.pinned?.op;
     if (op === undefined || this.nodes.has(op)) return;
@@ -431,7 +431,7 @@ class Graph extends Plans {
   }
 }
 
-/** A smooth line through points, straight down at each. */
+/** Return a smooth path through points, vertical at each. */
 function curve(points) {
   const number = (value) => Math.round(value * 10) / 10;
   let text = `M${number(points[0][0])} ${number(points[0][1])}`;

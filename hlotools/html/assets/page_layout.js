@@ -1,12 +1,12 @@
 "use strict";
-// Where the nodes of a graph stand: in layers, few crossings, straight long edges.
+// The layout of a graph: nodes in layers, with few crossings and straight long edges.
 
-// Beyond this many places that long edges would take up, they go their own way.
+// Long edges with more bends than this in total are drawn without them.
 const MOST_BENDS = 6000;
 
 /**
- * Places for nodes {width, height} and edges [from, to] between their numbers.
- * Gives {x, y} of each node's upper left corner, the size of it all, and the points of each edge.
+ * Return the layout of nodes {width, height} and edges [from, to] between their numbers:
+ * {x, y} of each node's upper left corner, the total size, and the points of each edge.
  */
 function layered(nodes, edges, gapX = 22, gapY = 30) {
   const count = nodes.length;
@@ -17,7 +17,7 @@ function layered(nodes, edges, gapX = 22, gapY = 30) {
     into[to].push(from);
   });
   const layer = layersOf(count, into, out);
-  // Long edges run through places of their own; those of one node share them.
+  // Long edges run through points of their own; edges of one node share them.
   const width = nodes.map((node) => node.width);
   const layers = [];
   const put = (item, at) => (layers[at] ??= []).push(item);
@@ -61,7 +61,7 @@ function layered(nodes, edges, gapX = 22, gapY = 30) {
   for (let at = 0; at < layers.length; at += 1) layers[at] ??= [];
   order(layers, layer, up, down, width.length);
   const x = across(layers, up, down, width, gapX, count);
-  // Heights.
+  // The y coordinates of the layers.
   const top = [];
   let y = 0;
   const heights = layers.map((items) => Math.max(10, ...items.map((n) => nodes[n]?.height ?? 0)));
@@ -74,7 +74,7 @@ function layered(nodes, edges, gapX = 22, gapY = 30) {
     y: top[layer[n]] + (heights[layer[n]] - node.height) / 2,
   }));
   const paths = edges.map(([from, to], number) => {
-    // Straight as far as the layer goes, so that what is beside a node is not crossed.
+    // Edges are straight through a layer, so that they do not cross the nodes beside them.
     const below = top[layer[from]] + heights[layer[from]];
     const points = [
       [x[from], places[from].y + nodes[from].height],
@@ -92,7 +92,7 @@ function layered(nodes, edges, gapX = 22, gapY = 30) {
     points.push([at, top[layer[to]]], [at, places[to].y]);
     return points;
   });
-  /** Where an edge from a node comes from, just above another. */
+  /** Return the x coordinate of an edge from a node just above another. */
   function last(from, to) {
     const through = chains[from].filter((bend) => layer[bend] < layer[to]);
     return x[through.length ? through[through.length - 1] : from];
@@ -107,7 +107,7 @@ function layered(nodes, edges, gapX = 22, gapY = 30) {
   };
 }
 
-/** The layer of each node: below all that it needs, what needs nothing just above its first user. */
+/** Return each node's layer: below its operands; nodes without operands just above a user. */
 function layersOf(count, into, out) {
   const layer = new Array(count).fill(0);
   const missing = into.map((each) => each.length);
@@ -134,7 +134,7 @@ function order(layers, layer, up, down, count) {
     items.forEach((n, at) => {
       place[n] = at;
     });
-  // At first as one comes upon them, walking up from what has no users.
+  // The initial order is that of a walk up from the nodes without users.
   const met = new Uint8Array(count);
   const fresh = layers.map(() => []);
   for (const items of layers)
@@ -182,7 +182,7 @@ function order(layers, layer, up, down, count) {
   best.forEach((items, at) => layers[at].splice(0, items.length, ...items));
 }
 
-/** How many edges cross between neighbouring layers. */
+/** Return the number of crossings between neighboring layers. */
 function crossings(layers, down, place) {
   let total = 0;
   for (let at = 0; at + 1 < layers.length; at += 1) {
@@ -205,7 +205,7 @@ function crossings(layers, down, place) {
   return total;
 }
 
-/** Across: each item near the middle of its neighbours, in order and apart. */
+/** Return x coordinates: each item near the middle of its neighbors, in order and separate. */
 function across(layers, up, down, width, gap, count) {
   const x = new Array(width.length).fill(0);
   for (const items of layers) {
@@ -223,8 +223,8 @@ function across(layers, up, down, width, gap, count) {
       if (k) offset += (width[items[k - 1]] + width[n]) / 2 + gap;
       offsets.push(offset);
     });
-    // The nearest places to those wanted that keep the distances: averages of those in each
-    // other's way (pool adjacent violators).
+    // The nearest coordinates that keep the distances are averages over conflicting items
+    // (pool adjacent violators).
     const blocks = [];
     items.forEach((n, k) => {
       const around = near(n);

@@ -1,8 +1,8 @@
 "use strict";
-// The operations as a tree: computations under what calls them, folded, filtered by a search.
+// The list of operations as a tree: computations below their callers, with folding and search.
 
 const ROW = 24;
-// Of programs up to this size loops and branches are open at first.
+// Programs up to this size have loops and branches open initially.
 const OPEN_AT_FIRST = 3000;
 
 class OperationList {
@@ -32,7 +32,7 @@ class OperationList {
     light.listeners.push((why, from) => this.paint(why, from));
   }
 
-  /** Open what is not a fusion or a reduction's function, from the entry down. */
+  /** Open everything except fusions and functions of reductions, from the entry down. */
   openLoops() {
     const walk = (path, computation, depth) => {
       const { first, end } = this.program.computations[computation];
@@ -53,13 +53,13 @@ class OperationList {
     for (const entry of this.program.entries) walk(`c${entry}`, entry, 0);
   }
 
-  /** The rows that are to be seen: {path, depth, op} or {path, depth, computation, label}. */
+  /** Return the visible rows: {path, depth, op} or {path, depth, computation, label}. */
   flatten() {
     const { program, hits } = this;
     const rows = [];
     const within = hits && program.holding(hits);
     const shown = hits && new Set([...hits, ...within]);
-    // What is called from many places is opened for a search in one of them.
+    // A computation with several callers is opened below one of them for a search.
     const met = new Set();
     const isOpen = (path, computation) => {
       if (!hits) return this.open.has(path);
@@ -180,7 +180,7 @@ class OperationList {
         ? el("span", { class: "extra" }, extra.length > 160 ? `${extra.slice(0, 157)}…` : extra)
         : "",
       el("span", { class: "space" }),
-      // In sight however far the rest reaches.
+      // The text stays visible when the row is wider than the list.
       el(
         "span",
         { class: "end" },
@@ -234,7 +234,7 @@ class OperationList {
     this.flatten();
   }
 
-  /** Unfold as much as shows an operation, and scroll to it. */
+  /** Unfold the parents of an operation, and scroll to it. */
   show(op) {
     let index = this.rows.findIndex((row) => row.op === op);
     if (index < 0) {
@@ -252,7 +252,7 @@ class OperationList {
     }
   }
 
-  /** The paths of all that must be open for an operation to be seen, by its first callers. */
+  /** Return the paths that must be open to show an operation, by its first callers. */
   pathTo(op) {
     const { program } = this;
     const steps = [];

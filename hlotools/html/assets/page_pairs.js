@@ -1,13 +1,13 @@
 "use strict";
-// What stands side by side in a diff: the parts of operations, and the words of lines that differ.
-// And which rows are to be seen: what differs, what is around it, what was unfolded or searched for.
+// The pairs of a diff: the parts of operations, and the words of lines that differ.
+// The visible rows are those that differ, rows around them, and unfolded or matching ones.
 
 const AROUND = 3;
 const SHORTEST_FOLD = 4;
 const STATES = { "=": "same", "~": "changed", "-": "removed", "+": "added", "%": "regrouped" };
 const SIGNS = { "=": "", "~": "~", "-": "−", "+": "+", "%": "⇄" };
 
-/** One side of a diff: a program, or lines of a text. */
+/** One side of a diff: a program, or lines of text. */
 class Side {
   constructor(raw) {
     this.program = raw.texts ? null : new Program(raw);
@@ -20,7 +20,7 @@ class Side {
     return file === undefined ? -1 : lineKey(file, line);
   }
 
-  /** The parts of an operation, each of a class: what is compared and what is shown. */
+  /** Return the parts of an operation with their classes, to compare and to show. */
   parts(n, short = true) {
     const { program } = this;
     if (!program) return [["text", this.raw.texts[n]]];
@@ -47,7 +47,7 @@ class Side {
   }
 }
 
-/** A list of attributes, split at the commas between them. */
+/** Return a list of attributes, split at the commas between them. */
 function split(text) {
   const found = [];
   let depth = 0;
@@ -67,7 +67,7 @@ function split(text) {
   return found;
 }
 
-/** Which words of two texts are not in the other, in order: two lists of [text, is it only here]. */
+/** Return the words of two texts as two lists of [text, whether it is on this side only]. */
 function wordsApart(a, b) {
   const first = a.match(/[\w.]+|\s+|[^\w\s.]/g) ?? [];
   const second = b.match(/[\w.]+|\s+|[^\w\s.]/g) ?? [];
@@ -105,7 +105,7 @@ function wordsApart(a, b) {
   return sides;
 }
 
-/** The rows of two programs that are to be seen. */
+/** The visible rows of two programs. */
 class PairRows {
   constructor(raw) {
     this.raw = raw;
@@ -125,18 +125,18 @@ class PairRows {
     this.openChanged(0, "s0", 0);
   }
 
-  /** How many rows there are of each state. */
+  /** Return the number of rows of each state. */
   counts() {
     const found = {};
     for (const { states, a, b } of this.raw.sections) {
-      // What is inside of an operation that was added or removed is counted with it.
+      // Rows inside an added or removed operation are counted with it.
       if (a.every((n) => n < 0) || b.every((n) => n < 0)) continue;
       for (const state of states) found[state] = (found[state] ?? 0) + 1;
     }
     return found;
   }
 
-  /** Whether a section, or one that it calls, has rows that are not the same. */
+  /** Return whether a section, or one that it calls, has rows that differ. */
   differs(number, depth = 0) {
     if (this.changedWithin[number] !== undefined || depth > 40)
       return this.changedWithin[number] ?? false;
@@ -150,7 +150,7 @@ class PairRows {
     return this.changedWithin[number];
   }
 
-  /** Open at first what differs inside of what stands for each other. */
+  /** Open initially the sections with differences inside matching operations. */
   openChanged(number, path, depth) {
     if (depth > 20 || this.open.size > 400) return;
     const { states, calls } = this.raw.sections[number];
@@ -238,7 +238,7 @@ class PairRows {
               }
             });
         }
-        // Of what has no hit, only what holds one is seen.
+        // In sections without hits, only rows with hits inside are visible.
         if (words.length && !hit && called.length && !rows.slice(before).some((each) => each.hit))
           rows.length = before - 1;
       }
@@ -262,12 +262,12 @@ class PairRows {
     return words.every((word) => text.includes(word));
   }
 
-  /** The numbers of the parts of a change. */
+  /** Return the numbers of the parts of a change. */
   parts(change) {
     return this.raw.changes.flatMap(({ under }, n) => (under === change ? [n] : []));
   }
 
-  /** Show the parts of a change, or hide them. */
+  /** Show or hide the parts of a change. */
   unfoldParts(change, open) {
     const fold = this.items[change].querySelector(".fold");
     if (!fold) return;
@@ -275,7 +275,7 @@ class PairRows {
     for (const n of this.parts(change)) this.items[n].hidden = !open;
   }
 
-  /** Unfold what the first row of a change is in. */
+  /** Unfold the sections around the first row of a change. */
   unfoldTo(change) {
     const seen = new Set();
     const walk = (number, path) => {

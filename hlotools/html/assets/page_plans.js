@@ -1,7 +1,7 @@
 "use strict";
-// What a drawing of a computation's dataflow holds: nodes, edges, and places for them.
+// The plan of a computation's dataflow graph: nodes, edges and their coordinates.
 
-// Of a larger computation what is near one operation is drawn.
+// Of a larger computation only operations near the focus are drawn.
 const MOST_NODES = 260;
 const NEAREST = 140;
 const CHARACTER = 6.65;
@@ -11,7 +11,7 @@ const PLUMBING = /^(constant|get-tuple-element|bitcast|tuple|iota|after-all)$/;
 const clipped = (text, longest = LONGEST_LABEL) =>
   text.length > longest ? `${text.slice(0, longest - 1)}…` : text;
 
-/** Plans of the drawing of a computation, with what is unfolded in it. */
+/** The plans of a computation's graph, with the computations unfolded in it. */
 class Plans {
   constructor(program) {
     this.program = program;
@@ -22,7 +22,7 @@ class Plans {
     this.plumbing = false;
     this.note = el("span", { class: "note", role: "status" });
     this.unfolded = new Set();
-    // A program that does nothing but call another one is shown with that one inside.
+    // A program that only calls another one has that one unfolded.
     const { first, end } = program.computations[this.computation] ?? { first: 0, end: 0 };
     for (let op = first; end - first < 20 && op < end; op += 1) {
       if (/^(call|jit|pjit)$/.test(program.opcode(op))) this.unfolded.add(op);
@@ -38,14 +38,14 @@ class Plans {
     );
   }
 
-  /** The operations that an operand stands for: through what is not drawn. */
+  /** Return the drawn operations that an operand comes from, through hidden ones. */
   origins(op, found = new Set(), depth = 0) {
     if (!this.hides(op) || depth > 40) found.add(op);
     else for (const operand of this.program.operands[op]) this.origins(operand, found, depth + 1);
     return found;
   }
 
-  /** The nodes and edges of one computation; only what is near the focus where there are many. */
+  /** Return the nodes and edges of a computation; of a large one those near the focus. */
   contents(computation, nested) {
     const { program } = this;
     const { first, end } = program.computations[computation];
@@ -98,7 +98,7 @@ class Plans {
     const waiting = [start];
     for (let at = 0; at < waiting.length && kept.size < this.limit; at += 1) {
       const next = around.get(waiting[at]);
-      // What is used everywhere, such as a parameter, leads nowhere near.
+      // Values with many users, such as parameters, do not make their users near.
       if (next.length > 24 && waiting[at] !== start) continue;
       for (const other of next) {
         if (kept.size >= this.limit) break;
@@ -110,7 +110,7 @@ class Plans {
     return kept;
   }
 
-  /** A computation with places for all that is in it, those unfolded inside with theirs. */
+  /** Return a computation with coordinates for its nodes and for unfolded computations. */
   plan(computation, depth = 0) {
     const { ops, edges, hidden } = this.contents(computation, depth > 0);
     const nodes = ops.map((op) => this.box(op, depth, hidden?.get(op) ?? 0));

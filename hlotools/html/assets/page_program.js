@@ -1,11 +1,11 @@
 "use strict";
-// The page of one program: source on the left; operations, their graph and details on the right.
+// The page of a program: source on the left; operations, graph and details on the right.
 
 function programPage(root) {
   const program = new Program(page.program);
   const light = new Light(program);
   const sources = new Sources(program, light);
-  // First of those that follow, so that they know the room that it leaves.
+  // This view is created first, so that the next ones know the remaining space.
   const details = new Details(
     program,
     light,
@@ -149,7 +149,7 @@ function header(program) {
   );
 }
 
-/** The search box: what is typed filters, Enter goes from hit to hit. */
+/** Return the search box: typing filters the list, Enter moves from hit to hit. */
 class Search {
   constructor(program, filter, go) {
     this.program = program;
@@ -214,7 +214,7 @@ class Search {
   }
 }
 
-/** What there is to say of what is pinned. */
+/** The details of the pinned target. */
 class Details {
   constructor(program, light, draw, open) {
     this.program = program;

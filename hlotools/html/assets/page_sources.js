@@ -1,11 +1,11 @@
 "use strict";
-// The user's source: the lines that operations come from, those around them, the rest folded.
+// The user's source: the lines that operations come from and lines around them, others folded.
 
 const CONTEXT = 3;
 const PYTHON =
   /(#.*$)|([rbfuRBFU]{0,2}(?:"""|'''))|([rbfuRBFU]{0,2}"(?:[^"\\]|\\.)*"?|[rbfuRBFU]{0,2}'(?:[^'\\]|\\.)*'?)|(@[\w.]+)|\b(and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield|True|False|None)\b|\b(\d[\w.]*)\b/g;
 
-/** A line of Python in colours; `open` is the quote of a string that an earlier line began. */
+/** Return a line of Python in colors; `open` is the quote of a string that began earlier. */
 function pythonLine(text, open) {
   const parts = [];
   let at = 0;
@@ -112,7 +112,7 @@ class Sources {
         if (lines[n] !== undefined) shown.add(n);
       shown.add(line);
     }
-    // A gap of a line or two is no shorter when it is folded.
+    // A gap of one or two lines is not shorter when folded.
     for (const line of [...shown]) {
       for (const span of [2, 3]) {
         if (!shown.has(line + span) || shown.has(line + 1)) continue;
@@ -191,7 +191,7 @@ class Sources {
     return row;
   }
 
-  /** Colour the lines by what they cost in one figure. */
+  /** Color the lines by their cost in one metric. */
   heat(key) {
     const place = this.program.metrics.findIndex((metric) => metric.key === key);
     for (const [line, row] of this.rows) {

@@ -1,11 +1,11 @@
 "use strict";
-// Which page this is.
+// The start of the page: its view is created here.
 
 {
   const began = performance.now();
   const root = el("div", { class: "page", id: "page" });
   document.body.append(root);
-  // Named for those who look at a page from its console.
+  // The names are for users of the browser's console.
   window.hlofront = page.view === "program" ? programPage(root) : diffPage(root);
   document.documentElement.dataset.drawn = (performance.now() - began).toFixed(0);
 }
