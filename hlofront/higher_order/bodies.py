@@ -125,7 +125,7 @@ def refuse_effects(name: str, effects: Effects) -> None:
     """
     refused = sorted(str(effect) for effect in effects if not effect.in_control_flow)
     if refused:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"Effects not supported in `{name}`: {', '.join(refused)}. Do this before or after it."
         )
 

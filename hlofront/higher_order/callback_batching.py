@@ -37,7 +37,7 @@ def _by_method(
         unroll = batch_size(values, axes) if vmap_method == "sequential_unrolled" else 1
         return _one_by_one(primitive, values, axes, params, unroll)
     if vmap_method is None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"vmap is only supported for the {primitive} primitive when vmap_method is one of "
             "'sequential', 'sequential_unrolled', 'expand_dims', 'broadcast_all', or "
             f"'legacy_vectorized'. Got vmap_method={vmap_method}."

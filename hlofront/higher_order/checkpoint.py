@@ -68,7 +68,7 @@ def checkpoint(
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {source.shortened(repr(fun))}")
     if concrete is not None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "The 'concrete' option to jax.checkpoint is gone: mark the arguments that must be "
             "Python values with static_argnums."
         )
@@ -87,7 +87,7 @@ def checkpoint(
         program, out_tree, leaves = _traced(fun, plan, table, args, kwargs)
         refused = [effect for effect in program.effects if not effect.in_checkpoint]
         if refused:
-            raise NotImplementedError(  # the class that JAX raises
+            raise NotImplementedError(  # JAX raises this class.
                 f"Effects not supported in `checkpoint`/`remat`: "
                 f"{', '.join(map(str, refused))}. {plan.signature.where} "
                 "would have them again on the way back: move what has them out of it."

@@ -335,7 +335,7 @@ def _selected(
     """
     effects = [e for branch in branches for e in branch.effects if not e.repeatable]
     if effects:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"{effects[0]} effect not supported in vmap-of-cond: under a batched predicate all "
             "branches are run for every example. Loop over the examples with lax.map, or do this "
             "outside of the branches."

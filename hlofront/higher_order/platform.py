@@ -44,7 +44,7 @@ def number_for(platform: str, platforms: Platforms) -> int:
         if names is None or platform in names:
             return number
     named = ", ".join(name for names in platforms for name in names or ())
-    raise NotImplementedError(  # the class that JAX raises
+    raise NotImplementedError(  # JAX raises this class.
         f"platform_dependent has no branch for the platform {platform!r}, for which the program is "
         f"compiled: it has some for {named}. Give a `default` for all others."
     )
@@ -146,7 +146,7 @@ def _(
     name: str,
     **_: object,
 ) -> NoReturn:
-    raise NotImplementedError(  # the class that JAX raises
+    raise NotImplementedError(  # JAX raises this class.
         f"Batching rule for 'composite' not implemented: nothing says what {name!r} is of many "
         "examples. Use custom_batching.custom_vmap around it, or lax.map in the place of vmap."
     )

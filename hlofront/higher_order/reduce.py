@@ -84,7 +84,7 @@ def _write_down(
     program, out_tree = stage_tree(function, in_tree, list(avals) * len(structures), info)
     captured = [const for const in program.consts if isinstance(const, Tracer)]
     if captured:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "Reduction computations can't close over Tracers: the function of a reduction uses the "
             f"traced value {captured[0]} of the function around it, which no device can hand to "
             "it. Combine with that value before or after the reduction, or reduce it as another "

@@ -68,7 +68,7 @@ def _(
     operands, starts = halves(primals)
     tangents, start_tangents = halves(tangents)
     if any(nonzero_flags(start_tangents)):
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "Gradient of general lax.reduce with non-zero tangents for initial values to reduction "
             "not implemented: combine the result with the initial values afterwards."
         )
@@ -209,7 +209,7 @@ def _batched_operands(
     operands, starts = halves(values)
     operand_axes, start_axes = halves(axes)
     if any(axis is not None for axis in start_axes):
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"{name} batching is not implemented for initial values: they are the same for all of "
             "a batch. Combine the results with what differs afterwards."
         )
@@ -258,7 +258,7 @@ def _(
 ) -> BatchResult:
     operand, source, start = values
     if axes[2] is not None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "select_and_scatter batching is not implemented for initial values: they are the same "
             "for all of a batch. Combine the results with what differs afterwards."
         )

@@ -260,7 +260,7 @@ class _Split:
         )
         twice = loop.condition_again.effects | (loop.body_again.effects & loop.body.effects)
         if twice and not all(carry):
-            raise NotImplementedError(  # the class that JAX raises
+            raise NotImplementedError(  # JAX raises this class.
                 f"Effects not supported in partial-eval of `while`: {sorted(map(str, twice))}. The "
                 "loop is run once for its values and once for its tangents. Do this outside of it."
             )
@@ -376,7 +376,7 @@ def _batched(axis: AxisData, batched: Flags, params: ParamDict) -> _BatchedLoop:
         body_over_axis, _ = batch_program(body, axis, (*body_consts, *carry), True)
         effects = [e for e in condition.effects | body.effects if not e.repeatable]
         if effects:
-            raise NotImplementedError(  # the class that JAX raises
+            raise NotImplementedError(  # JAX raises this class.
                 f"{effects[0]} effects not supported in while_loop with batched predicate: "
                 "examples that have ended take part in the steps of the others. Loop over the "
                 "examples with lax.map, or do this outside of the loop."

@@ -137,7 +137,7 @@ def _method_view(self: Array, dtype: DTypeLike | None = None, type: None = None)
     The size of the last axis changes with the item size.
     """
     if type is not None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "`type` argument of array.view() is not supported: arrays have one type."
         )
     if dtype is None:

@@ -194,7 +194,7 @@ def _array(
     out_sharding: OutSharding,
 ) -> Array:
     if order not in (None, "K"):
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"jnp.{name} has only order='K', got {order!r}: how an array lies in memory is up to "
             "the compiler."
         )
@@ -361,7 +361,7 @@ def fromfile(*args: object, **kwargs: object) -> Array:
 
     Raises NotImplementedError, which names what to write instead.
     """
-    raise NotImplementedError(  # the class that JAX raises
+    raise NotImplementedError(  # JAX raises this class.
         "jnp.fromfile is not offered: what a file holds may change, and traced programs are kept. "
         "Read it once with jnp.asarray(np.fromfile(...)), outside of jit."
     )
@@ -372,7 +372,7 @@ def fromiter(*args: object, **kwargs: object) -> Array:
 
     Raises NotImplementedError, which names what to write instead.
     """
-    raise NotImplementedError(  # the class that JAX raises
+    raise NotImplementedError(  # JAX raises this class.
         "jnp.fromiter is not offered: an iterator gives its values once, and traced programs are "
         "kept. Read it with jnp.asarray(np.fromiter(...)), outside of jit."
     )

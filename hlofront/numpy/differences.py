@@ -251,7 +251,7 @@ def gradient(
       NotImplementedError: for an edge_order.
     """
     if edge_order is not None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"gradient has no edge_order, got {edge_order!r}: slopes at both ends are those "
             "between two neighbours."
         )

@@ -185,7 +185,7 @@ def _plan(
         path = tuple(map(tuple, steps))
     for step in path:
         if len(step) > 2:
-            raise NotImplementedError(  # the class that JAX raises
+            raise NotImplementedError(  # JAX raises this class.
                 "einsum does not support simultaneous contraction of 3 or more operands, as step "
                 f"{step} of the path {list(path)} asks for. Give steps of two operands."
             )

@@ -132,7 +132,7 @@ def spacing(x: ArrayLike, /) -> Array:
     aval = typeof(x)
     _no_complex("spacing", ValueError, aval)
     if not np.isinf(np.asarray(np.inf).astype(aval.dtype)):
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"spacing needs a dtype that has an infinity, got {aval.dtype}. Convert x to a wider "
             "one: x.astype('float32')."
         )

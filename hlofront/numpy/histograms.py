@@ -46,7 +46,7 @@ def _split(bins: ArrayLike | Sequence[ArrayLike]) -> tuple[ArrayLike | None, int
       TypeError: if it is neither an integer nor an array of one axis.
     """
     if isinstance(bins, str):
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"string values for `bins` not implemented: got {bins!r}. The number of bins would "
             "depend on values; compute the limits with numpy.histogram_bin_edges."
         )

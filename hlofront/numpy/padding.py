@@ -344,7 +344,7 @@ def pad(
     if callable(mode):
         return _padded_by(array, widths, mode, kwargs)
     if mode not in _KEYWORDS:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"Unimplemented padding mode {mode!r} for np.pad: wanted one of {', '.join(_KEYWORDS)}."
         )
     if not kwargs and ndim:

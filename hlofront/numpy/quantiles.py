@@ -55,7 +55,7 @@ def _check(
             f"'inverted_cdf', got {method!r}"
         )
     if weights is not None and method != "inverted_cdf":
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"{method} doesn't support weights. Only method 'inverted_cdf' supports weights."
         )
 

@@ -105,7 +105,7 @@ def across_names(fold: Fold, result: Array, names: tuple[str, ...]) -> Array:
     if not names:
         return result
     if fold.across is None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"jnp.{fold.name} has no named axes, got {names}. psum, pmax and pmin have."
         )
     return fold.across(result, names)

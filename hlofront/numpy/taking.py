@@ -132,7 +132,7 @@ def take(
         mode = "fill"
     elif mode not in ("fill", "wrap", "clip"):
         if mode == "raise":
-            raise NotImplementedError(  # the class that JAX raises
+            raise NotImplementedError(  # JAX raises this class.
                 "The 'raise' mode to jnp.take is not supported: a device cannot raise errors. Use "
                 "'fill', 'wrap' or 'clip'."
             )
@@ -376,7 +376,7 @@ def put(
     """
     _refuse_inplace("put", inplace)
     if mode == "raise":
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "The 'raise' mode to jnp.put is not supported: a device cannot raise errors. Use "
             "'wrap' or 'clip'."
         )
@@ -446,11 +446,11 @@ def fill_diagonal(
     `inplace` must be False, as arrays are immutable, and `wrap` as well.
     """
     if inplace:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "JAX arrays are immutable, must use inplace=False"
         )
     if wrap:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "wrap=True is not implemented, must use wrap=False: begin a second diagonal with "
             "a[n + 1:]"
         )

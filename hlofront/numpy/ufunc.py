@@ -287,7 +287,7 @@ class ufunc:
           NotImplementedError: unless `inplace` is False.
         """
         if inplace:
-            raise NotImplementedError(  # the class that JAX raises
+            raise NotImplementedError(  # JAX raises this class.
                 f"{self.__name__}.at cannot work in place, as arrays are immutable. Write "
                 f"a = jnp.{self.__name__}.at(a, indices, b, inplace=False)"
             )

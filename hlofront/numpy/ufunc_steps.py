@@ -75,7 +75,7 @@ def axis_back(x: ArrayLike, axis: int) -> Array:
 
 def _single_axis(name: str, axis: int, ndim: int) -> int:
     if isinstance(axis, tuple):
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"{name} folds one axis, or with None all of them, got {axis}"
         )
     return canonical_axis(axis, ndim)

@@ -76,12 +76,12 @@ def full_of(x: ArrayLike, value: ArrayLike) -> ArrayLike:
 def refuse_out(name: str, out: None, where: ArrayLike | None = None) -> None:
     """Raise NotImplementedError, as JAX does, for arguments that immutable arrays cannot honor."""
     if out is not None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"The 'out' argument to jnp.{name} is not supported: arrays are immutable. Use the "
             "result that it returns."
         )
     if where is not None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"The 'where' argument to jnp.{name} is not supported, as there is no `out` to leave "
             f"as it is. Use jnp.where(mask, jnp.{name}(...), other)."
         )

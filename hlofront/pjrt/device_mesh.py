@@ -142,7 +142,7 @@ def _fitted(physical: np.ndarray, mesh_shape: tuple[int, ...], may_split: bool) 
     if chosen is None and may_split:
         physical, chosen = _split_axes(physical, mesh_shape)
     if chosen is None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"Failed to find an assignment of the physical axes {physical.shape} to the mesh "
             f"{mesh_shape}: each axis of the mesh is a product of whole physical ones. Choose "
             "other sizes, or pass allow_split_physical_axes=True."

@@ -58,7 +58,7 @@ def get_topology_desc(
     if name == "gpu":
         name = next((kind for kind in platforms.GPUS if kind in platforms.find_plugins()), "cuda")
     if name == "cpu":
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "there are no topologies of CPUs: programs are compiled for the processor of this "
             "machine. Use get_attached_topology('cpu')."
         )

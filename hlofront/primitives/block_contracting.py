@@ -86,10 +86,7 @@ class RaggedDotDimensionNumbers:
         return "contracting" if ragged in lhs_contracting else "noncontracting"
 
     def outer_axes(self, ndim: int) -> tuple[int, ...]:
-        """Return the axes of lhs that group sizes may differ along, in the order of `group_sizes`.
-
-        `ndim` is the rank of lhs.
-        """
+        """Return the axes of lhs, of rank `ndim`, along which group sizes may differ, in order."""
         (ragged,) = self.lhs_ragged_dimensions
         (lhs_contracting, _), (lhs_batch, _) = self.dot_dimension_numbers
         if self.mode == "batch":
@@ -121,15 +118,12 @@ def ragged_dot_general(
     separately, along a new leading axis. If it is a batch axis, this is dot_general.
 
     Args:
-      lhs: an array.
-      rhs: an array.
+      lhs, rhs: arrays.
       group_sizes: integers of shape (g,); or (..., g), for sizes that differ along the batch axes
         and the axes of the ragged axis's kind before it.
       ragged_dot_dimension_numbers: a RaggedDotDimensionNumbers.
-      precision: see `dot_general`.
-      preferred_element_type: see `dot_general`.
-      group_offset: must be None.
-      out_sharding: must be None.
+      precision, preferred_element_type: see `dot_general`.
+      group_offset, out_sharding: must be None.
 
     Raises:
       TypeError: if axes, sizes or dtypes do not fit.
@@ -313,10 +307,7 @@ def _bind_ragged(lhs, rhs, group_sizes, dot_numbers, ragged, group_axes, params)
 
 
 def _transpose_by_group(cotangent, lhs, rhs, group_sizes, numbers, params):
-    """Return the cotangents of a ragged dot's operands (lhs, rhs) in mode "noncontracting".
-
-    The operand that is not linear has the cotangent None.
-    """
+    """Return cotangents (lhs, rhs), or None, of a ragged dot in mode "noncontracting"."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     (ragged,), group_axes = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
     lhs_aval, rhs_aval = aval_of_operand(lhs), aval_of_operand(rhs)
@@ -348,10 +339,7 @@ def _transpose_by_group(cotangent, lhs, rhs, group_sizes, numbers, params):
 
 
 def _transpose_summed(cotangent, lhs, rhs, group_sizes, numbers, params):
-    """Return the cotangents of a ragged dot's operands (lhs, rhs) in mode "contracting".
-
-    The cotangent of the result has the groups along axis 0; the known operand's result is None.
-    """
+    """Return cotangents (lhs, rhs), or None, of a ragged dot in mode "contracting"."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     lhs_aval, rhs_aval = aval_of_operand(lhs), aval_of_operand(rhs)
     lhs_kept = remaining_axes(lhs_aval.ndim, lhs_batch, lhs_contracting)

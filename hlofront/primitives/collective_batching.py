@@ -104,7 +104,7 @@ def _reduced(
         return _bound(primitive, x, axes, groups), None
     if own and groups is not None:
         if len(axes) > 1:
-            raise NotImplementedError(  # the class that JAX raises
+            raise NotImplementedError(  # JAX raises this class.
                 "axis_index_groups over several named axes have no places of one of them: reduce "
                 "over the axes one after the other."
             )
@@ -157,7 +157,7 @@ _reduction(c.pmin_p, reduce_min)
 
 def _one_name(names: Sequence[Any], what: str) -> None:
     if len(names) > 1:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"{what} over several named axes, {tuple(names)}, of which vmap maps one: apply it to "
             "one axis after the other."
         )

@@ -283,11 +283,7 @@ def dot_general(
 
 
 def _of_matrices(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> DotDimensionNumbers:
-    """Return the dimension numbers of the product of matrices or vectors of two shapes.
-
-    Raises:
-      ValueError: if a shape has no axis or more than two, or the summed sizes differ.
-    """
+    """Return the dimension numbers of a product of matrices or vectors, or raise a ValueError."""
     if not (1 <= len(lhs) <= 2 and 1 <= len(rhs) <= 2 and lhs[-1] == rhs[0]):
         raise ValueError(
             "lax.dot: dimension_numbers must be specified when not performing simple un-batched "
@@ -573,13 +569,8 @@ def batched_contraction(
     """Return dimension numbers with batch axes added to one operand or both, and the result's.
 
     Batch axes of both operands become the first batch axis of the dot; a single one remains an
-    axis of its operand.
-
-    Args:
-      lhs_ndim: the rank of lhs with its batch axis, if any.
-      rhs_ndim: the rank of rhs with its batch axis, if any.
-      axes: the batch axis of each operand, or None.
-      numbers: the dimension numbers without batch axes.
+    axis of its operand. `axes` holds the batch axis of each operand, or None, and the ranks include
+    it; `numbers` are the dimension numbers without batch axes.
     """
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers
     lhs_axis, rhs_axis = axes

@@ -244,7 +244,7 @@ def unknown_derivative(primitive: Primitive, advice: str) -> None:
     def rule(
         primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
     ) -> tuple[Results, Tangents]:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"Differentiation rule for '{primitive}' not implemented: {advice}"
         )
 

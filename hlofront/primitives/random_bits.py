@@ -173,7 +173,7 @@ unknown_derivative(
 def _(
     values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, shape: Shape
 ) -> tuple[ArrayLike, BatchAxis]:
-    raise NotImplementedError(  # the class that JAX raises
+    raise NotImplementedError(  # JAX raises this class.
         "Batching rule for 'rng_uniform' not implemented: the bounds of one call are scalars. Draw "
         "between 0 and 1, in a shape with the batch axis, and scale."
     )

@@ -168,10 +168,6 @@ def bind_scatter(
 
     `program` is a jaxpr from a scalar element and an update to the new element, and `constants`
     are its captured constants.
-
-    Raises:
-      TypeError: if `dimension_numbers` is no ScatterDimensionNumbers.
-      ValueError: if the mode is unknown.
     """
     return process(
         primitive,
@@ -282,12 +278,8 @@ def _read_at(
 ) -> Any:
     """Gather the elements of x that a scatter with updates of `update_shape` would write.
 
-    Args:
-      x: an array of the shape of the scatter's operand.
-      indices: the scatter's indices.
-      update_shape: the shape of the scatter's updates, and of the result.
-      params: the scatter's parameters.
-      zeros: whether updates that the scatter drops out of bounds read zeros; if not, unspecified.
+    `x` has the shape of the scatter's operand, and the result has `update_shape`. Where the scatter
+    drops an update out of bounds, the result is zero if `zeros` is true, else unspecified.
     """
     aval = typeof(x)
     if not aval.size:
@@ -394,7 +386,7 @@ def _(
     primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
 ) -> tuple[ArrayLike, Tangent]:
     if params["update_jaxpr"] is not None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "scatter_apply has no derivative. Gather the elements, apply the function to them, and "
             "scatter what it returns."
         )
@@ -434,10 +426,7 @@ def _scattered_axes(numbers: ScatterDimensionNumbers, ndim: int) -> list[int]:
 
 
 def _numbered(shape: tuple[int, ...], scattered: list[int]) -> tuple[Any, Any]:
-    """Return (numbers, unused): distinct numbers for updates that may overlap, and another number.
-
-    The numbers are unsigned integers of the updates' shape; `scattered` are its scattered axes.
-    """
+    """Return (numbers, unused): unsigned integers, distinct in the scattered axes, and another."""
     count = math.prod(shape)
     dtype = np.dtype(np.uint32 if count < 2**32 else np.uint64)
     if len(scattered) == 1:
@@ -452,7 +441,7 @@ def _(
     cotangent: ArrayLike, operand: Operand, indices: Operand, updates: Operand, **params: object
 ) -> Sequence[Cotangent | None]:
     if not params["unique_indices"]:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "the transpose of scatter is known for unique_indices=True only: of several updates "
             "to one place it is not said which one is kept."
         )
@@ -471,7 +460,7 @@ def _(
 
 def _check_unique(unique_indices: bool) -> None:
     if not unique_indices:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "scatter_mul has derivatives with respect to its updates only where "
             "unique_indices=True: say so if no two indices are the same."
         )
@@ -507,11 +496,8 @@ def _extreme_jvp(primitive: Primitive, beyond: Any) -> None:
     """Register the jvp rule of scatter_min or scatter_max.
 
     The tangent is the mean of the tangents of the elements and updates that equal the result.
-
-    Args:
-      primitive: scatter_min_p or scatter_max_p.
-      beyond: lt or gt, a comparison (result, element) that is True if the element was replaced;
-        False for NaN, so that no count is zero.
+    `beyond` is lt or gt, a comparison (result, element) that is True if the element was replaced;
+    False for NaN, so that no count is zero.
     """
 
     def rule(primals, tangents, **params):

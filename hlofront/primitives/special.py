@@ -118,7 +118,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
 
 def _change_by_order(t: ArrayLike, m: ArrayLike, x: ArrayLike) -> Array:
-    raise ValueError(  # the class that JAX raises
+    raise ValueError(  # JAX raises this class.
         "polygamma gradient with respect to m is not supported: m is the order of a derivative, a "
         "whole number. Differentiate with respect to x, or give lax.stop_gradient(m)."
     )
@@ -158,7 +158,7 @@ unknown_derivative(
 
 
 def _change_by_shape(t: ArrayLike, a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    raise ValueError(  # the class that JAX raises
+    raise ValueError(  # JAX raises this class.
         "Betainc gradient with respect to a and b not supported. Differentiate with respect to x, "
         "or give lax.stop_gradient(a) and lax.stop_gradient(b)."
     )

@@ -126,7 +126,7 @@ def _(
     primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     if params["subset_by_index"] not in (None, (0, typeof(primals[0]).shape[-1])):
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "Derivatives of eigh with subset_by_index need all eigenvectors: leave it away, and "
             "slice the results"
         )
@@ -226,7 +226,7 @@ def _(
     (x,), (tangent,) = primals, tangents
     left, right = params["compute_left_eigenvectors"], params["compute_right_eigenvectors"]
     if (left or right) and not params["enable_eigvec_derivs"]:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "Derivatives of non-symmetric eigenvectors are only valid under assumptions on the "
             "input that cannot be checked: see the argument enable_eigvec_derivs of "
             "lax.linalg.eig. Those of eigenvalues alone (hlofront.numpy.linalg.eigvals) are "
@@ -392,12 +392,12 @@ def _(
     (x,), (tangent,) = primals, tangents
     m, n = typeof(x).shape[-2:]
     if subset_by_index not in (None, (0, min(m, n))):
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "Derivatives of svd with subset_by_index need all singular vectors: leave it away, "
             "and slice the results"
         )
     if compute_uv and full_matrices and m != n:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "Singular value decomposition JVP not implemented for full matrices: use "
             "full_matrices=False"
         )

@@ -455,7 +455,7 @@ def _(
 ) -> Sequence[Cotangent | None]:
     windows = Windows(**params)
     if any(holes != 1 for holes in windows.window_dilation):
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "VJP not implemented for select_and_gather (MaxPool) with window dilation, got "
             f"window_dilation={windows.window_dilation}: differentiate it forward, with jvp or "
             "jacfwd, or take the maximum of slices."

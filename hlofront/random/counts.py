@@ -68,7 +68,7 @@ def poisson(
     """
     generator = key.dtype.generator
     if generator.name != "threefry2x32":
-        raise NotImplementedError(  # JAX raises NotImplementedError too.
+        raise NotImplementedError(  # JAX raises this class.
             "`poisson` is only implemented for the threefry2x32 RNG, not "
             f"{generator.name}: its loops need a generator whose bits do not depend on what else "
             "is drawn"

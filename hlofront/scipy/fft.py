@@ -31,7 +31,7 @@ _STATIC = ("type", "n", "axis", "norm")
 
 def _check(name: str, type: int, norm: str | None) -> None:
     if type != 2:
-        raise NotImplementedError("Only DCT type 2 is implemented.")  # the class that JAX raises
+        raise NotImplementedError("Only DCT type 2 is implemented.")  # JAX raises this class.
     check_choice(name, "norm", norm, (None, "backward", "ortho"))
 
 

@@ -119,7 +119,7 @@ class RegularGridInterpolator:
     ) -> None:
         self._check_method(method)
         if bounds_error:
-            raise NotImplementedError(  # the class that JAX raises
+            raise NotImplementedError(  # JAX raises this class.
                 "`bounds_error` takes no effect under JIT: leave it False, and look for the "
                 "fill value."
             )

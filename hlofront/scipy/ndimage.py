@@ -119,13 +119,13 @@ def map_coordinates(
             f"{len(coordinates)} != {typeof(x).ndim}"
         )
     if mode not in _INDICES:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"jax.scipy.ndimage.map_coordinates does not yet support mode {mode}. Currently "
             f"supported modes are {', '.join(_INDICES)}."
         )
     order = operator.index(order)
     if order not in (0, 1):
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"jax.scipy.ndimage.map_coordinates currently requires order<=1, got {order}"
         )
     return _map_coordinates(x, coordinates, cval, order, mode)

@@ -330,7 +330,7 @@ def pull_back(
 def refuse_reduce_axes(name: str, reduce_axes: Any) -> None:
     """Raise NotImplementedError if `reduce_axes`, an option that JAX has removed, is not empty."""
     if reduce_axes:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"reduce_axes argument to {name} is deprecated: give () or leave it out"
         )
 

@@ -207,12 +207,7 @@ def _what(instruction: Instruction) -> str:
 
 
 def described(instruction: Instruction, caller: Instruction | None = None) -> str:
-    """Return a one-line text of an operation: shape, opcode and operands.
-
-    Args:
-      instruction: the operation.
-      caller: the fusion or call whose operands name the parameters of its body.
-    """
+    """Return an operation as a line: shape, opcode, operands (those of `caller` for parameters)."""
     shape = instruction.shape.short_text()
     if instruction.opcode == "constant":
         literal = instruction.literal

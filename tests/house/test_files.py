@@ -134,7 +134,7 @@ def test_nothing_is_left_unimplemented():
             if getattr(name, "id", "") == "NotImplementedError" and not (
                 isinstance(raised, ast.Call)
                 and raised.args
-                and lines[node.lineno - 1].endswith("# the class that JAX raises")
+                and lines[node.lineno - 1].endswith("# JAX raises this class.")
             ):
                 found.append(f"{module.shown}:{node.lineno}")
     report(found, "NotImplementedError where a user could land")

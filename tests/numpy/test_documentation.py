@@ -76,7 +76,7 @@ def test_signatures_read_well(name, text):
 
 def test_help_shows_signature_and_text():
     text = pydoc.plain(pydoc.render_doc(jnp.sum))
-    assert "sum(a: 'ArrayLike'" in text and "Sum over axes" in text
+    assert "sum(a: 'ArrayLike'" in text and "the sum over axes" in text
     assert "elementwise sum" in pydoc.plain(pydoc.render_doc(jnp.add))
     assert "reduce" in pydoc.plain(pydoc.render_doc(jnp.ufunc))
 

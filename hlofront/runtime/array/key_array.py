@@ -390,7 +390,7 @@ def _defined_here(member: object) -> bool:
 
 def _refused(name: str) -> property:
     def get(self: KeyArray) -> NoReturn:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"random keys have no {name!r}: they are no numbers. The integers that they are "
             "stored as are jax.random.key_data(keys)."
         )

@@ -188,7 +188,7 @@ def _result_aval(name: str, result: Any) -> ShapedArray:
 def _one_device(name: str, sharding: object) -> SingleDeviceSharding | None:
     """Return the user's sharding; raise an error unless it is of one device or None."""
     if sharding is not None and not isinstance(sharding, SingleDeviceSharding):
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"{name} takes a SingleDeviceSharding, which says the device to call from; got "
             f"{sharding!r} of type {type(sharding)}"
         )

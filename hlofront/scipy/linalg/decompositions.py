@@ -131,11 +131,11 @@ def eigh(
     """
     for name, is_other in (("b=None", b is not None), ("type=1", type != 1)):
         if is_other:
-            raise NotImplementedError(  # the class that JAX raises
+            raise NotImplementedError(  # JAX raises this class.
                 f"Only the {name} case of eigh is implemented."
             )
     if eigvals is not None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "Only the eigvals=None case of eigh is implemented: slice the results."
         )
     return _eigh(a, lower=bool(lower), eigvals_only=bool(eigvals_only))
@@ -334,7 +334,7 @@ def polar(
     check_choice("polar", "side", side, ("right", "left"))
     if method == "qdwh":
         if (m < n) if side == "right" else (m >= n):
-            raise NotImplementedError(  # the class that JAX raises
+            raise NotImplementedError(  # JAX raises this class.
                 f"polar: method='qdwh' is there for side='right' where m >= n and for side='left' "
                 f"where m < n; got shape {(m, n)} with side={side!r}. Use method='svd'."
             )

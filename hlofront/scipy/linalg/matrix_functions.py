@@ -251,7 +251,7 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
       ValueError: if A is not square.
     """
     if blocksize > 1:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "Blocked version is not implemented: leave blocksize at 1"
         )
     return _sqrtm(A)

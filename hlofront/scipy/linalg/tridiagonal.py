@@ -214,7 +214,7 @@ def eigh_tridiagonal(
             raise ValueError("for select='i', select_range must be of ascending order.")
         first, last = int(select_range[0]), min(int(select_range[1]) + 1, last)
     elif select == "v":
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "eigh_tridiagonal(..., select='v') is not implemented: the number of values in "
             "an interval is not known when the program is traced"
         )

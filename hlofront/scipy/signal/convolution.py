@@ -249,7 +249,7 @@ def _check_plane(
     name: str, in1: ArrayLike, in2: ArrayLike, boundary: str, fillvalue: float
 ) -> None:
     if boundary != "fill" or fillvalue != 0:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"{name}() only supports boundary='fill', fillvalue=0, got {boundary!r} and {fillvalue}"
         )
     check_arraylike(name, in1, in2)

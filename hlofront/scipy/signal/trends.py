@@ -66,7 +66,7 @@ def detrend(
       ZeroDivisionError: if there are no elements along the axis.
     """
     if overwrite_data is not None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "overwrite_data argument not implemented: arrays do not change."
         )
     check_choice("detrend", "type", type, ("linear", "constant"))

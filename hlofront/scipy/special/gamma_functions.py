@@ -289,7 +289,7 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
       NotImplementedError: if exact: arrays hold no long integers.
     """
     if exact:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "factorial with exact=True: arrays hold no long integers. Use math.factorial."
         )
     return _factorial(n)
@@ -492,7 +492,7 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
       NotImplementedError: if q is not passed.
     """
     if q is None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "Riemann zeta function not implemented: give q = 1 to zeta for it, where x > 1."
         )
     return _zeta(*inexact_arrays("zeta", x, q))

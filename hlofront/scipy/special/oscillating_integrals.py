@@ -151,7 +151,7 @@ def fresnel(x: ArrayLike) -> Pair:
     """
     check_arraylike("fresnel", x)
     if is_complex(typeof(x).dtype):
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "fresnel: complex-valued inputs are not supported. Give it the real part, x.real."
         )
     return in_float32(_fresnel, *strong_floats("fresnel", x))

@@ -50,7 +50,7 @@ def sph_harm_y(
       ConcretizationTypeError: if n is traced, and n_max is not passed.
     """
     if diff_n is not None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "The 'diff_n' argument to jax.scipy.special.sph_harm_y is not supported. "
             "Differentiate the function: jax.grad."
         )

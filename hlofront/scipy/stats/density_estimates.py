@@ -51,7 +51,7 @@ class gaussian_kde:
         check_arraylike("gaussian_kde", dataset)
         dataset = jnp.atleast_2d(jnp.asarray(dataset))
         if is_complex(typeof(dataset).dtype):
-            raise NotImplementedError(  # the class that JAX raises
+            raise NotImplementedError(  # JAX raises this class.
                 "gaussian_kde does not support complex data: give real and imaginary parts as two "
                 "rows of the data set."
             )
@@ -105,7 +105,7 @@ class gaussian_kde:
         check_arraylike("gaussian_kde", points)
         points = jnp.atleast_2d(jnp.asarray(points))
         if is_complex(typeof(points).dtype):
-            raise NotImplementedError(  # the class that JAX raises
+            raise NotImplementedError(  # JAX raises this class.
                 "gaussian_kde does not support complex coordinates"
             )
         rows, columns = typeof(points).shape
@@ -219,13 +219,13 @@ class gaussian_kde:
         self, low_bounds: object, high_bounds: object, maxpts: object = None
     ) -> NoReturn:
         """Raise NotImplementedError: integration over multidimensional boxes is not supported."""
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "only 1D box integrations are supported; use `integrate_box_1d`"
         )
 
     def set_bandwidth(self, bw_method: object = None) -> None:
         """Raise NotImplementedError: estimates are immutable; make another one."""
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "dynamically changing the bandwidth method is not supported: make another gaussian_kde"
         )
 

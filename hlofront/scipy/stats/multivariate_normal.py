@@ -31,7 +31,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
       NotImplementedError: if allow_singular is passed.
     """
     if allow_singular is not None:
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             "allow_singular argument of multivariate_normal.logpdf is not supported: leave it out, "
             "and give a covariance that is not singular."
         )

@@ -27,7 +27,7 @@ class ModeResult(NamedTuple):
 def _check_policy(name: str, policy: str) -> None:
     check_choice(name, "nan_policy", policy, ("propagate", "omit", "raise"))
     if policy != "propagate":
-        raise NotImplementedError(  # the class that JAX raises
+        raise NotImplementedError(  # JAX raises this class.
             f"Logic for `nan_policy` of {policy} is not implemented: leave out NaNs before, as in "
             "x[~jnp.isnan(x)]."
         )
