@@ -211,11 +211,12 @@ def _check_aliases(
             raise ValueError(
                 f"{mapping} with output index {result} outside the range [0, {len(result_avals)})."
             )
-        given, wanted = avals[operand].str_short(), result_avals[result].str_short()
-        if given != wanted:
+        operand_type = avals[operand].str_short()
+        result_type = result_avals[result].str_short()
+        if operand_type != result_type:
             raise ValueError(
-                f"{mapping} referring to an input with abstract value {given} and an output with "
-                f"a different abstract value {wanted}."
+                f"{mapping} referring to an input with abstract value {operand_type} and an output "
+                f"with a different abstract value {result_type}."
             )
         if inputs[operand] != outputs[result]:
             raise ValueError(

@@ -34,12 +34,27 @@ def _reflected(index: Array, size: int) -> Array:
     return jnp.floor_divide(_mirrored(2 * index + 1, 2 * size + 1), 2)
 
 
+def _nearest(index: Array, size: int) -> Array:
+    """Return indices moved to the nearest element."""
+    return jnp.clip(index, 0, size - 1)
+
+
+def _wrapped(index: Array, size: int) -> Array:
+    """Return indices of an axis that begins anew at its end."""
+    return jnp.mod(index, size)
+
+
+def _unchanged(index: Array, size: int) -> Array:
+    """Return indices as they are: elements outside of the axis have a constant value."""
+    return index
+
+
 _INDICES: dict[str, Callable[[Array, int], Array]] = {
-    "constant": lambda index, size: index,
-    "nearest": lambda index, size: jnp.clip(index, 0, size - 1),
-    "wrap": lambda index, size: jnp.mod(index, size),
-    "mirror": _mirrored,
     "reflect": _reflected,
+    "mirror": _mirrored,
+    "wrap": _wrapped,
+    "nearest": _nearest,
+    "constant": _unchanged,
 }
 
 

@@ -411,6 +411,19 @@ class Slerp(NamedTuple):
     rotations: Rotation
     rotvecs: Array
 
+    def __call__(self, times: ArrayLike) -> Rotation:
+        """Return the interpolated rotations at times: a number or a vector.
+
+        Raises:
+          ValueError: if there are more axes.
+        """
+        times = _array(times)
+        if typeof(times).ndim > 1:
+            raise ValueError(f"`times` must be at most 1-dimensional., got {typeof(times).shape}")
+        return Rotation(
+            _interpolated(self.times, self.timedelta, self.rotations.quat, self.rotvecs, times)
+        )
+
     @classmethod
     def init(cls, times: ArrayLike, rotations: Rotation) -> Slerp:
         """Make the interpolation between rotations at increasing times.
@@ -440,16 +453,3 @@ class Slerp(NamedTuple):
             )
         first, second = rotations[:-1], rotations[1:]
         return cls(times, jnp.diff(times), first, (first.inv() * second).as_rotvec())
-
-    def __call__(self, times: ArrayLike) -> Rotation:
-        """Return the interpolated rotations at times: a number or a vector.
-
-        Raises:
-          ValueError: if there are more axes.
-        """
-        times = _array(times)
-        if typeof(times).ndim > 1:
-            raise ValueError(f"`times` must be at most 1-dimensional., got {typeof(times).shape}")
-        return Rotation(
-            _interpolated(self.times, self.timedelta, self.rotations.quat, self.rotvecs, times)
-        )
