@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.dtypes import issubdtype
 from hlofront.bridge.mlir import Operation, context, ir
 from hlofront.core.aval import AbstractValue, token_aval, typeof
 from hlofront.core.effects import Effect, Effects
@@ -407,35 +408,45 @@ def dtype_to_ir_type(dtype: Any) -> ir.Type:
 def ir_attribute(val: Any) -> ir.Attribute:
     """Return a Python or NumPy value as an MLIR attribute.
 
-    Booleans become `i1`, integers `i64`, floats `f64` attributes; NumPy scalars keep their width
-    and arrays become dense attributes; strings, sequences and dictionaries become attributes of
-    their kinds.
+    Booleans become `i1`, integers `i64`, floats `f64` attributes; NumPy scalars keep their dtype,
+    as in `76 : ui8`, and arrays become dense attributes; strings, sequences and dictionaries become
+    attributes of their kinds, and dtypes those of element types.
 
     Raises:
       TypeError: if no attribute represents the value.
+      OverflowError: if it is a Python integer of more than 64 bits.
     """
     if isinstance(val, ir.Attribute):
         return val
-    if isinstance(val, bool | np.bool_):
-        return ir.BoolAttr.get(bool(val), context)
-    if isinstance(val, np.integer):
-        width = ir.IntegerType.get_signless(val.dtype.itemsize * 8, context)
-        return ir.IntegerAttr.get(width, int(val))
-    if isinstance(val, int):
-        return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context), val)
-    if isinstance(val, np.floating):
-        return ir.FloatAttr.get(types.element_type(val.dtype), float(val), types.unknown)
-    if isinstance(val, float):
-        return ir.FloatAttr.get(ir.F64Type.get(context), val, types.unknown)
     if isinstance(val, str | bytes):
         return ir.StringAttr.get(val, context)
+    if isinstance(val, bool | np.bool_):
+        return ir.BoolAttr.get(bool(val), context)
+    if isinstance(val, int):
+        return types.attribute(f"{_of_64_bits(val)} : i64")
+    if isinstance(val, float) and not isinstance(val, np.generic):
+        return ir.FloatAttr.get(ir.F64Type.get(context), val, types.unknown)
+    if isinstance(val, np.generic):
+        element = types.element_type(val.dtype)
+        if issubdtype(val.dtype, np.integer):
+            return types.attribute(f"{int(val)} : {element}")
+        if issubdtype(val.dtype, np.floating):
+            return ir.FloatAttr.get(element, float(val), types.unknown)
     if isinstance(val, np.ndarray):
         return types.dense(val)
+    if isinstance(val, np.dtype):
+        return ir.TypeAttr.get(types.element_type(val), context)
     if isinstance(val, dict):
         return ir.DictAttr.get({name: ir_attribute(v) for name, v in val.items()}, context)
     if isinstance(val, tuple | list):
         return ir.ArrayAttr.get([ir_attribute(v) for v in val], context)
     raise TypeError(f"{val!r} of type {type(val)} is no MLIR attribute")
+
+
+def _of_64_bits(number: int) -> int:
+    if not -(2**63) <= number < 2**63:
+        raise OverflowError(f"{number} is no 64-bit integer, as attributes of integers are")
+    return int(number)
 
 
 def i32_attr(i: int) -> ir.IntegerAttr:

@@ -6,8 +6,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from hlofront.base.hashable import HashableArray
 from hlofront.bridge.mlir import Operation, Value, context, ir
 from hlofront.core.aval import AbstractValue, ShapedArray
@@ -28,36 +26,19 @@ from hlofront.primitives.ffi import (
     LayoutOptions,
     MinorToMajor,
     ffi_call_p,
+    hashable_attribute,
 )
 
 
 def _attribute(value: Any) -> ir.Attribute:
-    """Return an attribute of a call as MLIR has it: tuples of numbers are arrays of one axis."""
+    """Return the MLIR attribute of a value that `hashable_attribute` returned."""
     if isinstance(value, HashableArray):
-        array = value.val
-        return _number_array(array) if array.ndim == 1 and array.size else types.dense(array)
+        return types.dense(value.val)
     if isinstance(value, HashableAttributes):
         return _dictionary(dict(value))
-    if isinstance(value, tuple) and value and all(_is_number(member) for member in value):
-        array = np.asarray(value)
-        return _number_array(array)
     if isinstance(value, tuple):
         return ir.ArrayAttr.get([_attribute(member) for member in value], context)
     return ir_attribute(value)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, bool | int | float | np.generic)
-
-
-def _number_array(array: "np.ndarray[Any, Any]") -> ir.Attribute:
-    """Return numbers as a dense array attribute, which foreign functions read as a span."""
-    element = types.element_type(array.dtype)
-    if array.dtype == np.bool_:
-        texts = ["true" if member else "false" for member in array.tolist()]
-    else:
-        texts = [str(ir_attribute(member)).split(" : ")[0] for member in array]
-    return types.attribute(f"array<{element}: {', '.join(texts)}>")
 
 
 def _dictionary(attributes: Mapping[str, Any]) -> ir.Attribute:
@@ -173,7 +154,9 @@ def build_ffi_lowering_function(
 
         if api_version >= TYPED_API_VERSION:
             more = backend_config if isinstance(backend_config, Mapping) else {}
-            own = {name: _attribute(_frozen(value)) for name, value in params.items()}
+            own = {
+                name: _attribute(hashable_attribute(name, value)) for name, value in params.items()
+            }
             settings: ir.Attribute = ir.DictAttr.get({**more, **own}, context)
         else:
             settings = types.string(str(backend_config or ""))
@@ -200,15 +183,6 @@ def build_ffi_lowering_function(
 
 def _rank(aval: AbstractValue) -> int:
     return aval.ndim if isinstance(aval, ShapedArray) else 0
-
-
-def _frozen(value: Any) -> Any:
-    """Return an attribute that is an array or a mapping in the form that calls keep it in."""
-    if isinstance(value, np.ndarray):
-        return HashableArray(value)
-    if isinstance(value, Mapping):
-        return HashableAttributes((name, _frozen(value[name])) for name in sorted(value))
-    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
 
 
 def ffi_lowering(

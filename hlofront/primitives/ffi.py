@@ -7,7 +7,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.hashable import HashableArray
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, typeof
 from hlofront.core.effects import Effect, Effects, no_effects
 from hlofront.core.primitive import Primitive
@@ -45,28 +45,52 @@ class HashableAttributes(tuple[tuple[str, object], ...]):
     __slots__ = ()
 
 
-def _hashable(name: str, value: Any) -> Any:
-    """Return an attribute as a value that can be hashed.
+def hashable_attribute(name: str, value: Any) -> Any:
+    """Return an attribute of a foreign function as a value that can be hashed.
+
+    Arrays become HashableArrays, mappings HashableAttributes, and sequences tuples; but a sequence
+    of numbers becomes an array, which foreign functions read as a span.
+
+    Args:
+      name: the name of the attribute, for errors.
+      value: a number, a string, an array of NumPy's, or a sequence or mapping of these.
 
     Raises:
       TypeError: if a foreign function takes no attribute of its class.
+      OverflowError: if it is an integer, or holds one, that no 64 bits represent.
     """
     if isinstance(value, np.ndarray):
         return HashableArray(value)
     if isinstance(value, Mapping):
-        return HashableAttributes((key, _hashable(key, value[key])) for key in sorted(value))
+        return HashableAttributes(
+            (key, hashable_attribute(key, value[key])) for key in sorted(value)
+        )
     if isinstance(value, list | tuple):
-        return tuple(_hashable(name, member) for member in value)
-    if value is None or isinstance(value, bool | int | float | str | bytes | np.generic):
-        return value
+        if value and all(isinstance(each, bool | int | float | np.generic) for each in value):
+            return HashableArray(_array_of(name, value))
+        return tuple(hashable_attribute(name, each) for each in value)
     try:
         hash(value)
+        takes = value is not None
     except TypeError:
+        takes = False
+    if not takes:
         raise TypeError(
             f"the attribute {name!r} of a foreign function is {value!r} of type {type(value)}: "
-            "attributes are numbers, strings, arrays of NumPy's, and mappings of these"
-        ) from None
+            "attributes are numbers, strings, arrays of NumPy's, and sequences and mappings of "
+            "these"
+        )
     return value
+
+
+def _array_of(name: str, numbers: Sequence[Any]) -> NumPyArray:
+    array = np.asarray(numbers)
+    if array.dtype == object:
+        raise OverflowError(
+            f"the attribute {name!r} of a foreign function, {numbers!r}, has integers that are not "
+            "of 64 bits"
+        )
+    return array
 
 
 def ffi_call(
@@ -101,8 +125,9 @@ def ffi_call(
       legacy_backend_config: for versions before 4, the text that the function is given.
 
     Returns:
-      A function of arrays, and of attributes by name: numbers, strings, arrays of NumPy's. It
-      returns an array, or a list of arrays where `result_shape_dtypes` is a sequence.
+      A function of arrays, and of attributes by name: numbers, strings, arrays of NumPy's, and
+      sequences and mappings of these. It returns an array, or a list of arrays where
+      `result_shape_dtypes` is a sequence.
 
     Raises:
       ValueError: if an option is no such option, or does not fit operands or results.
@@ -151,7 +176,7 @@ def ffi_call(
         _check_aliases(aliases, avals, result_avals, inputs, outputs)
         params: dict[str, Any] = {
             "attributes": HashableAttributes(
-                (name, _hashable(name, attributes[name])) for name in sorted(attributes)
+                (name, hashable_attribute(name, attributes[name])) for name in sorted(attributes)
             ),
             "custom_call_api_version": custom_call_api_version,
             "has_side_effect": has_side_effect,

@@ -152,13 +152,69 @@ def test_attributes_layouts_and_aliases_in_the_module():
         "b = 2.5",
         'c = "s"',
         "e = true",
-        "f = array<i64: 1, 2>",
+        "f = dense<[1, 2]> : tensor<2xi64>",
         "g = {h = 1 : i64}",
         "has_side_effect = true",
         "operand_layouts = [dense<[0, 1]> : tensor<2xindex>]",
         "output_operand_alias<output_tuple_indices = [], operand_index = 0",
     ):
         assert part in text, part
+
+
+def attribute_text(value):
+    """Return the attribute `a` of a call as its module has it."""
+    call = ffi.ffi_call("f", MATRIX)
+    text = jax.jit(lambda x: call(x, a=value)).lower(jnp.eye(3)).as_text()
+    return text.split("backend_config = {a = ")[1].split("}, operand_layouts")[0]
+
+
+# What jax 0.10.2 writes; of lists, for which it has no attributes, what it writes for their arrays.
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (True, "true"),
+        (np.uint8(76), "76 : ui8"),
+        (np.uint64(2**64 - 1), "18446744073709551615 : ui64"),
+        (np.int16(-3), "-3 : i16"),
+        (-(2**63), "-9223372036854775808 : i64"),
+        (jnp.bfloat16.dtype.type(1.5), "1.500000e+00 : bf16"),
+        (np.float16("inf"), "0x7C00 : f16"),
+        (np.array([3, 255], np.uint8), "dense<[3, 255]> : tensor<2xui8>"),
+        (np.array([1, 2], np.float16), "dense<[1.000000e+00, 2.000000e+00]> : tensor<2xf16>"),
+        (np.array([1, 0], jnp.bfloat16), "dense<[1.000000e+00, 0.000000e+00]> : tensor<2xbf16>"),
+        (np.array([1, 2], jnp.int4), "dense<[1, 2]> : tensor<2xi4>"),
+        (np.array([True, False]), "dense<[true, false]> : tensor<2xi1>"),
+        (np.array([[1j]]), "dense<(0.000000e+00,1.000000e+00)> : tensor<1x1xcomplex<f64>>"),
+        (np.array([], np.int8), "dense<> : tensor<0xi8>"),
+        ([1, 2], "dense<[1, 2]> : tensor<2xi64>"),
+        ((1, 2.5), "dense<[1.000000e+00, 2.500000e+00]> : tensor<2xf64>"),
+        ((), "[]"),
+        (["a", {"b": [1, 2]}], '["a", {b = dense<[1, 2]> : tensor<2xi64>}]'),
+        (np.dtype("int32"), "i32"),
+        (b"ab", '"ab"'),
+    ],
+)
+def test_attributes_of_every_dtype(value, text):
+    assert attribute_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (None, TypeError),
+        ({"inner": None}, TypeError),
+        ([None], TypeError),
+        ({1, 2}, TypeError),
+        (1j, TypeError),
+        (object(), TypeError),
+        (jax.ShapeDtypeStruct((), "int32"), TypeError),
+        (2**63, OverflowError),
+        ([1, 2**64], OverflowError),
+    ],
+)
+def test_attributes_that_there_are_not(value, error):
+    with pytest.raises(error):
+        attribute_text(value)
 
 
 def test_a_call_with_a_side_effect_stays_without_results():

@@ -247,6 +247,7 @@ def test_attributes_and_types():
     assert str(mlir.ir_attribute(True)) == "true"
     assert str(mlir.ir_attribute(3)) == "3 : i64"
     assert str(mlir.ir_attribute(np.int8(3))) == "3 : i8"
+    assert str(mlir.ir_attribute(np.uint8(3))) == "3 : ui8"
     assert str(mlir.ir_attribute(np.float32(0.5))) == "5.000000e-01 : f32"
     assert str(mlir.ir_attribute(0.5)) == "5.000000e-01 : f64"
     assert str(mlir.ir_attribute("a")) == '"a"'
