@@ -16,7 +16,7 @@ from hlofront.higher_order.jit_call import call_rules, closed_call_p, jit_p, jit
 from hlofront.higher_order.scan import scan_p, stacked_variable
 from hlofront.higher_order.scan_splitting import operand_parts, scan_equation
 from hlofront.higher_order.selecting import Flags, variables, where, where_not
-from hlofront.transforms.partial_eval import PartialEval, closed, split_equations
+from hlofront.transforms.partial_eval import PartialEval, closed_part, split_equations
 from hlofront.transforms.simplify import dead_code_program
 
 remat_p = Primitive("remat2", multiple_results=True, carries_programs=True)
@@ -182,7 +182,7 @@ class _Steps:
         self.saved = [indices[var] for var in split.saved]
         constants = dict(zip(jaxpr.constvars, program.consts, strict=True))
         results = [*jaxpr.outvars, *self.collected]
-        self.first = closed(
+        self.first = closed_part(
             constants, jaxpr.invars, results, live_equations(split.first, results), jaxpr
         )
         saved = set(self.saved)
@@ -198,7 +198,7 @@ class _Steps:
         self.xs = [i for i, var in enumerate(xs) if var in read]
         inputs = [consts[i] for i in self.consts]
         inputs += [*where(carried, carry), *saved_inputs, *[xs[i] for i in self.xs]]
-        self.again = closed(constants, inputs, results, split.again, jaxpr)
+        self.again = closed_part(constants, inputs, results, split.again, jaxpr)
 
 
 def _cond_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | None:
@@ -316,8 +316,8 @@ def _program_in_two(program: ClosedJaxpr, again: Flags, policy: Policy) -> Parti
             indices[var] = len(outputs)
             outputs.append(var)
     return PartialEval(
-        closed(constants, jaxpr.invars, outputs, live_equations(split.first, outputs), jaxpr),
-        closed(constants, residuals, results, split.again, jaxpr),
+        closed_part(constants, jaxpr.invars, outputs, live_equations(split.first, outputs), jaxpr),
+        closed_part(constants, residuals, results, split.again, jaxpr),
         (False,) * len(jaxpr.outvars),
         tuple([indices[var] for var in residuals]),
     )
@@ -379,10 +379,10 @@ class CheckpointInTwo:
         constants = dict(zip(jaxpr.constvars, program.consts, strict=True))
         known_outputs = [*where_not(jaxpr.outvars, self.unknown_out), *split.saved]
         first = live_equations(split.first, known_outputs)
-        self.known = _pruned(closed(constants, known_inputs, known_outputs, first, jaxpr))
+        self.known = _pruned(closed_part(constants, known_inputs, known_outputs, first, jaxpr))
         inputs = [*split.saved, *[known_inputs[index] for index in self.inputs], *unknown_inputs]
         self.rest = _pruned(
-            closed(constants, inputs, outputs, [*map(_named, split.again), *rest], jaxpr)
+            closed_part(constants, inputs, outputs, [*map(_named, split.again), *rest], jaxpr)
         )
 
 

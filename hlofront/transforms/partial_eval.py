@@ -126,16 +126,18 @@ def _partial_eval(program: ClosedJaxpr, unknown: Any, instantiate: Any) -> Parti
             known_outputs.append(var)
         sources.append(numbers[var])
     known_equations = live_equations(known_equations, known_outputs)
-    known = closed(constants, known_inputs, known_outputs, known_equations, jaxpr)
+    known = closed_part(constants, known_inputs, known_outputs, known_equations, jaxpr)
     return PartialEval(
         dead_code_program(known, (True,) * len(known_outputs), instantiate=True)[0],
-        closed(constants, [*residuals, *unknown_inputs], unknown_outputs, unknown_equations, jaxpr),
+        closed_part(
+            constants, [*residuals, *unknown_inputs], unknown_outputs, unknown_equations, jaxpr
+        ),
         unknown_out,
         tuple(sources),
     )
 
 
-def closed(
+def closed_part(
     constants: dict[Any, Any],
     inputs: Sequence[Var],
     outputs: Sequence[Any],
