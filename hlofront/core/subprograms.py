@@ -69,7 +69,7 @@ class Subprogram:
     @property
     def closed(self) -> ClosedJaxpr:
         """The program as a closed jaxpr, with the values of its constants."""
-        return self.program if isinstance(self.program, ClosedJaxpr) else ClosedJaxpr(self.program)
+        return closed(self.program)
 
     @property
     def is_call(self) -> bool:
@@ -88,6 +88,11 @@ def is_program(value: object) -> TypeGuard[Program]:
 def opened(program: Program) -> Jaxpr:
     """Return the jaxpr of a closed jaxpr, or the jaxpr itself."""
     return program.jaxpr if isinstance(program, ClosedJaxpr) else program
+
+
+def closed(program: Program) -> ClosedJaxpr:
+    """Return a closed jaxpr itself, or one of a jaxpr without constants."""
+    return program if isinstance(program, ClosedJaxpr) else ClosedJaxpr(program)
 
 
 # ---- makers of rules -----------------------------------------------------------------------------

@@ -6,8 +6,9 @@ from typing import Any
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.evaluate import eval_jaxpr
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
+from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.primitive import Primitive
+from hlofront.core.subprograms import Program, closed
 from hlofront.core.trace import is_eager
 from hlofront.higher_order.jit_call import CallRules, split_captured
 from hlofront.transforms.linear_util import WrappedFun, wrap_init
@@ -73,18 +74,13 @@ class CallPrimitive(Primitive):
         return {**params, "subfuns": (wrap_init(run, debug_info=program.debug_info),)}
 
 
-def closed(program: ClosedJaxpr | Jaxpr) -> ClosedJaxpr:
-    """Return a closed jaxpr for `program`, which has no constants if it is a plain jaxpr."""
-    return program if isinstance(program, ClosedJaxpr) else ClosedJaxpr(program)
-
-
 def call_impl(f: WrappedFun, *args: Any, **params: Any) -> list[Any]:
     """Run the function of a call on arrays; the call's parameters are ignored."""
     return f.call_wrapped(*args)
 
 
 def eval_jaxpr_transpose(
-    prim: Primitive, ct: Sequence[Any], *args: Any, call_jaxpr: ClosedJaxpr | Jaxpr, **params: Any
+    prim: Primitive, ct: Sequence[Any], *args: Any, call_jaxpr: Program, **params: Any
 ) -> list[Any]:
     """Transpose a call by transposing its program inline.
 
@@ -128,7 +124,7 @@ def register_call_primitive_rules(
         rules.transpose[prim] = transpose
     symbol = prim.name if name is None else name
 
-    def lowering(build: Any, *args: Any, call_jaxpr: ClosedJaxpr | Jaxpr, **_: Any) -> list[Any]:
+    def lowering(build: Any, *args: Any, call_jaxpr: Program, **_: Any) -> list[Any]:
         program = closed(call_jaxpr)
         if inline_jax_late:
             return build.inline(program.jaxpr, program.consts, args)

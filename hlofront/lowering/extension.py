@@ -22,11 +22,12 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.bridge.mlir import Operation, context, ir
 from hlofront.core.aval import AbstractValue, token_aval, typeof
 from hlofront.core.effects import Effect, Effects
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr
+from hlofront.core.jaxpr import Equation, Jaxpr
 from hlofront.core.names import NameStack
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule as BuilderRule
 from hlofront.core.rules import lower
+from hlofront.core.subprograms import Program, closed
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.module import symbol_name
@@ -349,7 +350,7 @@ def core_call_lowering(
     *args: IrValues,
     name: str,
     backend: object = None,
-    call_jaxpr: ClosedJaxpr | Jaxpr,
+    call_jaxpr: Program,
 ) -> list[ir.Value]:
     """Emit a call of a jaxpr as a private function of the module.
 
@@ -358,8 +359,7 @@ def core_call_lowering(
       backend: ignored, for compatibility with JAX: the module has its platforms already.
       call_jaxpr: the jaxpr.
     """
-    program = call_jaxpr if isinstance(call_jaxpr, ClosedJaxpr) else ClosedJaxpr(call_jaxpr)
-    return _builder_here(ctx).call(program, symbol_name(name), flatten_ir_values(args))
+    return _builder_here(ctx).call(closed(call_jaxpr), symbol_name(name), flatten_ir_values(args))
 
 
 def ir_constant(

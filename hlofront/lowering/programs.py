@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from hlofront.bridge.mlir import Value
-from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
+from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rules import lower
-from hlofront.core.subprograms import called_by, inputs_among
-from hlofront.higher_order.call_primitive import call_p, closed
+from hlofront.core.subprograms import Program, called_by, closed, inputs_among
+from hlofront.higher_order.call_primitive import call_p
 from hlofront.higher_order.checkpoint import remat_p
 from hlofront.higher_order.checkpoint_policies import name_p
 from hlofront.higher_order.custom_jvp import custom_jvp_call_p
@@ -45,7 +45,7 @@ def _(build: Builder, *args: Value, **_: object) -> list[Value]:
 def _(
     build: Builder,
     *args: Value,
-    call_jaxpr: ClosedJaxpr | Jaxpr,
+    call_jaxpr: Program,
     name: str = "call",
     **_: object,
 ) -> list[Value]:
