@@ -3,8 +3,10 @@
 import functools
 import gzip
 import json
+import os
 import pathlib
 import socket
+import socketserver
 import threading
 import time
 import urllib.error
@@ -68,6 +70,20 @@ def test_a_timeline_for_perfetto(tmp_path):
     (path,) = tmp_path.glob("plugins/profile/*/perfetto_trace.json.gz")
     with gzip.open(path, "rt") as file:
         assert list(json.load(file)) == ["traceEvents"]
+
+
+def test_the_newest_timeline_of_several_hosts_is_for_perfetto(tmp_path):
+    folder = tmp_path / "plugins" / "profile" / "2026_01_01"
+    folder.mkdir(parents=True)
+    for age, host in ((10, "older"), (0, "newer"), (5, "old")):
+        path = folder / f"{host}.trace.json.gz"
+        with gzip.open(path, "wt") as file:
+            json.dump({"traceEvents": [host]}, file)
+        os.utime(path, (1e9 - age, 1e9 - age))
+    written = implementation._write_perfetto_trace(str(tmp_path))
+    with gzip.open(written, "rt") as file:
+        assert json.load(file) == {"traceEvents": ["newer"]}
+    assert not socketserver.TCPServer.allow_reuse_address
 
 
 def test_one_timeline_at_a_time(tmp_path):

@@ -119,15 +119,23 @@ def trace(
 
 def _write_perfetto_trace(log_dir: str) -> str:
     """Write the newest timeline in `log_dir` in Perfetto's form, and return the file's path."""
-    newest = max(glob.glob(os.path.join(log_dir, "plugins", "profile", "*")), key=os.path.getmtime)
-    (written,) = glob.glob(os.path.join(newest, "*.trace.json.gz"))
-    with gzip.open(written, "rt", encoding="utf-8") as file:
+    # A folder for a second has the timelines of all hosts that profiled in it.
+    written = glob.glob(os.path.join(log_dir, "plugins", "profile", "*", "*.trace.json.gz"))
+    newest = max(written, key=os.path.getmtime)
+    with gzip.open(newest, "rt", encoding="utf-8") as file:
         timeline = json.load(file)
     # Perfetto refuses what is beside the events.
-    path = os.path.join(newest, "perfetto_trace.json.gz")
+    path = os.path.join(os.path.dirname(newest), "perfetto_trace.json.gz")
     with gzip.open(path, "wt", encoding="utf-8") as file:
         json.dump({"traceEvents": timeline["traceEvents"]}, file)
     return path
+
+
+class _PerfettoServer(socketserver.TCPServer):
+    """A server of a timeline, on a port that the server before it may have left a moment ago."""
+
+    allow_reuse_address = True
+    was_asked = False
 
 
 class _PerfettoHandler(http.server.SimpleHTTPRequestHandler):
@@ -138,7 +146,8 @@ class _PerfettoHandler(http.server.SimpleHTTPRequestHandler):
         super().end_headers()
 
     def do_GET(self) -> None:
-        self.server.was_asked = True  # pyright: ignore[reportAttributeAccessIssue]
+        assert isinstance(self.server, _PerfettoServer)
+        self.server.was_asked = True
         super().do_GET()
 
     def log_message(self, format: str, *args: object) -> None:
@@ -152,12 +161,10 @@ def _serve_to_perfetto(path: str) -> None:
     """
     folder, name = os.path.split(os.path.abspath(path))
     handler = functools.partial(_PerfettoHandler, directory=folder)
-    socketserver.TCPServer.allow_reuse_address = True
-    with socketserver.TCPServer(("127.0.0.1", _PERFETTO_PORT), handler) as server:
+    with _PerfettoServer(("127.0.0.1", _PERFETTO_PORT), handler) as server:
         url = f"https://ui.perfetto.dev/#!/?url=http://127.0.0.1:{_PERFETTO_PORT}/{name}"
         print(f"Open URL in browser: {url}", flush=True)
-        server.was_asked = False  # pyright: ignore[reportAttributeAccessIssue]
-        while not server.was_asked:  # pyright: ignore[reportAttributeAccessIssue]
+        while not server.was_asked:
             server.handle_request()
 
 
