@@ -327,10 +327,13 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Lowerin
 
 
 def _builder_here(ctx: LoweringRuleContext) -> Builder:
-    """Return a builder at the ambient insertion point, which may be in a region of the rule."""
+    """Return a builder at the ambient insertion point.
+
+    It may be in a region of the rule's operations, or before one of them.
+    """
     build = ctx.builder
     here = ir.InsertionPoint.current
-    if here.block == build.ip.block:
+    if here.block == build.ip.block and here.ref_operation is None:
         return build
     inner = Builder(build.module, here, build.prefix, build.hoisted)
     inner.loc, inner.equation, inner.tokens = build.loc, build.equation, build.tokens

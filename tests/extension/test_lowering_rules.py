@@ -136,6 +136,21 @@ def test_lower_fun_emits_into_the_region_that_is_open():
     assert np.isclose(f(0, 1.0), 2 * np.sin(1.0)) and np.isclose(f(1, 1.0), 3 * np.sin(1.0))
 
 
+def test_a_function_is_emitted_before_an_operation_of_the_same_block():
+    p = new_primitive("before")
+    p.def_abstract_eval(lambda x: x)
+
+    def rule(ctx, x):
+        last = stablehlo.NegOp(x)
+        with mlir.ir.InsertionPoint(last.operation):
+            (doubled,) = mlir.lower_fun(lambda x: 2 * x, multiple_results=False)(ctx, x)
+        last.operation.operands[0] = doubled
+        return [last.result]
+
+    mlir.register_lowering(p, rule)
+    assert jax.jit(p.bind)(jnp.float32(4)) == -8.0
+
+
 def test_a_rule_for_a_platform_goes_before_the_rule_for_all():
     p = new_primitive("which_platform")
     p.def_abstract_eval(lambda x: x)
