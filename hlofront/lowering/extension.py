@@ -14,7 +14,7 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.module import symbol_name
 from hlofront.lowering.module_state import ModuleState
+
+Member = TypeVar("Member")
 
 # An MLIR value, or the values that represent one value of a jaxpr.
 IrValues = ir.Value | Sequence[ir.Value]
@@ -494,23 +496,18 @@ def token_type() -> ir.Type:
 
 def flatten_ir_values(xs: Iterable[Any]) -> list[ir.Value]:
     """Return a flat list of values from entries that are values or sequences of values."""
-    flat: list[ir.Value] = []
-    for x in xs:
-        if isinstance(x, ir.Value):
-            flat.append(x)
-        else:
-            flat.extend(x)
-    return flat
+    return _flat(xs, ir.Value)
 
 
 def flatten_ir_types(xs: Iterable[Any]) -> list[ir.Type]:
     """Return a flat list of types from entries that are types or sequences of types."""
-    flat: list[ir.Type] = []
-    for x in xs:
-        if isinstance(x, ir.Type):
-            flat.append(x)
-        else:
-            flat.extend(x)
+    return _flat(xs, ir.Type)
+
+
+def _flat(entries: Iterable[Any], member: type[Member]) -> list[Member]:
+    flat: list[Member] = []
+    for entry in entries:
+        flat += (entry,) if isinstance(entry, member) else entry
     return flat
 
 
