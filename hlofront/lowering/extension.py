@@ -86,11 +86,12 @@ def _new_token() -> ir.Value:
 class ModuleContext:
     """The module that a lowering rule emits into, with the attributes of JAX's `ModuleContext`."""
 
-    __slots__ = ("_state", "_symbols", "cached_primitive_lowerings")
+    __slots__ = ("_state", "cached_primitive_lowerings", "symbol_table")
 
     def __init__(self, state: ModuleState):
         self._state = state
-        self._symbols: ir.SymbolTable | None = None
+        # The symbols of the module; `insert` renames a function whose name is taken.
+        self.symbol_table: ir.SymbolTable = state.share_symbols()
         # For rules that cache what they lowered, by keys of their own.
         self.cached_primitive_lowerings: dict[object, object] = {}
 
@@ -106,13 +107,6 @@ class ModuleContext:
     @property
     def module(self) -> ir.Module:
         return self._state.ir_module
-
-    @property
-    def symbol_table(self) -> ir.SymbolTable:
-        """The symbol table of the module; `insert` renames a function whose name is taken."""
-        if self._symbols is None:
-            self._symbols = ir.SymbolTable(self._state.ir_module.operation)
-        return self._symbols
 
     @property
     def platforms(self) -> tuple[str, ...]:

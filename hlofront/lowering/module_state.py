@@ -35,6 +35,7 @@ class ModuleState:
         "paths",
         "platforms",
         "several_devices",
+        "symbol_table",
         "symbols",
     )
 
@@ -60,6 +61,9 @@ class ModuleState:
         self.several_devices = several_devices
         # The number of functions with each name.
         self.symbols: dict[str, int] = {"main": 1}
+        # MLIR's table of the module's symbols, through which rules of other packages add functions;
+        # None before the first of these rules runs, which `share_symbols` precedes.
+        self.symbol_table: ir.SymbolTable | None = None
         self.locations = Locations()
         # The paths of operations, by the name stacks of their function and of their equation.
         self.paths: dict[tuple[NameStack, NameStack], str] = {}
@@ -96,7 +100,7 @@ class ModuleState:
     ) -> ir.Operation:
         """Append a function without a body to the module, "public" or "private", and return it."""
         function_type = ir.FunctionType.get(in_types, out_types, context=context)
-        return Operation.create(
+        function = Operation.create(
             "func.func",
             attributes={
                 "sym_name": types.string(name),
@@ -107,13 +111,31 @@ class ModuleState:
             loc=loc,
             ip=self.ip,
         )
+        self.add_symbol(function)
+        return function
+
+    def share_symbols(self) -> ir.SymbolTable:
+        """Return the module's symbol table, which has all functions from now on."""
+        if self.symbol_table is None:
+            self.symbol_table = ir.SymbolTable(self.ir_module.operation)
+        return self.symbol_table
+
+    def add_symbol(self, operation: ir.Operation) -> None:
+        """Add an operation of the module to its symbol table, if there is one."""
+        if self.symbol_table is not None:
+            self.symbol_table.insert(operation)
 
     def unique_symbol(self, name: str) -> str:
         """Return a new symbol: `g` for the first function named g, then `g_0`, `g_1`, ..."""
         symbol = name
-        while symbol in self.symbols:
-            count = self.symbols[name]
+        while self._is_taken(symbol):
+            count = self.symbols.get(name, 1)
             self.symbols[name] = count + 1
             symbol = f"{name}_{count - 1}"
         self.symbols[symbol] = 1
         return symbol
+
+    def _is_taken(self, symbol: str) -> bool:
+        if symbol in self.symbols:
+            return True
+        return self.symbol_table is not None and symbol in self.symbol_table

@@ -94,6 +94,7 @@ def _declare(state: ModuleState, symbol: str, axes: MeshAxes, ids: Sequence[int]
         loc=types.unknown,
         ip=top if last is None else ir.InsertionPoint.after(last),
     )
+    state.add_symbol(state.last_mesh)
 
 
 def on_first_device(state: ModuleState, results: int) -> dict[str, ir.Attribute]:

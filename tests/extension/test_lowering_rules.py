@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 import pytest
-from jaxlib.mlir.dialects import stablehlo
+from jaxlib.mlir.dialects import func, stablehlo
 
 import hlofront as jax
 import hlofront.numpy as jnp
@@ -194,6 +194,40 @@ def test_a_rule_that_is_not_inlined_is_a_shared_function():
     text = f.lower(2.0).as_text()
     assert text.count("func.func private @shared_function") == 2
     assert text.count("call @shared_function") == 3
+
+
+def test_a_rule_adds_a_function_of_a_name_that_a_jitted_function_has():
+    p = new_primitive("adds_sine")
+    p.def_abstract_eval(lambda x: x)
+
+    def rule(ctx, x):
+        module = ctx.module_context
+        with module.ip:
+            function = func.FuncOp("sine", ([x.type], [x.type]), visibility="private")
+        block = function.add_entry_block()
+        with mlir.ir.InsertionPoint(block):
+            func.ReturnOp([stablehlo.NegOp(block.arguments[0]).result])
+        symbol = module.symbol_table.insert(function)
+        callee = mlir.ir.FlatSymbolRefAttr.get(symbol.value)
+        return [func.CallOp([x.type], callee, [x]).result]
+
+    mlir.register_lowering(p, rule)
+
+    @jax.jit
+    def sine(x):
+        return jnp.sin(x)
+
+    def before(x):
+        return p.bind(p.bind(sine(x)))
+
+    def after(x):
+        return sine(p.bind(p.bind(x)))
+
+    for f in (before, after):
+        text = jax.jit(f).lower(1.0).as_text()
+        for symbol in ("sine", "sine_0", "sine_1"):
+            assert text.count(f"func.func private @{symbol}(") == 1
+        assert np.isclose(jax.jit(f)(1.0), np.sin(1.0))
 
 
 def test_tokens_of_an_ordered_effect_pass_through_a_rule():
