@@ -46,6 +46,17 @@ def register_exclusion(path: str) -> None:
     _is_user_file.clear()
 
 
+def unregister_exclusion(path: str) -> None:
+    """Take back one exclusion of `path`; raise a ValueError if there is none."""
+    _excluded.remove(path)
+    _is_user_file.clear()
+
+
+def exclusions() -> tuple[str, ...]:
+    """Return how the names of the files begin that are not the user's."""
+    return tuple(_excluded)
+
+
 def is_user_file(name: str) -> bool:
     """Return whether a file is the user's: not hlofront's, jaxlib's or a wrapper's."""
     is_user = _is_user_file.get(name)

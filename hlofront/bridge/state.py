@@ -15,7 +15,9 @@ if "jax" in sys.modules:
     raise ImportError(
         "hlofront cannot be imported after jax in one process: both set up jaxlib's C++ arrays,\n"
         "and the one that comes second would corrupt the first. Import only one of them; to\n"
-        "compare the two, run each in a process of its own."
+        "compare the two, run each in a process of its own. To run programs that import jax on\n"
+        "hlofront, put `import hlofront.as_jax` before their imports, or start them by\n"
+        "`python -m hlofront as-jax SCRIPT`."
     )
 
 import jaxlib.version
@@ -66,7 +68,8 @@ class _JaxIsRefused:
         raise ImportError(
             "jax cannot be imported after hlofront in one process: both set up jaxlib's C++\n"
             "arrays, and jax would corrupt those that hlofront has made. Import only one of\n"
-            "them; to compare the two, run each in a process of its own."
+            "them; to compare the two, run each in a process of its own. To make `import jax`\n"
+            "give hlofront, put `import hlofront.as_jax` before it."
         )
 
 

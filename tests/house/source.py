@@ -30,6 +30,7 @@ FLOORS = {
     "export": 10,
     "inspect": 10,
     "cli": 10,
+    "jax_names": 10,
 }
 TOP = 10
 

@@ -62,7 +62,7 @@ def test_nobody_imports_jax():
     for folder in ("tests", "examples"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             shown = path.relative_to(ROOT).as_posix()
-            if shown in apart:
+            if shown in apart or shown.startswith("tests/libraries/programs/"):
                 continue
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Import):

@@ -1,0 +1,1 @@
+"""The names of JAX: modules `jax` and `jax.*` whose contents are hlofront's."""

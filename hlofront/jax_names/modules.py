@@ -1,0 +1,177 @@
+"""The import system's finder and loaders of the modules of JAX's names."""
+
+# pyright: strict
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from hlofront.jax_names import private, public, version
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, DistributionFinder
+
+
+class JaxFinder:
+    """The finder of `jax`, its public modules that hlofront has, and the listed private ones.
+
+    A module comes into being when it is first imported. Modules that are not listed do not exist,
+    also where a jax that is installed has them.
+    """
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of a module of JAX's names, or None for another or absent module."""
+        if name in private.MODULES:
+            return _spec(name, _PrivateLoader(), name == "jax._src", private.__file__)
+        home = public.home_of(name)
+        if home is None:
+            return None
+        try:
+            found = importlib.util.find_spec(home)
+        except ModuleNotFoundError:  # What is a package in JAX is a single file here.
+            return None
+        if found is None:
+            return None
+        return _spec(name, _PublicLoader(home), public.is_package(name), found.origin)
+
+    def find_distributions(
+        self, context: "DistributionFinder.Context | None" = None
+    ) -> "Iterable[Distribution]":
+        """Return the distribution jax, if it is asked for, as `importlib.metadata` wants it."""
+        from hlofront.jax_names.distribution import distributions
+
+        return distributions(context)
+
+
+def _spec(name: str, loader: object, is_package: bool, origin: str | None) -> ModuleSpec:
+    # Loaders need no base class at run time, and importing theirs would take time.
+    spec = ModuleSpec(name, loader, origin=origin, is_package=is_package)  # pyright: ignore[reportArgumentType]
+    # The module gets the file of its home as `__file__`, where its source is found.
+    spec.has_location = origin is not None
+    return spec
+
+
+class _PublicLoader:
+    """The loader of a public module, which fills it with the contents of hlofront's module."""
+
+    def __init__(self, home: str):
+        self._home = home
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        home = importlib.import_module(self._home)
+        name = module.__name__
+        contents = vars(module)
+        absent = public.ABSENT.get(name, frozenset())
+        listed: Sequence[str] = getattr(home, "__all__", ())
+        for key, value in vars(home).items():
+            is_public = key == "__all__" or key in listed or not key.startswith("_")
+            if is_public and key not in absent and not isinstance(value, ModuleType):
+                contents[key] = value
+        module.__doc__ = home.__doc__
+        contents["__getattr__"], contents["__dir__"] = _lazy_names(module, home, absent)
+        if name == "jax":
+            contents["__version__"] = version.__version__
+            contents["__version_info__"] = version.__version_info__
+
+
+def _lazy_names(
+    module: ModuleType, home: ModuleType, absent: frozenset[str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a public module: submodules, and lazy names of home."""
+    name = module.__name__
+
+    def __getattr__(key: str) -> object:
+        missing = AttributeError(f"module {name!r} has no attribute {key!r}")
+        if key == "_src" or f"{name}.{key}" in public.MODULES:
+            return _submodule(f"{name}.{key}", missing)
+        if key.startswith("_") or key in absent:
+            raise missing
+        try:
+            value = getattr(home, key)
+        except AttributeError as error:
+            raise AttributeError(str(error).replace(home.__name__, name)) from None
+        if isinstance(value, ModuleType):
+            raise missing
+        if key in vars(home):
+            setattr(module, key, value)
+        return value
+
+    def __dir__() -> list[str]:
+        shown = {key for key in dir(home) if not key.startswith("_")} - absent
+        for key, value in vars(home).items():
+            if isinstance(value, ModuleType) and f"{name}.{key}" not in public.MODULES:
+                shown.discard(key)
+        return sorted({*vars(module), *shown})
+
+    return __getattr__, __dir__
+
+
+def _submodule(name: str, missing: AttributeError) -> ModuleType:
+    """Import a module of JAX's names; raise the error `missing` if it does not exist."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name == name:
+            raise missing from None
+        raise
+
+
+class _PrivateModule(ModuleType):
+    """A private module, whose names are read from their homes and set there.
+
+    Libraries replace private functions of JAX to change what JAX does.
+    """
+
+    def __init__(self, name: str):
+        super().__init__(name, private.__doc__)
+        # Name -> its value before it was set.
+        self._replaced: dict[str, object] = {}
+
+    def _home_of(self, key: str) -> tuple[ModuleType, str] | None:
+        home = private.MODULES[self.__name__].get(key)
+        return None if home is None else (importlib.import_module(home[0]), home[1])
+
+    def __getattr__(self, key: str) -> object:
+        missing = AttributeError(f"module {self.__name__!r} has no attribute {key!r}")
+        if f"{self.__name__}.{key}" in private.MODULES:
+            return _submodule(f"{self.__name__}.{key}", missing)
+        home = self._home_of(key)
+        if home is None:
+            raise missing
+        return getattr(*home)
+
+    def __setattr__(self, key: str, value: object) -> None:
+        home = self._home_of(key)
+        if home is None:
+            super().__setattr__(key, value)
+        else:
+            self._replaced.setdefault(key, getattr(*home))
+            setattr(*home, value)
+
+    def __delattr__(self, key: str) -> None:
+        home = self._home_of(key)
+        if home is None or key not in self._replaced:
+            super().__delattr__(key)
+        else:
+            setattr(*home, self._replaced.pop(key))
+
+    def __dir__(self) -> list[str]:
+        return sorted({*vars(self), *private.MODULES[self.__name__]})
+
+
+class _PrivateLoader:
+    """The loader of a private module, which looks up each name when it is used."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _PrivateModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass

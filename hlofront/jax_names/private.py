@@ -1,0 +1,73 @@
+"""The private names of JAX that libraries use, and the names that jaxlib's C++ imports.
+
+The list is closed: what is not in it does not exist, as libraries expect of a version of JAX
+without that name. Each entry says who needs it.
+"""
+
+# pyright: strict
+
+_PARTS = "hlofront.jax_names.private_parts"
+# Module -> its names -> the module of hlofront and the name there.
+MODULES: dict[str, dict[str, tuple[str, str]]] = {
+    "jax._src": {},
+    # lineax
+    "jax._src.ad_util": {"stop_gradient_p": ("hlofront.primitives.converting", "stop_gradient_p")},
+    # pickles of arrays that JAX has written
+    "jax._src.array": {"_reconstruct_array": (_PARTS, "reconstruct_array")},
+    # flax.nnx
+    "jax._src.checkify": {
+        "Error": ("hlofront.higher_order.checking", "Error"),
+        "JaxException": ("hlofront.higher_order.checkify_errors", "JaxException"),
+        "Out": (_PARTS, "Out"),
+        "checkify": ("hlofront.higher_order.checkify", "checkify"),
+        "user_checks": ("hlofront.higher_order.checkify_errors", "user_checks"),
+    },
+    # chex, which replaces it to refuse compilation
+    "jax._src.compiler": {
+        "backend_compile_and_load": ("hlofront.bridge.client", "compile_and_load")
+    },
+    # flax.linen, numpyro
+    "jax._src.core": {
+        "ShapedArray": ("hlofront.core.aval", "ShapedArray"),
+        "trace_state_clean": (_PARTS, "trace_state_clean"),
+    },
+    # equinox
+    "jax._src.dispatch": {
+        "wait_for_tokens": ("hlofront.runtime.dispatch.host_calls", "effects_barrier")
+    },
+    # equinox, flax.linen, tinygp
+    "jax._src.dtypes": {
+        "DType": ("hlofront.base.typing", "DType"),
+        "ExtendedDType": ("hlofront.base.elements", "ExtendedDType"),
+        "TypePromotionError": ("hlofront.base.errors", "TypePromotionError"),
+        "extended": ("hlofront.base.elements", "extended"),
+        "finfo": ("hlofront.base.dtypes", "finfo"),
+        "supports_inf": (_PARTS, "supports_inf"),
+        "to_complex_dtype": ("hlofront.base.dtypes", "to_complex_dtype"),
+    },
+    # blackjax
+    "jax._src.flatten_util": {"ravel_pytree": ("hlofront.flatten_util", "ravel_pytree")},
+    # jaxlib from 0.11 on, equinox
+    "jax._src.literals": {"TypedNdArray": ("hlofront.bridge.jax_shims", "NoTypedArray")},
+    # jaxlib
+    "jax._src.named_sharding": {"check_pspec": ("hlofront.pjrt.named_shardings", "check_spec")},
+    # jaxlib
+    "jax._src.sharding_impls": {
+        "make_single_device_sharding": ("hlofront.pjrt.shardings", "on_device")
+    },
+    # equinox, flax, jaxtyping
+    "jax._src.traceback_util": {
+        "_exclude_paths": (_PARTS, "excluded_paths"),
+        "api_boundary": ("hlofront.base.boundary", "boundary"),
+        "include_frame": (_PARTS, "include_frame"),
+        "register_exclusion": ("hlofront.base.source", "register_exclusion"),
+    },
+    # flax.nnx, orbax; pickles of tree definitions that JAX has written
+    "jax._src.tree_util": {
+        "_registry": (_PARTS, "tree_nodes"),
+        "default_registry": ("hlofront.base.tree_nodes", "default_registry"),
+        "flatten_one_level": ("hlofront.base.tree_nodes", "flatten_one_level"),
+    },
+    # chex
+    "jax._src.xla_bridge": {"_backends": (_PARTS, "clients_made")},
+}

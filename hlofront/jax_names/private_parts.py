@@ -1,0 +1,94 @@
+"""Private functions and tables of JAX that libraries use and that hlofront does not have itself."""
+
+# pyright: strict
+
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hlofront.base import source
+from hlofront.base.dtypes import finfo
+from hlofront.base.tree_nodes import is_tree_node
+from hlofront.base.typing import Array, NumPyArray
+from hlofront.core.trace import current_trace, engine
+from hlofront.pjrt import clients
+from hlofront.runtime.array.exchange import unpickled
+
+# The result of a function that checkify checks, in annotations.
+Out = TypeVar("Out")
+
+
+def __getattr__(name: str) -> object:
+    if name == "clients_made":
+        return clients.clients()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def reconstruct_array(
+    reconstruct: Callable[..., NumPyArray],
+    arguments: tuple[object, ...],
+    state: Any,
+    aval_state: dict[str, bool],
+) -> Array:
+    """Return an array from a pickle that JAX has written, on the default device.
+
+    Args:
+      reconstruct: the function that makes an empty NumPy array.
+      arguments: its arguments.
+      state: the NumPy array's state, with its shape, dtype and elements.
+      aval_state: {"weak_type": whether the array is weakly typed}.
+    """
+    value = reconstruct(*arguments)
+    value.__setstate__(state)
+    return unpickled(value, aval_state["weak_type"])
+
+
+def trace_state_clean() -> bool:
+    """Return whether no transformation is tracing the caller."""
+    return current_trace() is engine()
+
+
+def supports_inf(dtype: Any) -> bool:
+    """Return whether a dtype of floats has infinities, which some of 8 bits and fewer lack."""
+    return bool(np.isinf(np.array(np.inf).astype(finfo(dtype).dtype)))
+
+
+def include_frame(frame: FrameType) -> bool:
+    """Return whether a frame is of the user's code, and belongs in filtered tracebacks."""
+    return source.is_user_file(frame.f_code.co_filename)
+
+
+class _ExcludedPaths:
+    """The beginnings of the names of files that are not the user's, as a list that may change."""
+
+    def __contains__(self, path: str) -> bool:
+        return path in source.exclusions()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(source.exclusions())
+
+    def __len__(self) -> int:
+        return len(source.exclusions())
+
+    def append(self, path: str) -> None:
+        """Exclude the files whose names begin with `path`."""
+        source.register_exclusion(path)
+
+    def remove(self, path: str) -> None:
+        """Take back one exclusion of `path`; raises a ValueError if there is none."""
+        source.unregister_exclusion(path)
+
+
+excluded_paths = _ExcludedPaths()
+
+
+class _TreeNodes:
+    """The set of types that are pytree nodes, of which libraries ask `type(x) in tree_nodes`."""
+
+    def __contains__(self, node_type: type) -> bool:
+        return is_tree_node(node_type)
+
+
+tree_nodes = _TreeNodes()

@@ -1,0 +1,74 @@
+"""The time during which `import jax` gives hlofront: a block, or the rest of the process."""
+
+# pyright: strict
+
+import importlib
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import ModuleType
+
+from hlofront.bridge.jax_shims import shims_installed
+from hlofront.jax_names.modules import JaxFinder
+
+_TOP = "jax"
+_lock = threading.RLock()
+_finder = JaxFinder()
+
+
+def open_names() -> None:
+    """Make `import jax` and its public submodules give hlofront from now on.
+
+    No module of jax is imported and no device is used before the program asks for one. Nothing
+    happens if the names are open already.
+
+    Raises:
+      ImportError: if something called jax is imported already.
+    """
+    with _lock:
+        if _finder in sys.meta_path:
+            return
+        # jaxlib's C++ imports some of the modules, which are the same ones from now on.
+        with shims_installed.excluded():
+            if _TOP in sys.modules:
+                raise ImportError(
+                    "hlofront can be imported as jax only before jax is: a module jax is imported "
+                    "already. Put `import hlofront.as_jax` before all imports that use jax, or "
+                    "start the program by `python -m hlofront as-jax SCRIPT`."
+                )
+            shims_installed.needed = False
+            sys.meta_path.insert(0, _finder)  # pyright: ignore[reportArgumentType]
+
+
+def _close_names() -> None:
+    with _lock, shims_installed.excluded():
+        sys.meta_path.remove(_finder)  # pyright: ignore[reportArgumentType]
+        for name in [*sys.modules]:
+            if name.partition(".")[0] == _TOP:
+                del sys.modules[name]
+        shims_installed.needed = True
+
+
+@contextmanager
+def as_jax() -> Generator[ModuleType]:
+    """Make `import jax` give hlofront inside a `with` block, for tests; give the module `jax`.
+
+    Modules that were imported in the block keep what they have. In a process whose names are open
+    for good, the block changes nothing.
+
+    Example:
+      >>> with as_jax() as jax:
+      ...     import jax.numpy as jnp
+
+    Raises:
+      ImportError: if something called jax is imported already.
+    """
+    with _lock:
+        was_open = _finder in sys.meta_path
+    open_names()
+    try:
+        yield importlib.import_module(_TOP)
+    finally:
+        if not was_open:
+            _close_names()

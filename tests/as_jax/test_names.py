@@ -1,0 +1,161 @@
+"""Inside of `with as_jax()`, `import jax` gives hlofront under JAX's names."""
+
+import base64
+import importlib
+import importlib.metadata
+import importlib.util
+import inspect
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+import hlofront
+from hlofront.jax_names import private, public
+from hlofront.jax_names.window import as_jax
+
+
+@pytest.fixture
+def jax():
+    with as_jax() as module:
+        yield module
+
+
+def test_functions_and_classes_are_hlofronts(jax):
+    jnp = importlib.import_module("jax.numpy")
+    assert jnp is jax.numpy and jnp is not hlofront.numpy
+    assert jnp.sin is hlofront.numpy.sin
+    assert jax.Array is hlofront.Array
+    assert isinstance(jnp.ones(2), jax.Array)
+    assert jax.core.Tracer is hlofront.core.Tracer
+    assert jax.grad is hlofront.grad
+
+
+def test_every_import_statement_works(jax):
+    names = {}
+    exec(
+        "import jax.numpy as jnp, jax.scipy.stats, jax.nn.initializers as init\n"
+        "from jax import lax, random, tree_util\n"
+        "from jax.experimental import checkify\n"
+        "from jax.numpy import *\n",
+        names,
+    )
+    assert names["lax"] is jax.lax and names["jnp"] is jax.numpy
+    assert names["jax"].scipy.stats.norm.cdf is hlofront.scipy.stats.norm.cdf
+    assert names["einsum"] is hlofront.numpy.einsum
+
+
+def test_the_version_is_that_of_the_api(jax):
+    assert jax.__version__ == jax.version.__version__ == "0.10.2"
+    assert jax.__version_info__ == jax.version.__version_info__ == (0, 10, 2)
+    assert importlib.metadata.version("jax") == "0.10.2"
+    assert importlib.metadata.distribution("jax").metadata["Name"] == "jax"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["jax.core.Primitive", "jax.no_such_name", "jax.nn.activations", "jax.bridge", "jax.target"],
+)
+def test_what_jax_lacks_is_absent(jax, name):
+    module, _, key = name.rpartition(".")
+    with pytest.raises(AttributeError, match=f"module '{module}' has no attribute '{key}'"):
+        getattr(importlib.import_module(module), key)
+    assert key not in dir(importlib.import_module(module))
+    with pytest.raises(ImportError, match=f"cannot import name '{key}' from '{module}'"):
+        exec(f"from {module} import {key}")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["jax.no_such_module", "jax.bridge", "jax.core.trace", "jax._src.api", "jax._src.core.x"],
+)
+def test_modules_that_are_not_listed_do_not_exist(jax, name):
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module(name)
+
+
+@pytest.mark.parametrize("name", sorted(private.MODULES))
+def test_each_private_name_is_there(jax, name):
+    module = importlib.import_module(name)
+    for key in private.MODULES[name]:
+        assert getattr(module, key) is not None
+        assert key in dir(module)
+
+
+def test_each_public_module_of_hlofront_is_found(jax):
+    known = {"jax"}
+    for name in sorted(public.MODULES - known):
+        if name.rpartition(".")[0] in known and importlib.util.find_spec(name):
+            known.add(name)
+    assert {"jax", "jax.numpy", "jax.scipy.stats.norm", "jax.extend.core.primitives"} <= known
+    for name in known:
+        assert importlib.import_module(name).__name__ == name
+
+
+def test_replacing_a_private_function_replaces_hlofronts(jax, monkeypatch):
+    from hlofront.bridge import client
+
+    def refuse(client, *args):
+        raise RuntimeError(f"no compilation for {client.platform}")
+
+    monkeypatch.setattr(jax._src.compiler, "backend_compile_and_load", refuse)
+    assert client.compile_and_load is refuse
+    with pytest.raises(RuntimeError, match="no compilation for cpu"):
+        jax.jit(lambda x: x * 1.2345)(1.0)
+    monkeypatch.undo()
+    assert jax.jit(lambda x: x * 2)(1.0) == 2
+
+
+def test_replacing_a_public_function_leaves_hlofront_alone(jax, monkeypatch):
+    monkeypatch.setattr(jax, "jit", None)
+    assert hlofront.jit is not None
+
+
+def test_pickles_of_jax_are_read(jax):
+    # What jax 0.10.2 wrote: pickle.dumps([jnp.arange(3), jax.tree.structure({"a": 1})]).
+    pickled = (
+        b"gASVSgEAAAAAAABdlCiMDmpheC5fc3JjLmFycmF5lIwSX3JlY29uc3RydWN0X2FycmF5lJOUKIwWbnVtcHkuX2Nv"
+        b"cmUubXVsdGlhcnJheZSMDF9yZWNvbnN0cnVjdJSTlIwFbnVtcHmUjAduZGFycmF5lJOUSwCFlEMBYpSHlChLAUsD"
+        b"hZRoB4wFZHR5cGWUk5SMAmk0lImIh5RSlChLA4wBPJROTk5K/////0r/////SwB0lGKJQwwAAAAAAQAAAAIAAACU"
+        b"dJR9lIwJd2Vha190eXBllIlzdJRSlIwSamF4bGliLl9qYXgucHl0cmVllIwJUHlUcmVlRGVmlJOUKYGUjBJqYXgu"
+        b"X3NyYy50cmVlX3V0aWyUjBBkZWZhdWx0X3JlZ2lzdHJ5lJOUXZQoKEsASwBOTksBSwF0lChLBUsBXZSMAWGUYU5L"
+        b"AUsCdJRlhpRiZS4="
+    )
+    array, structure = pickle.loads(base64.b64decode(pickled))
+    assert isinstance(array, jax.Array) and array.tolist() == [0, 1, 2]
+    assert structure == jax.tree.structure({"a": 1})
+
+
+def test_values_survive_a_pickle(jax):
+    values = [jax.numpy.arange(3), jax.tree.structure({"a": 1}), jax.ShapeDtypeStruct((2,), "int8")]
+    array, *others = pickle.loads(pickle.dumps(values))
+    assert array.tolist() == [0, 1, 2] and others == values[1:]
+
+
+def test_modules_can_be_inspected_and_reloaded(jax):
+    assert "def sinc" in inspect.getsource(jax.numpy.sinc)
+    assert inspect.getsource(jax) == inspect.getsource(hlofront)
+    assert importlib.util.find_spec("jax") is jax.__spec__ is sys.modules["jax"].__spec__
+    assert importlib.reload(jax) is jax and jax.jit is hlofront.jit
+    assert importlib.reload(jax.numpy).sin is hlofront.numpy.sin
+
+
+def test_arrays_that_cpp_makes_while_the_names_are_open_are_the_same(jax):
+    array = jax.device_put(np.ones((4, 2), np.float32))
+    assert [type(shard.data) for shard in array.addressable_shards] == [type(array)]
+    assert array.addressable_shards[0].data.aval == array.aval
+
+
+def test_the_names_are_gone_after_the_block():
+    with as_jax():
+        assert "jax" in sys.modules
+    assert not [name for name in sys.modules if name.partition(".")[0] == "jax"]
+    with pytest.raises(ImportError):
+        importlib.import_module("jax")
+
+
+def test_a_module_jax_that_is_there_already_is_refused(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax", importlib)
+    with pytest.raises(ImportError, match=r"Put `import hlofront\.as_jax` before"), as_jax():
+        pass
