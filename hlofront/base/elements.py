@@ -1,7 +1,7 @@
 """Element types of arrays: those of NumPy and ml_dtypes, and extended dtypes."""
 
 import math
-from typing import Any
+from typing import Any, overload
 
 import ml_dtypes
 import numpy as np
@@ -144,7 +144,8 @@ exact_dtype_types: frozenset[type] = frozenset({ExactDTypeArray, *_exact_class.v
 
 
 # A NumPy array or scalar.
-NumPyValue = np.ndarray[Any, NumPyDType] | np.bool_ | np.number[Any]
+NumPyArray = np.ndarray[Any, NumPyDType]
+NumPyValue = NumPyArray | np.bool_ | np.number[Any]
 
 
 def host_number(value: object, dtype: NumPyDType) -> Any:
@@ -154,6 +155,10 @@ def host_number(value: object, dtype: NumPyDType) -> Any:
     return _exact_class.get(dtype, dtype.type)(value)
 
 
+@overload
+def exact_dtype(x: NumPyArray) -> NumPyArray: ...
+@overload
+def exact_dtype(x: NumPyValue) -> NumPyValue: ...
 def exact_dtype(x: NumPyValue) -> NumPyValue:
     """Return a NumPy array or scalar in a form that does not narrow under the current x64 mode."""
     return x if _x64.value else always_exact_dtype(x)

@@ -1,12 +1,16 @@
 """Types for annotations: arrays, shapes, dtypes, axes, and values accepted in their place."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from hlofront.base.array_class import Array as Array
 from hlofront.base.elements import ExtendedDType
+from hlofront.base.elements import NumPyArray as NumPyArray
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 
 class SupportsDType(Protocol):
@@ -17,11 +21,10 @@ class SupportsDType(Protocol):
 
 
 # `Array` is an array on devices, or a tracer of one in a traced function.
-NumPyArray = np.ndarray[Any, Any]
 # A value that an operation accepts as an array.
 ArrayLike = Array | NumPyArray | np.bool_ | np.number[Any] | bool | int | float | complex
 # A dtype, or a value that names one: a string, a scalar type, or an array or object with a dtype.
-DTypeLike = str | type[Any] | np.dtype[Any] | SupportsDType
+DTypeLike = str | type[Any] | np.dtype[Any] | ExtendedDType | SupportsDType
 # A NumPy dtype, or an extended one, such as that of random keys.
 DType = np.dtype[Any] | ExtendedDType
 # The sizes of an array's axes.
@@ -34,3 +37,8 @@ Axis = int | None
 Axes = int | Sequence[int] | None
 # The parameters of an equation, by name: static attributes of any type.
 Params = dict[str, Any]
+
+
+def is_tuple_or_list(x: object) -> "TypeIs[tuple[Any, ...] | list[Any]]":
+    """Return whether a value is a tuple or a list, whose members may be of any type."""
+    return isinstance(x, (tuple, list))

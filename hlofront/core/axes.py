@@ -16,7 +16,7 @@ class AxisData:
 
     __slots__ = ("name", "size", "spmd_name")
 
-    def __init__(self, name: Any, size: Any, spmd_name: tuple[Any, ...] = ()):
+    def __init__(self, name: Any, size: int, spmd_name: tuple[Any, ...] = ()):
         self.name = name
         self.size = size
         self.spmd_name = spmd_name

@@ -1,6 +1,6 @@
 """Values beside arrays in rules: UndefinedPrimal operands, symbolic zeros, absent batch axes."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, final
 
 from hlofront.base import tree
 from hlofront.base.typing import ArrayLike
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 
+@final
 class UndefinedPrimal:
     """A linear operand of a transpose rule, of which only the aval is known."""
 
@@ -22,6 +23,7 @@ class UndefinedPrimal:
         return f"UndefinedPrimal({self.aval})"
 
 
+@final
 class Zero:
     """A symbolic zero: a tangent or cotangent that is zero and was never computed."""
 

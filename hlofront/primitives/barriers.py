@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import (
     AbstractToken,
     AbstractValue,
@@ -79,7 +79,7 @@ class Token:
 
     __slots__ = ("__weakref__", "array")
 
-    def __init__(self, array: ArrayLike | None = None):
+    def __init__(self, array: Array | None = None):
         # The token as an array, in the form in which programs take and return it.
         self.array = array
 

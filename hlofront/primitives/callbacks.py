@@ -141,12 +141,16 @@ class FlatCallback:
 
 
 @infer(pure_callback_p)
-def _(*operands: ShapedArray, result_avals: object, **_: object) -> list[ShapedArray]:
+def _(
+    *operands: ShapedArray, result_avals: Sequence[ShapedArray], **_: object
+) -> list[ShapedArray]:
     return list(result_avals)
 
 
 @infer(io_callback_p)
-def _(*operands: ShapedArray, result_avals: object, **_: object) -> list[ShapedArray]:
+def _(
+    *operands: ShapedArray, result_avals: Sequence[ShapedArray], **_: object
+) -> list[ShapedArray]:
     return list(result_avals)
 
 
@@ -345,7 +349,7 @@ def _(*operands: ShapedArray, **_: object) -> list[ShapedArray]:
 
 
 @effects(debug_callback_p)
-def _(*operands: AbstractValue, effect: object, **_: object) -> Effects:
+def _(*operands: AbstractValue, effect: Effect, **_: object) -> Effects:
     return frozenset({effect})
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.elements import host_number
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, is_tuple_or_list
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData, axis_size
 from hlofront.core.dimensions import canonical_axis
@@ -67,7 +67,7 @@ def _reduction(primitive: Primitive, fold: Any) -> None:
     def rule(
         data: AxisData,
         values: Sequence[ArrayLike],
-        places: object,
+        places: Sequence[BatchAxis],
         /,
         *,
         axes: tuple[object, ...],
@@ -141,7 +141,7 @@ def with_rows(parts: Sequence[ArrayLike]) -> Array:
     return result
 
 
-def _bound(primitive: Primitive, x: ArrayLike, axes: tuple[Any, ...], groups: Any) -> Array:
+def _bound(primitive: Primitive, x: ArrayLike, axes: tuple[Any, ...], groups: Any) -> ArrayLike:
     if not axes:
         return x
     return process(primitive, (x,), {"axes": axes, "axis_index_groups": groups})[0]
@@ -163,15 +163,15 @@ def _one_name(names: Sequence[Any], what: str) -> None:
         )
 
 
-def _names(axis_name: Any) -> tuple[Any, ...]:
-    return axis_name if isinstance(axis_name, tuple) else (axis_name,)
+def _names(axis_name: object) -> tuple[Any, ...]:
+    return tuple(axis_name) if is_tuple_or_list(axis_name) else (axis_name,)
 
 
 @batch_with_axis(c.all_gather_p)
 def _(
     data: AxisData,
     values: Sequence[ArrayLike],
-    places: Sequence[int],
+    places: Sequence[BatchAxis],
     /,
     *,
     all_gather_dimension: int,
@@ -222,7 +222,7 @@ def _gather_over_all(
     """
     if groups is not None:
         _one_name(names, "all_gather with axis_index_groups")
-    sizes = []
+    sizes: list[int] = []
     for name in reversed(names):
         if name == data.name:
             x = to_front(x, batch_axis, data.size)
@@ -250,7 +250,7 @@ def _joined(x: ArrayLike, dimension: int, tiled: bool) -> ArrayLike:
 def _(
     data: AxisData,
     values: Sequence[ArrayLike],
-    places: Sequence[int],
+    places: Sequence[BatchAxis],
     /,
     *,
     scatter_dimension: int,
@@ -307,7 +307,7 @@ def _shared_out(x: ArrayLike, dimension: int, size: int) -> Array:
 def _(
     data: AxisData,
     values: Sequence[ArrayLike],
-    places: Sequence[int],
+    places: Sequence[BatchAxis],
     /,
     *,
     split_axis: int,
@@ -413,7 +413,7 @@ def _exchanged(x: ArrayLike, split_axis: int) -> Array:
 def _(
     data: AxisData,
     values: Sequence[ArrayLike],
-    places: Sequence[int],
+    places: Sequence[BatchAxis],
     /,
     *,
     axis_name: Any,

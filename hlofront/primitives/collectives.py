@@ -10,17 +10,17 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import host_number
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, is_tuple_or_list
 from hlofront.core import axes as named
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import Results, Tangents, infer, jvp, transpose
-from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq
 from hlofront.primitives.converting import convert_element_type
-from hlofront.primitives.derivatives import linear
+from hlofront.primitives.derivatives import Cotangents, aval_of_operand, linear
 from hlofront.primitives.elementwise import add, div, mul
 from hlofront.primitives.shaping import broadcast_in_dim
 
@@ -34,13 +34,14 @@ ppermute_p = Primitive("ppermute")
 axis_index_p = Primitive("axis_index")
 
 Groups = tuple[tuple[int, ...], ...] | None
+GroupsLike = Sequence[Sequence[int]] | None
 
 
 # ---- names and groups ----------------------------------------------------------------------------
 
 
 def _names(axis_name: object) -> tuple[Any, ...]:
-    return tuple(axis_name) if isinstance(axis_name, tuple | list) else (axis_name,)
+    return tuple(axis_name) if is_tuple_or_list(axis_name) else (axis_name,)
 
 
 def _size(names: Sequence[Any]) -> int:
@@ -72,7 +73,7 @@ def _group_size(groups: Groups, names: Sequence[Any]) -> int:
 # ---- reductions ----------------------------------------------------------------------------------
 
 
-def _reduced(primitive: Primitive, x: ArrayLike, axis_name: object, groups: Any) -> ArrayLike:
+def _reduced(primitive: Primitive, x: object, axis_name: object, groups: GroupsLike) -> Any:
     names = _names(axis_name)
     chosen = _groups(groups, [name for name in names if not isinstance(name, int)])
     for name in names:
@@ -102,9 +103,7 @@ def _reduced(primitive: Primitive, x: ArrayLike, axis_name: object, groups: Any)
 
 
 @boundary
-def psum(
-    x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
-) -> Any:
+def psum(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> Any:
     """Return the sum over named axes, at each index of these axes.
 
     Args:
@@ -128,9 +127,7 @@ def psum(
 
 
 @boundary
-def pmean(
-    x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
-) -> Any:
+def pmean(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> Any:
     """Return the mean over named axes, at each index of these axes. See `psum`."""
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
@@ -146,34 +143,30 @@ def pmean(
 
 
 @boundary
-def pmax(
-    x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
-) -> Any:
+def pmax(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> Any:
     """Return the maximum over named axes, at each index of these axes. See `psum`."""
     return _reduced(pmax_p, x, axis_name, axis_index_groups)
 
 
 @boundary
-def pmin(
-    x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
-) -> Any:
+def pmin(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> Any:
     """Return the minimum over named axes, at each index of these axes. See `psum`."""
     return _reduced(pmin_p, x, axis_name, axis_index_groups)
 
 
 def positional(axes: Sequence[Any]) -> tuple[int, ...]:
     """Return the integers among `axes`: the positional axes, without the named ones."""
-    return tuple([a for a in axes if isinstance(a, int | np.integer)])
+    return tuple([a for a in axes if issubclass(type(a), (int, np.integer))])
 
 
 @infer(psum_p, pmax_p, pmin_p)
 def _(*avals: ShapedArray, axes: tuple[int, ...], axis_index_groups: Groups) -> list[ShapedArray]:
-    positions = []
+    results: list[ShapedArray] = []
     for aval in avals:
         gone = {canonical_axis(a, aval.ndim) for a in positional(axes)}
         shape = [size for i, size in enumerate(aval.shape) if i not in gone]
-        positions.append(aval.update(shape=tuple(shape)))
-    return positions
+        results.append(aval.update(shape=tuple(shape)))
+    return results
 
 
 @jvp(psum_p)
@@ -209,7 +202,7 @@ def _(
         if type(c) is Zero:
             repeated.append(None)
             continue
-        shape = operand.aval.shape
+        shape = aval_of_operand(operand).shape
         gone = {canonical_axis(a, len(shape)) for a in positional(axes)}
         remaining = [i for i in range(len(shape)) if i not in gone]
         repeated.append(broadcast_in_dim(next(rest), shape, remaining) if gone else next(rest))
@@ -218,7 +211,7 @@ def _(
 
 def _extremum_jvp(primitive: Primitive) -> Callable[..., Any]:
     def rule(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
     ) -> tuple[Results, Tangents]:
         """Return the extrema, and the mean tangent of the elements that equal each extremum."""
         results = process(primitive, tuple(primals), params)
@@ -238,7 +231,7 @@ def _extremum_jvp(primitive: Primitive) -> Callable[..., Any]:
     return rule
 
 
-def _repeated(result: ArrayLike, x: ArrayLike, axes: Sequence[Any]) -> Array:
+def _repeated(result: ArrayLike, x: ArrayLike, axes: Sequence[Any]) -> ArrayLike:
     shape = typeof(x).shape
     gone = {canonical_axis(a, len(shape)) for a in positional(axes)}
     if not gone:
@@ -258,7 +251,7 @@ def all_gather(
     x: object,
     axis_name: object,
     *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis_index_groups: GroupsLike = None,
     axis: int = 0,
     tiled: bool = False,
     to: str = "varying",
@@ -320,7 +313,7 @@ def psum_scatter(
     axis_name: object,
     *,
     scatter_dimension: int = 0,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis_index_groups: GroupsLike = None,
     tiled: bool = False,
 ) -> Any:
     """Sum arrays over a named axis and scatter the sum: each index of the axis gets its share.
@@ -382,20 +375,22 @@ def _(
     return x.update(shape=tuple(shape))
 
 
-linear(
-    all_gather_p,
-    lambda cotangent, x, *, all_gather_dimension, **params: [
-        process(
-            reduce_scatter_p, (cotangent,), {"scatter_dimension": all_gather_dimension, **params}
-        )
-    ],
-)
-linear(
-    reduce_scatter_p,
-    lambda cotangent, x, *, scatter_dimension, **params: [
-        process(all_gather_p, (cotangent,), {"all_gather_dimension": scatter_dimension, **params})
-    ],
-)
+def _transposed_all_gather(
+    cotangent: ArrayLike, x: UndefinedPrimal, *, all_gather_dimension: int, **params: object
+) -> Cotangents:
+    params["scatter_dimension"] = all_gather_dimension
+    return [process(reduce_scatter_p, (cotangent,), params)]
+
+
+def _transposed_reduce_scatter(
+    cotangent: ArrayLike, x: UndefinedPrimal, *, scatter_dimension: int, **params: object
+) -> Cotangents:
+    params["all_gather_dimension"] = scatter_dimension
+    return [process(all_gather_p, (cotangent,), params)]
+
+
+linear(all_gather_p, _transposed_all_gather)
+linear(reduce_scatter_p, _transposed_reduce_scatter)
 
 
 @boundary
@@ -405,7 +400,7 @@ def all_to_all(
     split_axis: int,
     concat_axis: int,
     *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis_index_groups: GroupsLike = None,
     tiled: bool = False,
 ) -> Any:
     """Exchange an axis of the arrays with a named axis.
@@ -462,7 +457,7 @@ def pswapaxes(
     axis_name: object,
     axis: int,
     *,
-    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    axis_index_groups: GroupsLike = None,
 ) -> Any:
     """Exchange axis `axis` of the arrays with a named axis of equal size. See `all_to_all`."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
@@ -489,16 +484,14 @@ def _(
     return x.update(shape=tuple(shape))
 
 
-linear(
-    all_to_all_p,
-    lambda cotangent, x, *, split_axis, concat_axis, **params: [
-        process(
-            all_to_all_p,
-            (cotangent,),
-            {"split_axis": concat_axis, "concat_axis": split_axis, **params},
-        )
-    ],
-)
+def _transposed_all_to_all(
+    cotangent: ArrayLike, x: UndefinedPrimal, *, split_axis: int, concat_axis: int, **params: object
+) -> Cotangents:
+    swapped = {"split_axis": concat_axis, "concat_axis": split_axis, **params}
+    return [process(all_to_all_p, (cotangent,), swapped)]
+
+
+linear(all_to_all_p, _transposed_all_to_all)
 
 
 @boundary
@@ -523,9 +516,11 @@ def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> A
                 f"ppermute {what} must be distinct places of axis {axis_name} of size {size}, got "
                 f"perm={perm}"
             )
-    return tree.tree_map(
-        lambda leaf: process(ppermute_p, (leaf,), {"axis_name": names, "perm": pairs}), x
-    )
+
+    def permuted(leaf: ArrayLike) -> Array:
+        return process(ppermute_p, (leaf,), {"axis_name": names, "perm": pairs})
+
+    return tree.tree_map(permuted, x)
 
 
 @boundary
@@ -547,16 +542,18 @@ def _(x: ShapedArray, *, axis_name: object, perm: tuple[tuple[int, int], ...]) -
     return x
 
 
-linear(
-    ppermute_p,
-    lambda cotangent, x, *, axis_name, perm: [
-        process(
-            ppermute_p,
-            (cotangent,),
-            {"axis_name": axis_name, "perm": tuple([(t, s) for s, t in perm])},
-        )
-    ],
-)
+def _transposed_ppermute(
+    cotangent: ArrayLike,
+    x: UndefinedPrimal,
+    *,
+    axis_name: object,
+    perm: tuple[tuple[int, int], ...],
+) -> Cotangents:
+    params = {"axis_name": axis_name, "perm": tuple([(t, s) for s, t in perm])}
+    return [process(ppermute_p, (cotangent,), params)]
+
+
+linear(ppermute_p, _transposed_ppermute)
 
 
 # ---- axis indices --------------------------------------------------------------------------------
@@ -571,7 +568,7 @@ def axis_index(axis_name: object) -> Any:
     Raises:
       NameError: if no axis of that name is in scope.
     """
-    if not isinstance(axis_name, tuple | list):
+    if not is_tuple_or_list(axis_name):
         named.axis_size(axis_name)
         return process(axis_index_p, (), {"axis_name": axis_name})
     index: Any = 0

@@ -110,7 +110,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
 
 
 @transpose(select_n_p)
-def _(cotangent: ArrayLike, which: Operand, *cases: Operand) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, which: ArrayLike, *cases: Operand) -> Sequence[Cotangent | None]:
     if len(cases) == 1:
         return [None, cotangent]
     zeros = zeros_of(typeof(cotangent))

@@ -19,7 +19,7 @@ from hlofront.base.dtypes import (
 )
 from hlofront.base.elements import ExtendedDType, exact_dtype
 from hlofront.base.tree import tree_map
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer, jvp, transpose
@@ -56,7 +56,7 @@ def dtype(x: DTypeLike) -> DType:
       >>> lax.dtype(2.0)
       dtype('float32')
     """
-    if x is None:
+    if x is None:  # pyright: ignore[reportUnnecessaryComparison]  # Callers may be untyped.
         raise ValueError("Invalid argument to dtype: None. Wanted an array, a scalar or a dtype.")
     if isinstance(x, np.dtype | type | str):
         return check_user_dtype_supported(x, "dtype")
@@ -83,7 +83,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
       TypeError: if the operand is no array, or new_dtype no dtype that arrays have.
       ValueError: if new_dtype is None, or one dtype is extended and the other differs from it.
     """
-    if new_dtype is None:
+    if new_dtype is None:  # pyright: ignore[reportUnnecessaryComparison]  # Callers may be untyped.
         raise ValueError("dtype must be specified: got None.")
     wanted = check_user_dtype_supported(new_dtype, "convert_element_type")
     if type(operand) is int and not -(1 << 31) <= operand < 1 << 31:
@@ -93,14 +93,14 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     return convert(operand, wanted, False)
 
 
-def as_numpy(value: ArrayLike, dtype: DType) -> np.ndarray:
+def as_numpy(value: ArrayLike, dtype: DType) -> NumPyArray:
     """Return a Python or NumPy scalar as a NumPy array that `astype(dtype)` can convert.
 
     Raises:
       OverflowError: for a Python integer of more than 64 bits if `dtype` is an integer dtype, or
         one beyond all floats.
     """
-    array = np.asarray(value)
+    array: NumPyArray = np.asarray(value)
     if array.dtype != object:
         return array
     if issubdtype(dtype, np.integer):
@@ -110,7 +110,7 @@ def as_numpy(value: ArrayLike, dtype: DType) -> np.ndarray:
         )
     if dtype == np.bool_:
         return array != 0
-    return np.asarray(float(value))
+    return np.asarray(float(array.item()))
 
 
 def convert(operand: ArrayLike, new_dtype: DType, weak_type: bool) -> Array:
@@ -122,7 +122,7 @@ def convert(operand: ArrayLike, new_dtype: DType, weak_type: bool) -> Array:
     dtype = aval.dtype
     if dtype == new_dtype and aval.weak_type == weak_type:
         if not isinstance(operand, np.ndarray | np.generic) or not is_eager():
-            return operand
+            return operand  # pyright: ignore[reportReturnType]  # A literal is an array of its trace.
     elif isinstance(dtype, ExtendedDType) or isinstance(new_dtype, ExtendedDType):
         if dtype != new_dtype:
             raise ValueError(f"Cannot convert_element_type from {dtype} to {new_dtype}")
@@ -135,7 +135,7 @@ def convert(operand: ArrayLike, new_dtype: DType, weak_type: bool) -> Array:
     return _convert(operand, aval, new_dtype, weak_type)
 
 
-def _convert(operand: ArrayLike, aval: ShapedArray, new_dtype: DType, weak_type: bool) -> Array:
+def _convert(operand: ArrayLike, aval: ShapedArray, new_dtype: DType, weak_type: bool) -> Any:
     if not aval.shape and not is_eager():
         traced = isinstance(operand, Tracer)
         scalar = operand._known_scalar() if traced else operand  # pyright: ignore[reportPrivateUsage]
@@ -149,7 +149,7 @@ def _convert(operand: ArrayLike, aval: ShapedArray, new_dtype: DType, weak_type:
     )
 
 
-def _converted_scalar(operand: ArrayLike, dtype: DType, weak_type: bool) -> ArrayLike | None:
+def _converted_scalar(operand: ArrayLike, dtype: Any, weak_type: bool) -> ArrayLike | None:
     """Return a Python or NumPy scalar in another dtype, or None if a device must convert it."""
     if not isinstance(operand, np.ndarray | np.generic | bool | int | float | complex):
         return None
@@ -159,13 +159,13 @@ def _converted_scalar(operand: ArrayLike, dtype: DType, weak_type: bool) -> Arra
             operand = int(operand)
         elif not issubdtype(typeof(operand).dtype, np.integer):
             return None
-    value = np.asarray(operand)
+    value: NumPyArray = np.asarray(operand)
     if value.dtype.kind == "c" and not issubdtype(dtype, np.complexfloating):
-        value = value.real
+        value = np.real(value)
     value = value.astype(dtype)
     if not weak_type:
         return exact_dtype(value[()])
-    scalar = value.item()
+    scalar: complex = value.item()
     if type(scalar) is bool or python_scalar_dtype(type(scalar)) != dtype:
         return None
     return scalar
@@ -178,7 +178,7 @@ def _(x: ShapedArray, *, new_dtype: DType, weak_type: bool, sharding: object) ->
 
 @jvp(convert_element_type_p)
 def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
 ) -> tuple[ArrayLike, Tangent]:
     result = process(convert_element_type_p, tuple(primals), params)
     (tangent,) = tangents
@@ -215,7 +215,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
       ValueError: if new_dtype is None, or the last axis does not fit it.
       TypeError: for bool and complex operands or dtypes, unless both are equal.
     """
-    if new_dtype is None:
+    if new_dtype is None:  # pyright: ignore[reportUnnecessaryComparison]  # Callers may be untyped.
         raise ValueError("dtype must be specified: got None.")
     wanted = check_user_dtype_supported(new_dtype, "bitcast_convert_type")
     return process(bitcast_convert_type_p, (operand,), {"new_dtype": wanted})
@@ -316,7 +316,7 @@ def copy(x: ArrayLike) -> Any:
 
 
 @boundary
-def stage(x: ArrayLike, /) -> Array:
+def stage(x: ArrayLike, /) -> ArrayLike:
     """Return the value as an array on a device; while tracing, return it unchanged."""
     typeof(x)
     return process(stage_p, (x,), {}) if is_eager() else x

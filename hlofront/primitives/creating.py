@@ -53,7 +53,7 @@ def broadcasted_iota(
       TypeError: if the dtype is not a number's, or a size no integer or negative.
       ValueError: if the dtype is None, or `dimension` is negative or out of range.
     """
-    if dtype is None:
+    if dtype is None:  # pyright: ignore[reportUnnecessaryComparison]  # Callers may be untyped.
         raise ValueError("dtype must be specified: iota was given None. Give a dtype, as int32.")
     dtype = check_user_dtype_supported(dtype, "broadcasted_iota")
     shape = canonical_shape(shape)
@@ -102,12 +102,11 @@ def full(
       TypeError: if the value is not a scalar, or a size no integer or negative.
     """
     shape = canonical_shape(shape)
-    if dtype is not None:
-        dtype = check_user_dtype_supported(dtype, "full")
-    return _placed(_full(shape, fill_value, dtype), sharding)
+    own = None if dtype is None else check_user_dtype_supported(dtype, "full")
+    return _placed(_full(shape, fill_value, own), sharding)
 
 
-def _placed(x: ArrayLike, sharding: object) -> ArrayLike:
+def _placed(x: Array, sharding: object) -> Array:
     if asks_nothing(sharding):
         return x
     if not (hasattr(sharding, "device_set") or hasattr(sharding, "device_kind")):
@@ -129,7 +128,7 @@ def of_rank(sharding: Any, ndim: int) -> Any:
 
 @boundary
 def full_like(
-    x: ArrayLike,
+    x: Any,
     fill_value: ArrayLike,
     dtype: DTypeLike | None = None,
     shape: ShapeLike | None = None,
@@ -154,24 +153,24 @@ def full_like(
         same = shape is None or canonical_shape(shape) == x.shape
         if same or (hasattr(x, "committed") and len(x.sharding.device_set) == 1):
             sharding = x.sharding
-    weak = False
     if dtype is None:
-        dtype, weak = dtype_and_weakness(x)
+        own, weak = dtype_and_weakness(x)
     else:
-        dtype = check_user_dtype_supported(dtype, "full_like")
+        own, weak = check_user_dtype_supported(dtype, "full_like"), False
     if shape is None:
         shape = getattr(x, "shape", ())
-    return _placed(_full(canonical_shape(shape), fill_value, dtype, weak), sharding)
+    return _placed(_full(canonical_shape(shape), fill_value, own, weak), sharding)
 
 
-def _full(shape: Shape, fill_value: ArrayLike, dtype: DType | None, weak: bool = False) -> Any:
+def _full(shape: Shape, fill_value: ArrayLike, own: DType | None, weak: bool = False) -> Any:
     aval = typeof(fill_value)
     if aval.shape:
         raise TypeError(
             f"full must be called with scalar fill_value, got fill_value.shape {aval.shape}."
         )
-    if dtype is None:
-        dtype, weak = aval.dtype, aval.weak_type
+    dtype = aval.dtype if own is None else own
+    if own is None:
+        weak = aval.weak_type
     if isinstance(dtype, ExtendedDType) and aval.dtype != dtype:
         # Each stored number of an element gets the fill value.
         shape, stored = dtype.physical(shape)
@@ -225,11 +224,13 @@ def scalar_of(value: Any, dtype: DType, weak: bool = False) -> Any:
             "give its .real part, or a complex dtype."
         )
     else:
-        array = as_numpy(value, dtype).real
+        array = np.real(as_numpy(value, dtype))
     with np.errstate(all="ignore"):
         scalar = exact_dtype(array.astype(dtype)[()])
-    if weak and python_scalar_dtype(type(scalar.item())) == dtype:
-        return scalar.item()
+    if weak:
+        number: complex = scalar.item()
+        if python_scalar_dtype(type(number)) == dtype:
+            return number
     return scalar
 
 
@@ -246,7 +247,7 @@ def saturated(value: ArrayLike, dtype: DType) -> ArrayLike:
     return int(min(max(value, limits.min), limits.max))
 
 
-def scalar_like(x: ArrayLike, value: ArrayLike) -> ArrayLike:
+def scalar_like(x: ArrayLike, value: float) -> ArrayLike:
     """Return a scalar of the dtype and weak type of `x`, for elementwise operations with `x`."""
     aval = typeof(x)
     dtype = aval.dtype
@@ -263,7 +264,7 @@ def scalar_like(x: ArrayLike, value: ArrayLike) -> ArrayLike:
 _scalar_of_dtype = functools.lru_cache(1024)(scalar_of)
 
 
-def constant_like(x: ArrayLike, value: ArrayLike) -> ArrayLike:
+def constant_like(x: ArrayLike, value: float) -> ArrayLike:
     """Return an array of the shape, dtype and weak type of `x`, with every element `value`."""
     scalar = scalar_like(x, value)
     shape = typeof(x).shape

@@ -1,7 +1,7 @@
 """Makers of derivative rules, with sums of tangents and zeros as arrays."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -10,16 +10,67 @@ from hlofront.base.dtypes import float0, python_scalar_dtype
 from hlofront.base.elements import bfloat16, host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, ShapedArray, typeof
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import ALL, Primitive
-from hlofront.core.rules import Results, RuleTable, Tangents, infer, transpose
+from hlofront.core.rules import (
+    JvpRule,
+    Results,
+    RuleTable,
+    Tangents,
+    infer,
+    transpose,
+)
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
 from hlofront.core.trace import is_eager, process
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
-Rule = Callable[..., Any]
+# ---- types of the rules that makers take ---------------------------------------------------------
+# The types of small numbers of operands give lambdas the types of their parameters.
+
+
+class ContributionOfOne(Protocol):
+    """The type of a derivative of an operation of one operand, whose parameters it passes on."""
+
+    def __call__(self, t: ArrayLike, x: ArrayLike, /, **params: object) -> Tangent: ...
+
+
+class ContributionOfTwo(Protocol):
+    """The type of a function of a tangent and two values that passes on the parameters."""
+
+    def __call__(
+        self, t: ArrayLike, x: ArrayLike, y: ArrayLike, /, **params: object
+    ) -> Tangent: ...
+
+
+# The summand of a result's tangent that comes from the tangent of one operand.
+Contribution = (
+    Callable[[ArrayLike, ArrayLike], Tangent]
+    | Callable[[ArrayLike, ArrayLike, ArrayLike], Tangent]
+    | Callable[[ArrayLike, ArrayLike, ArrayLike, ArrayLike], Tangent]
+    | ContributionOfOne
+    | ContributionOfTwo
+    | Callable[..., Tangent]
+)
+Cotangents = Sequence[Cotangent | None]
+
+
+class CotangentsOfOne(Protocol):
+    """The type of a transpose rule of one linear operand, which passes on the parameters."""
+
+    def __call__(
+        self, cotangent: ArrayLike, x: UndefinedPrimal, /, **params: object
+    ) -> Cotangents: ...
+
+
+# A transpose rule of an operation that is linear in all operands together.
+LinearTransposeRule = (
+    Callable[[ArrayLike, UndefinedPrimal], Cotangents]
+    | Callable[[ArrayLike, Operand, Operand], Cotangents]
+    | CotangentsOfOne
+    | Callable[..., Cotangents]
+)
 
 # ---- tangents ------------------------------------------------------------------------------------
 
@@ -52,8 +103,10 @@ def zeros_of(aval: ShapedArray) -> ArrayLike:
     if aval.dtype == float0:
         return np.zeros(aval.shape, float0)
     zero = host_number(0, aval.dtype)
-    if aval.weak_type and python_scalar_dtype(type(zero.item())) == aval.dtype:
-        zero = zero.item()
+    if aval.weak_type:
+        number: complex = zero.item()
+        if python_scalar_dtype(type(number)) == aval.dtype:
+            zero = number
     if not aval.shape and not is_eager():
         return zero  # a literal of the program
     # Looked up by name, because files that define operations on shapes import this one.
@@ -99,7 +152,7 @@ def unbroadcast(cotangent: ArrayLike, operand: UndefinedPrimal) -> ArrayLike:
 # ---- makers --------------------------------------------------------------------------------------
 
 
-def derivative(primitive: Primitive, *contributions: Rule | None) -> None:
+def derivative(primitive: Primitive, *contributions: Contribution | None) -> None:
     """Register the jvp rule of a primitive with one result from its partial derivatives.
 
     Args:
@@ -122,7 +175,7 @@ def derivative(primitive: Primitive, *contributions: Rule | None) -> None:
     _register(rules.jvp, primitive, rule)
 
 
-def derivative_from_result(primitive: Primitive, *contributions: Rule | None) -> None:
+def derivative_from_result(primitive: Primitive, *contributions: Contribution | None) -> None:
     """Register the jvp rule of a primitive with one result from derivatives that use the result.
 
     Args:
@@ -145,7 +198,7 @@ def derivative_from_result(primitive: Primitive, *contributions: Rule | None) ->
     _register(rules.jvp, primitive, rule)
 
 
-def linear(primitive: Primitive, transposed: Rule | None = None) -> None:
+def linear(primitive: Primitive, transposed: LinearTransposeRule | None = None) -> None:
     """Register the jvp rule of a primitive that is linear in all operands together.
 
     `transposed` is its transpose rule; None if that is registered elsewhere.
@@ -180,15 +233,21 @@ def linear_in_first(primitive: Primitive) -> None:
     _register(rules.jvp, primitive, rule)
 
 
-def linear_by_cotangent(primitive: Primitive, transpose_rule: Rule) -> None:
+def linear_by_cotangent(primitive: Primitive, transpose_rule: Callable[..., Cotangents]) -> None:
     """Register the jvp and transpose rules of a primitive that is linear in all operands together.
 
     `transpose_rule(cotangent, **params)` returns the cotangents of the operands.
     """
-    linear(primitive, lambda cotangent, *operands, **params: transpose_rule(cotangent, **params))
+
+    def rule(cotangent: ArrayLike, *operands: UndefinedPrimal, **params: object) -> Cotangents:
+        return transpose_rule(cotangent, **params)
+
+    linear(primitive, rule)
 
 
-def bilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
+def bilinear(
+    prim: Primitive, lhs_rule: Callable[..., Cotangent], rhs_rule: Callable[..., Cotangent]
+) -> None:
     """Register the jvp and transpose rules of a primitive that is linear in each of two operands.
 
     Args:
@@ -205,9 +264,7 @@ def bilinear(prim: Primitive, lhs_rule: Rule, rhs_rule: Rule) -> None:
 
     derivative(prim, moved_left, moved_right)
 
-    def rule(
-        cotangent: ArrayLike, x: Operand, y: Operand, **params: object
-    ) -> Sequence[Cotangent | None]:
+    def rule(cotangent: ArrayLike, x: Operand, y: Operand, **params: object) -> Cotangents:
         if is_linear(x):
             return lhs_rule(cotangent, x, y, **params), None
         return None, rhs_rule(cotangent, x, y, **params)
@@ -221,7 +278,7 @@ def no_derivative(*primitives: Primitive) -> None:
         _register(rules.jvp, primitive, _constant_rule(primitive))
 
 
-def _constant_rule(primitive: Primitive) -> Rule:
+def _constant_rule(primitive: Primitive) -> JvpRule:
     def rule(
         primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
     ) -> tuple[Results, Tangents]:
@@ -251,12 +308,12 @@ def unknown_derivative(primitive: Primitive, advice: str) -> None:
     _register(rules.jvp, primitive, rule)
 
 
-def _register(table: RuleTable[Any], primitive: Primitive, rule: Rule) -> None:
+def _register(table: RuleTable[Any], primitive: Primitive, rule: Callable[..., Any]) -> None:
     rule.__name__ = rule.__qualname__ = f"{primitive.name}_{table.name}"
     table(primitive)(rule)
 
 
-def aval_of_operand(x: Operand) -> AbstractValue:
+def aval_of_operand(x: Operand) -> ShapedArray:
     """Return the aval of an operand of a transpose rule, linear or known."""
     return x.aval if type(x) is UndefinedPrimal else typeof(x)
 

@@ -5,7 +5,7 @@ Operands broadcast: their tangents do too, and cotangents are summed back.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import jvp, transpose
-from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
 from hlofront.core.trace import process
 from hlofront.primitives import elementwise as e
 from hlofront.primitives.batching import batch_elementwise, batch_of_one_shape
@@ -25,6 +25,7 @@ from hlofront.primitives.derivatives import (
     add_tangents,
     derivative,
     derivative_from_result,
+    instantiate,
     is_linear,
     linear,
     no_derivative,
@@ -56,7 +57,16 @@ unknown_derivative(
 )
 
 
-def slope(primitive: Primitive, function: Callable[..., Any]) -> None:
+class SlopeOfParams(Protocol):
+    """The type of a slope of a unary operation that passes on its parameters or ignores them."""
+
+    def __call__(self, result: ArrayLike, x: ArrayLike, /, **params: object) -> ArrayLike: ...
+
+
+Slope = Callable[[ArrayLike, ArrayLike], ArrayLike] | SlopeOfParams
+
+
+def slope(primitive: Primitive, function: Slope) -> None:
     """Register the jvp rule of a unary primitive; `function(result, x, **params)` is its slope."""
     derivative_from_result(
         primitive, lambda t, result, x, **params: mul(t, function(result, x, **params))
@@ -89,7 +99,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
     result = process(e.add_p, tuple(primals), {})
     x, y = tangents
     if type(x) is Zero or type(y) is Zero:
-        return result, _broadcast(y if type(x) is Zero else x, result)
+        return result, _broadcast(instantiate(y if type(x) is Zero else x), result)
     return result, add(x, y)
 
 
@@ -126,10 +136,16 @@ derivative(
 def _(
     cotangent: ArrayLike, x: Operand, y: Operand, *, out_dtype: DType | None
 ) -> Sequence[Cotangent | None]:
-    operand, factor = (x, y) if is_linear(x) else (y, x)
+    if is_linear(x):
+        return [_cotangent_of_factor(cotangent, x, y, out_dtype), None]
+    return [None, _cotangent_of_factor(cotangent, y, x, out_dtype) if is_linear(y) else None]
+
+
+def _cotangent_of_factor(
+    cotangent: ArrayLike, operand: UndefinedPrimal, factor: Operand, out_dtype: DType | None
+) -> ArrayLike:
     params = {"out_dtype": None if out_dtype is None else operand.aval.dtype}
-    product = unbroadcast(process(e.mul_p, (cotangent, factor), params), operand)
-    return [product, None] if operand is x else [None, product]
+    return unbroadcast(process(e.mul_p, (cotangent, factor), params), operand)
 
 
 slope(e.square_p, lambda result, x: mul(scalar_like(x, 2), x))
@@ -148,7 +164,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
 
 
 @transpose(e.div_p)
-def _(cotangent: ArrayLike, x: Operand, y: Operand) -> Sequence[Cotangent | None]:
+def _(cotangent: ArrayLike, x: UndefinedPrimal, y: ArrayLike) -> Sequence[Cotangent | None]:
     return [unbroadcast(div(cotangent, y), x), None]
 
 
@@ -319,7 +335,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
     result = complex(*primals)
     x, y = tangents
     if type(x) is Zero:
-        x = scalar_like(y, 0)
+        x = scalar_like(instantiate(y), 0)
     elif type(y) is Zero:
         y = scalar_like(x, 0)
     return result, _broadcast(complex(x, y), result)

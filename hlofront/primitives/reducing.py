@@ -8,8 +8,8 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, finfo, iinfo, issubdtype
-from hlofront.base.elements import exact_dtype
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
+from hlofront.base.elements import NumPyDType, exact_dtype
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -57,7 +57,7 @@ def without_axes(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[int, ...]
 
 def canonical_axes(axes: Sequence[int]) -> tuple[int, ...]:
     """Return axes as a tuple of Python integers, so that equal axes are equal parameters."""
-    if type(axes) is tuple:
+    if isinstance(axes, tuple):
         for axis in axes:
             if type(axis) is not int:
                 break
@@ -190,24 +190,24 @@ for _function, _which, _empty in (
 # ---- where a reduction starts --------------------------------------------------------------------
 
 
-def least_value(dtype: DType) -> np.ndarray:
+def least_value(dtype: NumPyDType) -> NumPyArray:
     """Return the identity of max, as a 0-d array: -inf if the dtype has it, else the least."""
     return _extreme(dtype, -1)
 
 
-def greatest_value(dtype: DType) -> np.ndarray:
+def greatest_value(dtype: NumPyDType) -> NumPyArray:
     """Return the identity of min, as a 0-d array: inf if the dtype has it, else the greatest."""
     return _extreme(dtype, 1)
 
 
-def _extreme(dtype: DType, sign: int) -> np.ndarray:
+def _extreme(dtype: NumPyDType, sign: int) -> NumPyArray:
     if dtype == np.bool_:
         return np.array(sign > 0)
     if issubdtype(dtype, np.integer):
         limits = iinfo(dtype)
         return exact_dtype(np.array(limits.max if sign > 0 else limits.min, dtype))
-    infinity = np.array(sign * np.inf, dtype)
-    part = infinity.real if issubdtype(dtype, np.complexfloating) else infinity
+    infinity: NumPyArray = np.array(sign * np.inf, dtype)
+    part = np.real(infinity) if issubdtype(dtype, np.complexfloating) else infinity
     if np.isinf(part.astype(np.float64)):
         return exact_dtype(infinity)
     limits = finfo(dtype)  # float8_e4m3fn and some other dtypes have no infinity
@@ -318,7 +318,8 @@ def _(
     sharding: object,
 ) -> Sequence[Cotangent | None]:
     own = operand.aval.shape
-    remaining, repeated = [], []
+    remaining: list[int] = []
+    repeated: list[int] = []
     for position, (size, axis) in enumerate(zip(own, broadcast_dimensions, strict=True)):
         if size == shape[axis]:
             remaining.append(axis)
@@ -342,7 +343,8 @@ def _(
 ) -> Sequence[Cotangent | None]:
     shape = operand.aval.shape
     # Split each tiled axis in two: the copies, and the elements of each copy.
-    split, copies = [], []
+    split: list[int] = []
+    copies: list[int] = []
     for size, times in zip(shape, reps, strict=True):
         if times != 1:
             copies.append(len(split))

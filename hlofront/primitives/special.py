@@ -41,7 +41,7 @@ slope(digamma_p, lambda result, x: polygamma(scalar_like(x, 1), x))
 slope(bessel_i0e_p, lambda result, x: sub(bessel_i1e(x), mul(sign(x), result)))
 
 
-def _scaled_bell(t: ArrayLike, x: ArrayLike, scale: ArrayLike) -> Array:
+def _scaled_bell(t: ArrayLike, x: ArrayLike, scale: float) -> Array:
     return mul(scalar_like(x, scale), mul(t, exp(neg(square(x)))))
 
 
@@ -164,7 +164,7 @@ def _change_by_shape(t: ArrayLike, a: ArrayLike, b: ArrayLike, x: ArrayLike) -> 
     )
 
 
-def _plus(x: ArrayLike, y: ArrayLike) -> Array:
+def _plus(x: ArrayLike, y: ArrayLike) -> ArrayLike:
     """Return x + y, computed at once for scalars of NumPy or Python, which remain literals."""
     return add(x, y) if hasattr(x, "aval") or hasattr(y, "aval") else x + y
 
