@@ -66,6 +66,7 @@ from hlofront.pjrt.devices import process_index as process_index
 from hlofront.pjrt.devices import process_indices as process_indices
 from hlofront.primitives import collective_batching as _collective_batching
 from hlofront.primitives import dynamic_slicing_rules as _dynamic_slicing_rules
+from hlofront.primitives import slicing_rules as _slicing_rules
 from hlofront.primitives import special_rules as _special_rules
 from hlofront.runtime.array import array as _array
 from hlofront.runtime.array.assembling import make_array_from_callback as make_array_from_callback
@@ -104,7 +105,15 @@ from hlofront.transforms.make_jaxpr import make_jaxpr as make_jaxpr
 from hlofront.transforms.vmap import vmap as vmap
 
 # Imported for what they do: arrays get their methods, the engine and the operators plug in.
-del _array, _collective_batching, _dynamic_slicing_rules, _engine, _rules, _special_rules
+del (
+    _array,
+    _collective_batching,
+    _dynamic_slicing_rules,
+    _engine,
+    _rules,
+    _slicing_rules,
+    _special_rules,
+)
 
 __getattr__, __dir__ = _lazy(
     __name__,

@@ -144,7 +144,7 @@ exact_dtype_types: frozenset[type] = frozenset({ExactDTypeArray, *_exact_class.v
 
 
 # A NumPy array or scalar.
-NumPyArray = np.ndarray[Any, NumPyDType]
+NumPyArray = np.ndarray[Any, Any]
 NumPyValue = NumPyArray | np.bool_ | np.number[Any]
 
 

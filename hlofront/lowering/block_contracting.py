@@ -22,6 +22,7 @@ from hlofront.primitives.contracting import (
 from hlofront.primitives.creating import broadcasted_iota, full
 from hlofront.primitives.cumulative import cumsum
 from hlofront.primitives.elementwise import bitwise_and, sub
+from hlofront.primitives.scaled_contracting import dequantized, scaled_dot_p
 from hlofront.primitives.shaping import broadcast, broadcast_in_dim, transpose
 
 
@@ -176,7 +177,7 @@ def _by_group(x: Array, ragged: int, group_sizes: Array, outer: Sequence[int]) -
     return select(inside, broadcast(x, (groups,)), full(shape, 0, aval.dtype))
 
 
-@lower(c.scaled_dot_p)
+@lower(scaled_dot_p)
 def _(
     build: Builder,
     *operands: Value,
@@ -186,7 +187,7 @@ def _(
     # Emit a composite: compilers that have the operation use it, others its decomposition.
     avals = tuple(build.avals_in)
     decomposition = build.define_function(
-        (c.scaled_dot_p, avals, dimension_numbers, preferred_element_type),
+        (scaled_dot_p, avals, dimension_numbers, preferred_element_type),
         "xla.scaled_dot",
         avals,
         build.avals_out,
@@ -220,6 +221,6 @@ def _dequantized_dot(
     dtype: NumPyDType,
 ) -> Array:
     ((lhs_axis,), (rhs_axis,)), _ = numbers
-    lhs = c.dequantized(lhs, lhs_scale, lhs_axis)
-    rhs = c.dequantized(rhs, rhs_scale, rhs_axis)
+    lhs = dequantized(lhs, lhs_scale, lhs_axis)
+    rhs = dequantized(rhs, rhs_scale, rhs_axis)
     return dot_general(lhs, rhs, numbers, None, dtype)

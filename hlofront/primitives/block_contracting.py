@@ -1,22 +1,23 @@
-"""Primitives that contract in blocks: ragged_dot_general and scaled_dot."""
+"""The primitive ragged_dot_general, which contracts groups of rows or columns."""
 
 from collections.abc import Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import infer
-from hlofront.core.symbolic_zeros import Cotangent, Operand, Zero
+from hlofront.core.rules import BatchResult, infer
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand
 from hlofront.core.trace import process
-from hlofront.primitives.batching import batch_size, move_axis, shifted, to_front, with_new_axis
+from hlofront.primitives.batching import batch_size, move_axis, shifted, with_new_axis
 from hlofront.primitives.contracting import (
+    CanonicalNumbers,
+    DotDimensionNumbers,
     PrecisionLike,
     as_cotangent,
     ascending_axes,
@@ -24,20 +25,17 @@ from hlofront.primitives.contracting import (
     bilinear,
     canonical_axes,
     canonical_element_type,
+    canonical_numbers,
     canonical_precision,
     check_contraction,
-    cotangent_of_factor,
     dot_general_p,
     flipped_precision,
     product_dtype,
     remaining_axes,
 )
-from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import full
-from hlofront.primitives.derivatives import add_tangents, aval_of_operand, is_linear
-from hlofront.primitives.elementwise import mul
-from hlofront.primitives.reducing import reduce_sum, without_axes
-from hlofront.primitives.shaping import broadcast_in_dim, refuse_sharding, reshape, transpose
+from hlofront.primitives.derivatives import aval_of_operand, is_linear, known
+from hlofront.primitives.reducing import without_axes
+from hlofront.primitives.shaping import broadcast_in_dim, refuse_sharding, transpose
 
 # ---- ragged dot ----------------------------------------------------------------------------------
 
@@ -54,12 +52,17 @@ class RaggedDotDimensionNumbers:
 
     __slots__ = ("dot_dimension_numbers", "lhs_ragged_dimensions", "rhs_group_dimensions")
 
-    def __init__(self, dot_dimension_numbers, lhs_ragged_dimensions, rhs_group_dimensions):
-        contracting, batch = dot_dimension_numbers
-        self.dot_dimension_numbers = (
-            tuple(map(canonical_axes, contracting)),
-            tuple(map(canonical_axes, batch)),
-        )
+    dot_dimension_numbers: CanonicalNumbers
+    lhs_ragged_dimensions: Shape
+    rhs_group_dimensions: Shape
+
+    def __init__(
+        self,
+        dot_dimension_numbers: DotDimensionNumbers,
+        lhs_ragged_dimensions: Sequence[int],
+        rhs_group_dimensions: Sequence[int],
+    ):
+        self.dot_dimension_numbers = canonical_numbers(dot_dimension_numbers)
         self.lhs_ragged_dimensions = canonical_axes(lhs_ragged_dimensions)
         self.rhs_group_dimensions = canonical_axes(rhs_group_dimensions)
 
@@ -135,7 +138,7 @@ def ragged_dot_general(
         )
     if out_sharding is not None:
         refuse_sharding("ragged_dot_general", "out_sharding", out_sharding)
-    if not isinstance(ragged_dot_dimension_numbers, RaggedDotDimensionNumbers):
+    if not isinstance(ragged_dot_dimension_numbers, RaggedDotDimensionNumbers):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             "ragged_dot_dimension_numbers must be a lax.RaggedDotDimensionNumbers, got "
             f"{ragged_dot_dimension_numbers!r}."
@@ -215,7 +218,12 @@ def _(
     return ShapedArray(shape, dtype)
 
 
-def _check_groups(lhs: Any, rhs: Any, group_sizes: Any, numbers: Any) -> int:
+def _check_groups(
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    group_sizes: ShapedArray,
+    numbers: RaggedDotDimensionNumbers,
+) -> int:
     """Return the number of groups; raise TypeError if group axes or group sizes do not fit."""
     name = "ragged_dot_general"
     if len(numbers.lhs_ragged_dimensions) != 1:
@@ -276,7 +284,7 @@ def _(
     cotangent: ArrayLike,
     lhs: Operand,
     rhs: Operand,
-    group_sizes: Operand,
+    group_sizes: ArrayLike,
     *,
     ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
     precision: object,
@@ -300,13 +308,28 @@ def _(
     return *rule(cotangent, lhs, rhs, group_sizes, numbers, params), None
 
 
-def _bind_ragged(lhs, rhs, group_sizes, dot_numbers, ragged, group_axes, params):
+def _bind_ragged(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    dot_numbers: CanonicalNumbers,
+    ragged: int,
+    group_axes: Shape,
+    params: Params,
+) -> Array:
     numbers = RaggedDotDimensionNumbers(dot_numbers, (ragged,), group_axes)
     params = {**params, "ragged_dot_dimension_numbers": numbers}
     return process(ragged_dot_general_p, (lhs, rhs, group_sizes), params)
 
 
-def _transpose_by_group(cotangent, lhs, rhs, group_sizes, numbers, params):
+def _transpose_by_group(
+    cotangent: ArrayLike,
+    lhs: Operand,
+    rhs: Operand,
+    group_sizes: ArrayLike,
+    numbers: RaggedDotDimensionNumbers,
+    params: Params,
+) -> tuple[ArrayLike | None, ArrayLike | None]:
     """Return cotangents (lhs, rhs), or None, of a ragged dot in mode "noncontracting"."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     (ragged,), group_axes = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
@@ -319,7 +342,7 @@ def _transpose_by_group(cotangent, lhs, rhs, group_sizes, numbers, params):
         dot_numbers = ((of_rhs, rhs_kept), (batch, rhs_batch))
         ragged = of_lhs[lhs_kept.index(ragged)]
         result = _bind_ragged(
-            cotangent, rhs, group_sizes, dot_numbers, ragged, group_axes, params=params
+            cotangent, known(rhs), group_sizes, dot_numbers, ragged, group_axes, params=params
         )
         regained = [own for own, _ in sorted(pairs, key=lambda pair: pair[1])]
         return as_cotangent(result, (*lhs_batch, *lhs_kept, *regained), lhs_aval), None
@@ -327,18 +350,26 @@ def _transpose_by_group(cotangent, lhs, rhs, group_sizes, numbers, params):
     regained = [own for _, own in sorted(pairs)]
     options = {**params}
     axes = (*group_axes, *rhs_batch, *regained, *rhs_kept)
-    factors, contracting, batches = (lhs, cotangent), (lhs_kept, of_lhs), (lhs_batch, batch)
+    first, second = known(lhs), cotangent
+    contracting, batches = (lhs_kept, of_lhs), (lhs_batch, batch)
     flipped = (*group_axes, *rhs_batch, *rhs_kept, *regained)
     if ascending_axes(flipped) and not ascending_axes(axes):
-        axes, factors = flipped, factors[::-1]
-        contracting, batches = contracting[::-1], batches[::-1]
+        axes, first, second = flipped, second, first
+        contracting, batches = (of_lhs, lhs_kept), (batch, lhs_batch)
         ragged = of_lhs[lhs_kept.index(ragged)]
         options["precision"] = flipped_precision(params["precision"])
-    result = _bind_ragged(*factors, group_sizes, (contracting, batches), ragged, (), options)
+    result = _bind_ragged(first, second, group_sizes, (contracting, batches), ragged, (), options)
     return None, as_cotangent(result, axes, rhs_aval)
 
 
-def _transpose_summed(cotangent, lhs, rhs, group_sizes, numbers, params):
+def _transpose_summed(
+    cotangent: ArrayLike,
+    lhs: Operand,
+    rhs: Operand,
+    group_sizes: ArrayLike,
+    numbers: RaggedDotDimensionNumbers,
+    params: Params,
+) -> tuple[ArrayLike | None, ArrayLike | None]:
     """Return cotangents (lhs, rhs), or None, of a ragged dot in mode "contracting"."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     lhs_aval, rhs_aval = aval_of_operand(lhs), aval_of_operand(rhs)
@@ -346,11 +377,11 @@ def _transpose_summed(cotangent, lhs, rhs, group_sizes, numbers, params):
     rhs_kept = remaining_axes(rhs_aval.ndim, rhs_batch, rhs_contracting)
     _, batch, of_lhs, of_rhs = _ranges((0,), lhs_batch, lhs_kept, rhs_kept)
     if is_linear(lhs):
-        aval, other, rest, arrived = lhs_aval, rhs, rhs_kept, (of_rhs, of_lhs)
+        aval, other, rest, arrived = lhs_aval, known(rhs), rhs_kept, (of_rhs, of_lhs)
         own, others = (lhs_batch, lhs_contracting), (rhs_batch, rhs_contracting)
         own_kept = lhs_kept
     else:
-        aval, other, rest, arrived = rhs_aval, lhs, lhs_kept, (of_lhs, of_rhs)
+        aval, other, rest, arrived = rhs_aval, known(lhs), lhs_kept, (of_lhs, of_rhs)
         own, others = (rhs_batch, rhs_contracting), (lhs_batch, lhs_contracting)
         own_kept = rhs_kept
     ragged_index = lhs_contracting.index(numbers.lhs_ragged_dimensions[0])
@@ -376,7 +407,8 @@ def _transpose_summed(cotangent, lhs, rhs, group_sizes, numbers, params):
 
 def _ranges(*parts: Sequence[Any]) -> list[tuple[int, ...]]:
     """Return per sequence the indices of its elements in the concatenation of all."""
-    ranges, start = [], 0
+    ranges: list[tuple[int, ...]] = []
+    start = 0
     for part in parts:
         ranges.append(tuple(range(start, start + len(part))))
         start += len(part)
@@ -387,7 +419,13 @@ def _ranges(*parts: Sequence[Any]) -> list[tuple[int, ...]]:
 
 
 @rules.batch(ragged_dot_general_p)
-def _(values, axes, *, ragged_dot_dimension_numbers, **params):
+def _(
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    **params: object,
+) -> BatchResult:
     lhs, rhs, group_sizes = values
     lhs_axis, rhs_axis, groups_axis = axes
     size = batch_size(values, axes)
@@ -408,7 +446,7 @@ def _(values, axes, *, ragged_dot_dimension_numbers, **params):
     dot_numbers, axis = batched_contraction(
         lhs_ndim, typeof(rhs).ndim, (lhs_axis, rhs_axis), numbers.dot_dimension_numbers
     )
-    if lhs_axis is None and group_axes:
+    if lhs_axis is None and rhs_axis is not None and group_axes:
         # The group axis of rhs is absent from the result.
         axis -= group_axes[0] < rhs_axis
     had_outer = bool(numbers.outer_axes(lhs_ndim - (lhs_axis is not None)))
@@ -433,167 +471,3 @@ def _(values, axes, *, ragged_dot_dimension_numbers, **params):
     params["ragged_dot_dimension_numbers"] = numbers
     result = process(ragged_dot_general_p, (lhs, rhs, group_sizes), params)
     return result, axis + (numbers.mode == "contracting")
-
-
-# ---- scaled dot ----------------------------------------------------------------------------------
-
-scaled_dot_p = Primitive("scaled_dot")
-
-
-@boundary
-def scaled_dot(
-    lhs: ArrayLike,
-    rhs: ArrayLike,
-    *,
-    lhs_scale: ArrayLike | None = None,
-    rhs_scale: ArrayLike | None = None,
-    dimension_numbers: Any = None,
-    preferred_element_type: DTypeLike | None = None,
-) -> Array:
-    """Compute a dot_general of arrays with one scale per block of elements: microscaling formats.
-
-    Args:
-      lhs: an array, usually of float8.
-      rhs: an array.
-      lhs_scale: scales of the shape of `lhs`, except that the contracted axis has one per block;
-        None for ones.
-      rhs_scale: scales of `rhs`, of the analogous shape; None for ones.
-      dimension_numbers: as for `dot_general`, with one contracted axis; by default those of matrix
-        products, with a leading batch axis if `lhs` has three axes.
-      preferred_element_type: the dtype of the result, bfloat16 by default.
-
-    Raises:
-      TypeError: if shapes do not fit.
-    """
-    lhs_aval, rhs_aval = typeof(lhs), typeof(rhs)
-    if dimension_numbers is None:
-        if lhs_aval.ndim == 2:
-            dimension_numbers = (((1,), (0,)), ((), ()))
-        else:
-            dimension_numbers = (((2,), (1,)), ((0,), (0,)))
-    contracting, batch = dimension_numbers
-    numbers = (tuple(map(canonical_axes, contracting)), tuple(map(canonical_axes, batch)))
-    check_contraction("scaled_dot", lhs_aval, rhs_aval, numbers)
-    if lhs_scale is None:
-        lhs_scale = _ones_of_blocks(lhs_aval, numbers[0][0])
-    if rhs_scale is None:
-        rhs_scale = _ones_of_blocks(rhs_aval, numbers[0][1])
-    wanted = canonical_element_type(preferred_element_type, "scaled_dot")
-    params = {
-        "dimension_numbers": numbers,
-        "preferred_element_type": np.dtype(ml_dtypes.bfloat16) if wanted is None else wanted,
-    }
-    return process(scaled_dot_p, (lhs, rhs, lhs_scale, rhs_scale), params)
-
-
-def _ones_of_blocks(aval: ShapedArray, axes: tuple[int, ...]) -> Array:
-    shape = tuple(1 if axis in axes else size for axis, size in enumerate(aval.shape))
-    one = full(shape, 1, ml_dtypes.bfloat16)
-    return convert(one, np.dtype(ml_dtypes.float8_e8m0fnu), False)
-
-
-@infer(scaled_dot_p)
-def _(lhs, rhs, lhs_scale, rhs_scale, *, dimension_numbers, preferred_element_type):
-    contracting, batch = dimension_numbers
-    if len(contracting[0]) != 1:
-        raise TypeError(
-            f"scaled_dot sums over one axis of each operand, got dimension_numbers "
-            f"{dimension_numbers}."
-        )
-    for name, aval, scale, (axis,) in (
-        ("LHS", lhs, lhs_scale, contracting[0]),
-        ("RHS", rhs, rhs_scale, contracting[1]),
-    ):
-        if aval.ndim != scale.ndim:
-            raise TypeError(
-                f"{name} and its scale must have the same number of axes, got shapes {aval.shape} "
-                f"and {scale.shape}."
-            )
-        for i, (size, blocks) in enumerate(zip(aval.shape, scale.shape, strict=True)):
-            if i != axis and size != blocks:
-                raise TypeError(
-                    f"{name} dim {i} of size {size} does not match scale dim size {blocks}."
-                )
-        size, blocks = aval.shape[axis], scale.shape[axis]
-        if blocks == 0 or size % blocks:
-            raise TypeError(
-                f"{name} contracting dim {axis} of size {size} must be divisible by its scale's "
-                f"dim size {blocks}."
-            )
-        if size // blocks < 2:
-            raise TypeError(
-                f"The ratio of {name} contracting dim {axis} to its scale's dim size ({blocks}) "
-                "must be at least 2."
-            )
-    shape = (
-        *(lhs.shape[axis] for axis in batch[0]),
-        *without_axes(lhs.shape, (*batch[0], *contracting[0])),
-        *without_axes(rhs.shape, (*batch[1], *contracting[1])),
-    )
-    return ShapedArray(shape, preferred_element_type)
-
-
-# ---- derivatives and batches of scaled dot -------------------------------------------------------
-
-_bfloat16, _float32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.float32)
-
-
-def dequantized(x: ArrayLike, scale: ArrayLike, axis: int) -> Array:
-    """Return `x` as bfloat16, each element times the scale of its block along `axis`."""
-    factors = convert(_repeat_scales(scale, axis, typeof(x).shape), _bfloat16, False)
-    return mul(convert(x, _bfloat16, False), factors)
-
-
-def _repeat_scales(scale: ArrayLike, axis: int, wanted: tuple[int, ...]) -> Array:
-    """Return scales repeated along `axis` to shape `wanted`: one per element, not one per block."""
-    shape = typeof(scale).shape
-    split = (*shape[: axis + 1], wanted[axis] // shape[axis], *shape[axis + 1 :])
-    dimensions = [i for i in range(len(split)) if i != axis + 1]
-    return reshape(broadcast_in_dim(scale, split, dimensions), wanted)
-
-
-@rules.jvp(scaled_dot_p)
-def _(primals, tangents, **params):
-    result = process(scaled_dot_p, tuple(primals), params)
-    total: Any = Zero.of(result)
-    for i, tangent in enumerate(tangents):
-        if type(tangent) is not Zero:
-            varied = (*primals[:i], tangent, *primals[i + 1 :])
-            total = add_tangents(total, process(scaled_dot_p, varied, params))
-    return result, total
-
-
-@rules.transpose(scaled_dot_p)
-def _(cotangent, *operands, dimension_numbers, **_):
-    contracting, batch = dimension_numbers
-    last = is_linear(operands[1]) or is_linear(operands[3])
-    own = 1 if last else 0
-    x, scale = operands[own], operands[own + 2]
-    (axis,), (other_axis,) = contracting[own], contracting[1 - own]
-    other = dequantized(operands[1 - own], operands[3 - own], other_axis)
-    numbers = (contracting[::-1], batch[::-1]) if last else dimension_numbers
-    params = {"precision": None, "preferred_element_type": _float32, "out_sharding": None}
-    aval = aval_of_operand(x).update(dtype=_float32)
-    product = cotangent_of_factor(cotangent, aval, other, numbers, params, last=last)
-    results: list[Any] = [None] * 4
-    if is_linear(x):
-        factors = convert(_repeat_scales(scale, axis, aval.shape), _float32, False)
-        results[own] = convert(mul(product, factors), x.aval.dtype, False)
-    else:
-        blocks = scale.aval.shape[axis]
-        shape = (*aval.shape[:axis], blocks, aval.shape[axis] // blocks, *aval.shape[axis + 1 :])
-        products = mul(product, convert(x, _float32, False))
-        total = reduce_sum(reshape(products, shape), (axis + 1,))
-        results[own + 2] = convert(total, scale.aval.dtype, False)
-    return results
-
-
-@rules.batch(scaled_dot_p)
-def _(values, axes, *, dimension_numbers, preferred_element_type):
-    # Compilers implement the operation with equal batch axes of all operands.
-    size = batch_size(values, axes)
-    values = [to_front(x, axis, size) for x, axis in zip(values, axes, strict=True)]
-    ndims = [typeof(x).ndim for x in values]
-    numbers, axis = batched_contraction(*ndims[:2], (0, 0), dimension_numbers)
-    params = {"dimension_numbers": numbers, "preferred_element_type": preferred_element_type}
-    return process(scaled_dot_p, tuple(values), params), axis

@@ -10,7 +10,7 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.config import default_matmul_precision
 from hlofront.base.dtypes import bit_width, check_user_dtype_supported, finfo, issubdtype
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params, Shape, is_tuple_or_list
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -20,13 +20,12 @@ from hlofront.core.symbolic_zeros import (
     Cotangent,
     Operand,
     Tangent,
-    UndefinedPrimal,
     Zero,
 )
 from hlofront.core.trace import process
 from hlofront.primitives.batching import shifted
 from hlofront.primitives.converting import convert_element_type_p
-from hlofront.primitives.derivatives import add_tangents, is_linear
+from hlofront.primitives.derivatives import add_tangents, aval_of_operand, is_linear, known
 from hlofront.primitives.reducing import without_axes
 from hlofront.primitives.shaping import refuse_sharding, transpose
 
@@ -34,6 +33,8 @@ from hlofront.primitives.shaping import refuse_sharding, transpose
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
 ]
+# These numbers as a parameter of an equation.
+CanonicalNumbers = tuple[tuple[Shape, Shape], tuple[Shape, Shape]]
 
 # ---- precision -----------------------------------------------------------------------------------
 
@@ -152,13 +153,10 @@ def canonical_precision(precision: object) -> Any:
         return precision, precision
     elif isinstance(precision, DotAlgorithm | DotAlgorithmPreset):
         return precision
-    elif isinstance(precision, tuple | list) and len(precision) == 2:
-        pair = tuple(
-            p if isinstance(p, Precision) else _precisions.get(p) if isinstance(p, str) else None
-            for p in precision
-        )
-        if None not in pair:
-            return pair
+    elif is_tuple_or_list(precision) and len(precision) == 2:
+        lhs, rhs = [_precisions.get(p) if isinstance(p, str) else p for p in precision]
+        if isinstance(lhs, Precision) and isinstance(rhs, Precision):
+            return lhs, rhs
     raise ValueError(
         f"Precision argument must be None, a lax.Precision, one of the strings "
         f"{', '.join(map(repr, _precisions))}, a tuple of two of these (one per operand), a "
@@ -227,7 +225,7 @@ dot_general_p = Primitive("dot_general")
 def dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
-    dimension_numbers: DotDimensionNumbers,
+    dimension_numbers: DotDimensionNumbers | None,
     precision: PrecisionLike | None = None,
     preferred_element_type: DTypeLike | None = None,
     *,
@@ -351,16 +349,15 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike | None
 
 def canonical_axes(axes: int | Sequence[int]) -> tuple[int, ...]:
     """Return an axis or a sequence of axes as a tuple of integers."""
-    if type(axes) is tuple:
+    if isinstance(axes, tuple):
         for axis in axes:
             if type(axis) is not int:
                 break
         else:
             return axes
-    try:
-        return tuple(map(operator.index, axes))
-    except TypeError:
+    if isinstance(axes, (int, np.integer)):
         return (operator.index(axes),)
+    return tuple(map(operator.index, axes))
 
 
 @infer(dot_general_p)
@@ -368,7 +365,7 @@ def _(
     lhs: ShapedArray,
     rhs: ShapedArray,
     *,
-    dimension_numbers: DotDimensionNumbers,
+    dimension_numbers: CanonicalNumbers,
     precision: object,
     preferred_element_type: DType | None,
     out_sharding: object,
@@ -384,8 +381,17 @@ def _(
     return ShapedArray(shape, dtype, lhs.weak_type and rhs.weak_type)
 
 
+def canonical_numbers(dimension_numbers: DotDimensionNumbers) -> CanonicalNumbers:
+    """Return the contracting and batch axes of a dot as tuples of integers."""
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    return (
+        (canonical_axes(lhs_contracting), canonical_axes(rhs_contracting)),
+        (canonical_axes(lhs_batch), canonical_axes(rhs_batch)),
+    )
+
+
 def check_contraction(
-    name: str, lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: Any
+    name: str, lhs: ShapedArray, rhs: ShapedArray, dimension_numbers: CanonicalNumbers
 ) -> None:
     """Raise TypeError unless the contracting and batch axes exist, are distinct and fit in size."""
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
@@ -438,7 +444,7 @@ def bilinear(primitive: Primitive) -> None:
         primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
     ) -> tuple[Results, Tangents]:
         lhs, rhs, *others = primals
-        result = process(primitive, tuple(primals), params)
+        result: ArrayLike = process(primitive, tuple(primals), params)
         if not issubdtype(typeof(result).dtype, np.inexact):
             return result, Zero.of(result)
         tangent: Any = Zero.of(result)
@@ -460,16 +466,19 @@ bilinear(dot_general_p)
 def _(
     cotangent: ArrayLike,
     lhs: Operand,
-    rhs: UndefinedPrimal,
+    rhs: Operand,
     *,
-    dimension_numbers: DotDimensionNumbers,
+    dimension_numbers: CanonicalNumbers,
     **params: object,
 ) -> Sequence[Cotangent | None]:
-    if is_linear(lhs):
-        return cotangent_of_factor(cotangent, lhs.aval, rhs, dimension_numbers, params), None
-    contracting, batch = dimension_numbers
-    flipped = (contracting[::-1], batch[::-1])
-    return None, cotangent_of_factor(cotangent, rhs.aval, lhs, flipped, params, last=True)
+    if is_linear(rhs):
+        contracting, batch = dimension_numbers
+        flipped = (contracting[::-1], batch[::-1])
+        return None, cotangent_of_factor(
+            cotangent, rhs.aval, known(lhs), flipped, params, last=True
+        )
+    aval = aval_of_operand(lhs)
+    return cotangent_of_factor(cotangent, aval, known(rhs), dimension_numbers, params), None
 
 
 def cotangent_of_factor(
@@ -479,7 +488,7 @@ def cotangent_of_factor(
     numbers: Any,
     params: Params,
     last: bool = False,
-) -> Array:
+) -> ArrayLike:
     """Return the cotangent of one operand of a dot_general.
 
     Args:
@@ -522,7 +531,7 @@ def ascending_axes(axes: Sequence[int]) -> bool:
     return all(i == axis for i, axis in enumerate(axes))
 
 
-def as_cotangent(x: ArrayLike, axes: Sequence[int], aval: ShapedArray) -> Array:
+def as_cotangent(x: ArrayLike, axes: Sequence[int], aval: ShapedArray) -> ArrayLike:
     """Return `x` as a cotangent of type `aval`, where axis i of `x` is axis `axes[i]` of `aval`."""
     if not ascending_axes(axes):
         x = transpose(x, sorted(range(len(axes)), key=axes.__getitem__))
@@ -535,8 +544,6 @@ def as_cotangent(x: ArrayLike, axes: Sequence[int], aval: ShapedArray) -> Array:
 
 def flipped_precision(precision: object) -> object:
     """Return a canonical precision for operands in reverse order."""
-    if type(precision) is tuple:
-        return precision[::-1]
     if isinstance(precision, DotAlgorithm):
         return precision._replace(
             lhs_precision_type=precision.rhs_precision_type,
@@ -544,7 +551,7 @@ def flipped_precision(precision: object) -> object:
             lhs_component_count=precision.rhs_component_count,
             rhs_component_count=precision.lhs_component_count,
         )
-    return precision
+    return tuple(reversed(precision)) if is_tuple_or_list(precision) else precision
 
 
 # ---- batches -------------------------------------------------------------------------------------
@@ -555,7 +562,7 @@ def _(
     values: Sequence[ArrayLike],
     axes: Sequence[BatchAxis],
     *,
-    dimension_numbers: DotDimensionNumbers,
+    dimension_numbers: CanonicalNumbers,
     **params: object,
 ) -> tuple[ArrayLike, BatchAxis]:
     lhs, rhs = values
@@ -564,8 +571,8 @@ def _(
 
 
 def batched_contraction(
-    lhs_ndim: int, rhs_ndim: int, axes: Sequence[int | None], numbers: Any
-) -> tuple[Any, int]:
+    lhs_ndim: int, rhs_ndim: int, axes: Sequence[BatchAxis], numbers: CanonicalNumbers
+) -> tuple[CanonicalNumbers, int]:
     """Return dimension numbers with batch axes added to one operand or both, and the result's.
 
     Batch axes of both operands become the first batch axis of the dot; a single one remains an
@@ -575,15 +582,11 @@ def batched_contraction(
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers
     lhs_axis, rhs_axis = axes
     if lhs_axis is not None:
-        lhs_contracting, lhs_batch = (
-            shifted(lhs_contracting, lhs_axis),
-            shifted(lhs_batch, lhs_axis),
-        )
+        lhs_contracting = shifted(lhs_contracting, lhs_axis)
+        lhs_batch = shifted(lhs_batch, lhs_axis)
     if rhs_axis is not None:
-        rhs_contracting, rhs_batch = (
-            shifted(rhs_contracting, rhs_axis),
-            shifted(rhs_batch, rhs_axis),
-        )
+        rhs_contracting = shifted(rhs_contracting, rhs_axis)
+        rhs_batch = shifted(rhs_batch, rhs_axis)
     if lhs_axis is not None and rhs_axis is not None:
         lhs_batch, rhs_batch, axis = (lhs_axis, *lhs_batch), (rhs_axis, *rhs_batch), 0
     elif lhs_axis is not None:

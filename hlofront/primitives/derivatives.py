@@ -127,6 +127,17 @@ def is_linear(x: object) -> "TypeIs[UndefinedPrimal]":
     return type(x) is UndefinedPrimal
 
 
+def known(x: Operand) -> ArrayLike:
+    """Return the value of an operand of a transpose rule that is not the linear one.
+
+    Raises:
+      TypeError: if it is linear, where the operation is linear in one operand at a time.
+    """
+    if type(x) is UndefinedPrimal:
+        raise TypeError(f"an operand must be known, and is linear: {x}")
+    return x
+
+
 def unbroadcast(cotangent: ArrayLike, operand: UndefinedPrimal) -> ArrayLike:
     """Sum a cotangent over the axes that its operand was broadcast along.
 

@@ -29,7 +29,7 @@ from hlofront.primitives.derivatives import (
 from hlofront.primitives.elementwise import add_p
 from hlofront.primitives.families import check_same_dtypes
 from hlofront.primitives.shaping import broadcast_in_dim, squeeze_p
-from hlofront.primitives.slicing import members, unstack, with_entry
+from hlofront.primitives.slicing import slices_of_first_axis, unstack, with_entry
 
 dynamic_slice_p = Primitive("dynamic_slice")
 
@@ -86,7 +86,7 @@ def _dynamic_indices(operand: ArrayLike, indices: Any, allow_negative: bool) -> 
             f"Length of slice indices must match number of operand dimensions ({count} vs {shape})"
         )
     if ndim is not None and hasattr(indices, "aval"):
-        indices = unstack(indices) if is_eager() else members(indices)
+        indices = unstack(indices) if is_eager() else slices_of_first_axis(indices)
     if allow_negative is True or allow_negative is False:
         return [_from_start(i, n, allow_negative) for i, n in zip(indices, shape, strict=True)]
     return [

@@ -1,35 +1,21 @@
 """Primitives that cut and join arrays: slice, concatenate, stack, unstack, split, pad."""
 
-import itertools
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, Shape, is_tuple_or_list
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis, check_nonnegative, integers
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
-from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import is_eager, process
-from hlofront.primitives.batching import with_new_axis, with_same_axis
-from hlofront.primitives.comparing import select_n
-from hlofront.primitives.creating import full, scalar_of
-from hlofront.primitives.derivatives import (
-    aval_of_operand,
-    instantiate,
-    is_linear,
-    linear,
-    zeros_of,
-)
-from hlofront.primitives.elementwise import sub
 from hlofront.primitives.families import check_same_dtypes
-from hlofront.primitives.reducing import reduce_sum
-from hlofront.primitives.shaping import ascending, broadcast_in_dim, expand_dims, squeeze_p
+from hlofront.primitives.shaping import squeeze_p
 
 # ---- slice ---------------------------------------------------------------------------------------
 
@@ -65,7 +51,9 @@ def slice(
 
 
 @infer(slice_p)
-def _(operand, *, start_indices, limit_indices, strides):
+def _(
+    operand: ShapedArray, *, start_indices: Shape, limit_indices: Shape, strides: Shape | None
+) -> ShapedArray:
     shape = operand.shape
     for what, indices in (("start_indices", start_indices), ("limit_indices", limit_indices)):
         if len(indices) != len(shape):
@@ -98,39 +86,6 @@ def _(operand, *, start_indices, limit_indices, strides):
     ranges = zip(start_indices, limit_indices, strides, strict=True)
     result = tuple([-((start - limit) // stride) for start, limit, stride in ranges])
     return ShapedArray(result, operand.dtype, operand.weak_type)
-
-
-linear(slice_p)
-
-
-@rules.transpose(slice_p)
-def _(cotangent, operand, *, start_indices, limit_indices, strides):
-    aval = operand.aval
-    steps = (1,) * aval.ndim if strides is None else strides
-    rows = []
-    for size, taken, start, step in zip(
-        aval.shape, typeof(cotangent).shape, start_indices, steps, strict=True
-    ):
-        end = start + step * (taken - 1) + 1 if taken else start
-        rows.append((start, size - end, step - 1))
-    return [_pad_with_zeros(cotangent, rows, aval.weak_type)]
-
-
-@rules.batch(slice_p)
-def _(values, axes, *, start_indices, limit_indices, strides):
-    (operand,), (axis,) = values, axes
-    size = typeof(operand).shape[axis]
-    params = {
-        "start_indices": _with_new(start_indices, axis, 0),
-        "limit_indices": _with_new(limit_indices, axis, size),
-        "strides": None if strides is None else _with_new(strides, axis, 1),
-    }
-    return process(slice_p, (operand,), params), axis
-
-
-def _with_new(values: tuple[Any, ...], axis: int, value: Any) -> tuple[Any, ...]:
-    """Return values, one per axis, with the value of a new axis inserted at `axis`."""
-    return (*values[:axis], value, *values[axis:])
 
 
 @boundary
@@ -209,24 +164,24 @@ def concatenate(operands: object, dimension: int) -> Array:
       ValueError: if there are no arrays.
       TypeError: if shapes or dtypes differ, or the axis is out of range.
     """
-    operands = sequence_of(operands)
-    if not operands:
+    members = sequence_of(operands)
+    if not members:
         raise ValueError("concatenate requires a non-empty sequences of arrays")
-    if len(operands) == 1 and hasattr(operands[0], "aval"):
-        return operands[0]
-    return process(concatenate_p, tuple(operands), {"dimension": operator.index(dimension)})
+    if len(members) == 1 and hasattr(members[0], "aval"):
+        return members[0]
+    return process(concatenate_p, tuple(members), {"dimension": operator.index(dimension)})
 
 
 def sequence_of(operands: Any) -> Sequence[Any]:
     """Return a sequence of arrays from any iterable; one array is unstacked on its first axis."""
-    if isinstance(operands, tuple | list):
+    if is_tuple_or_list(operands):
         return operands
     if hasattr(operands, "aval"):
-        return unstack(operands) if is_eager() else members(operands)
+        return unstack(operands) if is_eager() else slices_of_first_axis(operands)
     return list(operands)
 
 
-def members(array: Array) -> list[Array]:
+def slices_of_first_axis(array: Array) -> list[Array]:
     """Return the list of an array's slices along its first axis, each without that axis."""
     return [index_in_dim(array, i, 0, keepdims=False) for i in range(array.shape[0])]
 
@@ -258,51 +213,6 @@ def _(*operands: ShapedArray, dimension: int) -> ShapedArray:
     )
 
 
-@rules.jvp(concatenate_p)
-def _(operands, tangents, *, dimension):
-    result = process(concatenate_p, tuple(operands), {"dimension": dimension})
-    return result, _end_to_end(tangents, dimension)
-
-
-@rules.transpose(concatenate_p)
-def _(cotangent: ArrayLike, *operands: Operand, dimension: int) -> Sequence[Cotangent | None]:
-    sizes = tuple([aval_of_operand(operand).shape[dimension] for operand in operands])
-    parts = process(split_p, (cotangent,), {"sizes": sizes, "axis": dimension})
-    return [p if is_linear(x) else None for p, x in zip(parts, operands, strict=True)]
-
-
-@rules.batch(concatenate_p)
-def _(values, axes, *, dimension):
-    values, axis = with_same_axis(values, axes)
-    return process(concatenate_p, values, {"dimension": dimension + (dimension >= axis)}), axis
-
-
-def _end_to_end(tangents: Sequence[Tangent], axis: int) -> Array:
-    """Concatenate tangents, of which some are Zero: adjacent ones are merged, outer ones padded."""
-    present = [i for i, tangent in enumerate(tangents) if type(tangent) is not Zero]
-    first, last = present[0], present[-1]
-    weak = _weak_zeros(tangents)
-    parts: list[Any] = []
-    for zero, group in itertools.groupby(tangents[first : last + 1], lambda x: type(x) is Zero):
-        aval = typeof(tangents[first])
-        if zero:
-            shape = with_entry(aval.shape, axis, _extent(group, axis))
-            parts.append(zeros_of(aval.update(shape, weak_type=weak)))
-        else:
-            parts += group
-    whole = concatenate(parts, axis) if len(parts) > 1 else parts[0]
-    before, after = _extent(tangents[:first], axis), _extent(tangents[last + 1 :], axis)
-    return _pad_along(whole, axis, before, after, weak)
-
-
-def _extent(zeros: Iterable[Any], axis: int) -> int:
-    return sum(zero.aval.shape[axis] for zero in zeros)
-
-
-def _weak_zeros(tangents: Sequence[Tangent]) -> bool:
-    return all(x.aval.weak_type for x in tangents if type(x) is Zero)
-
-
 stack_p = Primitive("stack")
 
 
@@ -318,11 +228,12 @@ def stack(operands: object, axis: int = 0) -> Array:
       ValueError: if there are no arrays, the axis is out of range, or the shapes differ.
       TypeError: if the dtypes differ.
     """
-    operands = sequence_of(operands)
-    if not operands:
+    members = sequence_of(operands)
+    if not members:
         raise _NothingToStack("stack requires a non-empty sequence of arrays, got none")
-    axis = canonical_axis(axis, typeof(operands[0]).ndim + 1)
-    return process(stack_p, tuple(operands), {"axis": axis})
+    first: ArrayLike = members[0]
+    axis = canonical_axis(axis, typeof(first).ndim + 1)
+    return process(stack_p, tuple(members), {"axis": axis})
 
 
 class _NothingToStack(ValueError, IndexError):
@@ -345,42 +256,11 @@ def _(*operands: ShapedArray, axis: int) -> ShapedArray:
     )
 
 
-@rules.jvp(stack_p)
-def _(operands, tangents, *, axis):
-    return process(stack_p, tuple(operands), {"axis": axis}), _stacked(tangents, axis)
-
-
-@rules.transpose(stack_p)
-def _(cotangent: ArrayLike, *operands: Operand, axis: int) -> Sequence[Cotangent | None]:
-    members = process(unstack_p, (cotangent,), {"axis": axis})
-    return [member if is_linear(x) else None for member, x in zip(members, operands, strict=True)]
-
-
-@rules.batch(stack_p)
-def _(values, axes, *, axis):
-    values, own = with_same_axis(values, axes)
-    return process(stack_p, values, {"axis": axis + (own <= axis)}), own + (own > axis)
-
-
-def _stacked(tangents: Sequence[Tangent], axis: int) -> Array:
-    """Stack tangents, of which some are Zero, along a new axis."""
-    present = [i for i, tangent in enumerate(tangents) if type(tangent) is not Zero]
-    weak = _weak_zeros(tangents)
-    if len(present) == 1 < len(tangents):
-        (index,) = present
-        member = expand_dims(tangents[index], (axis,))
-        return _pad_along(member, axis, index, len(tangents) - 1 - index, weak)
-    if len(present) < len(tangents):
-        zeros = zeros_of(typeof(tangents[present[0]]).update(weak_type=weak))
-        tangents = [zeros if type(tangent) is Zero else tangent for tangent in tangents]
-    return process(stack_p, tuple(tangents), {"axis": axis})
-
-
 unstack_p = Primitive("unstack", multiple_results=True)
 
 
 @boundary
-def unstack(x: ArrayLike, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """Return the tuple of an array's slices along an axis, each without that axis.
 
     Raises:
@@ -396,26 +276,11 @@ def _(x: ShapedArray, *, axis: int) -> list[ShapedArray]:
     return [member] * shape[axis]
 
 
-linear(unstack_p)
-
-
-@rules.transpose(unstack_p)
-def _(cotangents: Sequence[Cotangent], x: Operand, *, axis: int) -> Sequence[Cotangent | None]:
-    return [_stacked(cotangents, axis)]
-
-
-@rules.batch(unstack_p)
-def _(values, axes, *, axis):
-    (own,) = axes
-    members = process(unstack_p, tuple(values), {"axis": axis + (axis >= own)})
-    return members, [own - (axis < own)] * len(members)
-
-
 split_p = Primitive("split", multiple_results=True)
 
 
 @boundary
-def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Split an array along an axis into a list of arrays with `sizes` along it.
 
     Raises:
@@ -444,21 +309,6 @@ def _(operand: ShapedArray, *, sizes: tuple[int, ...], axis: int) -> list[Shaped
     ]
 
 
-linear(split_p)
-
-
-@rules.transpose(split_p)
-def _(cotangents, operand, *, sizes, axis):
-    return [_end_to_end(cotangents, axis)]
-
-
-@rules.batch(split_p)
-def _(values, axes, *, sizes, axis):
-    (own,) = axes
-    params = {"sizes": sizes, "axis": axis + (axis >= own)}
-    return process(split_p, tuple(values), params), [own] * len(sizes)
-
-
 # ---- pad -----------------------------------------------------------------------------------------
 
 pad_p = Primitive("pad")
@@ -467,7 +317,9 @@ PaddingConfig = tuple[tuple[int, int, int], ...]
 
 
 @boundary
-def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
+def pad(
+    operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[Sequence[int]]
+) -> Array:
     """Pad an array with a value before, after and between its elements.
 
     Args:
@@ -487,7 +339,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
     return process(pad_p, (operand, padding_value), {"padding_config": config})
 
 
-def _padding(row: Any) -> tuple[int, int, int]:
+def _padding(row: Sequence[int]) -> tuple[int, int, int]:
     numbers = integers(row, "each of padding_config")
     if len(numbers) != 3:
         raise ValueError(
@@ -498,7 +350,9 @@ def _padding(row: Any) -> tuple[int, int, int]:
 
 
 @infer(pad_p)
-def _(operand, padding_value, *, padding_config):
+def _(
+    operand: ShapedArray, padding_value: ShapedArray, *, padding_config: PaddingConfig
+) -> ShapedArray:
     if operand.dtype != padding_value.dtype:
         raise TypeError(
             "pad operand and padding_value must be same dtype: got "
@@ -530,70 +384,3 @@ def _(operand, padding_value, *, padding_config):
             f"padding_config {padding_config} and operand shape {operand.shape}"
         )
     return ShapedArray(shape, operand.dtype, operand.weak_type and padding_value.weak_type)
-
-
-@rules.jvp(pad_p)
-def _(primals, tangents, *, padding_config):
-    result = process(pad_p, tuple(primals), {"padding_config": padding_config})
-    tangent, value_tangent = tangents
-    if type(value_tangent) is Zero:
-        aval = value_tangent.aval
-        value_tangent = scalar_of(0, aval.dtype, aval.weak_type)
-    operands = (instantiate(tangent), value_tangent)
-    return result, process(pad_p, operands, {"padding_config": padding_config})
-
-
-def _pad_with_zeros(operand: ArrayLike, rows: Any, weak: bool = True) -> Array:
-    """Pad an array with zeros of its dtype; return the array itself if no padding is nonzero."""
-    rows = tuple(rows)
-    if not any(map(any, rows)):
-        return operand
-    aval = typeof(operand)
-    zero = scalar_of(0, aval.dtype, aval.weak_type and weak)
-    return process(pad_p, (operand, zero), {"padding_config": rows})
-
-
-def _pad_along(operand: ArrayLike, axis: int, before: int, after: int, weak: bool) -> Array:
-    nothing = ((0, 0, 0),) * typeof(operand).ndim
-    return _pad_with_zeros(operand, with_entry(nothing, axis, (before, after, 0)), weak)
-
-
-@rules.transpose(pad_p)
-def _(cotangent, operand, padding_value, *, padding_config):
-    inside = _without_padding(cotangent, padding_config)
-    outside = None
-    if is_linear(padding_value):
-        axes = ascending(len(padding_config))
-        outside = sub(reduce_sum(cotangent, axes), reduce_sum(inside, axes))
-    return [inside if is_linear(operand) else None, outside]
-
-
-def _without_padding(cotangent: ArrayLike, rows: PaddingConfig) -> Array:
-    """Return the cotangent of pad's operand: drop the padding, and zeros for removed elements."""
-    starts, limits = [0] * len(rows), list(typeof(cotangent).shape)
-    if any(before < 0 or after < 0 for before, after, _ in rows):
-        cotangent = _pad_with_zeros(cotangent, [(-row[0], -row[1], 0) for row in rows])
-        limits = list(typeof(cotangent).shape)
-    else:
-        starts = [before for before, _, _ in rows]
-        limits = [limit - after for limit, (_, after, _) in zip(limits, rows, strict=True)]
-    steps = [between + 1 for _, _, between in rows]
-    if tuple(limits) == typeof(cotangent).shape and not any(starts) and set(steps) <= {1}:
-        return cotangent
-    return slice(cotangent, starts, limits, steps)
-
-
-@rules.batch(pad_p)
-def _(values, axes, *, padding_config):
-    (operand, value), (axis, value_axis) = values, axes
-    if value_axis is not None and axis is None:
-        axis = 0
-        operand = with_new_axis(operand, typeof(value).shape[0])
-    params = {"padding_config": _with_new(padding_config, axis, (0, 0, 0))}
-    if value_axis is None:
-        return process(pad_p, (operand, value), params), axis
-    aval = typeof(operand)
-    result = process(pad_p, (operand, scalar_of(0, aval.dtype)), params)
-    inside = process(pad_p, (full(aval.shape, True), np.False_), params)
-    outside = broadcast_in_dim(value, typeof(result).shape, (axis,))
-    return select_n(inside, outside, result), axis
