@@ -135,3 +135,13 @@ def test_vjp_lets_go_of_primals_that_it_does_not_need():
     gc.collect()
     assert reference() is None
     assert pullback(jnp.ones(3))[0].tolist() == [2.0, 2.0, 2.0]
+
+
+def test_a_program_without_a_leak_costs_no_garbage_collection(monkeypatch):
+    """A collection walks over all objects of a process, and each trace would pay for one."""
+    collections = []
+    monkeypatch.setattr(gc, "collect", lambda: collections.append("collected"))
+    with jax.checking_leaks():
+        jax.jit(jax.grad(lambda x: jnp.sum(jnp.sin(x))))(x)
+        jax.vmap(lambda x: lax.scan(lambda c, _: (c * 2, c), x, length=3))(x)
+    assert not collections
