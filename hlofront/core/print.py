@@ -474,6 +474,7 @@ _selections: dict[str, _Selection] = {
     "broadcast_in_dim": hiding("broadcast_dimensions", implied=("shape", "sharding")),
     "convert_element_type": hiding(implied=("sharding",)),
     "mul": hiding("out_dtype"),
+    "polynomial": hiding("unroll"),
     "custom_jvp_call": _of_custom_rule({"jvp_jaxpr_fun": "jvp"}, ()),
     "custom_vjp_call": _of_custom_rule({"fwd_jaxpr_thunk": "fwd", "bwd": "bwd"}, ("out_trees",)),
 }
@@ -486,6 +487,7 @@ _selections |= dict.fromkeys(
         "expm1",
         "log",
         "log1p",
+        "log2",
         "logistic",
         "rsqrt",
         "sin",

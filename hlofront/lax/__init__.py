@@ -67,6 +67,8 @@ from hlofront.primitives.elementwise import is_finite_p as is_finite_p
 from hlofront.primitives.elementwise import log as log
 from hlofront.primitives.elementwise import log1p as log1p
 from hlofront.primitives.elementwise import log1p_p as log1p_p
+from hlofront.primitives.elementwise import log2 as log2
+from hlofront.primitives.elementwise import log2_p as log2_p
 from hlofront.primitives.elementwise import log_p as log_p
 from hlofront.primitives.elementwise import logistic as logistic
 from hlofront.primitives.elementwise import logistic_p as logistic_p
@@ -83,6 +85,8 @@ from hlofront.primitives.elementwise import neg_p as neg_p
 from hlofront.primitives.elementwise import nextafter as nextafter
 from hlofront.primitives.elementwise import nextafter_p as nextafter_p
 from hlofront.primitives.elementwise import not_p as not_p
+from hlofront.primitives.elementwise import one_minus_square as one_minus_square
+from hlofront.primitives.elementwise import one_minus_square_p as one_minus_square_p
 from hlofront.primitives.elementwise import or_p as or_p
 from hlofront.primitives.elementwise import population_count as population_count
 from hlofront.primitives.elementwise import population_count_p as population_count_p
@@ -122,6 +126,8 @@ from hlofront.primitives.elementwise import tanh_p as tanh_p
 from hlofront.primitives.elementwise import xor_p as xor_p
 from hlofront.primitives.placing import device_put_p as device_put_p
 from hlofront.primitives.placing import sharding_constraint_p as sharding_constraint_p
+from hlofront.primitives.polynomials import polynomial as polynomial
+from hlofront.primitives.polynomials import polynomial_p as polynomial_p
 
 # isort: split
 # ---- comparing

@@ -49,6 +49,13 @@ def _(build: Builder, x: Value) -> Value:
     return build.op("stablehlo.multiply", (x, x))
 
 
+@lower(e.one_minus_square_p)
+def _(build: Builder, x: Value) -> Value:
+    one = build.full(1, build.avals_in[0])
+    factors = build.op("stablehlo.add", (one, x)), build.op("stablehlo.subtract", (one, x))
+    return build.op("stablehlo.multiply", factors)
+
+
 def _extreme(name: str, direction: str) -> Callable[..., Value]:
     def rule(build: Builder, x: Value, y: Value) -> Value:
         aval = build.avals_out[0]
@@ -116,6 +123,20 @@ def _(build: Builder, x: Value, *, accuracy: object) -> Value:
         return build.op("stablehlo.power", (build.full(2, aval), x))
     scaled = build.op("stablehlo.multiply", (x, build.full(math.log(2), aval)))
     return build.op("stablehlo.exponential", (scaled,), **attributes)
+
+
+@lower(e.log2_p)
+def _(build: Builder, x: Value, *, accuracy: object) -> Value:
+    aval = build.avals_in[0]
+    log = build.op("stablehlo.log", (x,), **accuracy_attribute(accuracy))
+    if not is_complex(aval.dtype):
+        return build.op("stablehlo.multiply", (log, build.full(1 / math.log(2), aval)))
+    # A product of complex numbers would multiply infinite parts by the factor's imaginary 0.
+    part = aval.update(dtype=real_of(aval.dtype))
+    factor = build.full(1 / math.log(2), part)
+    parts = (build.op(f"stablehlo.{which}", (log,), part) for which in ("real", "imag"))
+    scaled = [build.op("stablehlo.multiply", (x, factor), part) for x in parts]
+    return build.op("stablehlo.complex", scaled)
 
 
 @lower(e.pow_p)

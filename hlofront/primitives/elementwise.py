@@ -129,6 +129,12 @@ min_p, min = binary(
     "Elementwise lesser one. NaN wins; complex numbers are ordered by real, then imaginary part.",
 )
 square_p, square = unary("square", NUMBER, "Elementwise square `x * x`.")
+one_minus_square_p, one_minus_square = unary(
+    "one_minus_square",
+    NUMBER,
+    "Elementwise `1 - x * x`, computed as `(1 + x) * (1 - x)`.\n\n"
+    "    The product is accurate for x near 1 and -1, where the difference cancels.",
+)
 
 mul_p = Primitive("mul")
 
@@ -215,6 +221,7 @@ expm1_p, expm1 = unary_with_accuracy(
     "expm1", _INEXACT, "Elementwise `exp(x) - 1`, accurate for x near zero."
 )
 log_p, log = unary_with_accuracy("log", _INEXACT, "Elementwise natural logarithm.")
+log2_p, log2 = unary_with_accuracy("log2", _INEXACT, "Elementwise logarithm to base 2.")
 log1p_p, log1p = unary_with_accuracy(
     "log1p", _INEXACT, "Elementwise `log(1 + x)`, accurate for x near zero."
 )

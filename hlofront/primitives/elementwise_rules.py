@@ -81,7 +81,7 @@ def _one_less(x: ArrayLike) -> Array:
     return sub(scalar_like(x, 1), x)
 
 
-def _broadcast(tangent: ArrayLike, result: ArrayLike) -> ArrayLike:
+def broadcast_tangent(tangent: ArrayLike, result: ArrayLike) -> ArrayLike:
     """Return the tangent of an operand broadcast to the shape of the result."""
     shape, wanted = typeof(tangent).shape, typeof(result).shape
     if shape == wanted:
@@ -99,7 +99,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
     result = process(e.add_p, tuple(primals), {})
     x, y = tangents
     if type(x) is Zero or type(y) is Zero:
-        return result, _broadcast(instantiate(y if type(x) is Zero else x), result)
+        return result, broadcast_tangent(instantiate(y if type(x) is Zero else x), result)
     return result, add(x, y)
 
 
@@ -113,8 +113,8 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
     result = process(e.sub_p, tuple(primals), {})
     x, y = tangents
     if type(x) is Zero:
-        return result, _broadcast(neg(y), result)
-    return result, _broadcast(x, result) if type(y) is Zero else sub(x, y)
+        return result, broadcast_tangent(neg(y), result)
+    return result, broadcast_tangent(x, result) if type(y) is Zero else sub(x, y)
 
 
 @transpose(e.sub_p)
@@ -149,6 +149,7 @@ def _cotangent_of_factor(
 
 
 slope(e.square_p, lambda result, x: mul(scalar_like(x, 2), x))
+slope(e.one_minus_square_p, lambda result, x: mul(scalar_like(x, -2), x))
 
 
 @jvp(e.div_p)
@@ -170,7 +171,7 @@ def _(cotangent: ArrayLike, x: UndefinedPrimal, y: ArrayLike) -> Sequence[Cotang
 
 derivative_from_result(
     e.rem_p,
-    lambda t, result, x, y: _broadcast(t, result),
+    lambda t, result, x, y: broadcast_tangent(t, result),
     # The slope is minus the quotient, a whole number.
     lambda t, result, x, y: mul(t, div(sub(result, x), y)),
 )
@@ -215,7 +216,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
             passes = e.bitwise_and(gt(x, low), lt(x, high))
         else:
             passes = lt(high, x)
-        total = add_tangents(total, select_n(passes, zeros, _broadcast(tangent, result)))
+        total = add_tangents(total, select_n(passes, zeros, broadcast_tangent(tangent, result)))
     return result, total
 
 
@@ -228,7 +229,7 @@ def _change_of_abs(t: ArrayLike, result: ArrayLike, x: ArrayLike) -> Any:
 
 
 def _ones_like(x: ArrayLike) -> Any:
-    return _broadcast(scalar_like(x, 1), x)
+    return broadcast_tangent(scalar_like(x, 1), x)
 
 
 derivative_from_result(e.abs_p, _change_of_abs)
@@ -239,6 +240,7 @@ slope(e.exp_p, lambda result, x, **_: result)
 slope(e.exp2_p, lambda result, x, **_: mul(scalar_like(x, math.log(2)), result))
 slope(e.expm1_p, lambda result, x, **_: _one_and(result))
 derivative(e.log_p, lambda t, x, **_: div(t, x))
+derivative(e.log2_p, lambda t, x, **_: div(t, mul(x, scalar_like(x, math.log(2)))))
 derivative(e.log1p_p, lambda t, x, **_: div(t, _one_and(x)))
 slope(e.logistic_p, lambda result, x, **_: mul(result, _one_less(result)))
 slope(e.sqrt_p, lambda result, x, **_: div(scalar_like(x, 0.5), result))
@@ -338,7 +340,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
         x = scalar_like(instantiate(y), 0)
     elif type(y) is Zero:
         y = scalar_like(x, 0)
-    return result, _broadcast(complex(x, y), result)
+    return result, broadcast_tangent(complex(x, y), result)
 
 
 @transpose(e.complex_p)

@@ -48,12 +48,22 @@ def rsqrt(x):
     return 1 / np.sqrt(x)
 
 
+# jax 0.10.2, which imports this file too, has neither of these.
+def log2(x, **parameters):
+    return lax.log2(x, **parameters)
+
+
+def one_minus_square(x):
+    return lax.one_minus_square(x)
+
+
 ANYWHERE = ((-3, 3), True)
 for function, reference, (bounds, is_complex_too) in (
     (lax.exp, np.exp, ANYWHERE),
     (lax.exp2, np.exp2, ANYWHERE),
     (lax.expm1, np.expm1, ANYWHERE),
     (lax.log, np.log, ((0.1, 9), True)),
+    (log2, np.log2, ((0.1, 9), True)),
     (lax.log1p, np.log1p, ((-0.9, 9), True)),
     (lax.logistic, logistic, ANYWHERE),
     (lax.sqrt, np.sqrt, ((0, 9), True)),
@@ -100,7 +110,7 @@ sample(lax.sin, np.complex64([0j, 50j, -0.0 - 50j, 2 + 200j, complex(0, inf)]), 
 sample(lax.cos, np.complex64([0j, 50j, -0.0 - 50j, 2 + 200j, complex(0, inf)]), name="cos(far up)")
 for accuracy in (lax.AccuracyMode.HIGHEST, lax.AccuracyMode.DEFAULT, lax.Tolerance(1e-3, 1e-3, 2)):
     sample(lax.exp, f32[3], accuracy=accuracy, reference=lambda x, accuracy: np.exp(x))
-for function in (lax.cos, lax.exp2, lax.logistic, lax.sqrt, lax.tan):
+for function in (lax.cos, lax.exp2, log2, lax.logistic, lax.sqrt, lax.tan):
     sample(function, f32[3].between(0.1, 1), accuracy=lax.AccuracyMode.HIGHEST)
 
 # ---- of all numbers --------------------------------------------------------------------------
@@ -109,6 +119,7 @@ for function, reference in (
     (lax.neg, np.negative),
     (lax.sign, np.sign),
     (lax.square, np.square),
+    (one_minus_square, lambda x: (1 + x) * (1 - x)),
     (lax.abs, np.abs),
 ):
     sample(function, EDGES, reference=reference, name=f"{function.__name__}(edges)")

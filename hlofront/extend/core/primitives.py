@@ -83,6 +83,7 @@ from hlofront.primitives.elementwise import imag_p as imag_p
 from hlofront.primitives.elementwise import integer_pow_p as integer_pow_p
 from hlofront.primitives.elementwise import is_finite_p as is_finite_p
 from hlofront.primitives.elementwise import log1p_p as log1p_p
+from hlofront.primitives.elementwise import log2_p as log2_p
 from hlofront.primitives.elementwise import log_p as log_p
 from hlofront.primitives.elementwise import logistic_p as logistic_p
 from hlofront.primitives.elementwise import max_p as max_p
@@ -91,6 +92,7 @@ from hlofront.primitives.elementwise import mul_p as mul_p
 from hlofront.primitives.elementwise import neg_p as neg_p
 from hlofront.primitives.elementwise import nextafter_p as nextafter_p
 from hlofront.primitives.elementwise import not_p as not_p
+from hlofront.primitives.elementwise import one_minus_square_p as one_minus_square_p
 from hlofront.primitives.elementwise import or_p as or_p
 from hlofront.primitives.elementwise import population_count_p as population_count_p
 from hlofront.primitives.elementwise import pow_p as pow_p
@@ -122,6 +124,7 @@ from hlofront.primitives.keys import random_seed_p as random_seed_p
 from hlofront.primitives.keys import random_split_p as random_split_p
 from hlofront.primitives.placing import device_put_p as device_put_p
 from hlofront.primitives.placing import sharding_constraint_p as sharding_constraint_p
+from hlofront.primitives.polynomials import polynomial_p as polynomial_p
 from hlofront.primitives.random_bits import rng_bit_generator_p as rng_bit_generator_p
 from hlofront.primitives.random_bits import rng_uniform_p as rng_uniform_p
 from hlofront.primitives.random_bits import threefry2x32_p as threefry2x32_p
@@ -180,6 +183,9 @@ from hlofront.primitives.windowed import select_and_gather_add_p as select_and_g
 from hlofront.primitives.windowed import select_and_scatter_add_p as select_and_scatter_add_p
 
 __all__ = [
+    "polynomial_p",
+    "one_minus_square_p",
+    "log2_p",
     "abs_p",
     "acos_p",
     "acosh_p",

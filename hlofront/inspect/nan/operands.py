@@ -16,10 +16,10 @@ ELEMENTWISE = frozenset(
     """
     abs acos acosh add add_any and asin asinh atan atan2 atanh bessel_i0e bessel_i1e cbrt ceil
     clamp complex conj convert_element_type copy copy_p cos cosh digamma div erf erf_inv erfc exp
-    exp2 expm1 floor igamma igamma_grad_a igammac imag integer_pow lgamma log log1p logistic max
-    min mul name neg nextafter polygamma pow random_gamma_grad real reduce_precision
-    regularized_incomplete_beta rem round rsqrt select_n sign sin sinh sqrt square stop_gradient
-    sub tan tanh zeta
+    exp2 expm1 floor igamma igamma_grad_a igammac imag integer_pow lgamma log log1p log2 logistic
+    max min mul name neg nextafter one_minus_square polygamma polynomial pow random_gamma_grad real
+    reduce_precision regularized_incomplete_beta rem round rsqrt select_n sign sin sinh sqrt square
+    stop_gradient sub tan tanh zeta
     """.split()
 )
 _SIGNS = {
