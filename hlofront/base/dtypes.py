@@ -232,16 +232,19 @@ def check_user_dtype_supported(dtype: Any, where: str = "dtype") -> Any:
 # ---- kinds -------------------------------------------------------------------------------------
 
 
-def issubdtype(dtype: object, kind: object) -> bool:
-    """Return whether a dtype is of a kind, such as np.floating, np.integer, prng_key or a dtype.
+def issubdtype(a: object, b: object) -> bool:
+    """Return whether the dtype `a` is of the kind `b`: np.floating, prng_key, a dtype, and so on.
 
     Unlike `np.issubdtype`, it supports the dtypes of ml_dtypes and extended dtypes.
+
+    Raises:
+      TypeError: if one of them is no dtype, nor a name or class of dtypes.
     """
     try:
-        return _issubdtype(dtype, kind)
+        return _issubdtype(a, b)
     except TypeError:
         # An unhashable description of a dtype, or no dtype.
-        return _issubdtype(*(x if isinstance(x, type) else dtype_of(x) for x in (dtype, kind)))
+        return _issubdtype(*(x if isinstance(x, type) else dtype_of(x) for x in (a, b)))
 
 
 def is_complex(dtype: NumPyDType | ExtendedDType | type) -> bool:
