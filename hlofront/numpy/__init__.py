@@ -216,6 +216,7 @@ from hlofront.numpy.reductions import argmin as argmin
 from hlofront.numpy.reductions import count_nonzero as count_nonzero
 from hlofront.numpy.reductions import max as max
 from hlofront.numpy.reductions import min as min
+from hlofront.numpy.reductions import minmax as minmax
 from hlofront.numpy.reductions import prod as prod
 from hlofront.numpy.reductions import ptp as ptp
 from hlofront.numpy.reductions import sum as sum
@@ -335,6 +336,7 @@ from hlofront.numpy.sorting import partition as partition
 from hlofront.numpy.sorting import searchsorted as searchsorted
 from hlofront.numpy.sorting import sort as sort
 from hlofront.numpy.sorting import sort_complex as sort_complex
+from hlofront.numpy.sorting import top_k as top_k
 from hlofront.numpy.statistics import bincount as bincount
 from hlofront.numpy.statistics import corrcoef as corrcoef
 from hlofront.numpy.statistics import cov as cov

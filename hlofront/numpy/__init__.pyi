@@ -38,11 +38,13 @@ from hlofront.numpy.index_tricks import r_ as r_
 from hlofront.numpy.index_tricks import s_ as s_
 from hlofront.numpy.ranges import mgrid as mgrid
 from hlofront.numpy.ranges import ogrid as ogrid
+from hlofront.numpy.reductions import minmax as minmax
 from hlofront.numpy.scalars import ComplexWarning as ComplexWarning
 from hlofront.numpy.scalars import ScalarType
 from hlofront.numpy.scalars import finfo as finfo
 from hlofront.numpy.scalars import iinfo as iinfo
 from hlofront.numpy.sets import _UniqueAllResult, _UniqueCountsResult, _UniqueInverseResult
+from hlofront.numpy.sorting import top_k as top_k
 from hlofront.numpy.ufunc import ufunc as ufunc
 from hlofront.primitives.contracting import PrecisionLike
 from hlofront.typing import ArrayLike, DTypeLike

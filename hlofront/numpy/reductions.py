@@ -27,6 +27,7 @@ from hlofront.primitives import comparing, elementwise, reducing
 from hlofront.primitives.collectives import pmax, pmin, psum
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import ascending, expand_dims, reshape
+from hlofront.runtime.dispatch.operation import operation
 
 __all__ = [
     "all",
@@ -38,6 +39,7 @@ __all__ = [
     "count_nonzero",
     "max",
     "min",
+    "minmax",
     "prod",
     "ptp",
     "sum",
@@ -347,6 +349,48 @@ def min(
 
 amax = max
 amin = min
+
+
+@operation(static_argnames=("axis", "keepdims"))
+def minmax(
+    a: ArrayLike,
+    axis: Axes = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
+    where: ArrayLike | None = None,
+) -> tuple[Array, Array]:
+    """Return the least and the greatest element over axes, NaN for both if any element is NaN.
+
+    The parameters are those of `min` and `max`.
+
+    Args:
+      a: an array or scalar.
+      axis: the axes to reduce, or None for all of them.
+      out: must be None.
+      keepdims: whether reduced axes stay, with size 1.
+      initial: the value that both begin with, or a pair of such values.
+      where: a mask of the elements that count; `initial` is required with it.
+
+    Returns:
+      (least, greatest), of the dtype of `a`.
+
+    Raises:
+      ValueError: if there are no elements and no `initial`, or `initial` is a tuple of other than
+        two values.
+
+    Example:
+      >>> jnp.minmax(jnp.array([3, 1, 2]))
+      (Array(1, dtype=int32), Array(3, dtype=int32))
+    """
+    refuse_out("minmax", out)
+    pair = initial if isinstance(initial, tuple) else (initial, initial)
+    if len(pair) != 2:
+        raise ValueError(
+            f"initial of minmax must be one value, or a pair for minimum and maximum, got {pair}."
+        )
+    least = extreme(MIN._replace(name="minmax"), a, axis, keepdims, pair[0], where)
+    return least, extreme(MAX._replace(name="minmax"), a, axis, keepdims, pair[1], where)
 
 
 @operation_like(np.ptp, static_argnames=("axis", "keepdims"))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hlofront.base.choices import check_choice
 from hlofront.base.dtypes import (
     check_user_dtype_supported,
     issubdtype,
@@ -189,6 +190,49 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     canonical_axis(kth, typeof(a).shape[axis])
     order = order_along(a, axis, _index_dtype(typeof(a).shape[axis]))[1]
     return convert(order, typeof(order).dtype, typeof(a).weak_type)
+
+
+def top_k(
+    a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+) -> tuple[Array, Array]:
+    """Return the k largest or smallest elements along an axis, and their indices.
+
+    Equal elements keep their order. NaN counts as the largest element.
+
+    Args:
+      a: a real array of at least one axis.
+      k: the number of elements, from 0 to the size of the axis.
+      axis: the axis to select along.
+      mode: "largest" or "smallest".
+      sorted: whether the elements must be in order; they are in any case.
+
+    Returns:
+      (values, indices), of the shape of `a` with size k along the axis; indices are int32.
+
+    Raises:
+      TypeError: if `a` is neither array nor scalar, or `k` or `axis` is no integer.
+      ValueError: if `k`, `axis` or `mode` is none of the above, or `a` is complex.
+
+    Example:
+      >>> jnp.top_k(jnp.array([1, 5, 3]), 2)
+      (Array([5, 3], dtype=int32), Array([1, 2], dtype=int32))
+    """
+    return _top_k(a, k=k, axis=operator.index(axis), mode=mode)
+
+
+@operation(static_argnames=("k", "axis", "mode"))
+def _top_k(a: ArrayLike, k: int, axis: int, mode: str) -> tuple[Array, Array]:
+    a = any_operand("top_k", a)
+    axis = canonical_axis(axis, typeof(a).ndim)
+    check_choice("top_k", "mode", mode, ("largest", "smallest"))
+    if mode == "largest":
+        values, indices = sorting.top_k(a, k, axis=axis)
+        return values, indices
+    # The order of integers and booleans is reversed by a complement, which does not overflow.
+    is_inexact = issubdtype(typeof(a).dtype, np.inexact)
+    reverse = elementwise.neg if is_inexact else elementwise.bitwise_not
+    values, indices = sorting.top_k(reverse(a), k, axis=axis)
+    return reverse(values), indices
 
 
 def _index_dtype(size: int) -> np.dtype:

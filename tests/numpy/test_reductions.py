@@ -260,3 +260,54 @@ def test_under_jit():
 
     for found, wanted in zip(jax.jit(f)(X), f(jnp.asarray(X))):
         check(found, wanted)
+
+
+TABLE = np.array([[2, 5, 1, 6], [3, -7, -2, 4], [8, -4, 1, -3]], np.float32)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"axis": 1},
+        {"axis": (0, 1), "keepdims": True},
+        {"axis": 0, "initial": 3.0},
+        {"axis": 1, "initial": 3.0, "where": TABLE > 0},
+    ],
+)
+def test_minmax_is_min_and_max(parameters):
+    least, greatest = jax.jit(lambda x: jnp.minmax(x, **parameters))(TABLE)
+    np.testing.assert_array_equal(least, TABLE.min(**parameters))
+    np.testing.assert_array_equal(greatest, TABLE.max(**parameters))
+
+
+def test_minmax_of_nan_and_of_other_dtypes():
+    assert np.isnan(jnp.minmax(jnp.array([jnp.nan, 2]))).all()
+    assert jnp.minmax(jnp.array([True, False])) == (False, True)
+    assert jnp.minmax(3) == (3, 3)
+    assert jnp.minmax(jnp.array([2, 1j])) == (1j, 2)
+
+
+def test_minmax_takes_an_initial_value_each():
+    assert jnp.minmax(TABLE, initial=(-100, 100)) == (-100, 100)
+    with pytest.raises(ValueError, match="one value, or a pair"):
+        jnp.minmax(TABLE, initial=(1, 2, 3))
+
+
+def test_minmax_differentiates_and_maps():
+    slope = jax.grad(lambda x: 2 * jnp.minmax(x)[0] + jnp.minmax(x)[1])(TABLE)
+    assert slope[1, 1] == 2
+    assert slope[2, 0] == 1
+    assert slope.sum() == 3
+    least, greatest = jax.vmap(jnp.minmax, in_axes=1)(TABLE)
+    np.testing.assert_array_equal(least, TABLE.min(0))
+    np.testing.assert_array_equal(greatest, TABLE.max(0))
+
+
+def test_minmax_refuses_what_min_refuses():
+    with pytest.raises(ValueError, match="reduction operation minmax which has no identity"):
+        jnp.minmax(jnp.ones(0))
+    with pytest.raises(ValueError, match="minmax does not have an identity"):
+        jnp.minmax(TABLE, where=TABLE > 0)
+    with pytest.raises(NotImplementedError, match=r"jnp\.minmax"):
+        jnp.minmax(TABLE, out=1)

@@ -100,3 +100,59 @@ def test_searchsorted_of_other_arrays():
 def test_errors(wrong, error, text):
     with pytest.raises(error, match=text):
         wrong()
+
+
+@pytest.mark.parametrize("mode", ["largest", "smallest"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "bfloat16", "int8", "uint8", "uint32", "int4", "bool"]
+)
+def test_top_k_is_the_beginning_of_the_order(mode, dtype):
+    x = np.array([[3, 1, 2, 1, 0], [5, 5, 7, 0, 2]]).astype(jnp.dtype(dtype))
+    order = np.argsort(x if mode == "smallest" else -x.astype(int), axis=1, kind="stable")[:, :3]
+    values, indices = jnp.top_k(x, 3, mode=mode)
+    assert (values.dtype, indices.dtype) == (x.dtype, np.int32)
+    np.testing.assert_array_equal(indices, order)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, order, 1))
+
+
+def test_top_k_along_another_axis_of_none_and_of_all():
+    x = jnp.array([[2, 5], [3, -7], [8, -4]])
+    values, indices = jnp.top_k(x, 1, axis=0, mode="smallest", sorted=False)
+    assert (values.tolist(), indices.tolist()) == ([[2, -7]], [[0, 1]])
+    assert jnp.top_k(x, 0)[0].shape == (3, 0)
+    assert jnp.top_k(x, 3, axis=-2)[1].shape == (3, 2)
+
+
+def test_the_least_integers_are_the_smallest():
+    values, _ = jnp.top_k(jnp.array([-128, 127, 0, -1], jnp.int8), 4, mode="smallest")
+    assert values.tolist() == [-128, -1, 0, 127]
+
+
+def test_nan_counts_as_the_largest():
+    x = jnp.array([1, jnp.nan, -jnp.inf, jnp.inf])
+    assert jnp.top_k(x, 4)[1].tolist() == [1, 3, 0, 2]
+    assert jnp.top_k(x, 4, mode="smallest")[1].tolist() == [2, 0, 3, 1]
+
+
+def test_top_k_differentiates_and_maps():
+    x = jnp.array([[2.0, 5, 1], [3, -7, -2]])
+    slope = jax.grad(lambda x: jnp.top_k(x, 2, mode="smallest")[0].sum())(x)
+    assert slope.tolist() == [[1, 0, 1], [0, 1, 1]]
+    values, _ = jax.vmap(lambda x: jnp.top_k(x, 1))(x)
+    assert values.tolist() == [[5], [3]]
+
+
+@pytest.mark.parametrize(
+    ("k", "keywords", "error", "text"),
+    [
+        (4, {}, ValueError, "no larger than size along axis"),
+        (-1, {}, ValueError, "nonnegative"),
+        (1.0, {}, TypeError, "k of top_k must be an integer"),
+        (1, {"axis": 2}, ValueError, "out of bounds"),
+        (1, {"axis": None}, TypeError, "integer"),
+        (1, {"mode": "least"}, ValueError, "'largest' or 'smallest'"),
+    ],
+)
+def test_top_k_refuses(k, keywords, error, text):
+    with pytest.raises(error, match=text):
+        jnp.top_k(np.ones((2, 3)), k, **keywords)

@@ -90,6 +90,29 @@ def test_of_probabilities():
     compare("erfinv", (2 * UNIT[6:106] - 1,), 1e-9, 1e-5)
 
 
+def test_erfcinv_is_accurate_next_to_zero_and_infinite_at_the_ends():
+    ends = np.array([0, 1, 2, NAN, -0.1, 2.1])
+    near_two = 2 - np.logspace(-6, -1, 30)
+    compare("erfcinv", (np.concatenate([ends, 2 * UNIT[6:], near_two]),), 4e-15, 2e-6)
+    assert not np.signbit(special.erfcinv(1.0))
+    # Half of it is a subnormal number.
+    np.testing.assert_allclose(special.erfcinv(np.float32(1.5e-38)), 9.1813606, 1e-5)
+
+
+def test_erfcinv_of_16_bits_and_its_derivative():
+    for dtype in (jnp.float16, jnp.bfloat16):
+        found = special.erfcinv(jnp.asarray(0.5, dtype))
+        assert found.dtype == dtype
+        assert found == jnp.asarray(scipy.special.erfcinv(0.5), dtype)
+    with jax.enable_x64(True):
+        y = np.array([1e-30, 0.5, 1.0, 1.999])
+        slope = jax.vmap(jax.grad(special.erfcinv))(y)
+        wanted = -np.sqrt(np.pi) / 2 * np.exp(scipy.special.erfcinv(y) ** 2)
+        np.testing.assert_allclose(slope, wanted, 1e-12)
+    with pytest.raises(ValueError, match="erfcinv does not support complex-valued inputs"):
+        special.erfcinv(1j)
+
+
 def test_factorial_and_spence():
     with np.errstate(all="ignore"), jax.enable_x64(True):
         x = np.linspace(-3, 150, 200)

@@ -16,6 +16,7 @@ from hlofront.scipy.special.entropies import xlog1py as xlog1py
 from hlofront.scipy.special.entropies import xlogy as xlogy
 from hlofront.scipy.special.error_functions import erf as erf
 from hlofront.scipy.special.error_functions import erfc as erfc
+from hlofront.scipy.special.error_functions import erfcinv as erfcinv
 from hlofront.scipy.special.error_functions import erfinv as erfinv
 from hlofront.scipy.special.error_functions import log_ndtr as log_ndtr
 from hlofront.scipy.special.error_functions import ndtr as ndtr

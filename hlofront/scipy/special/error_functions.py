@@ -11,7 +11,12 @@ from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.primitives import special
 from hlofront.runtime.dispatch.operation import operation
-from hlofront.scipy.special.arguments import float32_or_64, inexact_arrays
+from hlofront.scipy.special.arguments import (
+    float32_or_64,
+    floats,
+    in_float32,
+    inexact_arrays,
+)
 from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.special.faddeeva import real_erfcx
 from hlofront.scipy.special.series import polynomial, table
@@ -116,23 +121,67 @@ def _quotient(tables: tuple[tuple[float, ...], tuple[float, ...]], x: Array) -> 
     return polynomial(above, x) / polynomial(below, x)
 
 
-@custom_jvp
-def _ndtri(p: Array) -> Array:
-    middle = p - 0.5
-    is_middle = jnp.abs(middle) <= 0.425
+def _quantile(middle: Array, log_tail: Array) -> Array:
+    """Return the quantile of the normal distribution for the probability p, by AS 241.
+
+    Args:
+      middle: p - 1/2.
+      log_tail: the logarithm of the lesser of p and 1 - p.
+    """
     near = middle * _quotient(_CENTRE, 0.180625 - jnp.square(middle))
-    tail = jnp.minimum(p, 1 - p)
-    inside = (p > 0) & (p < 1)
-    root = jnp.sqrt(-jnp.log(jnp.where(inside, tail, 0.25)))
+    root = jnp.sqrt(-log_tail)
     far = jnp.where(
         root <= 5, _quotient(_MIDDLE, jnp.minimum(root, 5) - 1.6), _quotient(_FAR, root - 5)
     )
-    far = jnp.where(middle < 0, -far, far)
-    edge = jnp.where(p == 0, -jnp.inf, jnp.where(p == 1, jnp.inf, jnp.nan))
-    return jnp.where(inside, jnp.where(is_middle, near, far), edge)
+    return jnp.where(jnp.abs(middle) <= 0.425, near, jnp.where(middle < 0, -far, far))
+
+
+def _inverse(y: Array, end: int, inner: Array, at_end: float) -> Array:
+    """Return `inner` for y inside (0, end), infinities at the ends, and NaN outside them."""
+    edge = jnp.where(y == 0, -at_end, jnp.where(y == end, at_end, jnp.nan))
+    return jnp.where((y > 0) & (y < end), inner, edge)
+
+
+def _tail(y: Array, end: int) -> Array:
+    """Return the distance of y to the nearer end of (0, end), and end / 4 for y outside."""
+    return jnp.where((y > 0) & (y < end), jnp.minimum(y, end - y), end / 4)
+
+
+@custom_jvp
+def _ndtri(p: Array) -> Array:
+    return _inverse(p, 1, _quantile(p - 0.5, jnp.log(_tail(p, 1))), jnp.inf)
 
 
 _ndtri.defjvps(lambda t, result, p: t * (math.sqrt(2 * math.pi) * jnp.exp(jnp.square(result) / 2)))
+
+
+@custom_jvp
+def _erfcinv(y: Array) -> Array:
+    # y / 2 is the probability that a normal variable is above sqrt(2) erfcinv(y). The logarithm is
+    # taken of y rather than of y / 2, which is less precise where it is a subnormal number.
+    log_tail = jnp.log(_tail(y, 2)) - math.log(2)
+    return _inverse(y, 2, _quantile((1 - y) / 2, log_tail) * math.sqrt(0.5), -jnp.inf)
+
+
+_erfcinv.defjvps(lambda t, result, y: t * (-math.sqrt(math.pi) / 2 * jnp.exp(jnp.square(result))))
+
+
+@operation
+def erfcinv(y: ArrayLike) -> Array:
+    """Compute elementwise the inverse of the complementary error function, of real numbers.
+
+    The result is infinite at 0 and -infinite at 2, and NaN where y is outside [0, 2]. It is
+    accurate next to 0, where `erfinv(1 - y)` is not. The method is that of `ndtri`.
+
+    Raises:
+      TypeError: if y is neither array nor scalar.
+      ValueError: if y is complex.
+
+    Example:
+      >>> jax.scipy.special.erfcinv(jnp.array([0.0, 0.5, 1.0]))
+      Array([      inf, 0.4769363, 0.       ], dtype=float32)
+    """
+    return in_float32(_erfcinv, *floats("erfcinv", y))
 
 
 @operation
