@@ -84,7 +84,7 @@ def wrong_program():
     [
         lambda p: simplify.without_unused_constants(p.jaxpr, p),
         lambda p: simplify.inline_calls(p.jaxpr, p.consts, {}),
-        lambda p: partial_eval.closed({}, p.jaxpr.invars, p.jaxpr.outvars, p.eqns, p.jaxpr),
+        lambda p: partial_eval.closed_part({}, p.jaxpr.invars, p.jaxpr.outvars, p.eqns, p.jaxpr),
     ],
 )
 def test_programs_that_are_made_of_others_are_checked(make):
