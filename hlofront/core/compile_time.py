@@ -5,16 +5,23 @@ from contextlib import contextmanager
 from typing import Any
 
 from hlofront.base.typing import Params
-from hlofront.core.trace import Trace, Tracer, current_trace, engine, interpreting_with, is_eager
+from hlofront.core.trace import (
+    RuleTrace,
+    Trace,
+    Tracer,
+    current_trace,
+    engine,
+    interpreting_with,
+    is_eager,
+)
 
 
-class CompileTimeTrace(Trace):
+class CompileTimeTrace(RuleTrace):
     """A trace that runs operations on concrete values and hands those on tracers to its parent."""
 
     __slots__ = ("parent",)
 
     def __init__(self, parent: Trace):
-        self.alive = True
         self.parent = parent
 
     @property

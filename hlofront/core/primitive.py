@@ -1,11 +1,15 @@
 """Primitives: operations by name, whose meaning is in the rule tables."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hlofront.base.typing import Params
 from hlofront.core import rules, trace
+from hlofront.core.aval import typeof
 from hlofront.core.effects import Effects, no_effects
+
+# (trace, operands, their avals, parameters) -> the result of `bind`.
+BindWithTrace = Callable[[trace.Trace, Sequence[Any], Sequence[Any], Params], Any]
 
 ALL: dict[str, "Primitive"] = {}
 
@@ -60,6 +64,35 @@ class Primitive:
           The result, or a list of results if `multiple_results`.
         """
         return trace.process(self, args, params)
+
+    def bind_with_trace(
+        self, trace: trace.Trace, args: Sequence[Any], avals: Sequence[Any], params: Params, /
+    ) -> Any:
+        """Apply the primitive to operands, in an interpreter.
+
+        Args:
+          trace: the interpreter.
+          args: the operands.
+          avals: their avals, for functions that are set by `def_bind_with_trace`.
+          params: the parameters.
+        """
+        return trace.process_primitive(self, args, params)
+
+    def def_bind_with_trace(self, bind_with_trace: BindWithTrace) -> BindWithTrace:
+        """Set what `bind` does: `bind_with_trace(trace, operands, avals, params)`.
+
+        It may change operands and parameters before it calls `trace.process_primitive`.
+
+        Returns:
+          bind_with_trace, so that this is a decorator.
+        """
+
+        def bind(*args: Any, **params: Any) -> Any:
+            return bind_with_trace(trace.current_trace(), args, [typeof(x) for x in args], params)
+
+        # Attributes of this primitive go before the methods of the class.
+        vars(self).update(bind=bind, bind_with_trace=bind_with_trace)
+        return bind_with_trace
 
     def get_bind_params(self, params: Params) -> dict[str, Any]:
         """Return the parameters of `bind` for those of an equation, which are equal here."""

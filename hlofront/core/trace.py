@@ -1,7 +1,8 @@
 """Traces, tracers and the context variable that holds the current trace."""
 
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -9,24 +10,150 @@ from hlofront.base import errors
 from hlofront.base.elements import float0
 from hlofront.base.typing import Params
 from hlofront.bridge import fast_parts, state
-from hlofront.core.aval import register_value_type
+from hlofront.core.aval import register_value_type, typeof
 from hlofront.core.operators import ArrayOperators
 
 
 class Trace:
-    """An interpreter of operations; subclasses define `process`."""
+    """An interpreter of operations; subclasses in other packages define its `process_` methods.
+
+    An operation that calls a function, with or without derivative rules of its own, is given to a
+    method of its own, with the function as a `WrappedFun` of flat values; all other operations are
+    given to `process_primitive`. Operands that are no tracers of this trace are constants to it.
+    """
 
     __slots__ = ("__weakref__", "alive")
 
     # False once its function has returned: tracers that are used afterwards have leaked.
     alive: bool
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        trace = super().__new__(cls)
+        trace.alive = True
+        return trace
+
+    def invalidate(self) -> None:
+        """Declare that the traced function has returned, after which its tracers are errors."""
+        self.alive = False
+
+    def is_valid(self) -> bool:
+        """Return whether the traced function still runs."""
+        return self.alive
+
+    def process(self, primitive: Any, args: tuple[Any, ...], params: Params) -> Any:
+        """Interpret an operation with the method that is for its primitive."""
+        return primitive.bind_with_trace(self, args, [typeof(x) for x in args], params)
+
+    def process_primitive(self, primitive: Any, tracers: Sequence[Any], params: Params, /) -> Any:
+        """Interpret an operation: return its result, or a list where its primitive has several."""
+        raise self._undefined("process_primitive", "primitives")
+
+    def process_call(self, call_primitive: Any, f: Any, tracers: Any, params: Params, /) -> Any:
+        """Interpret a call of a function on flat values, and return the list of its results."""
+        raise self._undefined("process_call", "call primitives")
+
+    def process_custom_jvp_call(
+        self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, *, symbolic_zeros: bool
+    ) -> Any:
+        """Interpret a call of a function with a jvp rule, and return the list of its results.
+
+        Args:
+          primitive: `bind(*operands, subfuns=(fun, jvp), symbolic_zeros=...)` passes the call on.
+          fun: the function of flat values.
+          jvp: its rule: (*primals, *tangents) -> (*results, *tangents of the results).
+          tracers: the operands.
+          symbolic_zeros: whether the rule takes `SymbolicZero`s.
+        """
+        raise self._undefined("process_custom_jvp_call", "custom_jvp primitives")
+
+    def process_custom_vjp_call(
+        self,
+        primitive: Any,
+        fun: Any,
+        fwd: Any,
+        bwd: Any,
+        tracers: Any,
+        /,
+        *,
+        out_trees: Callable[[], Sequence[Any]],
+        symbolic_zeros: bool,
+    ) -> Any:
+        """Interpret a call of a function with vjp rules, and return the list of its results.
+
+        Args:
+          primitive: `bind(*operands, subfuns=(fun, fwd, bwd), out_trees=..., symbolic_zeros=...)`
+            passes the call on.
+          fun: the function of flat values.
+          fwd: its forward rule. It takes each operand and then whether it is perturbed, and returns
+            (*residuals, *results).
+          bwd: its backward rule: (*residuals, *cotangents) -> cotangents of the operands.
+          tracers: the operands.
+          out_trees: returns, after `fwd` has run, the tree definitions of results and residuals,
+            and per residual None, or the index of the operand that it is: such ones are not among
+            those that `fwd` returns.
+          symbolic_zeros: whether the backward rule takes `SymbolicZero`s.
+        """
+        raise self._undefined("process_custom_vjp_call", "custom_vjp primitives")
+
+    def _undefined(self, method: str, operations: str) -> NotImplementedError:
+        return NotImplementedError(  # JAX raises this class.
+            f"{type(self)} must override {method} to handle {operations}"
+        )
+
+    def lift(self, x: Any) -> Any:
+        """Return a Python or NumPy scalar or a NumPy array as an array or tracer for users."""
+        return _engine.lift(x)
+
+
+class RuleTrace(Trace):
+    """An interpreter of this package, which has rules for all operations, calls included.
+
+    Subclasses define `process`; the methods of traces of other packages lead to it.
+    """
+
+    __slots__ = ()
+
     def process(self, primitive: Any, args: tuple[Any, ...], params: Params) -> Any:
         raise TypeError(f"{type(self).__name__} does not say how to process {primitive}")
 
     def lift(self, x: Any) -> Any:
-        """Return a Python or NumPy scalar or a NumPy array as an array or tracer for users."""
         raise TypeError(f"{type(self).__name__} does not say how to lift {x!r}")
+
+    def process_primitive(self, primitive: Any, tracers: Sequence[Any], params: Params, /) -> Any:
+        with interpreting_with(self):
+            return self.process(primitive, tuple(tracers), params)
+
+    def process_call(self, call_primitive: Any, f: Any, tracers: Any, params: Params, /) -> Any:
+        return self._bind(call_primitive, tracers, {"subfuns": (f,), **params})
+
+    def process_custom_jvp_call(
+        self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, *, symbolic_zeros: bool
+    ) -> Any:
+        params = {"subfuns": (fun, jvp), "symbolic_zeros": symbolic_zeros}
+        return self._bind(primitive, tracers, params)
+
+    def process_custom_vjp_call(
+        self,
+        primitive: Any,
+        fun: Any,
+        fwd: Any,
+        bwd: Any,
+        tracers: Any,
+        /,
+        *,
+        out_trees: Callable[[], Sequence[Any]],
+        symbolic_zeros: bool,
+    ) -> Any:
+        params = {
+            "subfuns": (fun, fwd, bwd),
+            "out_trees": out_trees,
+            "symbolic_zeros": symbolic_zeros,
+        }
+        return self._bind(primitive, tracers, params)
+
+    def _bind(self, primitive: Any, tracers: Any, params: Params) -> Any:
+        with interpreting_with(self):
+            return primitive.bind(*tracers, **params)
 
 
 class Tracer(ArrayOperators):
@@ -240,7 +367,7 @@ fast_parts.set_tracer_class(Tracer)
 register_value_type(Tracer, lambda tracer: tracer.aval)
 
 
-class _NoEngine(Trace):
+class _NoEngine(RuleTrace):
     __slots__ = ()
 
     def process(self, primitive: Any, args: Any, params: Any) -> Any:
@@ -251,7 +378,6 @@ class _NoEngine(Trace):
 
 # The interpreter without transformations, set by the runtime.
 _engine: Trace = _NoEngine()
-_engine.alive = True
 _current: ContextVar[Trace | None] = ContextVar("trace", default=None)
 _get = _current.get
 _swap_flag = state.tracing.swap_local
@@ -263,7 +389,6 @@ _Array = fast_parts.Array
 def plug_in_engine(trace: Trace) -> None:
     """Make `trace` run concrete values from now on; runtime/dispatch/engine.py calls this once."""
     global _engine
-    trace.alive = True
     _engine = trace
 
 

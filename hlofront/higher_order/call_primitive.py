@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
+from hlofront.base.typing import Params
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.primitive import Primitive
 from hlofront.core.subprograms import Program, closed
-from hlofront.core.trace import is_eager
+from hlofront.core.trace import Trace, is_eager
 from hlofront.higher_order.jit_call import CallRules, split_captured
 from hlofront.transforms.linear_util import WrappedFun, wrap_init
 from hlofront.transforms.stage import stage
@@ -62,6 +63,13 @@ class CallPrimitive(Primitive):
         )
         program, captured = split_captured(program)
         return super().bind(*captured, *args, call_jaxpr=program, **params)
+
+    def bind_with_trace(
+        self, trace: Trace, args: Sequence[Any], avals: Sequence[Any], params: Params, /
+    ) -> Any:
+        rest = dict(params if "subfuns" in params else self.get_bind_params(params))
+        (function,) = rest.pop("subfuns")
+        return trace.process_call(self, function, args, rest)
 
     def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
         """Return the parameters for `bind`: an equation's, with the jaxpr moved to `subfuns`."""

@@ -17,10 +17,9 @@ from hlofront.core.jaxpr import ClosedJaxpr, Equation
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult
 from hlofront.core.subprograms import calls
-from hlofront.core.symbolic_zeros import BatchAxis, Tangent
+from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.higher_order.batched_functions import FlatCall, in_program
 from hlofront.higher_order.jit_call import split_captured, typed_by_program
-from hlofront.higher_order.selecting import nonzero_flags
 from hlofront.transforms.batch import BatchTrace
 from hlofront.transforms.simplify import SmallerEquation, dead_code_program
 from hlofront.transforms.stage import StagingTrace, stage
@@ -86,12 +85,12 @@ def _without_dead_code(used: Sequence[bool], equation: Equation) -> SmallerEquat
     return stays, equation
 
 
-def refuse_captured(kind: str, tangents: Sequence[Tangent]) -> None:
+def refuse_captured(kind: str, perturbed: Sequence[bool]) -> None:
     """Raise an error if a value is differentiated that a function with a custom rule closes over.
 
     The rule has no argument for such a value.
     """
-    if any(nonzero_flags(tangents)):
+    if any(perturbed):
         raise UnexpectedTracerError(
             f"Detected differentiation of a {kind} function with respect to a closed-over value: "
             "its rule has no place for it. Pass the value as an argument instead of closing over "

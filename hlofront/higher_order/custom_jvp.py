@@ -13,7 +13,6 @@ from hlofront.core.axes import AxisData
 from hlofront.core.digest import not_lowered
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Value
-from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import Tracer, as_array
@@ -30,13 +29,16 @@ from hlofront.higher_order.custom_rule import (
     SymbolicZero,
     check_values,
 )
-from hlofront.higher_order.selecting import LinearOperands
+from hlofront.higher_order.selecting import LinearOperands, nonzero_flags
+from hlofront.higher_order.wrapped_rules import CustomJVPCallPrimitive
 from hlofront.primitives.converting import stop_gradient
 from hlofront.primitives.derivatives import add_tangents, instantiate
 from hlofront.transforms.jvp import as_tangent
 from hlofront.transforms.transpose import transpose_program
 
-custom_jvp_call_p = Primitive("custom_jvp_call", multiple_results=True, carries_programs=True)
+custom_jvp_call_p = CustomJVPCallPrimitive(
+    "custom_jvp_call", multiple_results=True, carries_programs=True
+)
 not_lowered(custom_jvp_call_p, "jvp_jaxpr_fun")
 register_custom_call(custom_jvp_call_p)
 
@@ -222,7 +224,7 @@ def _(
     num_consts: int,
     symbolic_zeros: bool,
 ) -> tuple[list[ArrayLike], list[Tangent]]:
-    refuse_captured("custom_jvp", tangents[:num_consts])
+    refuse_captured("custom_jvp", nonzero_flags(tangents[:num_consts]))
     rule_tangents = [
         SymbolicZero(t.aval) if symbolic_zeros and isinstance(t, Zero) else instantiate(t)
         for t in tangents[num_consts:]

@@ -31,12 +31,15 @@ from hlofront.higher_order.custom_call import (
 )
 from hlofront.higher_order.jit_call import closed_call_p, run_by_program, typed_by_program
 from hlofront.higher_order.selecting import nonzero, nonzero_flags, where, with_zeros
+from hlofront.higher_order.wrapped_rules import CustomVJPCallPrimitive
 from hlofront.primitives.batching import to_front
 from hlofront.transforms.batch import batch_program
 from hlofront.transforms.jvp import jvp_program
 from hlofront.transforms.simplify import SmallerEquation, dead_code_program
 
-custom_vjp_call_p = Primitive("custom_vjp_call", multiple_results=True, carries_programs=True)
+custom_vjp_call_p = CustomVJPCallPrimitive(
+    "custom_vjp_call", multiple_results=True, carries_programs=True
+)
 custom_lin_p = Primitive("custom_lin", multiple_results=True, carries_programs=True)
 remat_opt_p = Primitive("remat_opt", multiple_results=True, carries_programs=True)
 not_lowered(custom_vjp_call_p, "fwd_jaxpr_thunk", "bwd")
@@ -67,7 +70,7 @@ def _(
     num_consts: int,
     **_: object,
 ) -> tuple[Sequence[ArrayLike], list[Tangent]]:
-    refuse_captured("custom_vjp", tangents[:num_consts])
+    refuse_captured("custom_vjp", nonzero_flags(tangents[:num_consts]))
     primals, tangents = primals[num_consts:], tangents[num_consts:]
     perturbed = nonzero_flags(tangents)
     results, residuals, backward = fwd_jaxpr_thunk(primals, list(perturbed))

@@ -14,7 +14,7 @@ from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
-from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with, process
+from hlofront.core.trace import RuleTrace, Trace, Tracer, current_trace, interpreting_with, process
 from hlofront.primitives.batching import to_front
 from hlofront.transforms.jvp import describe
 from hlofront.transforms.leaks import raise_if_leaked
@@ -53,7 +53,7 @@ class BatchTracer(Tracer):
 register_value_type(BatchTracer, lambda tracer: tracer.aval)
 
 
-class BatchTrace(Trace):
+class BatchTrace(RuleTrace):
     """A trace of vmap, which runs operations on batched values by their batch rules."""
 
     __slots__ = ("axis", "debug_info", "parent", "programs_of", "tag")
@@ -66,7 +66,6 @@ class BatchTrace(Trace):
     def __init__(
         self, parent: Trace, axis: AxisData, debug_info: DebugInfo | None = None, tag: Any = None
     ):
-        self.alive = True
         self.parent = parent
         self.axis = axis
         self.tag = object() if tag is None else tag

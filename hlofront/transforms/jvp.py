@@ -17,7 +17,7 @@ from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
 from hlofront.core.rule_checks import check_tangents, checks_are_on
 from hlofront.core.symbolic_zeros import Zero
-from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with, process
+from hlofront.core.trace import RuleTrace, Trace, Tracer, current_trace, interpreting_with, process
 from hlofront.primitives.derivatives import instantiate as instantiated
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.stage import stage
@@ -65,7 +65,7 @@ class JVPTracer(Tracer):
 register_value_type(JVPTracer, lambda tracer: tracer.aval)
 
 
-class JVPTrace(Trace):
+class JVPTrace(RuleTrace):
     """A trace of jvp, which runs operations on primals with tangents by their jvp rules."""
 
     __slots__ = ("checks", "debug_info", "inner", "parent", "programs_of", "x64")
@@ -85,7 +85,6 @@ class JVPTrace(Trace):
     def __init__(
         self, parent: Trace, inner: Trace | None = None, debug_info: DebugInfo | None = None
     ):
-        self.alive = True
         self.parent = parent
         self.inner = parent if inner is None else inner
         self.debug_info = debug_info

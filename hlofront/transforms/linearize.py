@@ -19,20 +19,19 @@ from hlofront.core.names import (
 )
 from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import Zero
-from hlofront.core.trace import Trace, current_trace, interpreting_with
+from hlofront.core.trace import RuleTrace, Trace, current_trace, interpreting_with
 from hlofront.transforms.jvp import JVPTrace, as_tangent
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.partial_eval import listed
 from hlofront.transforms.stage import JitTracer, StagingTrace
 
 
-class SplitTrace(Trace):
+class SplitTrace(RuleTrace):
     """A trace of jvp rules, which stages operations on tangents and runs all others."""
 
     __slots__ = ("parent", "tangents")
 
     def __init__(self, parent: Trace, tangents: StagingTrace):
-        self.alive = True
         self.parent = parent
         self.tangents = tangents
 

@@ -19,7 +19,7 @@ from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, L
 from hlofront.core.names import current_name_stack, in_own_program, replayed_traceback
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.rule_checks import checked
-from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with, leaked
+from hlofront.core.trace import RuleTrace, Tracer, current_trace, interpreting_with, leaked
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.origins import explain_origin, user_arguments
 
@@ -108,7 +108,7 @@ class JitTracer(Tracer):
 register_value_type(JitTracer, lambda tracer: tracer.aval)
 
 
-class StagingTrace(Trace):
+class StagingTrace(RuleTrace):
     """A trace that appends each operation to a jaxpr as an equation instead of running it."""
 
     __slots__ = (
@@ -135,7 +135,6 @@ class StagingTrace(Trace):
     def __init__(self, debug_info: DebugInfo | None = None, operands: Sequence[object] = ()):
         self.operands = operands
         self.parent = current_trace()
-        self.alive = True
         self.programs_of = {}
         self.equations = []
         self.inputs = []

@@ -109,8 +109,13 @@ def test_missing_rules_are_named_as_jax_names_them(new):
 
 
 def test_an_equation_is_bound_again_with_its_parameters():
-    for equation in jax.make_jaxpr(lambda x: lax.cumsum(jax.nn.relu(x)))(pair).eqns:
-        assert equation.primitive.get_bind_params(equation.params) == equation.params
+    program = jax.make_jaxpr(lambda x: lax.cumsum(jax.nn.relu(x)))(pair)
+    again = pair
+    for equation in program.eqns:
+        params = equation.primitive.get_bind_params(equation.params)
+        again = equation.primitive.bind(again, **params)
+        (again,) = again if equation.primitive.multiple_results else (again,)
+    np.testing.assert_array_equal(again, lax.cumsum(jax.nn.relu(pair)))
     assert not lax.sin_p.call_primitive and lax.sin_p.is_effectful is None
 
 

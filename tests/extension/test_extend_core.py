@@ -221,6 +221,53 @@ def test_an_interpreter_takes_the_trace_and_sets_it_again():
     assert core.TraceTag() == core.TraceTag()
 
 
+def test_a_primitive_decides_what_bind_does():
+    p = core.Primitive("at_least")
+    p.def_abstract_eval(lambda x, *, bound: x)
+    p.def_impl(lambda x, *, bound: max(x, bound))
+    seen = []
+
+    @p.def_bind_with_trace
+    def bind(trace, args, avals, params):
+        seen.append([aval.str_short() for aval in avals])
+        return trace.process_primitive(p, args, {"bound": 1.0, **params})
+
+    assert p.bind(0.5) == 1.0 and p.bind(0.5, bound=0.0) == 0.5
+    program = jax.make_jaxpr(p.bind)(0.5)
+    assert program.eqns[0].params == {"bound": 1.0} and seen == [["float32[]"]] * 3
+    assert jax.core.eval_jaxpr(program.jaxpr, [], 3.0) == [3.0] and len(seen) == 4
+
+
+def test_tracers_of_a_trace_that_has_ended_are_errors():
+    trace = jax.core.Trace()
+    tracer = jax.core.Tracer(trace, jax.typeof(1.0))
+    assert trace.is_valid()
+    trace.invalidate()
+    assert not trace.is_valid()
+    with pytest.raises(jax.errors.UnexpectedTracerError):
+        jax.make_jaxpr(lambda: jnp.sin(tracer))()
+
+
+def test_our_interpreters_have_the_methods_of_other_packages():
+    @jax.custom_jvp
+    def f(x):
+        return jnp.sin(x)
+
+    f.defjvp(lambda p, t: (f(*p), 5 * t[0]))
+
+    def passed_on(x):
+        with core.take_current_trace() as trace:
+            y = trace.process_primitive(primitives.mul_p, [x, x], {"out_dtype": None})
+            (equation,) = jax.make_jaxpr(f)(1.0).eqns
+            params = equation.primitive.get_bind_params(equation.params)
+            (z,) = equation.primitive.bind_with_trace(trace, (y,), (jax.typeof(y),), params)
+            (w,) = trace.process_call(call_p, sine(), (z,), {})
+            return w
+
+    assert np.isclose(passed_on(2.0), np.sin(np.sin(4.0)))
+    assert np.isclose(jax.jit(jax.grad(passed_on))(2.0), np.cos(np.sin(4.0)) * 5 * 4)
+
+
 def test_set_current_trace_finds_leaks():
     leaked = []
 

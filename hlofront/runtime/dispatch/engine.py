@@ -10,7 +10,7 @@ from hlofront.base.elements import exact_dtype_types
 from hlofront.core import rules
 from hlofront.core.aval import is_value, token_aval, typeof
 from hlofront.core.primitive import Primitive
-from hlofront.core.trace import Trace, plug_in_engine
+from hlofront.core.trace import RuleTrace, plug_in_engine
 from hlofront.runtime.dispatch.executable import CallAnswer
 from hlofront.runtime.dispatch.jit import Jitted, make_callable
 from hlofront.runtime.sharding.placement import choose_device, put
@@ -21,7 +21,7 @@ from hlofront.transforms.stage import EAGER
 _MOST_KEPT = 1024
 
 
-class Engine(Trace):
+class Engine(RuleTrace):
     """The bottom interpreter of the stack, which runs each operation on concrete operands."""
 
     __slots__ = ()

@@ -1,0 +1,260 @@
+"""The primitives of custom_jvp and custom_vjp calls, and their functions as wrapped functions.
+
+Interpreters of this package keep a function and its rules as parameters of the primitive. Those of
+other packages are given them as `WrappedFun`s of flat values, which they may transform and bind
+again as `subfuns`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hlofront.base import tree
+from hlofront.base.tree import PyTreeDef
+from hlofront.base.typing import ArrayLike, Params
+from hlofront.core import rules
+from hlofront.core.aval import typeof
+from hlofront.core.evaluate import jaxpr_as_fun
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.primitive import Primitive
+from hlofront.core.symbolic_zeros import Cotangent, Tangent, Zero
+from hlofront.core.trace import Trace
+from hlofront.higher_order.batched_functions import FlatCall, FlatForward, ForwardResult
+from hlofront.higher_order.custom_call import refuse_captured
+from hlofront.higher_order.custom_rule import SymbolicZero
+from hlofront.primitives.derivatives import instantiate
+from hlofront.transforms.jvp import as_tangent
+from hlofront.transforms.linear_util import WrappedFun, wrap_init
+
+# The tree definitions of results and residuals, and per residual the operand that it is, or None.
+OutTrees = Callable[[], Sequence[Any]]
+
+
+class CustomJVPCallPrimitive(Primitive):
+    """The primitive of calls of functions with a jvp rule."""
+
+    __slots__ = ()
+
+    def bind(self, *args: Any, subfuns: Sequence[WrappedFun] | None = None, **params: Any) -> Any:
+        """Call a function with a jvp rule: both are `subfuns`, or parameters of an equation."""
+        if subfuns is not None:
+            params = {**_jvp_parameters(*subfuns), **params}
+        return super().bind(*args, **params)
+
+    def bind_with_trace(
+        self, trace: Trace, args: Sequence[Any], avals: Sequence[Any], params: Params, /
+    ) -> Any:
+        params = self.get_bind_params(params)
+        fun, jvp = params["subfuns"]
+        zeros = params["symbolic_zeros"]
+        return trace.process_custom_jvp_call(self, fun, jvp, args, symbolic_zeros=zeros)
+
+    def get_bind_params(self, params: Params) -> dict[str, Any]:
+        return dict(params) if "subfuns" in params else self._wrapped(**params)
+
+    def _wrapped(
+        self,
+        call_jaxpr: ClosedJaxpr | FlatCall,
+        jvp_jaxpr_fun: Callable[..., list[Any]],
+        num_consts: int,
+        symbolic_zeros: bool,
+    ) -> dict[str, Any]:
+        # The rule is not given what the function captured, and refuses its tangents if not zero.
+        symbolic = symbolic_zeros or num_consts > 0
+        params = {
+            "call_jaxpr": call_jaxpr,
+            "jvp_jaxpr_fun": jvp_jaxpr_fun,
+            "num_consts": num_consts,
+            "symbolic_zeros": symbolic_zeros,
+        }
+
+        def rule(*args: Any) -> list[Any]:
+            count = len(args) // 2
+            tangents = [_as_zero(t) for t in args[count:]]
+            results: Any
+            moved: Any
+            results, moved = rules.jvp[self](args[:count], tangents, **params)
+            return [*results, *[_as_symbolic(t) if symbolic else instantiate(t) for t in moved]]
+
+        fun = _wrapped_call(call_jaxpr)
+        wrapped_rule = wrap_init(rule, debug_info=fun.debug_info)
+        return {"subfuns": (fun, wrapped_rule), "symbolic_zeros": symbolic}
+
+
+class CustomVJPCallPrimitive(Primitive):
+    """The primitive of calls of functions with forward and backward rules."""
+
+    __slots__ = ()
+
+    def bind(self, *args: Any, subfuns: Sequence[WrappedFun] | None = None, **params: Any) -> Any:
+        """Call a function with vjp rules: all are `subfuns`, or parameters of an equation."""
+        if subfuns is not None:
+            own = _vjp_parameters(*subfuns, params["out_trees"])
+            params = {**params, **own}
+        return super().bind(*args, **params)
+
+    def bind_with_trace(
+        self, trace: Trace, args: Sequence[Any], avals: Sequence[Any], params: Params, /
+    ) -> Any:
+        params = self.get_bind_params(params)
+        fun, fwd, bwd = params.pop("subfuns")
+        return trace.process_custom_vjp_call(self, fun, fwd, bwd, args, **params)
+
+    def get_bind_params(self, params: Params) -> dict[str, Any]:
+        return dict(params) if "subfuns" in params else self._wrapped(**params)
+
+    def _wrapped(
+        self,
+        call_jaxpr: ClosedJaxpr | FlatCall,
+        fwd_jaxpr_thunk: FlatForward,
+        num_consts: int,
+        symbolic_zeros: bool,
+        **_: object,
+    ) -> dict[str, Any]:
+        vjp = _VJPRules(fwd_jaxpr_thunk, num_consts)
+        fun = _wrapped_call(call_jaxpr)
+        forward = wrap_init(vjp.forward, debug_info=fun.debug_info)
+        backward = wrap_init(vjp.backward, debug_info=fun.debug_info)
+        return {
+            "subfuns": (fun, forward, backward),
+            "out_trees": vjp.out_trees,
+            "symbolic_zeros": symbolic_zeros,
+        }
+
+
+# ---- this package's functions as wrapped ones ----------------------------------------------------
+
+
+def _wrapped_call(call: ClosedJaxpr | FlatCall) -> WrappedFun:
+    """Return the function of a call, which may be a closed jaxpr, as a wrapped function."""
+    if isinstance(call, ClosedJaxpr):
+        program = call
+
+        def run(*args: Any) -> list[Any]:
+            return jaxpr_as_fun(program, *args)
+
+        return wrap_init(run, debug_info=_debug_info(program))
+    return wrap_init(call, debug_info=_debug_info(call))
+
+
+def _debug_info(call: object) -> DebugInfo:
+    info = getattr(call, "debug_info", None)
+    return DebugInfo("custom derivative", "a function") if info is None else info
+
+
+class _VJPRules:
+    """The rules of a custom_vjp call in the form of wrapped ones, for one differentiation."""
+
+    __slots__ = ("captured", "operands", "ran", "thunk")
+
+    def __init__(self, thunk: FlatForward, captured: int):
+        self.thunk = thunk
+        # The number of first operands that the function captured, which the rules do not take.
+        self.captured = captured
+        self.operands: Sequence[Any] = ()
+        # What the forward rule returned when it ran last.
+        self.ran: ForwardResult | None = None
+
+    def forward(self, *args: Any) -> list[Any]:
+        """Run the forward rule on operands, each with whether it is perturbed."""
+        self.operands, perturbed = args[::2], args[1::2]
+        refuse_captured("custom_vjp", perturbed[: self.captured])
+        self.ran = self.thunk(self.operands[self.captured :], list(perturbed[self.captured :]))
+        results, residuals, _ = self.ran
+        return [*residuals, *results]
+
+    def result(self) -> ForwardResult:
+        """Return what the forward rule returned.
+
+        Raises:
+          RuntimeError: if it has not run.
+        """
+        if self.ran is None:
+            raise RuntimeError("the forward rule of a custom_vjp call runs before the backward one")
+        return self.ran
+
+    def backward(self, *args: Any) -> list[Cotangent]:
+        """Return the cotangents of the operands from residuals and cotangents of the results."""
+        _, residuals, run = self.result()
+        count = len(residuals)
+        departing = run(args[:count], [_as_zero(c) for c in args[count:]])
+        captured = self.operands[: self.captured]
+        return [*[Zero(typeof(x).to_tangent_aval()) for x in captured], *departing]
+
+    def out_trees(self) -> tuple[PyTreeDef, PyTreeDef, list[int | None]]:
+        """Return the tree definitions of results and residuals, none of which is an operand."""
+        results, residuals, _ = self.result()
+        trees = tree.tree_structure([0] * len(results)), tree.tree_structure([0] * len(residuals))
+        return *trees, [None] * len(residuals)
+
+
+# ---- wrapped functions as this package's ---------------------------------------------------------
+
+
+class _CallOfWrapped:
+    """A wrapped function of flat values as a function that knows its debug info."""
+
+    __slots__ = ("debug_info", "fun")
+
+    def __init__(self, fun: WrappedFun):
+        self.fun = fun
+        self.debug_info = fun.debug_info
+
+    def __call__(self, *args: ArrayLike) -> Sequence[ArrayLike]:
+        return self.fun.call_wrapped(*args)
+
+
+def _jvp_parameters(fun: WrappedFun, jvp: WrappedFun) -> Params:
+    """Return the parameters of a call that hold a function and its jvp rule."""
+
+    def rule(*args: ArrayLike | SymbolicZero) -> list[Tangent]:
+        results = list(jvp.call_wrapped(*args))
+        count = len(results) // 2
+        return [*results[:count], *map(_as_zero, results[count:])]
+
+    rule.__name__ = jvp.__name__
+    return {"call_jaxpr": _CallOfWrapped(fun), "jvp_jaxpr_fun": rule, "num_consts": 0}
+
+
+def _vjp_parameters(
+    fun: WrappedFun, fwd: WrappedFun, bwd: WrappedFun, out_trees: OutTrees
+) -> Params:
+    """Return the parameters of a call that hold a function and its vjp rules."""
+    return {
+        "call_jaxpr": _CallOfWrapped(fun),
+        "fwd_jaxpr_thunk": _forward_of_wrapped(fwd, bwd, out_trees),
+        "bwd": bwd,
+        "num_consts": 0,
+        "out_trees": None,
+    }
+
+
+def _forward_of_wrapped(fwd: WrappedFun, bwd: WrappedFun, out_trees: OutTrees) -> FlatForward:
+    """Return the forward rule of a call from wrapped rules; it returns the backward rule too."""
+
+    def forward(primals: Sequence[ArrayLike], perturbed: Sequence[bool]) -> ForwardResult:
+        args = [x for pair in zip(primals, perturbed, strict=True) for x in pair]
+        outputs = list(fwd.call_wrapped(*args))
+        _, residual_tree, *forwarded = out_trees()
+        sources = forwarded[0] if forwarded else [None] * residual_tree.num_leaves
+        count = sum(source is None for source in sources)
+        own = iter(outputs[:count])
+        residuals = [next(own) if source is None else primals[source] for source in sources]
+
+        def backward(
+            residuals: Sequence[ArrayLike], cotangents: Sequence[Cotangent]
+        ) -> list[Cotangent]:
+            return [_as_zero(c) for c in bwd.call_wrapped(*residuals, *cotangents)]
+
+        return outputs[count:], residuals, backward
+
+    forward.__name__ = fwd.__name__
+    return forward
+
+
+def _as_zero(value: Any) -> Any:
+    """Return a tangent or cotangent, with a SymbolicZero and one of float0 as a Zero."""
+    return Zero(value.aval) if type(value) is SymbolicZero else as_tangent(value)
+
+
+def _as_symbolic(value: Tangent) -> ArrayLike | SymbolicZero:
+    return SymbolicZero(value.aval) if isinstance(value, Zero) else value
