@@ -53,7 +53,7 @@ from hlofront.transforms.transpose import transpose_jaxpr
 Facts = TypeVar("Facts")
 
 
-class _Step(Generic[Facts]):
+class ScanStep(Generic[Facts]):
     """A scan body that a rule derived, and the rule's record about its operands and results.
 
     Attributes:
@@ -134,12 +134,12 @@ class _SmallerStep:
 
 
 # The cached bodies of each rule, by the flags, types and axes that they depend on.
-_jvp_steps: StepCache[Flags, _Step[_Moving]] = StepCache()
+_jvp_steps: StepCache[Flags, ScanStep[_Moving]] = StepCache()
 _transposed_steps: StepCache[
-    tuple[Flags, tuple[ShapedArray | None, ...], bool], _Step[_Reached]
+    tuple[Flags, tuple[ShapedArray | None, ...], bool], ScanStep[_Reached]
 ] = StepCache()
 _batched_steps: StepCache[
-    tuple[AxisData, tuple[BatchAxis, ...], Flags, tuple[BatchAxis, ...]], _Step[_BatchedResults]
+    tuple[AxisData, tuple[BatchAxis, ...], Flags, tuple[BatchAxis, ...]], ScanStep[_BatchedResults]
 ] = StepCache()
 _smaller_steps: StepCache[Flags, _SmallerStep] = StepCache()
 
@@ -171,7 +171,7 @@ def _(
     )
 
 
-def _jvp_step(params: ParamDict, flags: Flags) -> _Step[_Moving]:
+def _jvp_step(params: ParamDict, flags: Flags) -> ScanStep[_Moving]:
     """Return the jvp of a scan's body, a body of primals and tangents.
 
     Args:
@@ -200,7 +200,7 @@ def _jvp_step(params: ParamDict, flags: Flags) -> _Step[_Moving]:
     ):
         ordered += [*primals, *[var for var in tangents if var is not None]]
     first = results + sum(moving)
-    return _Step(
+    return ScanStep(
         with_tangents,
         ordered,
         [*outputs[:count], *outputs[results:first], *outputs[count:results], *outputs[first:]],
@@ -273,7 +273,7 @@ def _depends(jaxpr: Jaxpr, linear: Flags, params: ParamDict) -> set[Var]:
 
 def _transposed_step(
     params: ParamDict, linear: Flags, types: Sequence[ShapedArray | None]
-) -> _Step[_Reached]:
+) -> ScanStep[_Reached]:
     """Return the transpose of a scan's body, the body of a scan over cotangents.
 
     The carry is the cotangent sums of the constants, and the cotangents of the carry.
@@ -345,7 +345,7 @@ def _transposed_step(
 
     written = stage(backwards, [aval for section in sections for aval in section], jaxpr.origin)
     smaller = written.jaxpr.replace(eqns=live_equations(written.jaxpr.eqns, written.jaxpr.outvars))
-    return _Step(
+    return ScanStep(
         ClosedJaxpr(smaller, written.consts),
         smaller.invars,
         smaller.outvars,
@@ -460,7 +460,7 @@ def _batched_step(
     const_axes: tuple[BatchAxis, ...],
     batched: Flags,
     x_axes: tuple[BatchAxis, ...],
-) -> _Step[_BatchedResults]:
+) -> ScanStep[_BatchedResults]:
     """Return the body of a batched scan.
 
     Args:
@@ -484,7 +484,7 @@ def _batched_step(
         batched = batched_out
     y_axes = tuple(None if a is None else a + 1 for a in axes_out[count:])
     jaxpr = over_axis.jaxpr
-    return _Step(over_axis, jaxpr.invars, jaxpr.outvars, _BatchedResults(batched, y_axes))
+    return ScanStep(over_axis, jaxpr.invars, jaxpr.outvars, _BatchedResults(batched, y_axes))
 
 
 # ---- dead code -----------------------------------------------------------------------------------
