@@ -8,7 +8,7 @@ from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import AbstractValue
 from hlofront.core.axes import AxisData
 from hlofront.core.effects import Effects
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Series, Tangent
 
 
 class PrimitiveLike(Hashable, Protocol):
@@ -33,6 +33,10 @@ JvpRule = Callable[
 ]
 # The first argument is the cotangent of the result, or a list of cotangents of the results.
 TransposeRule = Callable[Concatenate[Any, ...], Sequence[Cotangent | None]]
+TaylorRule = Callable[
+    Concatenate[Sequence[ArrayLike], Sequence[Series], ...],
+    tuple[Results, Series | Sequence[Series]],
+]
 # A value and its batch axis, or sequences of both if the operation has several results.
 BatchResult = tuple[Results, BatchAxis | Sequence[BatchAxis]]
 # The batch axes of the operands are Sequence[BatchAxis], or Sequence[int] in a rule of one operand.
@@ -229,6 +233,12 @@ transpose: RuleTable[TransposeRule] = RuleTable(
     _PRIMITIVES,
     "(cotangent, *inputs, **params) -> cotangents",
     "Transpose rule (for reverse-mode differentiation)",
+)
+taylor: RuleTable[TaylorRule] = RuleTable(
+    "taylor",
+    _PRIMITIVES,
+    "(primals, series, **params) -> primal, series; without one, the jvp rule is expanded",
+    "Taylor rule",
 )
 batch: RuleTable[BatchRule] = RuleTable(
     "batch", _PRIMITIVES, "(values, axes, **params) -> value, axis", "Batching rule"

@@ -1,5 +1,6 @@
 """Values beside arrays in rules: UndefinedPrimal operands, symbolic zeros, absent batch axes."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, final
 
 from hlofront.base import tree
@@ -43,7 +44,19 @@ class Zero:
         return f"Zero({self.aval})"
 
 
-# Both are pytree nodes without leaves.
+@final
+class ZeroSeries:
+    """A symbolic series whose terms are all zero: that of a constant in Taylor mode."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "zero_series"
+
+
+zero_series = ZeroSeries()
+
+# UndefinedPrimal and Zero are pytree nodes without leaves.
 tree.register_pytree_node(
     UndefinedPrimal, lambda mark: ((), mark.aval), lambda aval, _: UndefinedPrimal(aval)
 )
@@ -57,6 +70,9 @@ def is_undefined_primal(x: object) -> "TypeIs[UndefinedPrimal]":
 # The tangent or the cotangent of a value.
 Tangent = ArrayLike | Zero
 Cotangent = ArrayLike | Zero
+# The terms of orders 1 to n of a Taylor series: the term of order k is the k-th derivative, divided
+# by the factorial of k.
+Series = Sequence[ArrayLike] | ZeroSeries
 # An operand of a transpose rule: its value, or only its aval where the operation is linear in it.
 Operand = ArrayLike | UndefinedPrimal
 # The axis of a value that vmap maps over; None if the whole batch shares the value.

@@ -23,6 +23,7 @@ from hlofront.core.symbolic_zeros import (
     Zero,
 )
 from hlofront.core.trace import process
+from hlofront.primitives import taylor
 from hlofront.primitives.batching import shifted
 from hlofront.primitives.converting import convert_element_type_p
 from hlofront.primitives.derivatives import add_tangents, aval_of_operand, is_linear, known
@@ -457,6 +458,7 @@ def bilinear(primitive: Primitive) -> None:
 
     rule.__name__ = rule.__qualname__ = f"{primitive.name}_jvp"
     rules.jvp(primitive)(rule)
+    taylor.bilinear(primitive)
 
 
 bilinear(dot_general_p)

@@ -22,6 +22,7 @@ from hlofront.core.rules import (
 )
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
 from hlofront.core.trace import is_eager, process
+from hlofront.primitives import taylor
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -222,6 +223,7 @@ def linear(primitive: Primitive, transposed: LinearTransposeRule | None = None) 
         return result, process(primitive, tuple(map(instantiate, tangents)), params)
 
     _register(rules.jvp, primitive, rule)
+    taylor.linear(primitive)
     if transposed is not None:
         transpose(primitive)(transposed)
 
@@ -242,6 +244,7 @@ def linear_in_first(primitive: Primitive) -> None:
         return result, process(primitive, (tangent, *primals[1:]), params)
 
     _register(rules.jvp, primitive, rule)
+    taylor.linear_in_first(primitive)
 
 
 def linear_by_cotangent(primitive: Primitive, transpose_rule: Callable[..., Cotangents]) -> None:
@@ -274,6 +277,7 @@ def bilinear(
         return process(prim, (x, tangent), params)
 
     derivative(prim, moved_left, moved_right)
+    taylor.bilinear(prim)
 
     def rule(cotangent: ArrayLike, x: Operand, y: Operand, **params: object) -> Cotangents:
         if is_linear(x):
@@ -287,6 +291,7 @@ def no_derivative(*primitives: Primitive) -> None:
     """Register jvp rules with zero tangents, for results that are integers, booleans or steps."""
     for primitive in primitives:
         _register(rules.jvp, primitive, _constant_rule(primitive))
+        taylor.locally_constant(primitive)
 
 
 def _constant_rule(primitive: Primitive) -> JvpRule:

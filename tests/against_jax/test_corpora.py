@@ -50,6 +50,7 @@ CORPORA = (
     "corpus_kernels",
     "corpus_fuzz_regressions",
     "corpus_options",
+    "corpus_jet",
 )
 
 

@@ -1,0 +1,370 @@
+"""Taylor mode: the trace and tracers of jet, and jet of jaxprs, which propagate power series.
+
+A series has the coefficients of orders 1 to n of a value on a curve: derivatives divided by
+factorials.
+"""
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from hlofront.base.boundary import user_context
+from hlofront.base.config import check_tracer_leaks
+from hlofront.base.typing import ArrayLike, Params
+from hlofront.core import rules
+from hlofront.core.aval import ShapedArray, register_value_type, typeof
+from hlofront.core.derived import once_per_program
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal, Var
+from hlofront.core.names import coming_from
+from hlofront.core.primitive import Primitive
+from hlofront.core.symbolic_zeros import Series, Tangent, Zero, ZeroSeries, zero_series
+from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with, process
+from hlofront.primitives.derivatives import zeros_of
+from hlofront.primitives.elementwise_taylor import scaled
+from hlofront.primitives.taylor import LOCALLY_CONSTANT, has_terms, order_of
+from hlofront.transforms.jvp import as_tangent, describe
+from hlofront.transforms.leaks import raise_if_leaked
+from hlofront.transforms.simplify import dead_code
+from hlofront.transforms.stage import stage
+
+
+def zero_terms(x: ArrayLike, order: int) -> Sequence[ArrayLike]:
+    """Return the terms of a constant as arrays of zeros."""
+    return [zeros_of(typeof(x))] * order
+
+
+def instantiate_series(x: ArrayLike, series: Series, order: int) -> Sequence[ArrayLike]:
+    """Return a value's series as arrays: zeros for the symbolic series."""
+    return zero_terms(x, order) if isinstance(series, ZeroSeries) else series
+
+
+# ---- one operation -------------------------------------------------------------------------------
+
+
+def expand(
+    primitive: Primitive, primals: Sequence[ArrayLike], series: Sequence[Series], params: Params
+) -> tuple[Any, Any]:
+    """Apply a primitive to series, by its Taylor rule, or by its jvp rule if it has none.
+
+    Args:
+      primitive: the primitive.
+      primals: its operands.
+      series: one per operand, of which one at least is not the symbolic zero series.
+      params: its parameters.
+
+    Returns:
+      The result and its series; a list of each if the primitive has several results.
+    """
+    rule = rules.taylor.get(primitive)
+    if rule is None:
+        return _by_tangent(primitive, primals, series, params)
+    if primitive in rules.taylor.foreign:
+        # Other packages' rules are handed arrays, as in JAX.
+        order = order_of(series)
+        series = [
+            list(instantiate_series(x, s, order)) if has_terms(x) else s
+            for x, s in zip(primals, series, strict=True)
+        ]
+    return rule(primals, series, **params)
+
+
+def _by_tangent(
+    primitive: Primitive, primals: Sequence[ArrayLike], series: Sequence[Series], params: Params
+) -> tuple[Any, Any]:
+    """Return the result and series of a primitive from its jvp rule.
+
+    Along a curve x, the derivative of f(x) is the tangent that the rule gives for x and x'. The
+    series of both are known to one order less, so that the series of f(x) is found by expanding
+    the operations of the rule, which does not differentiate them again.
+    """
+    multiple = primitive.multiple_results
+    moving = [not isinstance(s, ZeroSeries) for s in series]
+    order = order_of(series)
+    jvp: Callable[..., tuple[Any, Any]] = rules.jvp[primitive]
+    if order == 1:
+        tangents = [
+            Zero.of(x) if isinstance(s, ZeroSeries) else s[0]
+            for x, s in zip(primals, series, strict=True)
+        ]
+        results, moved = jvp(primals, tangents, **params)
+        own = [_first_order(t) for t in (moved if multiple else [moved])]
+        return results, own if multiple else own[0]
+    count = len(primals)
+    velocities = [
+        [scaled(term, k + 1) for k, term in enumerate(s)]
+        for s in series
+        if not isinstance(s, ZeroSeries)
+    ]
+    present: list[bool] = []
+
+    def tangents_of(*args: Any) -> list[Any]:
+        rest = iter(args[count:])
+        tangents = [
+            next(rest) if moves else Zero.of(x)
+            for x, moves in zip(args[:count], moving, strict=True)
+        ]
+        _, moved = jvp(args[:count], tangents, **params)
+        moved = [as_tangent(t) for t in (moved if multiple else [moved])]
+        present[:] = [type(t) is not Zero for t in moved]
+        return [t for t in moved if type(t) is not Zero]
+
+    firsts = [terms[0] for terms in velocities]
+    program = stage(tangents_of, [*map(typeof, primals), *map(typeof, firsts)])
+    jaxpr, _ = dead_code(program.jaxpr, True, instantiate=True)
+    derivatives, higher = jet_jaxpr(
+        jaxpr,
+        program.consts,
+        [*primals, *firsts],
+        [s if isinstance(s, ZeroSeries) else s[:-1] for s in series]
+        + [terms[1:] for terms in velocities],
+    )
+    found = iter(
+        [
+            [scaled(x, 1 / k) for k, x in enumerate([d, *instantiate_series(d, h, order - 1)], 1)]
+            for d, h in zip(derivatives, higher, strict=True)
+        ]
+    )
+    own = [next(found) if moves else zero_series for moves in present]
+    return process(primitive, tuple(primals), params), own if multiple else own[0]
+
+
+def _first_order(tangent: Tangent) -> Series:
+    tangent = as_tangent(tangent)
+    return zero_series if type(tangent) is Zero else [tangent]
+
+
+# ---- the trace -----------------------------------------------------------------------------------
+
+
+class JetTracer(Tracer):
+    """A tracer of jet: a primal, and the terms of its series."""
+
+    __slots__ = ("primal", "terms")
+
+    _trace: "JetTrace"
+
+    def __init__(self, trace: "JetTrace", primal: Any, terms: Sequence[Any]):
+        self._trace = trace
+        self.primal = primal
+        self.terms = terms
+        self.aval = typeof(primal)
+
+    def _origin_message(self) -> str:
+        primal = self.primal
+        if isinstance(primal, Tracer):
+            return primal._origin_message()
+        return (
+            f"It is being differentiated, for {describe(self._trace.debug_info)}, and as a value "
+            "of Python or NumPy it would lose its series. Where that is meant, take "
+            "lax.stop_gradient of it first."
+        )
+
+    def _origin_arguments(self) -> list[str]:
+        primal = self.primal
+        return primal._origin_arguments() if isinstance(primal, Tracer) else []
+
+    def _traced_function(self) -> str:
+        return describe(self._trace.debug_info)
+
+
+register_value_type(JetTracer, lambda tracer: tracer.aval)
+
+
+class JetTrace(Trace):
+    """A trace of jet, which runs operations on values with series."""
+
+    __slots__ = ("debug_info", "parent", "programs_of")
+
+    # The interpreter of the operations on primals and terms.
+    parent: Trace
+    # The differentiated function, for messages.
+    debug_info: DebugInfo | None
+
+    def __init__(self, parent: Trace, debug_info: DebugInfo | None = None):
+        self.alive = True
+        self.parent = parent
+        self.debug_info = debug_info
+        # Programs that captured values of this function; see `StagingTrace.programs_of`.
+        self.programs_of: dict[Any, Any] = {}
+
+    def wrap(self, primal: Any, series: Series) -> Any:
+        return primal if isinstance(series, ZeroSeries) else JetTracer(self, primal, series)
+
+    def split(self, x: Any) -> tuple[Any, Series]:
+        """Return the primal and series of a value; those of a constant are symbolic zeros."""
+        if type(x) is JetTracer and x._trace is self:
+            return x.primal, x.terms
+        return x, zero_series
+
+    def lift(self, x: Any) -> Any:
+        return self.parent.lift(x)
+
+    def process(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
+        pairs = list(map(self.split, args))
+        series = [s for _, s in pairs]
+        with interpreting_with(self.parent):
+            if all(s is zero_series for s in series):
+                return self.parent.process(primitive, args, params)
+            results, series_out = expand(primitive, [x for x, _ in pairs], series, params)
+        if primitive.multiple_results:
+            return [self.wrap(x, s) for x, s in zip(results, series_out, strict=True)]
+        return self.wrap(results, series_out)
+
+
+def jet_flat(
+    fun: Callable[..., Sequence[Any]],
+    primals: Sequence[Any],
+    series: Sequence[Series],
+    debug_info: DebugInfo | None = None,
+) -> tuple[list[Any], list[Series]]:
+    """Return primals and series of a flat function's results."""
+    trace = JetTrace(current_trace(), debug_info)
+    arguments = list(map(trace.wrap, primals, series))
+    try:
+        with interpreting_with(trace):
+            outputs = fun(*arguments)
+    finally:
+        trace.alive = False
+        trace.programs_of.clear()
+    pairs = [trace.split(x) for x in outputs]
+    if check_tracer_leaks.value:
+        del arguments, outputs
+        reference = weakref.ref(trace)
+        del trace
+        raise_if_leaked(reference)
+    return [x for x, _ in pairs], [s for _, s in pairs]
+
+
+# ---- programs ------------------------------------------------------------------------------------
+
+
+def _series_needed(jaxpr: Jaxpr) -> set[Var]:
+    """Return the variables whose series the series of the outputs depend on.
+
+    What is compared, rounded or used as an index is needed by its value alone.
+    """
+    needed = {atom for atom in jaxpr.outvars if isinstance(atom, Var) and _moves(atom)}
+    for equation in reversed(jaxpr.eqns):
+        if equation.primitive not in LOCALLY_CONSTANT and not needed.isdisjoint(equation.outvars):
+            needed.update(
+                atom for atom in equation.invars if isinstance(atom, Var) and _moves(atom)
+            )
+    return needed
+
+
+def _moves(var: Var) -> bool:
+    aval = var.aval
+    return isinstance(aval, ShapedArray) and aval.to_tangent_aval() is aval
+
+
+def jet_jaxpr(
+    jaxpr: Jaxpr, consts: Sequence[Any], primals: Sequence[Any], series: Sequence[Series]
+) -> tuple[list[Any], list[Series]]:
+    """Evaluate a jaxpr on values with series, in the current trace.
+
+    Args:
+      jaxpr: the program.
+      consts: the values of its constants.
+      primals: one per input.
+      series: one per primal.
+
+    Returns:
+      The primals of the outputs, and their series.
+    """
+    values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    values.update(zip(jaxpr.invars, primals, strict=True))
+    needed = _series_needed(jaxpr)
+    # A variable without an entry has no series, or none that an output depends on.
+    moving: dict[Any, Series] = {
+        var: s
+        for var, s in zip(jaxpr.invars, series, strict=True)
+        if s is not zero_series and var in needed
+    }
+
+    def series_of(atom: Any) -> Series:
+        return zero_series if type(atom) is Literal else moving.get(atom, zero_series)
+
+    for equation in jaxpr.eqns:
+        primitive = equation.primitive
+        operands = [
+            atom.operand if type(atom) is Literal else values[atom] for atom in equation.invars
+        ]
+        own: list[Series] = []
+        if not needed.isdisjoint(equation.outvars):
+            own = list(map(series_of, equation.invars))
+        series_out: Any = None
+        try:
+            with coming_from(equation.name_stack, equation.traceback):
+                if all(s is zero_series for s in own):
+                    results = process(primitive, tuple(operands), equation.params)
+                else:
+                    results, series_out = expand(primitive, operands, own, equation.params)
+        except Exception:
+            with user_context(equation.traceback):
+                raise
+        if not primitive.multiple_results:
+            results, series_out = [results], [series_out]
+        values.update(zip(equation.outvars, results, strict=True))
+        if series_out is not None:
+            for var, s in zip(equation.outvars, series_out, strict=True):
+                if s is not None and s is not zero_series:
+                    moving[var] = s
+    outputs = [atom.operand if type(atom) is Literal else values[atom] for atom in jaxpr.outvars]
+    return outputs, list(map(series_of, jaxpr.outvars))
+
+
+def with_terms(terms: Iterable[Any], flags: Iterable[bool], order: int) -> Iterator[Series]:
+    """Yield a series per flag: the next `order` terms if it is set, else the symbolic zeros."""
+    rest = iter(terms)
+    for moves in flags:
+        yield [next(rest) for _ in range(order)] if moves else zero_series
+
+
+def jet_program(
+    program: ClosedJaxpr,
+    moving: Sequence[bool],
+    order: int,
+    instantiate: bool | Sequence[bool] = False,
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+    """Return a closed jaxpr of primals and terms; cached per program, moving inputs and order.
+
+    Args:
+      program: the closed jaxpr to expand.
+      moving: per input, whether it has a series.
+      order: the number of terms of each series.
+      instantiate: per output, or for all, whether its terms are outputs even if they are zero.
+
+    Returns:
+      The closed jaxpr, with inputs (*primals, *terms of the first moving input, *terms of the
+      second, ...) and outputs in the same order; and per output of the original whether it has
+      terms.
+    """
+    if isinstance(instantiate, bool):
+        instantiate = (instantiate,) * len(program.jaxpr.outvars)
+    return _jet_program(program, tuple(moving), order, tuple(instantiate))
+
+
+@once_per_program
+def _jet_program(
+    program: ClosedJaxpr, moving: tuple[bool, ...], order: int, instantiate: tuple[bool, ...]
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
+    avals = program.in_avals
+    terms = [aval for aval, moves in zip(avals, moving, strict=True) if moves for _ in range(order)]
+    present: tuple[bool, ...] = ()
+
+    def with_series(*args: Any) -> list[Any]:
+        nonlocal present
+        primals, rest = args[: len(avals)], args[len(avals) :]
+        results, series = jet_jaxpr(
+            program.jaxpr, program.consts, primals, list(with_terms(rest, moving, order))
+        )
+        present = tuple(
+            s is not zero_series or force for s, force in zip(series, instantiate, strict=True)
+        )
+        outputs = list(results)
+        for x, s, there in zip(results, series, present, strict=True):
+            if there:
+                outputs += instantiate_series(x, s, order)
+        return outputs
+
+    return stage(with_series, [*avals, *terms], program.jaxpr.origin), present
