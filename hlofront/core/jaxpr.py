@@ -16,7 +16,7 @@ from hlofront.bridge import state
 from hlofront.core import print as printing
 from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.effects import Effects, no_effects
-from hlofront.core.names import NameStack, SourceInfo
+from hlofront.core.names import UNKNOWN_SOURCE, NameStack, SourceInfo
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import as_array
 
@@ -154,53 +154,64 @@ class EquationContext:
 
 
 class Equation:
-    """An equation of a jaxpr: `outvars = primitive[params] invars`."""
+    """An equation of a jaxpr: `outvars = primitive[params] invars`.
 
-    __slots__ = ("effects", "invars", "name_stack", "outvars", "params", "primitive", "traceback")
+    Args:
+      invars: the operands.
+      outvars: the variables of the results.
+      primitive: the operation.
+      params: the parameters of the operation.
+      effects: the effects of the operation.
+      source_info: the origin of the equation; None for an unknown one.
+      ctx: an EquationContext, or None: neither has options.
+    """
+
+    __slots__ = ("effects", "invars", "outvars", "params", "primitive", "source_info")
 
     primitive: Primitive
     invars: Sequence[Atom]
     outvars: Sequence[Var]
     params: Params
     effects: Effects
-    # The C++ traceback of the call that made the equation; base/source.py reads user lines from it.
-    traceback: Any
-    # The enclosing named_scopes and transformations, outermost first.
-    name_stack: NameStack
+    source_info: SourceInfo
 
     def __init__(
         self,
-        primitive: Primitive,
         invars: Sequence[Atom],
         outvars: Sequence[Var],
+        primitive: Primitive,
         params: Params,
         effects: Effects = no_effects,
-        traceback: Any = None,
-        name_stack: NameStack = (),
+        source_info: SourceInfo | None = None,
+        ctx: EquationContext | None = None,
     ):
-        self.primitive = primitive
         self.invars = invars
         self.outvars = outvars
+        self.primitive = primitive
         self.params = params
         self.effects = effects
-        self.traceback = traceback
-        self.name_stack = name_stack
+        self.source_info = UNKNOWN_SOURCE if source_info is None else source_info
 
     @property
-    def source_info(self) -> SourceInfo:
-        """The origin of the equation: its traceback and its name stack, which prints as a path."""
-        return SourceInfo(self.traceback, self.name_stack)
+    def traceback(self) -> Any:
+        """The C++ traceback of the call that made the equation, or None.
+
+        base/source.py reads the user's lines from it.
+        """
+        return self.source_info.traceback
 
     @property
-    def ctx(self) -> "EquationContext":
+    def name_stack(self) -> NameStack:
+        """The named scopes and transformations around the operation, outermost first."""
+        return self.source_info.scopes
+
+    @property
+    def ctx(self) -> EquationContext:
         """The options of the equation under JAX's name; an EquationContext, which has none."""
         return EquationContext()
 
     def replace(self, **changes: Any) -> "Equation":
-        """Return a copy of the equation with some fields, or its `source_info`, replaced."""
-        if "source_info" in changes:
-            info = changes.pop("source_info")
-            changes = {"traceback": info.traceback, "name_stack": tuple(info.name_stack), **changes}
+        """Return a copy of the equation with some of its constructor's arguments replaced."""
         fields = {name: getattr(self, name) for name in _EQUATION_FIELDS}
         return Equation(**{**fields, **changes})
 
@@ -208,15 +219,7 @@ class Equation:
         return printing.print_equation(self)
 
 
-_EQUATION_FIELDS = (
-    "primitive",
-    "invars",
-    "outvars",
-    "params",
-    "effects",
-    "traceback",
-    "name_stack",
-)
+_EQUATION_FIELDS = ("invars", "outvars", "primitive", "params", "effects", "source_info")
 
 
 class Jaxpr:

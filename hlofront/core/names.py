@@ -95,15 +95,19 @@ class SourceInfo:
 
     Attributes:
       traceback: the C++ traceback of the call that made the equation; None if it is not known.
-      name_stack: the named scopes and transformations around the operation; it prints as in
-        "jvp(attention)/scores".
+      scopes: the named scopes and transformations around the operation, outermost first.
     """
 
-    __slots__ = ("name_stack", "traceback")
+    __slots__ = ("scopes", "traceback")
 
     def __init__(self, traceback: Any, name_stack: NameStack):
         self.traceback = traceback
-        self.name_stack = PrintedNameStack(name_stack)
+        self.scopes = name_stack
+
+    @property
+    def name_stack(self) -> PrintedNameStack:
+        """The scopes, which print as a path: "jvp(attention)/scores"."""
+        return PrintedNameStack(self.scopes)
 
     def replace(
         self, *, traceback: Any = None, name_stack: NameStack | None = None
@@ -111,20 +115,27 @@ class SourceInfo:
         """Return a copy with some fields replaced; None leaves a field unchanged."""
         return SourceInfo(
             self.traceback if traceback is None else traceback,
-            self.name_stack if name_stack is None else name_stack,
+            self.scopes if name_stack is None else tuple(name_stack),
         )
+
+    def inside(self, *scopes: str | Transformation) -> "SourceInfo":
+        """Return a copy with more scopes around its own."""
+        return SourceInfo(self.traceback, (*scopes, *self.scopes)) if scopes else self
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not SourceInfo:
             return NotImplemented
-        return self.traceback == other.traceback and self.name_stack == other.name_stack
+        return self.traceback == other.traceback and self.scopes == other.scopes
 
     def __hash__(self):
-        return hash((self.traceback, self.name_stack))
+        return hash((self.traceback, self.scopes))
 
     def __repr__(self):
         line = source.summarize(self.traceback)
         return f"SourceInfo({line}, name_stack={str(self.name_stack)!r})"
+
+
+UNKNOWN_SOURCE = SourceInfo(None, ())
 
 
 class transformed:

@@ -11,7 +11,7 @@ from hlofront.base.elements import ExtendedDType
 from hlofront.base.typing import DType
 from hlofront.core.aval import AbstractValue, is_value
 from hlofront.core.effects import Effects
-from hlofront.core.jaxpr import Atom, Equation, Jaxpr, ParamDict, Var
+from hlofront.core.jaxpr import Atom, Equation, EquationContext, Jaxpr, ParamDict, Var
 from hlofront.core.names import SourceInfo
 from hlofront.core.primitive import Primitive
 from hlofront.core.subprograms import is_program, opened
@@ -30,23 +30,10 @@ def new_jaxpr_eqn(
     params: ParamDict,
     effects: Effects,
     source_info: SourceInfo | None = None,
-    ctx: object = None,
+    ctx: EquationContext | None = None,
 ) -> Equation:
-    """Return a new equation.
-
-    Args:
-      invars: the operands.
-      outvars: the variables of the results.
-      primitive: the operation.
-      params: the parameters of the operation.
-      effects: the effects of the operation.
-      source_info: the traceback and name stack of the equation; None for empty ones.
-      ctx: accepted for JAX's sake; options that decide what an operation is are parameters here.
-    """
-    if source_info is None:
-        return Equation(primitive, invars, outvars, params, effects)
-    stack = tuple(source_info.name_stack)
-    return Equation(primitive, invars, outvars, params, effects, source_info.traceback, stack)
+    """Return a new equation; the arguments are those of `Equation`."""
+    return Equation(invars, outvars, primitive, params, effects, source_info, ctx)
 
 
 def jaxprs_in_params(params: Mapping[str, object]) -> Iterator[Jaxpr]:

@@ -7,7 +7,13 @@ from typing import Any
 from hlofront.base import boundary, source
 from hlofront.bridge.fast_parts import get_traceback
 from hlofront.core import names
-from hlofront.core.names import NameStack, PrintedNameStack, SourceInfo, Transformation
+from hlofront.core.names import (
+    UNKNOWN_SOURCE,
+    NameStack,
+    PrintedNameStack,
+    SourceInfo,
+    Transformation,
+)
 
 
 def current_name_stack() -> PrintedNameStack:
@@ -27,7 +33,7 @@ def current() -> SourceInfo:
 
 def new_source_info() -> SourceInfo:
     """Return a source info without traceback and scopes."""
-    return SourceInfo(None, ())
+    return UNKNOWN_SOURCE
 
 
 def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:

@@ -388,7 +388,7 @@ class CheckpointInTwo:
 
 def _named(equation: Equation) -> Equation:
     """Return an equation whose name stack marks it as rematerialized, for profilers."""
-    return equation.replace(name_stack=("rematted_computation", *equation.name_stack))
+    return equation.replace(source_info=equation.source_info.inside("rematted_computation"))
 
 
 def _pruned(program: ClosedJaxpr) -> ClosedJaxpr:

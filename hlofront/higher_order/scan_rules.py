@@ -407,7 +407,7 @@ def _transpose_rest(
     invars = list(map(Var, avals))
     outvars = list(map(Var, scan_result_avals(*avals, **params)))
     known, rest, _, _ = rules.partial_eval[scan_p](
-        list(linear), Equation(scan_p, invars, outvars, params)
+        list(linear), Equation(invars, outvars, scan_p, params)
     )
     values: dict[Atom, Any] = dict(zip(invars, operands, strict=True))
     for equation in listed(known):

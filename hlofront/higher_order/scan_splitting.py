@@ -64,7 +64,7 @@ def _(unknown: list[bool], equation: Equation) -> SplitEquation:
             hoisted.replace(
                 invars=list(map(value_of, hoisted.invars)),
                 outvars=outvars,
-                name_stack=(*equation.name_stack, *hoisted.name_stack),
+                source_info=hoisted.source_info.inside(*equation.name_stack),
             )
         )
         values.update(zip(hoisted.outvars, outvars, strict=True))

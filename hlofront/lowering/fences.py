@@ -166,7 +166,7 @@ class Fences:
             rows = [Var(aval) for aval in body.in_avals[num_consts + num_carry :]]
             results = [Var(aval) for aval in body.out_avals]
             steps.append(
-                Equation(closed_call_p, [*consts, *carry, *rows], results, {"call_jaxpr": body})
+                Equation([*consts, *carry, *rows], results, closed_call_p, {"call_jaxpr": body})
             )
             carry = results[:num_carry]
             inputs += rows

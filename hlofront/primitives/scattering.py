@@ -189,7 +189,7 @@ def update_program(combine: Primitive, dtype: DType) -> Jaxpr:
     scalar = ShapedArray((), dtype)
     params = {"out_dtype": None} if combine is mul_p else {}
     old, update, new = Var(scalar), Var(scalar), Var(infer[combine](scalar, scalar, **params))
-    equation = Equation(combine, [old, update], [new], params)
+    equation = Equation([old, update], [new], combine, params)
     return Jaxpr((), (old, update), (new,), (equation,))
 
 

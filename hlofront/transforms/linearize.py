@@ -58,7 +58,7 @@ class SplitTrace(RuleTrace):
         invars = [Var(aval) for aval in avals]
         avals_out: Any = rules.infer[primitive](*avals, **params)
         outvars = [Var(aval) for aval in avals_out]
-        equation = Equation(primitive, invars, outvars, params)
+        equation = Equation(invars, outvars, primitive, params)
         known, rest, _, _ = rules.partial_eval[primitive](unknown, equation)
         values: dict[Any, Any] = dict(zip(invars, args, strict=True))
         for known_equation in listed(known):

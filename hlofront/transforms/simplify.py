@@ -171,19 +171,21 @@ def inline_calls(
     def write(inner: Jaxpr, scope: NameStack) -> None:
         for equation in inner.eqns:
             invars = [atom_of(atom) for atom in equation.invars]
-            stack = (*scope, *equation.name_stack)
+            source_info = equation.source_info.inside(*scope)
             call = _inlined_call(equation)
             if call is None or (only is not None and equation.primitive not in only):
                 outvars = [Var(var.aval) for var in equation.outvars]
                 names.update(zip(equation.outvars, outvars, strict=True))
-                equations.append(equation.replace(invars=invars, outvars=outvars, name_stack=stack))
+                equations.append(
+                    equation.replace(invars=invars, outvars=outvars, source_info=source_info)
+                )
                 continue
             body = call.jaxpr
             for var, value in zip(body.constvars, call.consts, strict=True):
                 constants[var] = value
                 names[var] = var
             names.update(zip(body.invars, inputs_among(call, invars), strict=True))
-            write(body, stack)
+            write(body, source_info.scopes)
             results = [atom_of(atom) for atom in body.outvars]
             names.update(zip(equation.outvars, results, strict=True))
 

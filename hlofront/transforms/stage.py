@@ -16,7 +16,7 @@ from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, ShapedArray, register_value_type, typeof
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Var
-from hlofront.core.names import current_name_stack, in_own_program, replayed_traceback
+from hlofront.core.names import SourceInfo, current_name_stack, in_own_program, replayed_traceback
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.rule_checks import checked
 from hlofront.core.trace import RuleTrace, Tracer, current_trace, interpreting_with, leaked
@@ -207,19 +207,13 @@ class StagingTrace(RuleTrace):
             var = Var(out)
             outvars = [var]
             result = JitTracer(self, out, var)
-        self.equations.append(
-            Equation(
-                primitive,
-                invars,
-                outvars,
-                params,
-                _effects_of[primitive](*avals, **params)
-                if primitive in _effects_of
-                else no_effects,
-                replayed_traceback() or get_traceback(),
-                current_name_stack()[self.depth :],
-            )
-        )
+        traceback = replayed_traceback() or get_traceback()
+        source_info = SourceInfo(traceback, current_name_stack()[self.depth :])
+        if primitive in _effects_of:
+            effects = _effects_of[primitive](*avals, **params)
+        else:
+            effects = no_effects
+        self.equations.append(Equation(invars, outvars, primitive, params, effects, source_info))
         return result
 
     def finish(self, outputs: Sequence[Any]) -> ClosedJaxpr:

@@ -174,7 +174,7 @@ class _Reader:
             operands.append(self.atom(self.need(r"([^\s;]+)")[1], scope))
         scope.update(seen)
         return Equation(
-            primitive(name, len(results) != 1), operands, results, self.restored(params)
+            operands, results, primitive(name, len(results) != 1), self.restored(params)
         )
 
     def operand_follows(self, column):

@@ -84,17 +84,17 @@ def test_a_type_that_is_not_inferred():
 
 def test_weak_types_may_differ():
     a, b = Var(f32), Var(weak)
-    check_jaxpr(Jaxpr((), (a,), (b,), (Equation(sin_p, [a], [b], {"accuracy": None}),)))
+    check_jaxpr(Jaxpr((), (a,), (b,), (Equation([a], [b], sin_p, {"accuracy": None}),)))
 
 
 def test_a_wrong_number_of_results_or_operands():
     a, b, c = Var(f32), Var(f32), Var(f32)
     params = {"accuracy": None}
     broken(
-        Jaxpr((), (a,), (b,), (Equation(sin_p, [a], [b, c], params),)),
+        Jaxpr((), (a,), (b,), (Equation([a], [b, c], sin_p, params),)),
         "binds 2 variables to the 1 results of sin",
     )
-    broken(Jaxpr((), (), (b,), (Equation(sin_p, [], [b], params),)), "refuses")
+    broken(Jaxpr((), (), (b,), (Equation([], [b], sin_p, params),)), "refuses")
 
 
 CALL = """\
@@ -199,7 +199,7 @@ def test_inner_programs_are_checked():
     open_program = ClosedJaxpr(inner.jaxpr).jaxpr
     held = primitive("example", False)
     a, b = Var(f32), Var(f32)
-    equation = Equation(held, [a], [b], {"branches": (open_program,)})
+    equation = Equation([a], [b], held, {"branches": (open_program,)})
     broken(Jaxpr((), (a,), (b,), (equation,)), "(?s)not defined.*'branches' of example")
 
 
@@ -215,7 +215,7 @@ def test_effects():
     rules.infer(print_p)(lambda a: a)
     rules.effects(print_p)(lambda a: ink)
     try:
-        equation = Equation(print_p, [a], [b], {}, ink)
+        equation = Equation([a], [b], print_p, {}, ink)
         check_jaxpr(Jaxpr((), (a,), (b,), (equation,), ink))
         broken(Jaxpr((), (a,), (b,), (equation,)), r"lacks effects of its equation: \{Ink\}")
         without = equation.replace(effects=frozenset())
@@ -229,7 +229,7 @@ def test_effects():
 
 def test_a_missing_rule_is_named():
     a, b = Var(f32), Var(f32)
-    program = Jaxpr((), (a,), (b,), (Equation(primitive("no_rules", False), [a], [b], {}),))
+    program = Jaxpr((), (a,), (b,), (Equation([a], [b], primitive("no_rules", False), {}),))
     with pytest.raises(hlofront.errors.NoRuleError, match="Abstract evaluation for"):
         check_jaxpr(program)
 
@@ -255,6 +255,6 @@ def test_repeated_programs_are_checked_once():
         a, b, c = Var(f32), Var(f32), Var(f32)
         jit = primitive("jit", True)
         params = {"jaxpr": program, "name": "f"}
-        calls = [Equation(jit, [a], [b], params), Equation(jit, [b], [c], params)]
+        calls = [Equation([a], [b], jit, params), Equation([b], [c], jit, params)]
         program = ClosedJaxpr(Jaxpr((), (a,), (c,), calls))
     check_jaxpr(program)

@@ -165,7 +165,7 @@ def test_names_and_lines_are_those_of_the_program():
 
 def test_an_error_names_the_line_of_the_equation():
     program = parse("{ lambda ; a:f32[3]. let b:f32[3] = sin a in (b,) }")
-    program.eqns[0].traceback = hlofront.make_jaxpr(scoped)(x).eqns[0].traceback
+    program.eqns[0].source_info = hlofront.make_jaxpr(scoped)(x).eqns[0].source_info
 
     class Failing(Trace):
         def process(self, primitive, args, params):

@@ -36,7 +36,7 @@ f32 = ShapedArray((3,), np.dtype("float32"))
 def one_equation(name, /, **params):
     """{ lambda ; a. let b = name[params] a in (b,) }"""
     a, b = Var(f32), Var(f32)
-    return Jaxpr((), (a,), (b,), (Equation(primitive(name, False), [a], [b], params),))
+    return Jaxpr((), (a,), (b,), (Equation([a], [b], primitive(name, False), params),))
 
 
 def shown(name, /, **params):
@@ -91,7 +91,7 @@ def test_with_all_parameters():
 def test_name_stacks_stand_beside_equations():
     program = parse(NESTED)
     (call,) = program.eqns
-    call.name_stack = ("outer", "inner")
+    call.source_info = call.source_info.inside("outer", "inner")
     assert program.pretty_print(name_stack=True) == (
         "{ lambda ; a:f32[3]. let\n"
         "    b:f32[3] = jit[                                             # [outer/inner]\n"
@@ -196,7 +196,7 @@ def test_an_equation_alone_is_not_named_ahead():
 
 
 def test_dropped_results():
-    dropped = Equation(primitive("top_k", True), [Var(f32)], [Var(f32), DropVar(f32)], {})
+    dropped = Equation([Var(f32)], [Var(f32), DropVar(f32)], primitive("top_k", True), {})
     assert str(dropped) == "a:f32[3] _:f32[3] = top_k b"
 
 
@@ -224,8 +224,8 @@ def test_sharing_takes_linear_time():
         x, y, z = Var(f32), Var(f32), Var(f32)
         call = primitive("jit", True)
         calls = [
-            Equation(call, [x], [y], {"jaxpr": program, "name": "f"}),
-            Equation(call, [y], [z], {"jaxpr": program, "name": "f"}),
+            Equation([x], [y], call, {"jaxpr": program, "name": "f"}),
+            Equation([y], [z], call, {"jaxpr": program, "name": "f"}),
         ]
         program = closed(Jaxpr((), (x,), (z,), calls))
     assert str(program).count("\nlet f") == 59
@@ -381,7 +381,7 @@ def test_a_primitive_may_have_a_rule_of_its_own():
 
     try:
         x, y = Var(f32), Var(f32)
-        program = Jaxpr((), (x,), (y,), (Equation(peek, [x], [y], {"at": 1}),))
+        program = Jaxpr((), (x,), (y,), (Equation([x], [y], peek, {"at": 1}),))
         assert str(program) == "{ lambda ; a:f32[3]. let b:f32[3] <- a[...] in (b,) }"
         everything = program.pretty_print(custom_pp_eqn_rules=False)
         assert everything == "{ lambda ; a:f32[3]. let b:f32[3] = peek[at=1] a in (b,) }"

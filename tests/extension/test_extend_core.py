@@ -117,7 +117,13 @@ def test_a_program_made_by_hand():
     ]
     jaxpr = core.Jaxpr([], [x], [z], equations)
     core.check_jaxpr(jaxpr)
-    assert equations[0].source_info == info
+    assert equations[0].source_info is info
+    sine = equations[0]
+    fields = sine.invars, sine.outvars, sine.primitive, sine.params, sine.effects, info, sine.ctx
+    assert str(core.JaxprEqn(*fields)) == str(sine) == str(sine.replace())
+    assert sine.replace(params={}).params == {} and sine.replace(params={}).source_info is info
+    with pytest.raises(TypeError):
+        sine.replace(name="sine")
     program = core.ClosedJaxpr(jaxpr, [])
     assert np.isclose(core.jaxpr_as_fun(program)(1.0)[0], np.sin(1.0) ** 2)
     assert list(core.jaxprs_in_params({"a": program, "b": (jaxpr, 1), "c": 2})) == [jaxpr, jaxpr]
