@@ -9,6 +9,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.bridge.client import GSPMDSharding
 from hlofront.errors import IndivisibleError
+from hlofront.experimental.serialize_executable import deserialize_and_load, serialize
 from hlofront.sharding import Mesh, NamedSharding, SingleDeviceSharding
 from hlofront.sharding import PartitionSpec as P
 from tests.many_devices.meshes import devices, matrix, mesh, split
@@ -358,3 +359,20 @@ def test_compiled_once():
     assert call._cache_size() == 1
     call(matrix("y"))
     assert call._cache_size() == 2
+
+
+def test_a_program_for_several_devices_is_serialized_and_runs_on_others():
+    a = matrix("x", "y")
+    compiled = jax.jit(lambda a: (a @ a.T, a + 1)).lower(a).compile()
+    parts = serialize(compiled)
+    loaded = deserialize_and_load(*parts)
+    for found, wanted in zip(loaded(a), compiled(a), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+        assert found.sharding.is_equivalent_to(wanted.sharding, 2)
+    turned = devices[::-1]
+    elsewhere = deserialize_and_load(*parts, execution_devices=turned)
+    sharding = elsewhere.input_shardings[0][0]
+    assert list(sharding.mesh.devices.flat) == [turned[d.id] for d in mesh.devices.flat]
+    np.testing.assert_array_equal(elsewhere(jax.device_put(np.asarray(a), sharding))[1], a + 1)
+    with pytest.raises(ValueError, match="was compiled for 8 devices of cpu"):
+        deserialize_and_load(*parts, execution_devices=devices[:2])

@@ -1,10 +1,11 @@
 """The disk cache of executables: its entries, and the reasons of misses."""
 
 import dataclasses
+import functools
 import json
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hlofront.base import events
@@ -40,7 +41,7 @@ _MOST_BYTES = 256 * 1024
 # The modules of programs that call LAPACK contain one of these words: its functions must be
 # registered before XLA loads such a program, which else fails with this text.
 _LAPACK = ("@lapack_", "hybrid_")
-_NOT_REGISTERED = "No FFI handler registered"
+NOT_REGISTERED = "No FFI handler registered"
 
 _least_seconds = options["jax_persistent_cache_min_compile_time_secs"]
 _least_bytes = options["jax_persistent_cache_min_entry_size_bytes"]
@@ -50,10 +51,24 @@ _explain = options["jax_explain_cache_misses"]
 class StoredCall:
     """The data for calling an executable from disk, in place of the module it was compiled from."""
 
-    __slots__ = ("_hlo", "callbacks", "const_args", "has_barriers", "kept", "ordered", "unusable")
+    __slots__ = (
+        "_hlo",
+        "callbacks",
+        "const_args",
+        "has_barriers",
+        "kept",
+        "ordered",
+        "serialized",
+        "unusable",
+    )
 
     def __init__(
-        self, kept: Sequence[int], has_barriers: bool, unusable: Sequence[str], hlo: bytes
+        self,
+        kept: Sequence[int],
+        has_barriers: bool,
+        unusable: Sequence[str],
+        hlo: bytes,
+        serialized: Callable[[], bytes],
     ):
         self.kept = tuple(kept)
         self.has_barriers = has_barriers
@@ -62,6 +77,8 @@ class StoredCall:
         self.const_args: list[tuple[object, AbstractValue]] = []
         self.ordered: tuple[Effect, ...] = ()
         self._hlo = hlo
+        # Returns the executable's bytes: XLA for CPUs cannot serialize what it has loaded.
+        self.serialized = serialized
 
     def hlo_text(self) -> str:
         """Return the optimized HLO as compiled; the loaded executable has less of its metadata."""
@@ -112,7 +129,11 @@ class CacheEntry:
             try:
                 call = json.loads(fields["call"])
                 stored_call = StoredCall(
-                    call["kept"], call["has_barriers"], call["unusable"], fields["hlo"]
+                    call["kept"],
+                    call["has_barriers"],
+                    call["unusable"],
+                    fields["hlo"],
+                    functools.partial(self._stored_executable, store),
                 )
                 if call["lapack"]:
                     load_host_kernels()
@@ -124,7 +145,7 @@ class CacheEntry:
                 )
                 saved = json.loads(fields["about"])["compile_seconds"]
             except (KeyError, ValueError, TypeError, bridge.JaxRuntimeError) as error:
-                if _NOT_REGISTERED in str(error):
+                if NOT_REGISTERED in str(error):
                     continue  # It is complete, but calls an unregistered user function.
                 store.set_aside(self.digest, f"it cannot be loaded: {error}")
                 continue
@@ -138,6 +159,16 @@ class CacheEntry:
         if _explain.value:
             events.logger.warning("%s", self.why_missed())
         return None
+
+    def _stored_executable(self, store: Store) -> bytes:
+        """Return the serialized executable from the store that it was loaded from."""
+        fields = store.get(self.digest, self._key_bytes)
+        if fields is None:
+            raise ValueError(
+                f"{self._name} was loaded from the cache on disk, which no longer has it: call "
+                "hlofront.clear_caches() and compile it again"
+            )
+        return fields["executable"]
 
     def why_missed(self) -> str:
         """Return, as text, the fields that differ from the nearest entry of this name."""
