@@ -18,6 +18,9 @@ from hlofront.base.config import enable_checks as enable_checks
 from hlofront.base.config import enable_custom_prng as enable_custom_prng
 from hlofront.base.config import enable_x64 as enable_x64
 from hlofront.base.config import explain_cache_misses as explain_cache_misses
+from hlofront.base.config import (
+    jax2tf_associative_scan_reductions as jax2tf_associative_scan_reductions,
+)
 from hlofront.base.config import legacy_prng_key as legacy_prng_key
 from hlofront.base.config import log_compiles as log_compiles
 from hlofront.base.config import no_execution as no_execution
@@ -53,6 +56,8 @@ from hlofront.higher_order.checkpoint_policies import checkpoint_policies as che
 from hlofront.higher_order.custom_gradient import custom_gradient as custom_gradient
 from hlofront.higher_order.custom_jvp import custom_jvp as custom_jvp
 from hlofront.higher_order.custom_vjp import custom_vjp as custom_vjp
+from hlofront.higher_order.jit_call import Inline as Inline
+from hlofront.pjrt.compile import CompilerEffortLevel as CompilerEffortLevel
 from hlofront.pjrt.devices import default_backend as default_backend
 from hlofront.pjrt.devices import device_count as device_count
 from hlofront.pjrt.devices import devices as devices

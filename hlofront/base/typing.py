@@ -1,7 +1,7 @@
 """Types for annotations: arrays, shapes, dtypes, axes, and values accepted in their place."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NewType, Protocol
 
 import numpy as np
 
@@ -35,6 +35,8 @@ ShapeLike = int | Sequence[int]
 Axis = int | None
 # One axis or several; None usually means all of them.
 Axes = int | Sequence[int] | None
+# One random key or an array of them, typed or as integers, for annotations: `Key(x)` is x.
+Key = NewType("Key", Array)
 # The parameters of an equation, by name: static attributes of any type.
 Params = dict[str, Any]
 

@@ -10,7 +10,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.config import disable_bwd_checks
 from hlofront.base.elements import float0
 from hlofront.base.errors import UnexpectedTracerError
-from hlofront.base.tree import PyTreeDef
+from hlofront.base.tree import PyTreeDef, tree_map
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.check import types_match
@@ -53,7 +53,7 @@ class CustomVJPPrimal:
         return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
 
 
-def custom_vjp_primal_tree_values(values: Any) -> Any:
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
     """Replace each CustomVJPPrimal of a pytree by its value.
 
     Raises:
@@ -65,7 +65,7 @@ def custom_vjp_primal_tree_values(values: Any) -> Any:
             raise TypeError(f"unexpected leaf type {type(leaf)}: wanted CustomVJPPrimal")
         return leaf.value
 
-    return tree.tree_map(value, values, is_leaf=lambda x: type(x) is CustomVJPPrimal)
+    return tree_map(value, tree, is_leaf=lambda x: type(x) is CustomVJPPrimal)
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:

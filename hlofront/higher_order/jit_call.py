@@ -1,5 +1,6 @@
 """The jit primitive, which calls a jitted function's program, and rules for such calls."""
 
+import enum
 from collections.abc import Callable, Sequence
 
 from hlofront.base.typing import ArrayLike
@@ -28,6 +29,37 @@ from hlofront.transforms.partial_eval import SplitEquation, partial_eval_program
 from hlofront.transforms.simplify import SmallerEquation, dead_code_program
 from hlofront.transforms.stage import StagingTrace
 from hlofront.transforms.transpose import transpose_program
+
+
+class Inline(enum.Enum):
+    """The places where calls of a jitted function may be replaced by its operations."""
+
+    # While the caller is traced: its jaxpr has the operations.
+    JAX_EARLY = "jax_early"
+    # When the caller is lowered: its jaxpr has the call, its StableHLO the operations.
+    JAX_LATE = "jax_late"
+    # In XLA's compiler, before or after its passes: StableHLO marks the call so. Older versions of
+    # XLA, such as that of jaxlib 0.10, ignore the mark and inline the call early.
+    XLA_EARLY = "xla_early"
+    XLA_LATE = "xla_late"
+    # Where XLA decides.
+    AUTO = "auto"
+
+
+def canonical_inline(inline: object) -> bool | Inline:
+    """Return the `inline` parameter of `jit` with booleans for the members that they stand for.
+
+    Raises:
+      ValueError: if it is neither a boolean nor a member of Inline.
+    """
+    if inline is True or inline is Inline.JAX_EARLY:
+        return True
+    if inline is False or inline is Inline.AUTO:
+        return False
+    if isinstance(inline, Inline):
+        return inline
+    raise ValueError(f"Invalid inline option: {inline!r}. Wanted True, False or a jax.Inline.")
+
 
 jit_p = Primitive("jit", multiple_results=True, carries_programs=True)
 # A program whose equations are inlined into the enclosing program when it is traced again.
@@ -235,10 +267,10 @@ def _(
     trace: StagingTrace,
     *args: ArrayLike,
     jaxpr: ClosedJaxpr,
-    inline: bool,
+    inline: bool | Inline,
     **params: object,
 ) -> list[ArrayLike]:
-    if inline:
+    if inline is True:
         return jaxpr_as_fun(jaxpr, *args)
     return trace.write(jit_p, args, {**params, "jaxpr": jaxpr, "inline": inline})
 

@@ -209,8 +209,18 @@ class Builder(Emitter):
             program = stage(lambda *xs: _as_list(function(*xs, **params)), avals)
         return self.inline_closed(program, operands)
 
-    def call(self, program: ClosedJaxpr, name: str, args: Sequence[Value]) -> list[Value]:
-        """Emit a call of a closed jaxpr as a private function, which equal programs share."""
+    def call(
+        self,
+        program: ClosedJaxpr,
+        name: str,
+        args: Sequence[Value],
+        **attributes: ir.Attribute,
+    ) -> list[Value]:
+        """Emit a call of a closed jaxpr as a private function, which equal programs share.
+
+        Args:
+          attributes: further attributes of the call.
+        """
         return self.call_function(
             program,
             name,
@@ -220,6 +230,7 @@ class Builder(Emitter):
             lambda inner, *xs: inner.inline_closed(program, xs),
             large_constants(program),
             program.effects,
+            **attributes,
         )
 
     def call_function(
@@ -232,6 +243,7 @@ class Builder(Emitter):
         body: Callable[Concatenate["Builder", ...], Sequence[Value]],
         constants: Sequence["Constant"] = (),
         effects: Iterable[Effect] = (),
+        **attributes: ir.Attribute,
     ) -> list[Value]:
         """Emit a call of the private function that `body` defines, once per `key` and module.
 
@@ -240,6 +252,7 @@ class Builder(Emitter):
           constants: the large constants inside, which are arguments of the module's main function
             and are passed down the calls.
           effects: the effects of the body. Tokens of ordered effects are passed in and returned.
+          attributes: further attributes of the call.
         """
         ordered = ordered_effects(effects)
         constants = self.carried(constants)
@@ -250,7 +263,7 @@ class Builder(Emitter):
             "func.call",
             [types.aval_type(aval) for aval in (*[token_aval] * len(ordered), *avals_out)],
             [*extra, *self.tokens_of(ordered), *args],
-            {"callee": symbol},
+            {"callee": symbol, **attributes},
             loc=self.module.locations.of(path, self.equation and self.equation.traceback),
             ip=self.ip,
         ).results

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hlofront.bridge.mlir import Value
+from hlofront.bridge.mlir import Value, ir
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rules import lower
 from hlofront.core.subprograms import Program, called_by, closed, inputs_among
@@ -12,16 +12,30 @@ from hlofront.higher_order.checkpoint_policies import name_p
 from hlofront.higher_order.custom_jvp import custom_jvp_call_p
 from hlofront.higher_order.custom_vjp_call import custom_lin_p, custom_vjp_call_p, remat_opt_p
 from hlofront.higher_order.custom_vmap import custom_vmap_call_p
-from hlofront.higher_order.jit_call import closed_call_p, jit_p
+from hlofront.higher_order.jit_call import Inline, closed_call_p, jit_p
 from hlofront.higher_order.linear_call import linear_call_p
 from hlofront.higher_order.linear_solve import custom_linear_solve_p
+from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.module import symbol_name
 
 
 @lower(jit_p)
-def _(build: Builder, *args: Value, jaxpr: ClosedJaxpr, name: str, **_: object) -> list[Value]:
-    return build.call(jaxpr, symbol_name(name), args)
+def _(
+    build: Builder,
+    *args: Value,
+    jaxpr: ClosedJaxpr,
+    name: str,
+    inline: bool | Inline,
+    **_: object,
+) -> list[Value]:
+    if inline is Inline.JAX_LATE:
+        return build.inline_closed(jaxpr, args, f"jit({name})")
+    marks: dict[str, ir.Attribute] = {}
+    if isinstance(inline, Inline):
+        attribute = types.attribute(f'{{inlineable = "{inline.value}"}}')
+        marks["mhlo.frontend_attributes"] = attribute
+    return build.call(jaxpr, symbol_name(name), args, **marks)
 
 
 @lower(

@@ -1,5 +1,6 @@
 """Compilation of StableHLO to executables, and the options of XLA's compiler."""
 
+import enum
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,8 +24,22 @@ _DISABLED_PASSES = "xla_disable_hlo_passes"
 
 _REMATERIALIZATION = "rematerialization"
 
-# XLA's numbers for the levels of effort.
-_EFFORT_LEVELS = {"UNKNOWN": 0, "O0": 9, "O1": 19, "O2": 29, "O3": 39}
+
+class CompilerEffortLevel(enum.Enum):
+    """A level of the effort that XLA spends on optimization, with XLA's number for it.
+
+    It is the value of `optimization_level` and `memory_fitting_level` among the `compiler_options`
+    of `jit`, which also take its name.
+    """
+
+    UNKNOWN = 0
+    O0 = 9
+    O1 = 19
+    O2 = 29
+    O3 = 39
+
+
+_EFFORTS = ("optimization_level", "memory_fitting_level")
 _optimization_level = config_options["jax_optimization_level"]
 _memory_fitting_level = config_options["jax_memory_fitting_level"]
 _run_time_effort = config_options["jax_exec_time_optimization_effort"]
@@ -101,7 +116,9 @@ def override(options: bridge.CompileOptions, overrides: Mapping[str, Any]) -> No
     build = options.executable_build_options
     flags: list[tuple[str, object]] = []
     for name, value in overrides.items():
-        if hasattr(build, name):
+        if name in _EFFORTS:
+            setattr(build, name, _effort_level(name, value).value)
+        elif hasattr(build, name):
             setattr(build, name, value)
         else:
             flags.append((name, value))
@@ -109,13 +126,28 @@ def override(options: bridge.CompileOptions, overrides: Mapping[str, Any]) -> No
         options.env_option_overrides = flags
 
 
+def _effort_level(name: str, value: object) -> CompilerEffortLevel:
+    """Return the level that a compiler option says by itself, by its name or its number.
+
+    Raises:
+      ValueError: if it says no level.
+    """
+    if isinstance(value, str) and value in CompilerEffortLevel.__members__:
+        return CompilerEffortLevel[value]
+    try:
+        return CompilerEffortLevel(value)
+    except ValueError:
+        levels = ", ".join(f"{level.name} ({level.value})" for level in CompilerEffortLevel)
+        raise ValueError(f"{name} is a level of {levels}: got {value!r}") from None
+
+
 def _apply_compiler_settings(options: bridge.CompileOptions) -> None:
     """Copy the config options of XLA's compiler into its CompileOptions."""
     build = options.executable_build_options
-    build.memory_fitting_level = _EFFORT_LEVELS[_memory_fitting_level.value]
+    build.memory_fitting_level = CompilerEffortLevel[_memory_fitting_level.value].value
     if not compiler_settings():
         return
-    build.optimization_level = _EFFORT_LEVELS[_optimization_level.value]
+    build.optimization_level = CompilerEffortLevel[_optimization_level.value].value
     build.exec_time_optimization_effort = _run_time_effort.value
     build.memory_fitting_effort = _memory_effort.value
     flags = build.debug_options

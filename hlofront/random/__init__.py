@@ -1,5 +1,6 @@
 """The jax.random module: random numbers from keys, which are split and never used twice."""
 
+from hlofront.base.typing import Key as Key
 from hlofront.higher_order.random_gamma import random_gamma_p as random_gamma_p
 from hlofront.random.continuous import bits as bits
 from hlofront.random.continuous import cauchy as cauchy

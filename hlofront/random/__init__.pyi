@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from hlofront import Array
+from hlofront.base.typing import Key as Key
 from hlofront.higher_order.random_gamma import random_gamma_p as random_gamma_p
 from hlofront.random.keys import GeneratorLike, KeyDType, PRNGSpec
 from hlofront.typing import ArrayLike, DTypeLike

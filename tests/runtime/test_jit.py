@@ -490,3 +490,46 @@ def test_decorators_and_methods():
     assert float(power(2.0, 3)) == 8.0
     assert power.__name__ == "power" and power.__doc__ == "x to the n."
     assert power._cache_size() == 1
+
+
+@pytest.mark.parametrize(
+    ("inline", "in_jaxpr", "in_stablehlo"),
+    [
+        (hlofront.Inline.JAX_EARLY, False, None),
+        (hlofront.Inline.JAX_LATE, True, None),
+        (hlofront.Inline.XLA_EARLY, True, 'inlineable = "xla_early"'),
+        (hlofront.Inline.XLA_LATE, True, 'inlineable = "xla_late"'),
+        (hlofront.Inline.AUTO, True, "call @"),
+    ],
+)
+def test_inline_says_where_a_call_is_replaced(inline, in_jaxpr, in_stablehlo):
+    inner = hlofront.jit(lambda x: lax.sin(lax.mul(x, 2.0)), inline=inline)
+    outer = hlofront.jit(lambda x: inner(x))
+    assert ("jit[" in str(outer.trace(1.0).jaxpr)) == in_jaxpr
+    text = outer.lower(1.0).as_text()
+    assert (in_stablehlo or "call @") in text if in_stablehlo else "call @" not in text
+    assert hlofront.jit(hlofront.grad(outer))(0.0) == 2
+    assert hlofront.vmap(outer)(np.zeros(2)).tolist() == [0, 0]
+
+
+def test_a_call_that_is_inlined_late_keeps_its_name():
+    inner = hlofront.jit(lax.sin, inline=hlofront.Inline.JAX_LATE)
+    text = hlofront.jit(lambda x: inner(x)).lower(1.0).as_text(debug_info=True)
+    assert "jit(sin)/sin" in text
+
+
+@pytest.mark.parametrize("inline", ["jax_late", 1, None])
+def test_inline_takes_booleans_and_members_of_inline(inline):
+    with pytest.raises(ValueError, match="Invalid inline option"):
+        hlofront.jit(lax.sin, inline=inline)
+
+
+@pytest.mark.parametrize("level", [hlofront.CompilerEffortLevel.O0, "O1", 39])
+@pytest.mark.parametrize("option", ["optimization_level", "memory_fitting_level"])
+def test_efforts_of_the_compiler_are_levels(level, option):
+    assert hlofront.jit(lax.neg, compiler_options={option: level})(1.0) == -1
+
+
+def test_another_effort_is_refused():
+    with pytest.raises(ValueError, match=r"optimization_level is a level of .*O3 \(39\): got 1"):
+        hlofront.jit(lax.neg, compiler_options={"optimization_level": 1})(1.0)

@@ -19,7 +19,7 @@ from hlofront.bridge.members import clear_call_cache, device_of
 from hlofront.core.aval import AbstractValue
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.trace import Trace, Tracer, as_array, current_trace, is_eager, leaked
-from hlofront.higher_order.jit_call import jit_p
+from hlofront.higher_order.jit_call import Inline, canonical_inline, jit_p
 from hlofront.pjrt import clients
 from hlofront.pjrt.clients import compiling_for
 from hlofront.runtime.compilation import recompilation
@@ -119,7 +119,7 @@ class Jitted(Function):
         fun: Callable[..., object],
         plan: ArgumentPlan,
         keep_unused: bool = False,
-        inline: bool = False,
+        inline: bool | Inline = False,
         compiler_options: CompilerOptionPairs = (),
         device: Device | None = None,
         backend: str | None = None,
@@ -128,7 +128,7 @@ class Jitted(Function):
     ):
         super().__init__(fun, plan, keep_unused, compiler_options)
         self.jit_shardings = jit_shardings
-        self.inline = inline
+        self.inline = canonical_inline(inline)
         self.device = device
         self.backend = backend
         self.traced_for = traced_for
@@ -300,7 +300,7 @@ class Jitted(Function):
             inline=self.inline,
             compiler_options_kvs=self.compiler_options,
         )
-        return list(map(as_array, results)) if self.inline else results
+        return list(map(as_array, results)) if self.inline is True else results
 
     def _refuse_options(self) -> None:
         """Raise a ValueError if compiler options are set while an enclosing program is traced."""
@@ -399,7 +399,7 @@ def jit(
     keep_unused: bool = False,
     device: Device | None = None,
     backend: str | None = None,
-    inline: bool = False,
+    inline: bool | Inline = False,
     compiler_options: dict[str, Any] | None = None,
 ) -> Any:
     """Compile a function with XLA on its first call for each kind of arguments.
@@ -419,7 +419,7 @@ def jit(
       device: the device to run on; by default that of the arguments.
       backend: the platform to run on, by name.
       inline: whether the function's operations, and not a call to it, are written into programs
-        that call it.
+        that call it: True for jaxprs, False for the choice of XLA, or a member of `jax.Inline`.
       compiler_options: XLA flags by name, for this function.
 
     Returns:
@@ -429,7 +429,7 @@ def jit(
     Raises:
       TypeError: if `fun` cannot be called.
       ValueError: if a position or name is not that of a parameter, or both a device and a
-        backend are passed.
+        backend are passed, or `inline` is no boolean and no Inline.
 
       A call raises ValueError if the shardings do not fit the arguments or results, or devices
       differ.

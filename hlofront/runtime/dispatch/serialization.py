@@ -294,7 +294,9 @@ def _chosen_devices(
         chosen = [by_id[number] for number in ids]
     wanted = f"{len(ids)} devices of {header['platform']} ({header['device_kind']})"
     kinds = {(device.platform, device.device_kind) for device in chosen}
-    if not len(chosen) == len(set(chosen)) == len(ids) or kinds != {(header["platform"], header["device_kind"])}:
+    if not len(chosen) == len(set(chosen)) == len(ids) or kinds != {
+        (header["platform"], header["device_kind"])
+    }:
         raise ValueError(
             f"{header['name']} was compiled for {wanted}, and was given {list(chosen)}: compile it "
             "for those"
