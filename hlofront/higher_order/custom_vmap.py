@@ -373,6 +373,7 @@ def _(
     with_tangents, present = jvp_program(call, moving)
     flat = _TreeRule(rule, in_tree, out_tree)
     count = len(primals)
+    captured = in_tree.children()[0].num_leaves
 
     def derivative(size: int, flags: Sequence[bool], values: Sequence[ArrayLike]) -> FlatResults:
         rest = iter(zip(flags[count:], values[count:], strict=True))
@@ -380,11 +381,13 @@ def _(
             next(rest) if moves else (False, Zero.of(x))
             for moves, x in zip(moving, values[:count], strict=True)
         ]
-        own, of_tangents = flags[:count], [b for b, _ in pairs]
+        # The rule is not given the captured values: the derivative of its results in them is zero.
+        pairs[:captured] = [(False, Zero.of(x)) for x in values[:captured]]
+        own, of_tangents = [False] * captured + list(flags[captured:count]), [b for b, _ in pairs]
         operands = _Dual(values[:count], [t for _, t in pairs], own, of_tangents)
         together = [p and t for p, t in zip(own, of_tangents, strict=True)]
         results = None
-        if list(own) != of_tangents and not any(together):
+        if own != of_tangents and not any(together):
             results = _derivative_over_axis(flat, size, operands)
         if results is None:
             results = _derivative(flat, size, operands)
