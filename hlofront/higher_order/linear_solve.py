@@ -345,6 +345,13 @@ def _(
     values = [x if a is None else move_axis(x, a, 0) for x, a in zip(values, axes, strict=True)]
     captured, b = _split(values, const_lengths)
     flags, b_flags = _split([a is not None for a in axes], const_lengths)
+    # Programs may read their index along a named axis even where no operand is batched.
+    if not any(a is not None for a in axes) and not any(
+        any(batch_program(program, axis, [*own, *b_flags])[1])
+        for program, own in zip(jaxprs, flags, strict=True)
+        if program is not None
+    ):
+        return _bind(captured, b, jaxprs), [None] * len(b)
     # If any operand is batched, the whole right-hand side and solution are batched, so that the
     # transposed system fits.
     b = [x if f else with_new_axis(x, axis.size) for x, f in zip(b, b_flags, strict=True)]

@@ -12,7 +12,6 @@ from hlofront.base.tree import PyTreeDef
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.axes import AxisData
 from hlofront.core.primitive import Primitive
 from hlofront.core.subprograms import calls
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent
@@ -137,14 +136,9 @@ def _(cotangents: Sequence[Cotangent], *operands: Operand, name: str, **_: objec
     )
 
 
-@rules.batch_with_axis(composite_p)
+@rules.batch(composite_p)
 def _(
-    axis: AxisData,
-    values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
-    *,
-    name: str,
-    **_: object,
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, name: str, **_: object
 ) -> NoReturn:
     raise NotImplementedError(  # JAX raises this class.
         f"Batching rule for 'composite' not implemented: nothing says what {name!r} is of many "
