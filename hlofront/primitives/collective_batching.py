@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, is_tuple_or_list
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData, axis_size
@@ -19,7 +18,7 @@ from hlofront.primitives import collectives as c
 from hlofront.primitives.batching import move_axis, to_front, with_new_axis
 from hlofront.primitives.collectives import Groups
 from hlofront.primitives.comparing import select_n
-from hlofront.primitives.creating import iota
+from hlofront.primitives.creating import iota, scalar_of
 from hlofront.primitives.derivatives import zeros_of
 from hlofront.primitives.elementwise import mul
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
@@ -99,7 +98,7 @@ def _reduced(
     if place is None:
         if own and primitive is c.psum_p:
             count = data.size if groups is None else len(groups[0])
-            x = mul(x, host_number(count, typeof(x).dtype))
+            x = _times(x, count)
         axes = tuple([a for a in axes if not own or a != data.name])
         return _bound(primitive, x, axes, groups), None
     if own and groups is not None:
@@ -139,6 +138,11 @@ def with_rows(parts: Sequence[ArrayLike]) -> Array:
         here = broadcast_in_dim(np.arange(count) == number, shape, (0,))
         result = select_n(here, result, row)
     return result
+
+
+def _times(x: ArrayLike, count: int) -> Array:
+    """Return the sum of `count` arrays that are equal, weakly typed where they are."""
+    return mul(x, scalar_of(count, typeof(x).dtype, typeof(x).weak_type))
 
 
 def _bound(primitive: Primitive, x: ArrayLike, axes: tuple[Any, ...], groups: Any) -> ArrayLike:
@@ -272,7 +276,7 @@ def _(
         total = reduce_sum(x, (batch_axis,))
         return move_axis(total, scatter_dimension, 0), 0
     if batch_axis is None:
-        x = mul(x, host_number(size, typeof(x).dtype))
+        x = _times(x, size)
         shares = move_axis(_shared_out(x, scatter_dimension, size), scatter_dimension, 0)
         if groups is not None:
             shares = rows(shares, _in_group(groups))

@@ -9,7 +9,6 @@ import numpy as np
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
-from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, is_tuple_or_list
 from hlofront.core import axes as named
 from hlofront.core.aval import ShapedArray, is_value, typeof
@@ -19,7 +18,8 @@ from hlofront.core.rules import Results, Tangents, infer, jvp, transpose
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq
-from hlofront.primitives.converting import convert_element_type
+from hlofront.primitives.converting import convert, convert_element_type
+from hlofront.primitives.creating import scalar_of
 from hlofront.primitives.derivatives import Cotangents, aval_of_operand, linear
 from hlofront.primitives.elementwise import add, div, mul
 from hlofront.primitives.shaping import broadcast_in_dim
@@ -133,11 +133,12 @@ def pmean(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
 
     def mean(leaf: ArrayLike) -> Array:
-        if not is_value(leaf) or not issubdtype(typeof(leaf).dtype, np.inexact):
-            leaf = convert_element_type(leaf, np.dtype(np.float32))
-        dtype = typeof(leaf).dtype
-        share = count if isinstance(count, int) else convert_element_type(count, dtype)
-        return div(leaf, host_number(share, dtype) if isinstance(share, int) else share)
+        if not issubdtype(typeof(leaf).dtype, np.inexact):
+            leaf = convert(leaf, np.dtype(np.float32), typeof(leaf).weak_type)
+        aval = typeof(leaf)
+        if isinstance(count, int):
+            return div(leaf, scalar_of(count, aval.dtype, aval.weak_type))
+        return div(leaf, convert_element_type(count, aval.dtype))
 
     return tree.tree_map(mean, total)
 
@@ -165,7 +166,7 @@ def _(*avals: ShapedArray, axes: tuple[int, ...], axis_index_groups: Groups) -> 
     for aval in avals:
         gone = {canonical_axis(a, aval.ndim) for a in positional(axes)}
         shape = [size for i, size in enumerate(aval.shape) if i not in gone]
-        results.append(aval.update(shape=tuple(shape)))
+        results.append(aval.update(shape=tuple(shape), weak_type=False))
     return results
 
 

@@ -325,7 +325,8 @@ def _(
         "unique_indices": unique_indices,
         "mode": mode,
     }
-    return _add_at(zeros_of(operand.aval), indices, cotangent, params), None
+    zeros = zeros_of(operand.aval.update(weak_type=False))
+    return _add_at(zeros, indices, cotangent, params), None
 
 
 # ---- derivatives of scatter_add, scatter_sub -----------------------------------------------------
