@@ -302,7 +302,7 @@ def _static_pairs(name: str, value: PadWidth, ndim: int) -> Pairs:
             filled[axis] = (one, one) if np.ndim(one) == 0 else tuple(one)
         value = filled
     table = host_value(value, f"{name} argument of jnp.pad")
-    if not issubdtype(table.dtype, np.integer):
+    if table.size and not issubdtype(table.dtype, np.integer):
         raise TypeError(f"`{name}` must be of integral type, got {table.dtype}.")
     _check_pairs(name, table.shape, ndim)
     return tuple([(before, after) for before, after in np.broadcast_to(table, (ndim, 2)).tolist()])

@@ -373,7 +373,7 @@ def take_rows(a: ArrayLike, positions: ArrayLike, axis: int) -> Array:
     """Take slices along an axis at nonnegative positions, clamped to the axis."""
     shape = typeof(a).shape
     (count,) = typeof(positions).shape
-    if not shape[axis]:
+    if not shape[axis] or not count:
         wanted = (*shape[:axis], count, *shape[axis + 1 :])
         return creating.full_like(a, 0, shape=wanted)
     return gather(

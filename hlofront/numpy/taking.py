@@ -72,12 +72,12 @@ def _take(
     shape, index_shape = typeof(a).shape, typeof(indices).shape
     axis = canonical_axis(axis, len(shape))
     before, size, after = shape[:axis], shape[axis], shape[axis + 1 :]
-    if not size:
-        if typeof(indices).size:
-            raise IndexError(
-                f"Cannot do a non-empty jnp.take() from an empty axis: axis {axis} of shape {shape}"
-            )
+    if not typeof(indices).size:
         return creating.full_like(a, 0, shape=(*before, *index_shape, *after))
+    if not size:
+        raise IndexError(
+            f"Cannot do a non-empty jnp.take() from an empty axis: axis {axis} of shape {shape}"
+        )
     if mode == "wrap":
         indices = euclidean_remainder(indices, size)
         mode = "promise_in_bounds"
