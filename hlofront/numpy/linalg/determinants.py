@@ -27,7 +27,8 @@ from hlofront.primitives.matrices import (
     upper_triangle,
 )
 from hlofront.primitives.reducing import reduce_prod, reduce_sum
-from hlofront.primitives.slicing import index_in_dim
+from hlofront.primitives.shaping import squeeze
+from hlofront.primitives.slicing import slice
 from hlofront.primitives.solving import triangular_solve
 
 _int32 = np.dtype(np.int32)
@@ -55,11 +56,11 @@ def _parity(pivots: Array, dtype: np.dtype) -> Array:
 
 def _small(a: Array, size: int) -> Array:
     """Compute the determinants of matrices of at most three rows, by Leibniz's formula."""
-    ndim = typeof(a).ndim
+    *batch, _, _ = typeof(a).shape
 
     def entry(i: int, j: int) -> Array:
-        row = index_in_dim(a, i, ndim - 2, keepdims=False)
-        return index_in_dim(row, j, ndim - 2, keepdims=False)
+        one = slice(a, (*[0] * len(batch), i, j), (*batch, i + 1, j + 1))
+        return squeeze(one, (-2, -1))
 
     if size == 1:
         return entry(0, 0)
