@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base import caches, errors
+from hlofront.base import caches, errors, source
 from hlofront.base.config import check_tracer_leaks, options
 from hlofront.base.elements import always_exact_dtype, exact_dtype
 from hlofront.base.typing import Params
@@ -255,9 +255,23 @@ def _infer(primitive: Primitive, key: Any, avals: Sequence[Any], params: Params)
             if len(primitive.inferred) >= _MOST_INFERRED:
                 primitive.inferred.clear()
             primitive.inferred[key] = out
-        except TypeError:  # a parameter cannot be hashed: not cached
-            return out
+        except TypeError:
+            _refuse_unhashable(primitive, params)
     return out
+
+
+def _refuse_unhashable(primitive: Primitive, params: Params) -> None:
+    """Raise TypeError for a parameter that cannot be hashed; a dictionary may be one, as in JAX."""
+    for name, value in params.items():
+        try:
+            hash(value)
+        except TypeError:
+            if not isinstance(value, dict):
+                raise TypeError(
+                    f"parameters of equations must have __hash__ and __eq__: {primitive} was given "
+                    f"{name}={source.shortened(repr(value))}, of {type(value)}. Pass a tuple for a "
+                    "list, a frozenset for a set, and arrays as operands."
+                ) from None
 
 
 @caches.on_clear

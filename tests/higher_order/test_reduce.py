@@ -104,12 +104,14 @@ def test_a_function_is_written_down_and_compiled_once():
 def test_functions_that_cannot_be_keys():
     class Weigh:
         __slots__ = ()
-        __hash__ = None
 
         def __call__(self, a, b):
             return lax.add(a, b)
 
     assert float(lax.reduce(X, 2.0, Weigh(), (0, 1))) == 17.0
+    Weigh.__hash__ = None
+    with pytest.raises(TypeError, match="hash"):
+        lax.reduce(X, 2.0, Weigh(), (0, 1))
 
 
 def test_large_constants_are_made_inside_the_region():
