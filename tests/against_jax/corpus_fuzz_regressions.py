@@ -165,6 +165,8 @@ def counted(corpus, jax, jnp, lax):
         "resize_to_more": lambda x: jnp.resize(x, (3, 3)),
         "resize_to_less": lambda x: jnp.resize(x, 2),
         "where_of_nothing": lambda x: jnp.where(x[:0] > 0, x[:0], x[:0] * 2),
+        "det_of_three_rows": lambda x: jnp.linalg.det(jnp.resize(jnp.sin(x), (3, 3))),
+        "det_of_two_rows": lambda x: jnp.linalg.det(jnp.resize(jnp.sin(x), (2, 2, 2))),
     }.items():
         corpus.add(name, function, x, modes=("equations", "value"))
 
@@ -189,6 +191,8 @@ def results_and_errors(corpus, jax, jnp, lax):
                 f"weak_{name}_preferring_{preferred}",
                 lambda f=product, p=preferred: f(weak(3), weak(3), preferred_element_type=p),
             )
+    weak_reads = lambda x: (x[np.arange(2)] * 2).sum()
+    corpus.add("weak_gradient_of_gather", lambda: jax.grad(weak_reads)(weak(3)))
     corpus.add("weak_cross", lambda: jnp.cross(weak(3), weak(3)))
     corpus.add("weak_cross_of_pairs", lambda: jnp.cross(weak(2), weak(2)))
 
@@ -213,6 +217,71 @@ def results_and_errors(corpus, jax, jnp, lax):
     for name, wanted in {"nothing": jax.ShapeDtypeStruct((0,), "float32"), "none": ()}.items():
         corpus.add(
             f"failing_callback_of_{name}", lambda x, w=wanted: jax.pure_callback(fails, w, x), x
+        )
+    named = lambda f: jax.vmap(lambda _: f(x), axis_name="i", out_axes=None)
+    for name, function in {
+        "solve": lambda x: jnp.linalg.solve(jnp.eye(3), x),
+        "custom_linear_solve": lambda x: lax.custom_linear_solve(
+            lambda y: y * 2, x, lambda _, b: b / 2, symmetric=True
+        ),
+        "composite": lax.composite(jnp.sin, "a"),
+    }.items():
+        corpus.add(f"{name}_of_what_a_named_axis_does_not_map", named(function), x)
+    reads_index = lambda y: y * (1 + lax.axis_index("i"))
+    corpus.add(
+        "custom_linear_solve_that_reads_its_index",
+        jax.vmap(
+            lambda _: lax.custom_linear_solve(
+                reads_index, x, lambda _, b: b / reads_index(1.0), symmetric=True
+            ),
+            axis_name="i",
+        ),
+        x,
+    )
+    collectives = (lax.psum, lax.pmax, lax.pmin, lax.pmean)
+    corpus.add(
+        "weak_collectives",
+        jax.vmap(
+            lambda x, y: [f(z, "i") for f in collectives for z in (x, y)],
+            (0, None),
+            0,
+            axis_name="i",
+        ),
+        weak(3),
+        jnp.asarray(2),
+        modes=("jit",),
+    )
+    nothing = np.zeros((2, 0), int)
+    unread = jax.custom_vjp(lambda x: x * 2)
+    unread.defvjp(lambda x: (x * 2, None), lambda _, cotangent: (cotangent,))
+    corpus.add(
+        "tangent_of_nothing_taken",
+        lambda x: jax.jvp(lambda x: unread(jnp.take(x, nothing)), (x,), (x,)),
+        x,
+    )
+    for name, width in {"nothing": (), "empty_row": [[]], "a_float": 1.5}.items():
+        corpus.add(f"pad_by_{name}", lambda x, width=width: jnp.pad(x, width), x, modes=("value",))
+    for name in ("psum_scatter", "all_gather"):
+        for option in ([], np.array(1)):
+            collective = lambda x, f=getattr(lax, name), o=option: f(x, "i", tiled=o)
+            corpus.add(
+                f"{name}_tiled_by_{type(option).__name__}",
+                jax.vmap(jax.checkpoint(collective), axis_name="i"),
+                floats(3, 3),
+                modes=("value",),
+            )
+    for name, reads in {"reads": True, "ignores": False}.items():
+
+        def mapped(x, reads=reads):
+            closed = jax.custom_batching.custom_vmap(lambda y: y * x)
+            closed.def_vmap(lambda n, b, y: (jnp.cos(y) * (x if reads else 1), b[0]))
+            return jax.jvp(closed, (jnp.sin(x),), (x,))
+
+        corpus.add(
+            f"jvp_of_custom_vmap_whose_rule_{name}_what_it_closes_over",
+            jax.vmap(mapped),
+            x,
+            modes=("value",),
         )
     rule = jax.custom_vjp(lambda x: x * 2)
     rule.defvjp(lambda x: (x * 2, x), lambda _, cotangent: (cotangent,))

@@ -126,7 +126,7 @@ def smaller(program: dict[str, Any]):
 
 def kind_of_difference(text: str) -> str:
     """What stays the same of a difference's first words while a program is shrunk."""
-    return re.sub(r"\d+|v\d+|\[.*?\]", "#", text.split("\n")[0])[:60]
+    return re.sub(r"\d+|v\d+|\[.*?\]", "#", text.strip().split("\n")[0])[:60]
 
 
 def shrunk(program: dict[str, Any], differs: Any, most: int = 150) -> dict[str, Any]:

@@ -82,12 +82,12 @@ def jitted_at_times(m, d, function):
 
 @operation(1.5)
 def custom_vmap_closure(m, d, values):
-    """custom_vmap whose function and rule close over a value of the program."""
+    """custom_vmap whose function closes over a value of the program."""
     x, factor = strong_float(m, d, values), enclosed(m, d, values)
     custom = m.call("jax.custom_batching.custom_vmap", lambda x: m.jnp.sin(x) * factor)
 
     def rule(axis_size, in_batched, x):
-        return m.jnp.cos(x) * factor, in_batched[0]
+        return m.jnp.cos(x) * 2, in_batched[0]
 
     m.applied("custom.def_vmap", custom.def_vmap, rule)
     return m.applied("custom", custom, x)
