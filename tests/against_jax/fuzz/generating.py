@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from tests.against_jax.fuzz import (
@@ -65,6 +66,31 @@ def draw(seed: int, looks: str = "") -> dict[str, Any]:
     return program
 
 
+# Layers and steps that differentiate.
+DERIVATIVES = {
+    "grad",
+    "grad_by_integers",
+    "jvp",
+    "vjp",
+    "linearize",
+    "jacobian",
+    "holomorphic",
+    "checkpointed_loop",
+    "derivative",
+    "closed_by_vmap",
+}
+
+
+def differentiates(program: dict[str, Any]) -> bool:
+    """Whether a program differentiates, in a layer or in a step."""
+    names = {layer[0] for layer in program["layers"]}
+    steps = list(program["steps"])
+    for name, _, bodies, *_ in steps:
+        names.add(name)
+        steps += [step for body in bodies for step in body]
+    return not names.isdisjoint(DERIVATIVES)
+
+
 def random_argument(d: Draw, x64: bool) -> dict[str, Any]:
     """The leaves of one argument as (dtype, shape, form, seed), and what draws its tree."""
     leaves = []
@@ -92,6 +118,8 @@ def arguments(m: Machine, program: dict[str, Any]) -> list[Any]:
         leaves = []
         for dtype, shape, form, seed in argument["leaves"]:
             x = array_of(dtype, shape, seed)
+            if "nudge" in program and kind_of(x) in "fc":
+                x = nudged(x, program["nudge"])
             if form == "python" and not shape and dtype not in ("bfloat16", "float16"):
                 x = x.item()
             elif form == "weak" and not shape and kind_of(x) in "bifc":
@@ -101,6 +129,13 @@ def arguments(m: Machine, program: dict[str, Any]) -> list[Any]:
             leaves.append(x)
         found.append(m.tree(Draw(argument["tree"]), leaves))
     return found
+
+
+def nudged(x: np.ndarray, seed: int) -> np.ndarray:
+    """Numbers that differ from these in about the last bit."""
+    epsilon = float(ml_dtypes.finfo(x.dtype).eps)
+    signs = np.random.default_rng(seed).choice([-1, 1], x.shape)
+    return np.asarray(x * (1 + epsilon * signs)).astype(x.dtype)
 
 
 def function_of(m: Machine, program: dict[str, Any]):
