@@ -16,6 +16,10 @@ from hlofront.primitives.derivatives import instantiate as instantiate_zeros
 from hlofront.primitives.derivatives import linear_by_cotangent as deflinear
 from hlofront.primitives.derivatives import zeros_of as zeros_like_aval
 from hlofront.primitives.extension import deflinear2 as deflinear2
+from hlofront.transforms.extension import backward_pass as backward_pass
+from hlofront.transforms.extension import jvp as jvp
+from hlofront.transforms.extension import jvp_jaxpr as jvp_jaxpr
+from hlofront.transforms.extension import linearize as linearize
 from hlofront.transforms.jvp import JVPTrace as JVPTrace
 from hlofront.transforms.jvp import JVPTracer as JVPTracer
 
@@ -27,6 +31,7 @@ __all__ = [
     "add_jaxvals",
     "add_jaxvals_p",
     "add_tangents",
+    "backward_pass",
     "defbilinear",
     "defjvp",
     "defjvp2",
@@ -35,6 +40,9 @@ __all__ = [
     "get_primitive_transpose",
     "instantiate_zeros",
     "is_undefined_primal",
+    "jvp",
+    "jvp_jaxpr",
+    "linearize",
     "primitive_jvps",
     "primitive_transposes",
     "zeros_like_aval",

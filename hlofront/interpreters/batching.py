@@ -8,11 +8,16 @@ from hlofront.primitives.extension import broadcast as broadcast
 from hlofront.primitives.extension import defbroadcasting as defbroadcasting
 from hlofront.primitives.extension import defreducer as defreducer
 from hlofront.primitives.extension import defvectorized as defvectorized
+from hlofront.transforms.extension import batch_jaxpr_axes as batch_jaxpr_axes
+from hlofront.transforms.extension import batch_subtrace as batch_subtrace
+from hlofront.transforms.extension import zero_if_mapped as zero_if_mapped
 from hlofront.transforms.vmappable import register_vmappable as register_vmappable
 from hlofront.transforms.vmappable import unregister_vmappable as unregister_vmappable
 
 __all__ = [
     "axis_primitive_batchers",
+    "batch_jaxpr_axes",
+    "batch_subtrace",
     "bdim_at_front",
     "broadcast",
     "defbroadcasting",
@@ -22,4 +27,5 @@ __all__ = [
     "primitive_batchers",
     "register_vmappable",
     "unregister_vmappable",
+    "zero_if_mapped",
 ]

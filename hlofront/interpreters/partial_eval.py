@@ -3,6 +3,12 @@
 from hlofront.core.jaxpr import Value as Val
 from hlofront.core.rules import partial_eval as partial_eval_jaxpr_custom_rules
 from hlofront.core.rules import simplify as dce_rules
+from hlofront.transforms.extension import abstract_eval_fun as abstract_eval_fun
+from hlofront.transforms.extension import close_jaxpr as close_jaxpr
+from hlofront.transforms.extension import convert_constvars_jaxpr as convert_constvars_jaxpr
+from hlofront.transforms.extension import move_binders_to_back as move_binders_to_back
+from hlofront.transforms.extension import partial_eval_jaxpr_nounits as partial_eval_jaxpr_nounits
+from hlofront.transforms.extension import prune_closed_jaxpr_outputs as prune_closed_jaxpr_outputs
 from hlofront.transforms.partial_values import PartialVal as PartialVal
 from hlofront.transforms.partial_values import dce_jaxpr_call_rule as dce_jaxpr_call_rule
 from hlofront.transforms.partial_values import dce_jaxpr_call_rule as dce_jaxpr_closed_call_rule
@@ -18,6 +24,9 @@ __all__ = [
     "DynamicJaxprTracer",
     "PartialVal",
     "Val",
+    "abstract_eval_fun",
+    "close_jaxpr",
+    "convert_constvars_jaxpr",
     "dce_jaxpr",
     "dce_jaxpr_call_rule",
     "dce_jaxpr_closed_call_rule",
@@ -25,7 +34,10 @@ __all__ = [
     "dce_rules",
     "forwarded_inputs",
     "inline_jaxpr",
+    "move_binders_to_back",
     "partial_eval_jaxpr_custom_rules",
+    "partial_eval_jaxpr_nounits",
+    "prune_closed_jaxpr_outputs",
     "trace_to_jaxpr_dynamic",
     "trace_to_jaxpr_nounits",
 ]

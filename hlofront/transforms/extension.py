@@ -1,0 +1,346 @@
+"""Transformations of functions and programs with the signatures of `jax.interpreters`.
+
+Other packages call them in rules of their operations that hold programs. A program is a jaxpr, with
+the values of its constants or without constants; results are closed jaxprs.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from hlofront.base import tree
+from hlofront.core.aval import AbstractValue
+from hlofront.core.axes import AxisData, axes_in_scope
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
+from hlofront.core.names import JVP, TRANSPOSE, transformed
+from hlofront.core.subprograms import Program, closed, opened
+from hlofront.core.symbolic_zeros import Cotangent, Zero
+from hlofront.primitives.batching import move_axis, to_front
+from hlofront.primitives.derivatives import instantiate as instantiated
+from hlofront.transforms import jvp as forward
+from hlofront.transforms.batch import Axes, batch_flat, batch_jaxpr
+from hlofront.transforms.linear_util import AuxiliaryStore, WrappedFun, transformation_with_aux2
+from hlofront.transforms.linearize import linearize_flat
+from hlofront.transforms.partial_eval import partial_eval_program
+from hlofront.transforms.stage import stage
+from hlofront.transforms.transpose import transpose_jaxpr
+
+# A function of pytrees of arrays, or a wrapped one.
+Function = Callable[..., Any] | WrappedFun
+
+
+def _called(fun: Function) -> Callable[..., Any]:
+    return fun.call_wrapped if isinstance(fun, WrappedFun) else fun
+
+
+class _FlatFunction:
+    """A function of pytrees as one of flat values, which knows the result of its run."""
+
+    __slots__ = ("auxiliary", "fun", "has_aux", "out_tree", "structure")
+
+    def __init__(self, fun: Function, structure: tree.PyTreeDef, has_aux: bool):
+        self.fun = _called(fun)
+        self.structure = structure
+        self.has_aux = has_aux
+        self.out_tree: Any = None
+        self.auxiliary: tuple[list[Any], Any] = [], None
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        result = self.fun(*self.structure.unflatten(leaves))
+        auxiliary: list[Any] = []
+        if self.has_aux:
+            result, more = result
+            auxiliary, aux_tree = tree.tree_flatten(more)
+            self.auxiliary = auxiliary, aux_tree
+        results, self.out_tree = tree.tree_flatten(result)
+        return [*results, *auxiliary]
+
+    def split(self, flat: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]]:
+        """Return the results of the function, and a tuple of its auxiliary output, or ()."""
+        count = len(flat) - len(self.auxiliary[0])
+        if not self.has_aux:
+            return list(flat), ()
+        return list(flat[:count]), (self.auxiliary[1].unflatten(flat[count:]),)
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+
+def jvp(
+    fun: Function,
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+    instantiate: bool | Sequence[bool] = True,
+    transform_stack: bool = True,
+) -> Any:
+    """Run a function and its derivative, with symbolic zeros among the tangents.
+
+    Args:
+      fun: a function of pytrees, or a wrapped one.
+      primals: its arguments.
+      tangents: a tangent per primal; leaves may be `Zero`s.
+      has_aux: whether it returns a pair, whose second member is not differentiated.
+      instantiate: per leaf of the result, or for all, whether its tangent is an array where it is a
+        symbolic zero.
+      transform_stack: whether name stacks of its operations say that they are differentiated.
+
+    Returns:
+      The result and its tangent, and with `has_aux` the second member.
+
+    Raises:
+      ValueError: if primals and tangents are not of the same structure.
+    """
+    leaves, structure = tree.tree_flatten(tuple(primals))
+    tangent_leaves, tangent_structure = tree.tree_flatten(
+        tuple(tangents), is_leaf=lambda x: isinstance(x, Zero)
+    )
+    if tangent_structure != structure:
+        raise ValueError(
+            f"tangents have the structure of the primals, {structure}: got {tangent_structure}"
+        )
+    flat = _FlatFunction(fun, structure, has_aux)
+    with transformed(JVP) if transform_stack else nullcontext():
+        outputs, moved = forward.jvp_flat(flat, leaves, tangent_leaves)
+    results, auxiliary = flat.split(outputs)
+    if isinstance(instantiate, bool):
+        instantiate = (instantiate,) * len(results)
+    result_tangents = [
+        instantiated(t) if flag else t
+        for t, flag in zip(moved[: len(results)], instantiate, strict=True)
+    ]
+    return flat.out_tree.unflatten(results), flat.out_tree.unflatten(result_tangents), *auxiliary
+
+
+def linearize(
+    traceable: Function, primals: Sequence[Any], has_aux: bool = False, is_vjp: bool = False
+) -> Any:
+    """Run a function, and write down its derivative as a program that is linear in tangents.
+
+    Args:
+      traceable: a function of pytrees, or a wrapped one.
+      primals: its arguments.
+      has_aux: whether it returns a pair, whose second member is not differentiated.
+      is_vjp: whether the program is transposed later, which makes no difference here.
+
+    Returns:
+      The result; per leaf of it whether its tangent is a symbolic zero; the jaxpr from the tangents
+      of all leaves of the arguments to those of the leaves that have one; the values of its
+      constants, the residuals; and with `has_aux` the second member.
+    """
+    leaves, structure = tree.tree_flatten(tuple(primals))
+    flat = _FlatFunction(traceable, structure, has_aux)
+    linear = linearize_flat(flat, leaves)
+    results, auxiliary = flat.split(linear.outputs)
+    program = linear.program
+    inputs = iter(program.jaxpr.invars)
+    avals: list[Any] = [aval.to_tangent_aval() for aval in linear.in_avals]
+    invars = [next(inputs) if m else Var(a) for a, m in zip(avals, linear.moving, strict=True)]
+    present = linear.present[: len(results)]
+    jaxpr = program.jaxpr.replace(invars=invars, outvars=program.jaxpr.outvars[: sum(present)])
+    zero = [not there for there in present]
+    return flat.out_tree.unflatten(results), zero, jaxpr, program.consts, *auxiliary
+
+
+def jvp_jaxpr(
+    jaxpr: Program, nonzeros: Sequence[bool], instantiate: bool | Sequence[bool]
+) -> tuple[ClosedJaxpr, list[bool]]:
+    """Return the program of primals and tangents of a program.
+
+    Args:
+      jaxpr: the program.
+      nonzeros: per input, whether it has a tangent.
+      instantiate: per output, or for all, whether its tangent is an output even if it is zero.
+
+    Returns:
+      The program from (*primals, *tangents) to (*results, *their tangents), and per result whether
+      its tangent is among the outputs.
+    """
+    program, present = forward.jvp_program(closed(jaxpr), nonzeros, instantiate)
+    return program, list(present)
+
+
+def backward_pass(
+    jaxpr: Jaxpr,
+    transform_stack: bool,
+    consts: Sequence[Any],
+    primals_in: Sequence[Any],
+    cts_in: Sequence[Cotangent],
+    *,
+    return_logs: bool = False,
+) -> Any:
+    """Return the cotangents of the inputs of a program that is linear in some of them.
+
+    Args:
+      jaxpr: the program.
+      transform_stack: whether name stacks of its operations say that they are transposed.
+      consts: the values of its constants.
+      primals_in: per input its value, or an UndefinedPrimal where the program is linear in it.
+      cts_in: the cotangents of the outputs, which may be `Zero`s.
+      return_logs: whether to return a pair of the cotangents and the logs of operations, of which
+        no operation here has any.
+
+    Returns:
+      A cotangent per input; those of inputs with a value are `Zero`s.
+    """
+    with transformed(TRANSPOSE) if transform_stack else nullcontext():
+        cotangents = transpose_jaxpr(jaxpr, consts, primals_in, cts_in)
+    complete = [
+        Zero(var.aval.to_tangent_aval()) if cotangent is None else cotangent
+        for var, cotangent in zip(jaxpr.invars, cotangents, strict=True)
+    ]
+    return (complete, {}) if return_logs else complete
+
+
+# ---- batching ------------------------------------------------------------------------------------
+
+
+class ZeroIfMapped:
+    """The wish for batch axis 0 in an output that is batched, and for none in another."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "zero_if_mapped"
+
+
+zero_if_mapped = ZeroIfMapped()
+
+
+def batch_jaxpr_axes(
+    closed_jaxpr: Program,
+    axis_data: AxisData,
+    in_axes: Axes,
+    out_axes_dest: Sequence[int | ZeroIfMapped | None],
+) -> tuple[ClosedJaxpr, list[bool]]:
+    """Return a batched program, with the batch axes of its outputs as they are wanted.
+
+    Args:
+      closed_jaxpr: the program of one example.
+      axis_data: the size and name of the batch axis.
+      in_axes: per input its batch axis, or None.
+      out_axes_dest: per output its batch axis; `zero_if_mapped`; or None for an output that does
+        not vary over the batch.
+
+    Returns:
+      The program, and per output whether it has the batch axis.
+
+    Raises:
+      ValueError: if an output varies over the batch and its wanted axis is None.
+    """
+    program = closed(closed_jaxpr)
+    batched: list[bool] = []
+
+    def over_axis(*values: Any) -> list[Any]:
+        outputs, axes = batch_jaxpr(program.jaxpr, program.consts, axis_data, values, in_axes)
+        wanted = [
+            (None if axis is None else 0) if isinstance(want, ZeroIfMapped) else want
+            for axis, want in zip(axes, out_axes_dest, strict=True)
+        ]
+        batched[:] = [want is not None for want in wanted]
+        return list(map(_with_axis, outputs, axes, wanted))
+
+    def _with_axis(x: Any, axis: int | None, wanted: int | None) -> Any:
+        if wanted is None:
+            if axis is not None:
+                raise ValueError(
+                    f"vmap has mapped output (axis_name={axis_data.name}) but out_axes is None"
+                )
+            return x
+        return move_axis(to_front(x, axis, axis_data.size), 0, wanted)
+
+    avals = [
+        aval if a is None else aval.update(shape=(*aval.shape[:a], axis_data.size, *aval.shape[a:]))
+        for aval, a in zip(program.in_avals, in_axes, strict=True)
+    ]
+    named = () if axis_data.name is None else ((axis_data.name, axis_data.size),)
+    with axes_in_scope(named):
+        made = stage(over_axis, avals, program.jaxpr.origin)
+    return made, batched
+
+
+@transformation_with_aux2
+def batch_subtrace(
+    fun: Callable[..., Sequence[Any]],
+    store: AuxiliaryStore[Any],
+    tag: object,
+    axis_data: AxisData,
+    in_dims: Axes,
+    *in_vals: Any,
+) -> list[Any]:
+    """Transform a wrapped function of flat values to a batched one.
+
+    The batched function takes a `TraceTag`, an AxisData, the batch axes of the values, and the
+    values. The auxiliary output of the transformation is the batch axes of the results.
+    """
+    results, axes = batch_flat(fun, axis_data, in_vals, in_dims, tag=tag)
+    store.store(tuple(axes))
+    return results
+
+
+# ---- programs ------------------------------------------------------------------------------------
+
+
+def abstract_eval_fun(
+    fun: Callable[..., Any], *avals: AbstractValue, debug_info: DebugInfo, **params: Any
+) -> list[AbstractValue]:
+    """Return the avals of a function's results, by tracing it.
+
+    Args:
+      fun: `fun(*arrays, **params)` returns a pytree of arrays.
+      avals: of the arrays.
+      debug_info: of the function, for messages.
+      params: passed on to the function.
+    """
+    return stage(lambda *xs: tree.tree_leaves(fun(*xs, **params)), avals, debug_info).out_avals
+
+
+def close_jaxpr(jaxpr: Program) -> ClosedJaxpr:
+    """Return a program without constants as a closed jaxpr."""
+    return closed(jaxpr)
+
+
+def convert_constvars_jaxpr(jaxpr: Program) -> Jaxpr:
+    """Return a jaxpr whose constants are its first inputs."""
+    own = opened(jaxpr)
+    return own.replace(constvars=(), invars=(*own.constvars, *own.invars))
+
+
+def move_binders_to_back(closed_jaxpr: Program, to_move: Sequence[bool]) -> ClosedJaxpr:
+    """Return a program with some of its inputs after the others."""
+    program = closed(closed_jaxpr)
+    pairs = list(zip(program.jaxpr.invars, to_move, strict=True))
+    invars = [var for var, moves in pairs if not moves] + [var for var, moves in pairs if moves]
+    return program.replace(jaxpr=program.jaxpr.replace(invars=invars))
+
+
+def prune_closed_jaxpr_outputs(jaxpr: Program, used_outputs: Sequence[bool]) -> ClosedJaxpr:
+    """Return a program with some of its outputs alone; its equations all stay."""
+    program = closed(jaxpr)
+    outvars = [atom for atom, used in zip(program.jaxpr.outvars, used_outputs, strict=True) if used]
+    return program.replace(jaxpr=program.jaxpr.replace(outvars=outvars))
+
+
+def partial_eval_jaxpr_nounits(
+    jaxpr: Program, unknowns: Sequence[bool], instantiate: bool | Sequence[bool]
+) -> tuple[ClosedJaxpr, ClosedJaxpr, list[bool], list[AbstractValue]]:
+    """Split a program into a part that known inputs suffice for, and the rest.
+
+    Args:
+      jaxpr: the program.
+      unknowns: per input, whether it is unknown.
+      instantiate: per output, or for all, whether the second part computes it in any case.
+
+    Returns:
+      The program from known inputs to (*known outputs, *residuals); that from (*residuals, *unknown
+      inputs) to the unknown outputs; per output whether it is unknown; the avals of the residuals.
+    """
+    split = partial_eval_program(closed(jaxpr), unknowns, instantiate)
+    known = split.known.jaxpr
+    residuals = [
+        known.invars[~source] if source < 0 else known.outvars[source] for source in split.residuals
+    ]
+    outputs = known.outvars[: split.unknown_out.count(False)]
+    complete = split.known.replace(jaxpr=known.replace(outvars=(*outputs, *residuals)))
+    avals = [atom.aval for atom in residuals]
+    return complete, split.unknown, list(split.unknown_out), avals
