@@ -3,6 +3,7 @@
 from hlofront.bridge.mlir import Value as Token
 from hlofront.bridge.mlir import Value as Value
 from hlofront.bridge.mlir import ir as ir
+from hlofront.lowering.callbacks import emit_python_callback as emit_python_callback
 from hlofront.lowering.extension import IrTypes as IrTypes
 from hlofront.lowering.extension import IrValues as IrValues
 from hlofront.lowering.extension import LoweringRule as LoweringRule
@@ -49,6 +50,7 @@ __all__ = [
     "dense_int_array",
     "dense_int_elements",
     "dtype_to_ir_type",
+    "emit_python_callback",
     "flatten_ir_types",
     "flatten_ir_values",
     "i32_attr",

@@ -15,6 +15,7 @@ from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.extended import physical
+from hlofront.lowering.extension import LoweringRuleContext, builder_here
 from hlofront.lowering.host_call import Channel, Channels, HostCall
 from hlofront.lowering.module_state import ModuleState
 from hlofront.lowering.sharding import on_first_device
@@ -129,6 +130,59 @@ def _call(
         **_sharding(module, len(avals_out), effect, partitioned),
     )
     return build.take_tokens(ordered, results)
+
+
+class _CallbackOrder(Effect):
+    """The order of callbacks that a rule of another package passes a token between."""
+
+    __slots__ = ()
+    ordered = True
+
+
+_callback_order = _CallbackOrder()
+
+
+def emit_python_callback(
+    ctx: LoweringRuleContext,
+    callback: HostFunction,
+    token: Value | None,
+    operands: Sequence[Value],
+    operand_avals: Sequence[ShapedArray],
+    result_avals: Sequence[ShapedArray],
+    *,
+    has_side_effect: bool,
+    returns_token: bool = True,
+    partitioned: bool = False,
+) -> tuple[list[Value], Value | None, HostCall]:
+    """Emit the call of a Python function at the ambient insertion point, for lowering rules.
+
+    Args:
+      ctx: the context of the rule.
+      callback: takes the operands as arrays, and returns a sequence with an array per result.
+      token: the token of the operation before, or None: then the call is in no order.
+      operands: the operands.
+      operand_avals: their avals.
+      result_avals: the avals of the results.
+      has_side_effect: whether XLA must not remove the call.
+      returns_token: whether to return the token after the call.
+      partitioned: whether each device makes the call, with its own part of the operands.
+
+    Returns:
+      The results, the token or None, and what the executable keeps alive, as it does by itself.
+    """
+    build = builder_here(ctx)
+    before = build.avals_in, build.avals_out
+    build.avals_in, build.avals_out = operand_avals, result_avals
+    if token is not None:
+        build.tokens[_callback_order] = token
+    order = None if token is None else _callback_order
+    try:
+        results = _call(build, callback, operands, order, partitioned, has_side_effect)
+        after = build.tokens.get(_callback_order) if returns_token else None
+    finally:
+        build.avals_in, build.avals_out = before
+        build.tokens.pop(_callback_order, None)
+    return results, after, build.module.callbacks[-1]
 
 
 def _transfer(

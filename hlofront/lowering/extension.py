@@ -315,14 +315,14 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Lowerin
     """
 
     def rule(ctx: LoweringRuleContext, *operands: IrValues, **params: Any) -> list[ir.Value]:
-        build = _builder_here(ctx)
+        build = builder_here(ctx)
         function = fun if multiple_results else lambda *xs, **kwargs: (fun(*xs, **kwargs),)
         return build.by_tracing(function, flatten_ir_values(operands), ctx.avals_in, **params)
 
     return rule
 
 
-def _builder_here(ctx: LoweringRuleContext) -> Builder:
+def builder_here(ctx: LoweringRuleContext) -> Builder:
     """Return a builder at the ambient insertion point.
 
     It may be in a region of the rule's operations, or before one of them.
@@ -341,7 +341,7 @@ def jaxpr_subcomp(
     ctx: LoweringRuleContext, jaxpr: Jaxpr, consts: Sequence[Any], *args: IrValues
 ) -> list[ir.Value]:
     """Emit the equations of a jaxpr at the ambient insertion point, and return its outputs."""
-    return _builder_here(ctx).inline(jaxpr, consts, flatten_ir_values(args))
+    return builder_here(ctx).inline(jaxpr, consts, flatten_ir_values(args))
 
 
 def core_call_lowering(
@@ -358,7 +358,7 @@ def core_call_lowering(
       backend: ignored, for compatibility with JAX: the module has its platforms already.
       call_jaxpr: the jaxpr.
     """
-    return _builder_here(ctx).call(closed(call_jaxpr), symbol_name(name), flatten_ir_values(args))
+    return builder_here(ctx).call(closed(call_jaxpr), symbol_name(name), flatten_ir_values(args))
 
 
 def ir_constant(

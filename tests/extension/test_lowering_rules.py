@@ -9,7 +9,7 @@ from jaxlib.mlir.dialects import func, stablehlo
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.core import Primitive
-from hlofront.interpreters import ad, batching, mlir
+from hlofront.interpreters import ad, batching, mlir, xla
 
 
 def new_primitive(name, multiple_results=False):
@@ -313,6 +313,42 @@ def test_attributes_and_types():
     assert type_ == mlir.aval_to_ir_type(aval) and str(type_) == "tensor<2xf32>"
     assert mlir.flatten_ir_types([type_, (type_, type_)]) == [type_] * 3
     assert isinstance(mlir.make_ir_context(), ir.Context)
+
+
+def test_a_rule_calls_a_python_function():
+    p = new_primitive("from_python")
+    p.def_abstract_eval(lambda x: x)
+    calls = []
+
+    def double(x):
+        calls.append(x)
+        return (np.asarray(x) * 2,)
+
+    def rule(ctx, x):
+        token = mlir.ir.Operation.create("stablehlo.create_token", [mlir.token_type()]).result
+        for before in (token, None):
+            (x,), after, kept = mlir.emit_python_callback(
+                ctx, double, before, [x], ctx.avals_in, ctx.avals_out, has_side_effect=True
+            )
+            assert (after is None) is (before is None)
+            ctx.module_context.add_keepalive(kept)
+        assert ctx.builder.avals_in == ctx.avals_in
+        return [stablehlo.NegOp(x).result]
+
+    mlir.register_lowering(p, rule)
+    assert jax.jit(p.bind)(np.float32(3)) == -12.0 and calls == [3.0, 6.0]
+
+
+def test_a_primitive_is_run_as_a_compiled_program():
+    p = new_primitive("run_by_xla")
+    p.def_abstract_eval(lambda x, *, power: x)
+    mlir.register_lowering(p, mlir.lower_fun(lambda x, *, power: x**power, multiple_results=False))
+    p.def_impl(functools.partial(xla.apply_primitive, p))
+    assert p.bind(np.float32(3), power=2) == 9.0 and p.bind(np.float32(3), power=2) == 9.0
+    assert xla.apply_primitive(jax.lax.neg_p, 2.0) == -2.0
+    assert isinstance(jax.devices()[0].client, xla.Backend)
+    with pytest.raises(NotImplementedError, match="Evaluation rule"):
+        xla.apply_primitive(new_primitive("nothing_known"), 1.0)
 
 
 def test_values_are_grouped_as_types_are():

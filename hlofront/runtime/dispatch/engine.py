@@ -58,6 +58,35 @@ def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., An
         if primitive in rules.run.foreign:
             return lambda *args: _run_checked(primitive, rule, args, params)
         return lambda *args: rule(*args, **params)
+    return _compiled(primitive, params, tuple(params.items()) if params else None)
+
+
+def apply_primitive(prim: Primitive, *args: object, **params: Any) -> Any:
+    """Run an operation on arrays as a compiled program, also if it has a function for that.
+
+    Packages register it as that function: `p.def_impl(functools.partial(apply_primitive, p))`.
+
+    Args:
+      prim: the primitive.
+      args: the operands.
+      params: the parameters of the operation.
+
+    Returns:
+      The result, or a list of results where the primitive has several.
+
+    Raises:
+      NoRuleError: if the primitive has no infer rule.
+    """
+    key = "compiled", *params.items()
+    try:
+        call = prim.eager[key]
+    except (KeyError, TypeError):
+        call = _compiled(prim, params, key)
+    return call(*args)
+
+
+def _compiled(primitive: Primitive, params: dict[str, Any], key: object) -> Callable[..., Any]:
+    """Return the compiled call of a primitive with these parameters, cached under a key."""
     if primitive not in rules.infer and primitive not in rules.staged:
         raise errors.missing_rule(primitive.name, "run", kind="Evaluation rule")
 
@@ -72,7 +101,6 @@ def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., An
 
     # C++ calls `run` while jit is disabled: nothing runs without an executable.
     call = make_callable(jitted, (), fun=run, call=partial(_run, jitted))
-    key = tuple(params.items()) if params else None
     if primitive.carries_programs:
         return call
     try:
