@@ -32,6 +32,11 @@ class Trace:
         trace.alive = True
         return trace
 
+    @property
+    def main(self) -> object:
+        """The identity of the transformation, by which libraries recognize the tracers of one."""
+        return self
+
     def invalidate(self) -> None:
         """Declare that the traced function has returned, after which its tracers are errors."""
         self.alive = False

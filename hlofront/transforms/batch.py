@@ -73,6 +73,10 @@ class BatchTrace(RuleTrace):
         # Programs that captured values of this function; see `StagingTrace.programs_of`.
         self.programs_of: dict[Any, Any] = {}
 
+    @property
+    def main(self) -> object:
+        return self.tag
+
     def wrap(self, value: Any, axis: int | None) -> Any:
         return value if axis is None else BatchTracer(self, value, axis)
 

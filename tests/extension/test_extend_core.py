@@ -214,6 +214,21 @@ def test_what_is_around():
     ]
 
 
+def test_the_tracers_of_a_transformation_have_its_identity():
+    def f(x, y):
+        main = core.find_top_trace([x]).main
+        assert x._trace.main is main is y._trace.main
+
+        def inner(z):
+            assert core.find_top_trace([z]).main is not main
+            return z
+
+        return jax.jvp(inner, (x,), (x,))[0] * y
+
+    jax.jvp(f, (1.0, 2.0), (1.0, 1.0))
+    jax.vmap(f)(jnp.ones(2), jnp.ones(2))
+
+
 def test_an_interpreter_takes_the_trace_and_sets_it_again():
     def f(x):
         with core.take_current_trace() as trace:

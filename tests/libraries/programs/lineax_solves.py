@@ -15,7 +15,7 @@ for solver in (lx.LU(), lx.QR(), lx.SVD(), lx.GMRES(1e-6, 1e-6), lx.AutoLinearSo
     solution = lx.linear_solve(lx.MatrixLinearOperator(matrix), vector, solver)
     print(type(solver).__name__, solution.value, solution.result == lx.RESULTS.successful)
 definite = lx.MatrixLinearOperator(positive, lx.positive_semidefinite_tag)
-for solver in (lx.Cholesky(), lx.CG(1e-6, 1e-6), lx.AutoLinearSolver()):
+for solver in (lx.Cholesky(), lx.CG(1e-6, 1e-6), lx.AutoLinearSolver(well_posed=None)):
     print(type(solver).__name__, lx.linear_solve(definite, vector, solver).value)
 for solver in (lx.QR(), lx.SVD(), lx.LSMR(1e-6, 1e-6)):
     print(
