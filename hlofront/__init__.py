@@ -71,6 +71,7 @@ from hlofront.pjrt.devices import process_index as process_index
 from hlofront.pjrt.devices import process_indices as process_indices
 from hlofront.primitives import collective_batching as _collective_batching
 from hlofront.primitives import dynamic_slicing_rules as _dynamic_slicing_rules
+from hlofront.primitives import scattering_rules as _scattering_rules
 from hlofront.primitives import slicing_rules as _slicing_rules
 from hlofront.primitives import special_rules as _special_rules
 from hlofront.runtime.array import array as _array
@@ -116,6 +117,7 @@ del (
     _dynamic_slicing_rules,
     _engine,
     _rules,
+    _scattering_rules,
     _slicing_rules,
     _special_rules,
 )

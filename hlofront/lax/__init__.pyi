@@ -703,7 +703,7 @@ def scatter(
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    mode: GatherScatterMode | None = None,
+    mode: str | GatherScatterMode | None = None,
 ) -> Array: ...
 def scatter_add(
     operand: ArrayLike,
@@ -713,7 +713,7 @@ def scatter_add(
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    mode: GatherScatterMode | None = None,
+    mode: str | GatherScatterMode | None = None,
 ) -> Array: ...
 def scatter_apply(
     operand: ArrayLike,
@@ -734,7 +734,7 @@ def scatter_max(
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    mode: GatherScatterMode | None = None,
+    mode: str | GatherScatterMode | None = None,
 ) -> Array: ...
 def scatter_min(
     operand: ArrayLike,
@@ -744,7 +744,7 @@ def scatter_min(
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    mode: GatherScatterMode | None = None,
+    mode: str | GatherScatterMode | None = None,
 ) -> Array: ...
 def scatter_mul(
     operand: ArrayLike,
@@ -754,7 +754,7 @@ def scatter_mul(
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    mode: GatherScatterMode | None = None,
+    mode: str | GatherScatterMode | None = None,
 ) -> Array: ...
 def scatter_sub(
     operand: ArrayLike,
@@ -764,7 +764,7 @@ def scatter_sub(
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    mode: GatherScatterMode | None = None,
+    mode: str | GatherScatterMode | None = None,
 ) -> Array: ...
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array: ...
 def select_n(which: object, *cases: ArrayLike) -> Array: ...
@@ -802,7 +802,7 @@ def sqrt(x: ArrayLike, *, accuracy: object = None) -> Array: ...
 def square(x: ArrayLike) -> Array: ...
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array: ...
 def stack(operands: object, axis: int = 0) -> Array: ...
-def stage(x: ArrayLike, /) -> ArrayLike: ...
+def stage(x: ArrayLike, /) -> Array: ...
 def stop_gradient(x: _T) -> _T: ...
 def sub(x: ArrayLike, y: ArrayLike) -> Array: ...
 def switch(

@@ -316,10 +316,11 @@ def copy(x: ArrayLike) -> Any:
 
 
 @boundary
-def stage(x: ArrayLike, /) -> ArrayLike:
+def stage(x: ArrayLike, /) -> Array:
     """Return the value as an array on a device; while tracing, return it unchanged."""
     typeof(x)
-    return process(stage_p, (x,), {}) if is_eager() else x
+    # A literal is an array of its trace.
+    return process(stage_p, (x,), {}) if is_eager() else x  # pyright: ignore[reportReturnType]
 
 
 @boundary

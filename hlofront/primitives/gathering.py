@@ -14,7 +14,7 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import Axes, canonical_axes, canonical_shape, integers
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import infer
+from hlofront.core.rules import BatchAxes, infer
 from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import move_axis, shifted
@@ -399,7 +399,7 @@ def _(
 @rules.batch(gather_p)
 def _(
     values: Sequence[ArrayLike],
-    axes: Sequence[BatchAxis],
+    axes: BatchAxes,
     *,
     dimension_numbers: GatherDimensionNumbers,
     slice_sizes: Shape,
@@ -416,8 +416,7 @@ def _(
         # the slice axes that precede it in the operand.
         left_out = {*collapsed, *batching}
         before = sum(i not in left_out for i in range(axis))
-        result_axis = offset[before - 1] + 1 if before else 0
-        size = typeof(operand).shape[axis]
+        result_axis: int = offset[before - 1] + 1 if before else 0
         offset = with_axis(shifted(offset, result_axis), result_axis)
     else:
         rank = typeof(indices).ndim - 1
@@ -431,9 +430,10 @@ def _(
         if axis is None:
             # Promises that hold for each batch element may not hold for all together.
             indices_are_sorted = unique_indices = False
-        else:
-            size = min(typeof(operand).shape[axis], 1)
     if axis is not None:
+        # Without indices of its own, each batch element is sliced from the whole batch.
+        size: int = typeof(operand).shape[axis]
+        size = size if indices_axis is None else min(size, 1)
         slice_sizes = (*slice_sizes[:axis], size, *slice_sizes[axis:])
         collapsed, index_map = shifted(collapsed, axis), shifted(index_map, axis)
         batching = shifted(batching, axis)

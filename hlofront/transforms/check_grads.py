@@ -10,7 +10,8 @@ import numpy as np
 from hlofront.base import source
 from hlofront.base.dtypes import ExtendedDType, finfo, float0, issubdtype
 from hlofront.base.tree import keystr, tree_flatten, tree_flatten_with_path, tree_structure
-from hlofront.core.aval import typeof
+from hlofront.base.typing import ArrayLike, NumPyArray
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.primitives.converting import convert
 from hlofront.primitives.placing import CopySemantics, device_put
 from hlofront.transforms.grad import jvp, vjp
@@ -30,6 +31,8 @@ _MOST_LOOKED_AT = 32
 _MODES = ("fwd", "rev")
 
 Tolerance = float | Mapping[Any, float] | None
+# The distance that is allowed: of all elements, or of each.
+Bound = float | NumPyArray
 
 
 def check_grads(
@@ -101,7 +104,7 @@ def check_jvp(
     outputs.check_values(results, (atol, rtol))
     tangents = outputs.tangents(tangents)
     differences, noise = point.differences(f, direction)
-    lines = []
+    lines: list[str] = []
     for i in outputs.moving:
         allowed = _allowed(outputs.dtypes[i], point.dtypes, noise[i], atol, rtol)
         line = _compare(tangents[i], differences[i], *allowed)
@@ -207,14 +210,21 @@ def check_vjp(
 # ---- orders --------------------------------------------------------------------------------------
 
 
-def _check_orders(f, args, order, modes, options, name):
+def _check_orders(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    order: int,
+    modes: Sequence[str],
+    options: tuple[Tolerance, Tolerance, float | None],
+    name: str,
+) -> None:
     if "fwd" in modes:
         check_jvp(f, partial(jvp, f), args, *options, err_msg=f"jvp of {name}")
         if order > 1:
             point = _Point(args, None)
             directions = point.tangents(point.direction(seed=order))
 
-            def pushed(*args):
+            def pushed(*args: Any) -> Any:
                 return jvp(f, args, directions)[1]
 
             _check_orders(pushed, args, order - 1, modes, options, f"jvp of {name}")
@@ -223,7 +233,7 @@ def _check_orders(f, args, order, modes, options, name):
         if order > 1:
             cotangents = _Outputs(f(*args), name).cotangents(seed=order)[1]
 
-            def pulled(*args):
+            def pulled(*args: Any) -> Any:
                 return vjp(f, *args)[1](cotangents)
 
             _check_orders(pulled, args, order - 1, modes, options, f"vjp of {name}")
@@ -243,8 +253,8 @@ class _Point:
         self.args = tuple(args)
         pairs, self.structure = tree_flatten_with_path(self.args)
         self.paths = [f"args{keystr(path)}" for path, _ in pairs]
-        self.leaves = [leaf for _, leaf in pairs]
-        self.avals = [typeof(leaf) for leaf in self.leaves]
+        self.leaves: list[Any] = [leaf for _, leaf in pairs]
+        self.avals = [_aval(leaf) for leaf in self.leaves]
         self.moving = [i for i, aval in enumerate(self.avals) if _moves(aval.dtype)]
         self.dtypes = [self.avals[i].dtype for i in self.moving]
         self.values = {i: _wide(self.leaves[i]) for i in self.moving}
@@ -271,7 +281,7 @@ class _Point:
             directions[i] = rounded if only in (None, i) else np.zeros_like(value)
         return directions
 
-    def _rounded(self, place, value, direction):
+    def _rounded(self, place: int, value: NumPyArray, direction: NumPyArray) -> NumPyArray:
         reached = np.abs(value) + 2 * self.step
         exponent = np.frexp(np.where(np.isfinite(reached), reached, 1.0))[1]
         unit = np.ldexp(float(finfo(self.avals[place].dtype).eps), exponent - 1)
@@ -286,7 +296,7 @@ class _Point:
         ]
         return self.structure.unflatten(leaves)
 
-    def _moved(self, direction, steps):
+    def _moved(self, direction: list[Any], steps: int) -> Any:
         leaves = list(self.leaves)
         for i, value in self.values.items():
             moved = value + steps * self.step * direction[i]
@@ -298,13 +308,15 @@ class _Point:
                 leaves[i] = convert(array, aval.dtype, True) if aval.weak_type else array
         return self.structure.unflatten(leaves)
 
-    def differences(self, f: Callable[..., Any], direction: list[Any]) -> tuple[list, list]:
+    def differences(
+        self, f: Callable[..., Any], direction: list[Any]
+    ) -> tuple[list[Any], list[Any]]:
         """Return numerical derivatives of each result along a direction, and rounding errors."""
         slopes: list[Any] = []
         sizes: list[Any] = []
         for steps, weight in _STENCIL:
-            outputs, _ = tree_flatten(f(*self._moved(direction, steps)))
-            outputs = [_wide(x) if _moves(typeof(x).dtype) else None for x in outputs]
+            leaves = tree_flatten(f(*self._moved(direction, steps)))[0]
+            outputs = [_wide(x) if _moves(_aval(x).dtype) else None for x in leaves]
             if not slopes:
                 slopes = [None if x is None else np.zeros_like(x) for x in outputs]
                 sizes = [None if x is None else np.zeros(x.shape) for x in outputs]
@@ -357,8 +369,8 @@ class _Outputs:
         pairs, self.structure = tree_flatten_with_path(results)
         self.what = what
         self.paths = [keystr(path) for path, _ in pairs]
-        self.leaves = [leaf for _, leaf in pairs]
-        self.avals = [typeof(leaf) for leaf in self.leaves]
+        self.leaves: list[Any] = [leaf for _, leaf in pairs]
+        self.avals = [_aval(leaf) for leaf in self.leaves]
         self.dtypes = [aval.dtype for aval in self.avals]
         self.moving = [i for i, dtype in enumerate(self.dtypes) if _moves(dtype)]
 
@@ -411,12 +423,16 @@ class _Outputs:
 # ---- numbers -------------------------------------------------------------------------------------
 
 
+def _aval(leaf: ArrayLike) -> ShapedArray:
+    return typeof(leaf)
+
+
 def _moves(dtype: Any) -> bool:
     return not isinstance(dtype, ExtendedDType) and issubdtype(dtype, np.inexact)
 
 
-def _wide(x: Any) -> np.ndarray:
-    array = np.asarray(x)
+def _wide(x: Any) -> NumPyArray:
+    array: NumPyArray = np.asarray(x)
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
@@ -425,44 +441,53 @@ def _real_class(dtype: Any) -> Any:
     return {np.complex64: np.float32, np.complex128: np.float64}.get(dtype.type, dtype.type)
 
 
-def _as_array(x: np.ndarray, dtype: Any) -> Any:
+def _as_array(x: NumPyArray, dtype: Any) -> Any:
     """Return a device array of a dtype; functions may use methods that NumPy arrays lack."""
     return device_put([x.astype(dtype)], [None], [None], [CopySemantics.ALWAYS_COPY])[0]
 
 
-def _random(generator: np.random.Generator, like: np.ndarray) -> np.ndarray:
+def _random(generator: np.random.Generator, like: NumPyArray) -> NumPyArray:
     """Return random numbers of an array's shape, real or complex, with parts of size 0.3 to 1."""
 
-    def part():
-        signs = generator.choice([-1.0, 1.0], like.shape)
-        return np.asarray(signs * generator.uniform(0.3, 1.0, like.shape))
+    def part() -> NumPyArray:
+        signs: NumPyArray = generator.choice([-1.0, 1.0], like.shape)
+        sizes: NumPyArray = generator.uniform(0.3, 1.0, like.shape)
+        return np.asarray(signs * sizes)
 
     return part() + 1j * part() if like.dtype.kind == "c" else part()
 
 
-def _dot(x: np.ndarray, y: np.ndarray) -> float:
+def _dot(x: NumPyArray, y: NumPyArray) -> float:
     """Return the real part of the sum of elementwise products, without conjugation."""
     with np.errstate(all="ignore"):
         return float(np.sum(x * y).real)
 
 
-def _allowed(dtype, others, noise, atol, rtol) -> tuple[Any, float]:
+def _allowed(
+    dtype: Any,
+    others: Sequence[Any],
+    noise: NumPyArray | None,
+    atol: Tolerance,
+    rtol: Tolerance,
+) -> tuple[Bound, float]:
     """Return (absolute, relative) tolerance of a derivative of `dtype` by arguments of `others`."""
     default = max(_TOLERANCES.get(_real_class(one), _NARROW_TOLERANCE) for one in (dtype, *others))
-    absolute = _of_dtype(atol, dtype, default)
+    absolute: Bound = _of_dtype(atol, dtype, default)
     if atol is None and noise is not None:
         absolute = absolute + noise * float(finfo(dtype).eps)
     return absolute, _of_dtype(rtol, dtype, default)
 
 
-def _of_dtype(tolerance: Tolerance, dtype: Any, default: float) -> Any:
+def _of_dtype(tolerance: Tolerance, dtype: Any, default: float) -> float:
     if isinstance(tolerance, Mapping):
         by_dtype = {np.dtype(key): value for key, value in tolerance.items()}
         return by_dtype.get(np.dtype(dtype), default)
     return default if tolerance is None else tolerance
 
 
-def _off(derivative, wanted, absolute, relative) -> tuple[np.ndarray, np.ndarray]:
+def _off(
+    derivative: NumPyArray, wanted: NumPyArray, absolute: Bound, relative: float
+) -> tuple[NumPyArray, NumPyArray]:
     """Return elementwise distances, and a mask of those above the tolerance."""
     with np.errstate(all="ignore"):
         same = (derivative == wanted) | (np.isnan(derivative) & np.isnan(wanted))
@@ -470,13 +495,13 @@ def _off(derivative, wanted, absolute, relative) -> tuple[np.ndarray, np.ndarray
         return distance, ~(same | (distance <= absolute + relative * np.abs(wanted)))
 
 
-def _excess(derivative, wanted, absolute, relative) -> float:
+def _excess(derivative: NumPyArray, wanted: NumPyArray, absolute: Bound, relative: float) -> float:
     """Return the largest distance that exceeds the tolerance, or 0.0."""
     distance, wrong = _off(derivative, wanted, absolute, relative)
     return float(np.max(np.where(np.isnan(distance), np.inf, distance)[wrong], initial=0.0))
 
 
-def _compare(derivative, wanted, absolute, relative) -> str:
+def _compare(derivative: NumPyArray, wanted: NumPyArray, absolute: Bound, relative: float) -> str:
     """Return a message about elements that exceed the tolerance, or "" if none does."""
     distance, wrong = _off(derivative, wanted, absolute, relative)
     if not wrong.any():
@@ -493,7 +518,7 @@ def _compare(derivative, wanted, absolute, relative) -> str:
 
 
 def _check_type(where: str, x: Any, shape: tuple[int, ...], dtype: Any) -> None:
-    own_shape, own_dtype = np.shape(x), x.dtype if hasattr(x, "dtype") else typeof(x).dtype
+    own_shape, own_dtype = np.shape(x), x.dtype if hasattr(x, "dtype") else _aval(x).dtype
     if (own_shape, own_dtype) != (shape, dtype):
         raise AssertionError(
             f"{where} must have shape {shape} and dtype {_named(dtype)}; it has shape {own_shape} "
