@@ -44,3 +44,8 @@ Params = dict[str, Any]
 def is_tuple_or_list(x: object) -> "TypeIs[tuple[Any, ...] | list[Any]]":
     """Return whether a value is a tuple or a list, whose members may be of any type."""
     return isinstance(x, (tuple, list))
+
+
+def is_numpy_value(x: object) -> "TypeIs[NumPyArray | np.generic[Any]]":
+    """Return whether a value is an array or a scalar of NumPy."""
+    return isinstance(x, (np.ndarray, np.generic))

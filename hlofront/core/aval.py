@@ -1,13 +1,10 @@
 """Abstract values (avals): the types of arrays before they exist."""
 
-# Values may be of any type, so theirs stay unknown here.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-
 import enum
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +18,11 @@ from hlofront.base.dtypes import (
     short_name,
 )
 from hlofront.base.elements import exact_dtype_types
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, DType
 from hlofront.core.mesh import AbstractMesh
+
+if TYPE_CHECKING:
+    from hlofront.core.trace import Tracer
 
 
 class MemorySpace(enum.Enum):
@@ -229,8 +229,7 @@ def _check_sharding(sharding: Any, shape: Any) -> None:
 
 def _intern(cls: Any, shape: Any, dtype: Any, weak_type: Any, memory_space: Any) -> ShapedArray:
     shape = tuple(map(_dimension, shape))
-    if not isinstance(dtype, np.dtype | ExtendedDType):
-        dtype = np.dtype(dtype)
+    dtype = _as_dtype(dtype)
     weak_type = bool(weak_type)
     if not isinstance(memory_space, MemorySpace):
         raise TypeError(
@@ -254,6 +253,10 @@ def _intern(cls: Any, shape: Any, dtype: Any, weak_type: Any, memory_space: Any)
     return _interned.setdefault(key, self)
 
 
+def _as_dtype(dtype: Any) -> DType:
+    return dtype if isinstance(dtype, ExtendedDType) else np.dtype(dtype)
+
+
 def _dimension(size: Any) -> Any:
     try:
         return operator.index(size)
@@ -275,7 +278,8 @@ def _dtype_name(dtype: Any) -> str:
 
 # ---- the aval of any value -------------------------------------------------------------------
 
-_aval_of_type: dict[type, Callable[[Any], AbstractValue]] = {}
+# The functions return ShapedArrays, but for tokens, which only operations on tokens ask about.
+_aval_of_type: dict[type, Callable[[Any], Any]] = {}
 
 
 def register_value_type(type_: type, aval_of: Callable[[Any], AbstractValue]) -> None:
@@ -283,22 +287,21 @@ def register_value_type(type_: type, aval_of: Callable[[Any], AbstractValue]) ->
     _aval_of_type[type_] = aval_of
 
 
-def is_value(x: Any) -> bool:
+def is_value(x: object) -> bool:
     """Return whether `x` may be an operand: an array, a tracer, a NumPy array or a scalar."""
     return _aval_rule(type(x)) is not None
 
 
-@overload
-def typeof(x: ArrayLike) -> ShapedArray: ...
-@overload
-def typeof(x: object) -> AbstractValue: ...
-def typeof(x: Any) -> AbstractValue:
+def typeof(x: "ArrayLike | Tracer") -> ShapedArray:
     """Return the aval of an array, tracer, NumPy array or Python scalar.
+
+    Operations on tokens ask for the aval of a token, which is an AbstractToken.
 
     Raises:
       TypeError: for anything else, and for NumPy arrays of dtypes that no device has.
     """
-    rule = _aval_of_type.get(type(x)) or _aval_rule(type(x))
+    # The class of a value of unknown type is unknown.
+    rule = _aval_of_type.get(type(x)) or _aval_rule(type(x))  # pyright: ignore[reportUnknownArgumentType]
     if rule is None:
         raise TypeError(
             f"a value of type {type(x).__module__}.{type(x).__qualname__} is not a valid array "
@@ -308,7 +311,7 @@ def typeof(x: Any) -> AbstractValue:
     return rule(x)
 
 
-def _aval_rule(type_: type) -> Callable[[Any], AbstractValue] | None:
+def _aval_rule(type_: type[Any]) -> Callable[[Any], Any] | None:
     rule = _aval_of_type.get(type_)
     if rule is None:
         for base in type_.__mro__[1:-1]:
@@ -322,7 +325,7 @@ def _aval_rule(type_: type) -> Callable[[Any], AbstractValue] | None:
     return rule
 
 
-def _of_python_scalar(x: Any) -> ShapedArray:
+def _of_python_scalar(x: complex) -> ShapedArray:
     return ShapedArray((), python_scalar_dtype(type(x)), True)
 
 

@@ -1,17 +1,11 @@
 """The jaxpr: a typed program of first-order equations."""
 
-# Parameters, literals and users' shapes may be anything, so their types stay unknown here.
-# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
-# pyright: reportUnknownMemberType=false
-
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-import numpy as np
-
 from hlofront.base.config import enable_x64
-from hlofront.base.typing import Params
+from hlofront.base.typing import Params, is_numpy_value
 from hlofront.bridge import state
 from hlofront.core import print as printing
 from hlofront.core.aval import AbstractValue, typeof
@@ -76,7 +70,7 @@ class Literal:
             return as_array(self.val)
 
     def __repr__(self):
-        scalar = isinstance(self.val, np.generic | np.ndarray) and not self.val.shape
+        scalar = is_numpy_value(self.val) and not self.val.shape
         return f"Literal({self.val.item() if scalar else self.val})"
 
 
@@ -84,7 +78,7 @@ Atom = Var | Literal
 # Value: an operand at run time. ParamDict: the parameters of an equation.
 Value = Any
 ParamDict = Params
-Names = tuple[str, ...] | Callable[[], tuple[str, ...]] | None
+Names = tuple[str, ...] | Callable[[], tuple[str, ...] | None] | None
 
 
 class DebugInfo:

@@ -195,14 +195,15 @@ def _predicate_dtype(pred: object) -> "np.dtype[Any]":
     return aval.dtype
 
 
-def array_type(x: object) -> ShapedArray:
+def array_type(x: ArrayLike) -> ShapedArray:
     """Return the aval of an array.
 
     Raises:
       TypeError: if `x` is no array.
     """
     aval = typeof(x)
-    if not isinstance(aval, ShapedArray):
+    # A token has another aval.
+    if not isinstance(aval, ShapedArray):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"wanted an array, got a value of type {aval.str_short()}")
     return aval
 

@@ -11,8 +11,8 @@ from typing import Any, Concatenate, Self
 import numpy as np
 
 from hlofront.base.dtypes import float0
-from hlofront.base.elements import ExtendedDType
-from hlofront.base.typing import ArrayLike, DTypeLike, NumPyArray
+from hlofront.base.elements import ExtendedDType, NumPyDType
+from hlofront.base.typing import ArrayLike, NumPyArray
 from hlofront.bridge.mlir import Operation, Value, ir
 from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
 from hlofront.core.effects import Effect, ordered_effects
@@ -255,7 +255,9 @@ class Emitter:
 
     # ---- constants and small conveniences
 
-    def constant(self, value: ArrayLike, dtype: DTypeLike | None = None) -> Value:
+    def constant(
+        self, value: ArrayLike, dtype: str | type[Any] | NumPyDType | None = None
+    ) -> Value:
         """Return a constant with a NumPy value; equal scalars of one block share one operation."""
         array = np.asarray(value) if dtype is None else np.asarray(value, dtype)
         if array.ndim == 0:

@@ -226,7 +226,7 @@ class StaticValue:
     def __hash__(self):
         return self._hash
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return (
             type(other) is StaticValue
             and self.where == other.where
@@ -235,10 +235,10 @@ class StaticValue:
         )
 
 
-def _integers(values: int | Sequence[int]) -> tuple[int, ...]:
+def _integers(values: Any) -> tuple[int, ...]:
     if hasattr(values, "__index__"):
-        return (operator.index(values),)  # type: ignore[arg-type]
-    return tuple(map(operator.index, values))  # type: ignore[arg-type]
+        return (operator.index(values),)
+    return tuple(map(operator.index, values))
 
 
 def _from_the_start(argnums: Sequence[int], count: int) -> tuple[int, ...]:
@@ -259,6 +259,6 @@ def _from_the_start(argnums: Sequence[int], count: int) -> tuple[int, ...]:
 def _strings(values: str | Iterable[str]) -> tuple[str, ...]:
     names = (values,) if isinstance(values, str) else tuple(values)
     for name in names:
-        if not isinstance(name, str):
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"argument names must be strings, got {name!r} of type {type(name)}")
     return names

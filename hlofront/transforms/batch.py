@@ -31,7 +31,8 @@ class BatchTracer(Tracer):
     _trace: "BatchTrace"
 
     def __init__(self, trace: "BatchTrace", value: Any, batch_axis: int):
-        self._trace = trace
+        # It is never replaced, so it may have a narrower type than in the base class.
+        self._trace = trace  # pyright: ignore[reportIncompatibleVariableOverride]
         self.value = value
         self.batch_axis = batch_axis
         aval = typeof(value)
@@ -81,7 +82,7 @@ class BatchTrace(RuleTrace):
         return value if axis is None else BatchTracer(self, value, axis)
 
     def split(self, x: Any) -> tuple[Any, int | None]:
-        if type(x) is BatchTracer and x._trace.tag is self.tag:
+        if type(x) is BatchTracer and x._trace.tag is self.tag:  # pyright: ignore[reportPrivateUsage]
             return x.value, x.batch_axis
         return x, None
 
@@ -91,10 +92,12 @@ class BatchTrace(RuleTrace):
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
         values: list[Any] = []
         axes: list[int | None] = []
+        results: Any
+        axes_out: Any
         mapped = False
         tag = self.tag
         for x in args:
-            if type(x) is BatchTracer and x._trace.tag is tag:
+            if type(x) is BatchTracer and x._trace.tag is tag:  # pyright: ignore[reportPrivateUsage]
                 values.append(x.value)
                 axes.append(x.batch_axis)
                 mapped = True

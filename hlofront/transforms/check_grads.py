@@ -10,7 +10,7 @@ import numpy as np
 from hlofront.base import source
 from hlofront.base.dtypes import ExtendedDType, finfo, float0, issubdtype
 from hlofront.base.tree import keystr, tree_flatten, tree_flatten_with_path, tree_structure
-from hlofront.base.typing import ArrayLike, NumPyArray
+from hlofront.base.typing import ArrayLike, NumPyArray, Shape
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.primitives.converting import convert
 from hlofront.primitives.placing import CopySemantics, device_put
@@ -450,9 +450,9 @@ def _random(generator: np.random.Generator, like: NumPyArray) -> NumPyArray:
     """Return random numbers of an array's shape, real or complex, with parts of size 0.3 to 1."""
 
     def part() -> NumPyArray:
-        signs: NumPyArray = generator.choice([-1.0, 1.0], like.shape)
-        sizes: NumPyArray = generator.uniform(0.3, 1.0, like.shape)
-        return np.asarray(signs * sizes)
+        signs = generator.choice([-1.0, 1.0], like.shape)
+        shape: Shape = like.shape
+        return signs * generator.uniform(0.3, 1.0, shape)
 
     return part() + 1j * part() if like.dtype.kind == "c" else part()
 

@@ -3,13 +3,13 @@
 import functools
 import inspect
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from hlofront.base import source, tree
 from hlofront.base.dtypes import array_dtype, dtype_of
+from hlofront.base.elements import ExtendedDType
+from hlofront.base.typing import DTypeLike
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import AbstractValue, ShapedArray, is_value, register_value_type, typeof
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
@@ -33,7 +33,14 @@ class ShapeDtypeStruct:
     __slots__ = ("dtype", "shape", "sharding", "weak_type")
 
     def __init__(
-        self, shape, dtype, *, sharding=None, weak_type=False, manual_axis_type=None, is_ref=False
+        self,
+        shape: Iterable[int],
+        dtype: DTypeLike | None,
+        *,
+        sharding: Any = None,
+        weak_type: bool = False,
+        manual_axis_type: object = None,
+        is_ref: bool = False,
     ):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct wants a dtype, got None")
@@ -64,7 +71,7 @@ class ShapeDtypeStruct:
     def size(self) -> int:
         return ShapedArray(self.shape, self.dtype).size
 
-    def __len__(self):
+    def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of unsized object")
         return self.shape[0]
@@ -74,7 +81,7 @@ class ShapeDtypeStruct:
         fields = {name: getattr(self, name) for name in ShapeDtypeStruct.__slots__}
         return ShapeDtypeStruct(**{**fields, **changes})
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and all(
             getattr(self, name) == getattr(other, name) for name in ShapeDtypeStruct.__slots__
         )
@@ -111,7 +118,7 @@ def _check_sharding(sharding: Any, shape: tuple[Any, ...]) -> None:
         )
 
 
-def abstract(x: Any) -> AbstractValue:
+def abstract(x: Any) -> Any:
     """Return the aval of an array, scalar, aval, or any object with a shape and dtype.
 
     Raises:
@@ -129,7 +136,7 @@ def abstract(x: Any) -> AbstractValue:
 def _described(x: Any) -> ShapedArray:
     """Return the aval of an object with a shape and dtype; without x64, 64-bit dtypes narrow."""
     dtype = dtype_of(x.dtype)
-    if isinstance(dtype, np.dtype):
+    if not isinstance(dtype, ExtendedDType):
         dtype = array_dtype(dtype)
     return ShapedArray(tuple(x.shape), dtype, getattr(x, "weak_type", False))
 
@@ -166,7 +173,7 @@ class Signature:
         return self.where
 
     @property
-    def parameters(self) -> Any:
+    def parameters(self) -> Mapping[str, inspect.Parameter] | None:
         """The function's parameters by name, or None for builtins without a signature."""
         if self._parameters is _unknown:
             try:
@@ -182,7 +189,9 @@ class Signature:
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
         return [name for name, p in self.parameters.items() if p.kind in kinds]
 
-    def argument_names(self, args_and_kwargs: Any, positions: Sequence[int] | None = None):
+    def argument_names(
+        self, args_and_kwargs: Any, positions: Sequence[int] | None = None
+    ) -> tuple[str, ...]:
         """Return a name per pytree leaf of (args, kwargs), such as `x`, `params['w']` or `rest[2]`.
 
         Args:
@@ -192,14 +201,10 @@ class Signature:
         args, kwargs = args_and_kwargs
         positions = range(len(args)) if positions is None else positions
         names = self.positional_names()
-        rest = next(
-            (
-                name
-                for name, p in (self.parameters or {}).items()
-                if p.kind is inspect.Parameter.VAR_POSITIONAL
-            ),
-            "args",
-        )
+        rest = "args"
+        for parameter in (self.parameters or {}).values():
+            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
+                rest = parameter.name
         argument_names: list[str] = []
         for position, arg in zip(positions, args, strict=True):
             base = names[position] if position < len(names) else f"{rest}[{position - len(names)}]"
@@ -222,7 +227,7 @@ def check_callable(fun: Any, what: str = "a transformation") -> None:
 
     Objects of `staticmethod` and `classmethod` are refused, because they cannot be traced.
     """
-    if isinstance(fun, staticmethod | classmethod):
+    if issubclass(type(fun), staticmethod | classmethod):
         kind = type(fun).__name__
         raise TypeError(
             f"{what} wants a function, got the {kind} object {fun!r}: transform the function "

@@ -11,8 +11,9 @@ from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0, issubdtype
 from hlofront.base.elements import host_number
+from hlofront.base.typing import is_tuple_or_list
 from hlofront.bridge.fast_parts import PyTreeDef
-from hlofront.core.aval import AbstractValue, is_value, typeof
+from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import DebugInfo, Jaxpr
 from hlofront.core.names import JVP, transformed
@@ -50,7 +51,7 @@ class FlatCall:
         results = self.fun(*self.in_tree.unflatten(leaves))
         traced: list[Any] = []
         if self.has_aux:
-            if not isinstance(results, tuple | list) or len(results) != 2:
+            if not is_tuple_or_list(results) or len(results) != 2:
                 raise TypeError(
                     "expected function with aux output to return a two-element tuple, but got "
                     f"type {type(results)} with value {source.shortened(repr(results))}"
@@ -114,7 +115,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
       ValueError: if shapes differ.
     """
     check_callable(fun)
-    if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
+    if not is_tuple_or_list(primals) or not is_tuple_or_list(tangents):
         raise TypeError(
             "primal and tangent arguments to jax.jvp must be tuples or lists; found "
             f"{type(primals).__name__} and {type(tangents).__name__}."
@@ -216,12 +217,12 @@ class LinearFunctionSpec:
     jaxpr: Jaxpr
     in_tree: PyTreeDef
     out_tree: PyTreeDef
-    in_avals: tuple[AbstractValue, ...]
+    in_avals: tuple[ShapedArray, ...]
     # Per leaf of the arguments, whether its tangent is an input of the program.
     moving: tuple[bool, ...]
     # Per leaf of the result, whether its tangent is an output of the program; zero otherwise.
     present: tuple[bool, ...]
-    out_avals: tuple[AbstractValue, ...]
+    out_avals: tuple[ShapedArray, ...]
 
 
 class LinearFunction:
@@ -266,7 +267,7 @@ class LinearFunction:
 tree.register_pytree_node(
     LinearFunction,
     lambda f: ((f.residuals,), f.spec),
-    lambda spec, children: LinearFunction(*children, spec),
+    lambda spec, children: LinearFunction(children[0], spec),
 )
 
 
@@ -431,7 +432,7 @@ def argument_numbers(argnums: Any) -> int | tuple[int, ...]:
     Raises:
       TypeError: if they are not integers.
     """
-    if isinstance(argnums, tuple | list):
+    if is_tuple_or_list(argnums):
         return tuple(map(operator.index, argnums))
     return operator.index(argnums)
 

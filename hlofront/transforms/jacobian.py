@@ -1,13 +1,14 @@
 """Jacobians and Hessians: jvp or vjp, vmapped over a basis of the tangent space."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.typing import NumPyArray
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import DebugInfo
@@ -234,5 +235,5 @@ def _chosen(trees: tuple[Any, ...], argnums: Any) -> Any:
     return trees[0] if isinstance(argnums, int) else trees
 
 
-def _is_float0(x: Any) -> bool:
-    return isinstance(x, np.ndarray) and x.dtype == gradients.float0
+def _is_float0(x: Any) -> TypeGuard[NumPyArray]:
+    return issubclass(type(x), np.ndarray) and x.dtype == gradients.float0

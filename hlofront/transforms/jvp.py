@@ -39,7 +39,8 @@ class JVPTracer(Tracer):
     _trace: "JVPTrace"
 
     def __init__(self, trace: "JVPTrace", primal: Any, tangent: Any):
-        self._trace = trace
+        # It is never replaced, so it may have a narrower type than in the base class.
+        self._trace = trace  # pyright: ignore[reportIncompatibleVariableOverride]
         self.primal = primal
         self.tangent = tangent
         self.aval = typeof(primal)
@@ -98,7 +99,7 @@ class JVPTrace(RuleTrace):
 
     def split(self, x: Any) -> tuple[Any, Any]:
         """Return the primal and tangent of a value; a constant's tangent is a symbolic zero."""
-        if type(x) is JVPTracer and x._trace is self:
+        if type(x) is JVPTracer and x._trace is self:  # pyright: ignore[reportPrivateUsage]
             return x.primal, x.tangent
         return x, Zero.of(x)
 
@@ -107,7 +108,7 @@ class JVPTrace(RuleTrace):
 
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
         for x in args:
-            if type(x) is JVPTracer and x._trace is self:
+            if type(x) is JVPTracer and x._trace is self:  # pyright: ignore[reportPrivateUsage]
                 break
         else:
             with interpreting_with(self.parent):
@@ -115,7 +116,7 @@ class JVPTrace(RuleTrace):
         primals: list[Any] = []
         tangents: list[Any] = []
         for x in args:
-            if type(x) is JVPTracer and x._trace is self:
+            if type(x) is JVPTracer and x._trace is self:  # pyright: ignore[reportPrivateUsage]
                 primals.append(x.primal)
                 tangents.append(x.tangent)
             else:
@@ -126,7 +127,8 @@ class JVPTrace(RuleTrace):
             self._keep_types(args, tangents)
         rule = rules.jvp[primitive]
         with interpreting_with(self.inner):
-            primal_out, tangent_out = rule(primals, tangents, **params)
+            results: tuple[Any, Any] = rule(primals, tangents, **params)
+        primal_out, tangent_out = results
         if self.checks:
             check_tangents(primitive, primal_out, tangent_out)
         if primitive.multiple_results:
@@ -140,7 +142,7 @@ class JVPTrace(RuleTrace):
         dtype.
         """
         for i, (x, value) in enumerate(zip(args, values, strict=True)):
-            if type(x) is JVPTracer and x._trace is self and type(value) in _SCALARS:
+            if type(x) is JVPTracer and x._trace is self and type(value) in _SCALARS:  # pyright: ignore[reportPrivateUsage]
                 with enable_x64(self.x64):
                     values[i] = self.parent.lift(value)
 
@@ -223,7 +225,8 @@ def jvp_jaxpr(
                     Zero(atom.aval.to_tangent_aval()) if tangent is None else tangent
                     for atom, tangent in zip(equation.invars, own, strict=True)
                 ]
-                results, moved = rules.jvp[primitive](operands, own, **equation.params)
+                rule: Callable[..., tuple[Any, Any]] = rules.jvp[primitive]
+                results, moved = rule(operands, own, **equation.params)
                 if checks:
                     check_tangents(primitive, results, moved)
         except Exception:
@@ -235,7 +238,8 @@ def jvp_jaxpr(
             values[var] = result
             if type(tangent) is not Zero:
                 moving[var] = tangent
-    primals_out, tangents_out = [], []
+    primals_out: list[Any] = []
+    tangents_out: list[Any] = []
     for atom in jaxpr.outvars:
         if type(atom) is Literal:
             primals_out.append(atom.operand)

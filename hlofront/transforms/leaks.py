@@ -59,7 +59,7 @@ def _holders(held: Any, ours: list[Any], depth: int = 2) -> list[str]:
     for holder in gc.get_referrers(held):
         if holder is ours or isinstance(holder, types.FrameType):
             continue
-        if isinstance(holder, dict):
+        if issubclass(type(holder), dict):
             module = holder.get("__name__") if "__builtins__" in holder else None
             keys = [str(key) for key, value in holder.items() if value is held]
             if isinstance(module, str):
@@ -68,7 +68,7 @@ def _holders(held: Any, ours: list[Any], depth: int = 2) -> list[str]:
                 descriptions += [
                     f"{key!r} of {_described_holder('a dict', holder, ours, depth)}" for key in keys
                 ]
-        elif isinstance(holder, list | tuple | set) and len(holder) < 1000:
+        elif issubclass(type(holder), list | tuple | set) and len(holder) < 1000:
             what = f"a {type(holder).__name__} of {len(holder)}"
             descriptions.append(_described_holder(what, holder, ours, depth))
         elif type(holder).__name__ == "cell":

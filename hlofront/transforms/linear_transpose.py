@@ -39,7 +39,8 @@ def linear_transpose(
     """
     check_callable(fun)
     refuse_reduce_axes("linear_transpose", reduce_axes)
-    leaves, in_tree = tree.tree_flatten((primals, {}))
+    no_keywords: dict[str, Any] = {}
+    leaves, in_tree = tree.tree_flatten((primals, no_keywords))
     avals = [abstract(leaf) for leaf in leaves]
     signature = Signature(fun)
     program, out_tree = stage_tree(
@@ -79,12 +80,12 @@ class _Transposed:
                 "cotangent tree does not match function output, expected "
                 f"{self.out_tree} but got {tree_of_leaves}"
             )
-        for x, atom in zip(leaves, self.jaxpr.outvars, strict=True):
-            cotangents, aval = typeof(x), atom.aval
-            if cotangents.shape != aval.shape or cotangents.dtype != aval.dtype:
+        for x, aval in zip(leaves, self.jaxpr.out_avals, strict=True):
+            own = typeof(x)
+            if own.shape != aval.shape or own.dtype != aval.dtype:
                 raise TypeError(
                     f"cotangent type does not match function output, expected {aval.str_short()} "
-                    f"but got {cotangents.str_short()}"
+                    f"but got {own.str_short()}"
                 )
         linear = [UndefinedPrimal(aval) for aval in self.avals]
         cotangents = transpose_jaxpr(self.jaxpr, consts, linear, leaves)

@@ -308,11 +308,13 @@ def _transformation_with_aux(
 
 
 # Decorators of steps and generators: `@transformation`, then `step(fun, *static_args)`.
-_decorator = functools.partial(functools.partial, functools.partial)
-transformation = _decorator(_transformation)
-transformation2 = _decorator(_transformation2)
-transformation_with_aux = _decorator(_transformation_with_aux)
-transformation_with_aux2 = _decorator(_transformation_with_aux2)
+Decorator = Callable[..., Any]
+transformation: Decorator = functools.partial(functools.partial, _transformation)
+transformation2: Decorator = functools.partial(functools.partial, _transformation2)
+transformation_with_aux: Decorator = functools.partial(functools.partial, _transformation_with_aux)
+transformation_with_aux2: Decorator = functools.partial(
+    functools.partial, _transformation_with_aux2
+)
 
 
 def cache(
@@ -334,11 +336,13 @@ def cache(
     """
 
     # The cached results per innermost function, which is held weakly.
-    entries_of = weak_keyed(lambda f: {}, in_context=True)
+    @weak_keyed(in_context=True)
+    def entries_of(f: Function) -> dict[Any, Any]:
+        return {}
 
     @functools.wraps(call)
     def cached(fun: WrappedFun, *args: Any) -> Any:
-        entries: dict[Any, Any] = entries_of(fun.f)
+        entries = entries_of(fun.f)
         key = (fun.transforms, fun.params, fun.in_type, args)
         entry = entries.get(key)
         if entry is not None:
@@ -355,9 +359,10 @@ def cache(
     def evict_function(f: Function) -> None:
         entries_of(f).clear()
 
-    cached.cache_clear = entries_of.cache_clear
-    cached.evict_function = evict_function
-    return cached
+    result: Any = cached
+    result.cache_clear = entries_of.cache_clear
+    result.evict_function = evict_function
+    return result
 
 
 def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:

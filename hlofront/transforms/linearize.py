@@ -41,7 +41,7 @@ class SplitTrace(RuleTrace):
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
         tangents = self.tangents
         for x in args:
-            if type(x) is JitTracer and x._trace is tangents:
+            if type(x) is JitTracer and x._trace is tangents:  # pyright: ignore[reportPrivateUsage]
                 break
         else:
             with interpreting_with(self.parent):
@@ -53,7 +53,10 @@ class SplitTrace(RuleTrace):
     def _split(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
         """Run the known part of an equation that holds programs, and stage its unknown part."""
         tangents = self.tangents
-        unknown = [type(x) is JitTracer and x._trace is tangents for x in args]
+        unknown = [
+            type(x) is JitTracer and x._trace is tangents  # pyright: ignore[reportPrivateUsage]
+            for x in args
+        ]
         avals = [typeof(x) for x in args]
         invars = [Var(aval) for aval in avals]
         avals_out: Any = rules.infer[primitive](*avals, **params)

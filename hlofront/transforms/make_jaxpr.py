@@ -30,7 +30,7 @@ def _staged(
         avals = [abstract(leaf) for leaf in leaves]
     except TypeError as error:
         raise bad_argument(fun, plan, args, kwargs, leaves) from error
-    out_tree = None
+    out_tree: Any = None
     debug_info = DebugInfo(
         traced_for,
         plan.signature.where,
@@ -119,7 +119,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     check_callable(fun, "eval_shape")
     if type(fun) is PjitFunction and hasattr(fun, "eval_shape"):
         # A jitted function also has the shardings of its results.
-        return fun.eval_shape(*args, **kwargs)
+        jitted: Any = fun
+        return jitted.eval_shape(*args, **kwargs)
     program, out_tree = _staged(fun, ArgumentPlan(fun), args, kwargs, "eval_shape")
     return out_tree.unflatten(map(_struct, program.out_avals))
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hlofront.base import errors, source
-from hlofront.core.jaxpr import DebugInfo, Equation, Var
+from hlofront.core.jaxpr import Atom, DebugInfo, Equation, Var
 from hlofront.core.trace import Tracer
 
 
@@ -13,7 +13,7 @@ def explain_origin(
     inputs: Sequence[Var],
     equations: Sequence[Equation],
     operands: Sequence[object],
-    var: Var,
+    var: Atom,
 ) -> str:
     """Return a message on the function and inputs that a staged variable comes from.
 
@@ -48,7 +48,7 @@ def user_arguments(
     inputs: Sequence[Var],
     equations: Sequence[Equation],
     operands: Sequence[object],
-    var: Var,
+    var: Atom,
 ) -> list[str]:
     """Return the arguments of users' functions that a variable depends on, as in "x of loss".
 
@@ -76,7 +76,7 @@ def _names(debug_info: DebugInfo, positions: Sequence[int]) -> list[str]:
 
 
 def _sources(
-    inputs: Sequence[Var], equations: Sequence[Equation], var: Var
+    inputs: Sequence[Var], equations: Sequence[Equation], var: Atom
 ) -> tuple[list[int], list[Equation]]:
     wanted: set[Any] = {var}
     made_by: list[Equation] = []

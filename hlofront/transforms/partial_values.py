@@ -97,7 +97,7 @@ def trace_to_jaxpr_nounits(
         if isinstance(instantiate, bool):
             instantiate = (instantiate,) * len(results)
         unknown = [
-            force or (type(x) is JitTracer and x._trace is written)
+            force or (type(x) is JitTracer and x._trace is written)  # pyright: ignore[reportPrivateUsage]
             for x, force in zip(results, instantiate, strict=True)
         ]
         program = written.finish([x for x, u in zip(results, unknown, strict=True) if u])

@@ -8,7 +8,7 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0
 from hlofront.bridge.fast_parts import PyTreeDef
-from hlofront.core.aval import AbstractValue
+from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Jaxpr
 from hlofront.core.names import TRANSPOSE, transformed
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
@@ -99,12 +99,12 @@ class PullbackSpec:
     jaxpr: Jaxpr
     in_tree: PyTreeDef
     out_tree: PyTreeDef
-    in_avals: tuple[AbstractValue, ...]
+    in_avals: tuple[ShapedArray, ...]
     # Per leaf of the arguments, whether its tangent is an input of the jaxpr.
     moving: tuple[bool, ...]
     # Per output of the function, auxiliary ones included, whether it is an output of the jaxpr.
     present: tuple[bool, ...]
-    out_avals: tuple[AbstractValue, ...]
+    out_avals: tuple[ShapedArray, ...]
     signature: Signature
     # Per residual, the index n of its argument leaf, or ~n among the other residuals.
     sources: tuple[int, ...]
@@ -233,5 +233,5 @@ class Pullback:
 tree.register_pytree_node(
     Pullback,
     lambda f: ((f.args_res, f.opaque_residuals), f.spec),
-    lambda spec, children: Pullback(*children, spec),
+    lambda spec, children: Pullback(children[0], children[1], spec),
 )

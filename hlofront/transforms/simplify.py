@@ -115,7 +115,7 @@ def without_unused_constants(jaxpr: Jaxpr, program: ClosedJaxpr) -> ClosedJaxpr:
 def forwarded(jaxpr: Jaxpr) -> list[int | None]:
     """Return per output the index of the input that it forwards, or None if it is computed."""
     indices = {var: index for index, var in enumerate(jaxpr.invars)}
-    return [None if type(atom) is Literal else indices.get(atom) for atom in jaxpr.outvars]
+    return [None if isinstance(atom, Literal) else indices.get(atom) for atom in jaxpr.outvars]
 
 
 def constants_as_inputs(program: ClosedJaxpr) -> Jaxpr:

@@ -13,7 +13,7 @@ from hlofront.base.typing import Params
 from hlofront.bridge import state
 from hlofront.bridge.fast_parts import Array, get_traceback
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, ShapedArray, register_value_type, typeof
+from hlofront.core.aval import AbstractValue, register_value_type, typeof
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Var
 from hlofront.core.names import SourceInfo, current_name_stack, in_own_program, replayed_traceback
@@ -37,8 +37,9 @@ class JitTracer(Tracer):
 
     _trace: "StagingTrace"
 
-    def __init__(self, trace: "StagingTrace", aval: AbstractValue, var: Var):
-        self._trace = trace
+    def __init__(self, trace: "StagingTrace", aval: AbstractValue, var: Atom):
+        # It is never replaced, so it may have a narrower type than in the base class.
+        self._trace = trace  # pyright: ignore[reportIncompatibleVariableOverride]
         self.aval = aval
         self._var = var
 
@@ -47,7 +48,7 @@ class JitTracer(Tracer):
     mutable_qdd = None
 
     @property
-    def val(self) -> Var:
+    def val(self) -> Atom:
         """The variable, or literal, of the jaxpr that the tracer stands for."""
         return self._var
 
@@ -150,20 +151,21 @@ class StagingTrace(RuleTrace):
 
     def atom(self, x: Any) -> Atom:
         """Return the atom of a value in this jaxpr: a variable, or a literal for a scalar."""
+        value: Any = x
         if isinstance(x, Tracer):
-            if type(x) is JitTracer and x._trace is self:
-                return x._var
-            if not x._trace.alive:
+            if type(x) is JitTracer and x._trace is self:  # pyright: ignore[reportPrivateUsage]
+                return x._var  # pyright: ignore[reportPrivateUsage]
+            if not x._trace.alive:  # pyright: ignore[reportPrivateUsage]
                 raise leaked(x)
         elif not isinstance(x, np.ndarray | np.generic) or x.ndim == 0:
             literal = as_literal(x)
             if literal is not None:
                 return literal
         if _inside_jaxprs.value and isinstance(x, np.ndarray | Array):
-            return Literal(x, typeof(x))
-        constant = self.constants.get(id(x))
+            return Literal(value, typeof(value))
+        constant = self.constants.get(id(value))
         if constant is None:
-            constant = self.constants[id(x)] = (Var(typeof(x)), x)
+            constant = self.constants[id(value)] = (Var(typeof(value)), value)
         return constant[0]
 
     def lift(self, x: Any) -> JitTracer:
@@ -181,8 +183,8 @@ class StagingTrace(RuleTrace):
         invars: list[Atom] = []
         avals: list[Any] = []
         for x in args:
-            if type(x) is JitTracer and x._trace is self:
-                invars.append(x._var)
+            if type(x) is JitTracer and x._trace is self:  # pyright: ignore[reportPrivateUsage]
+                invars.append(x._var)  # pyright: ignore[reportPrivateUsage]
                 avals.append(x.aval)
             else:
                 atom = self.atom(x)
@@ -235,7 +237,7 @@ class StagingTrace(RuleTrace):
         return checked(ClosedJaxpr(jaxpr, [_typed(value, var.aval) for var, value in constants]))
 
 
-def _typed(value: Any, aval: ShapedArray) -> Any:
+def _typed(value: Any, aval: Any) -> Any:
     """Return a constant with the aval's dtype, which later switches of enable_x64 do not change."""
     if type(value) is not np.ndarray or value.dtype.itemsize < 8:
         return value
@@ -290,7 +292,7 @@ def as_literal(x: Any) -> Literal | None:
     """Return a scalar as a literal of its dtype on device, or None for other values."""
     if type(x) in _LITERAL_TYPES:
         return Literal(x, typeof(x))
-    if isinstance(x, np.generic | np.ndarray) and x.ndim == 0:
+    if issubclass(type(x), (np.generic, np.ndarray)) and x.ndim == 0:
         aval = typeof(x)
         return Literal(exact_dtype(np.asarray(x, aval.dtype)[()]), aval)
     if isinstance(x, _LITERAL_TYPES):  # subclasses: enum.IntEnum, ...

@@ -7,6 +7,7 @@ from typing import Any
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary, named_as
 from hlofront.base.tree_prefixes import flatten_axes
+from hlofront.base.typing import ArrayLike
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
@@ -62,8 +63,8 @@ def vmap(
         raise TypeError(_positional(f"but got {in_axes}."))
     _check_entries("in_axes", in_axes)
     _check_entries("out_axes", out_axes)
-    spmd = spmd_axis_name
-    spmd = () if spmd is None else spmd if isinstance(spmd, tuple) else (spmd,)
+    spmd: Any = spmd_axis_name
+    spmd = () if spmd is None else spmd if issubclass(type(spmd), tuple) else (spmd,)
     signature = Signature(fun)
 
     @boundary
@@ -193,8 +194,13 @@ def _in_range(axis: Any, x: Any) -> int | None:
 
 
 def _common_size(
-    signature: Signature, args: Any, kwargs: Any, leaves: Any, axes: Any, axis_size: int | None
-) -> Any:
+    signature: Signature,
+    args: Any,
+    kwargs: Any,
+    leaves: Sequence[ArrayLike],
+    axes: Sequence[int | None],
+    axis_size: int | None,
+) -> int:
     sizes = [None if a is None else typeof(x).shape[a] for x, a in zip(leaves, axes, strict=True)]
     mapped = [size for size in sizes if size is not None]
     if axis_size is not None:

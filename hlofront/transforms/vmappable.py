@@ -1,5 +1,6 @@
 """The registry of types that vmap maps by their own rules, though they are no arrays."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ class _Rules(NamedTuple):
     from_element: Callable[..., Any]
 
 
+# The class of a value of unknown type is unknown, where they are asked.
 _rules: dict[type, _Rules] = {}
 _spec_types: set[type] = set()
 _indices: dict[type, Callable[[Any], Any]] = {}
@@ -70,24 +72,24 @@ def are_vmappable() -> Callable[[Any], bool] | None:
 
 def to_element(trace: BatchTrace, size: Any, x: Any, spec: Any) -> Any:
     """Return the element that a mapped function receives of a batched value or array."""
-    rules = _rules.get(type(x))
+    rules = _rules.get(type(x))  # pyright: ignore[reportUnknownArgumentType]
     if rules is None:
         return trace.wrap(x, None if spec is None else spec % typeof(x).ndim)
 
     def index() -> Any:
-        make = _indices.get(type(size))
+        make = _indices.get(type(size))  # pyright: ignore[reportUnknownArgumentType]
         with interpreting_with(trace.parent):
             indices = iota("int32", size) if make is None else make(size)
         return trace.wrap(indices, 0)
 
-    return rules.to_element(lambda y, s: to_element(trace, size, y, s), index, x, spec)
+    return rules.to_element(functools.partial(to_element, trace, size), index, x, spec)
 
 
 def from_element(trace: BatchTrace, size: Any, x: Any, spec: Any) -> Any:
     """Return the batched value of an element that a mapped function returned."""
-    rules = _rules.get(type(x))
+    rules = _rules.get(type(x))  # pyright: ignore[reportUnknownArgumentType]
     if rules is not None:
-        return rules.from_element(lambda n, y, s: from_element(trace, n, y, s), size, x, spec)
+        return rules.from_element(functools.partial(from_element, trace), size, x, spec)
     value, axis = trace.split(x)
     with interpreting_with(trace.parent):
         if axis is None:

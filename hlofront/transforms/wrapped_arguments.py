@@ -134,7 +134,8 @@ def donation_vector(
       kws: whether the structure holds keyword arguments.
     """
     numbers = tree.tree_unflatten(in_tree, range(in_tree.num_leaves))
-    args, kwargs = numbers if kws else (numbers, {})
+    args: Any = numbers[0] if kws else numbers
+    kwargs: dict[str, Any] = numbers[1] if kws else {}
     donated: set[int] = set()
     for position in donate_argnums:
         if position < len(args):
@@ -212,7 +213,7 @@ def debug_info(
       sourceinfo: the name and source location of the function, if not those of `fun`.
       signature: the signature of the function, if not that of `fun`.
     """
-    described = fun
+    described: Any = fun
     if signature is not None:
         described = functools.wraps(fun)(lambda *args, **kwargs: None)
         described.__signature__ = signature
