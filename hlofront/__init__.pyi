@@ -76,7 +76,7 @@ from hlofront.base.config import transfer_guard_host_to_device as transfer_guard
 from hlofront.base.elements import float0 as float0
 from hlofront.base.user_context import make_user_context as make_user_context
 from hlofront.bridge.client import Device as Device
-from hlofront.core.aval import AbstractValue
+from hlofront.core.aval import typeof as typeof
 from hlofront.core.names import named_call as named_call
 from hlofront.core.partition import P as P
 from hlofront.higher_order.checkpoint_policies import checkpoint_policies as checkpoint_policies
@@ -755,7 +755,6 @@ def pure_callback(
     **kwargs: object,
 ) -> Any: ...
 def transfer_guard(new_val: str | None) -> Generator[None]: ...
-def typeof(x: ArrayLike) -> AbstractValue: ...
 def vjp(
     fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = ()
 ) -> Any: ...

@@ -144,7 +144,8 @@ class JetTracer(Tracer):
     _trace: "JetTrace"
 
     def __init__(self, trace: "JetTrace", primal: Any, terms: Sequence[Any]):
-        self._trace = trace
+        # It is never replaced, so it may have a narrower type than in the base class.
+        self._trace = trace  # pyright: ignore[reportIncompatibleVariableOverride]
         self.primal = primal
         self.terms = terms
         self.aval = typeof(primal)
@@ -192,7 +193,7 @@ class JetTrace(Trace):
 
     def split(self, x: Any) -> tuple[Any, Series]:
         """Return the primal and series of a value; those of a constant are symbolic zeros."""
-        if type(x) is JetTracer and x._trace is self:
+        if type(x) is JetTracer and x._trace is self:  # pyright: ignore[reportPrivateUsage]
             return x.primal, x.terms
         return x, zero_series
 
