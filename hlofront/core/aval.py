@@ -4,7 +4,7 @@ import enum
 import math
 import operator
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from hlofront.base.dtypes import (
 from hlofront.base.elements import exact_dtype_types
 from hlofront.base.typing import ArrayLike, DType
 from hlofront.core.mesh import AbstractMesh
-
-if TYPE_CHECKING:
-    from hlofront.core.trace import Tracer
 
 
 class MemorySpace(enum.Enum):
@@ -50,6 +47,13 @@ class AbstractValue:
 
     def to_cotangent_aval(self) -> "AbstractValue":
         return self.to_tangent_aval()
+
+
+class SupportsAval(Protocol):
+    """A protocol of values with an aval: tracers, which stand for arrays."""
+
+    @property
+    def aval(self) -> AbstractValue: ...
 
 
 class ShapedArray(AbstractValue):
@@ -292,7 +296,7 @@ def is_value(x: object) -> bool:
     return _aval_rule(type(x)) is not None
 
 
-def typeof(x: "ArrayLike | Tracer") -> ShapedArray:
+def typeof(x: ArrayLike | SupportsAval) -> ShapedArray:
     """Return the aval of an array, tracer, NumPy array or Python scalar.
 
     Operations on tokens ask for the aval of a token, which is an AbstractToken.
