@@ -74,6 +74,10 @@ from hlofront.primitives import dynamic_slicing_rules as _dynamic_slicing_rules
 from hlofront.primitives import scattering_rules as _scattering_rules
 from hlofront.primitives import slicing_rules as _slicing_rules
 from hlofront.primitives import special_rules as _special_rules
+from hlofront.primitives.references import empty_ref as empty_ref
+from hlofront.primitives.references import free_ref as free_ref
+from hlofront.primitives.references import freeze as freeze
+from hlofront.primitives.references import new_ref as new_ref
 from hlofront.runtime.array import array as _array
 from hlofront.runtime.array.assembling import make_array_from_callback as make_array_from_callback
 from hlofront.runtime.array.assembling import (
@@ -82,6 +86,7 @@ from hlofront.runtime.array.assembling import (
 from hlofront.runtime.array.assembling import (
     make_array_from_single_device_arrays as make_array_from_single_device_arrays,
 )
+from hlofront.runtime.array.reference import Ref as Ref
 from hlofront.runtime.array.shards import Shard as Shard
 from hlofront.runtime.array.transfer import block_until_ready as block_until_ready
 from hlofront.runtime.array.transfer import copy_to_host_async as copy_to_host_async
@@ -149,6 +154,7 @@ __getattr__, __dir__ = _lazy(
         "numpy",
         "ops",
         "profiler",
+        "ref",
         "random",
         "scipy",
         "sharding",

@@ -39,10 +39,12 @@ class Primitive:
     # The engine's cache: parameters -> compiled call. Owned by runtime/dispatch/engine.py.
     eager: dict[Any, Any]
 
+    # Whether operands may be mutable references, as of no other operation that holds no program.
+    ref_primitive = False
+    # Whether the result is a new mutable reference.
+    ref_allocating = False
     # Attributes that JAX's interpreters read; all primitives here have these values.
     call_primitive = False
-    ref_primitive = False
-    ref_allocating = False
     skip_canonicalization = False
     is_effectful = None
 

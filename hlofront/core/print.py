@@ -141,6 +141,10 @@ class Printing:
             name = self._names[variable] = "_" if dropped else next(self._spellings)
         return name
 
+    def is_dropped(self, variable: Any) -> bool:
+        """Return whether a variable is printed as `_`."""
+        return self.name(variable) == "_"
+
     def bound(self, variable: Any) -> Document:
         """Return the text of a variable where it is bound, with its type if `print_shapes`."""
         name = self.name(variable)

@@ -52,6 +52,8 @@ PartialEvalRule = Callable[[list[bool], Any], tuple[Any, Any, Sequence[bool], Se
 SimplifyRule = Callable[[list[bool], Any], tuple[Sequence[bool], Any]]
 # The results are Subprograms, of core/subprograms.py, which imports this module.
 SubprogramsRule = Callable[..., Sequence[Any]]
+# The first argument is an Equation, of core/jaxpr.py.
+DischargeRule = Callable[[Any, Sequence[Any]], tuple[Sequence[Any], Any]]
 ShowRule = Callable[[Any, Any], Any]
 # The first argument is the builder of the module, the others are MLIR values.
 LoweringRule = Callable[Concatenate[Any, ...], Any]
@@ -261,6 +263,13 @@ partial_eval: RuleTable[PartialEvalRule] = RuleTable(
     "partial_eval",
     "hlofront/higher_order",
     "(unknown inputs, equation) -> known equation, unknown equation, unknown outputs, residuals",
+)
+discharge: RuleTable[DischargeRule] = RuleTable(
+    "discharge",
+    _PRIMITIVES,
+    "(equation, operands) -> per operand the new array of a reference or None, and the results; "
+    "operands that are references are given as the arrays that they hold",
+    "State discharge rule",
 )
 lower = LoweringTable(
     "lower",

@@ -13,12 +13,18 @@ if TYPE_CHECKING:
 
 @final
 class UndefinedPrimal:
-    """A linear operand of a transpose rule, of which only the aval is known."""
+    """A linear operand of a transpose rule, of which only the aval is known.
 
-    __slots__ = ("aval",)
+    Attributes:
+      aval: the aval.
+      accumulator: the RefAccumulator of the cotangent, if the operand is a mutable reference.
+    """
 
-    def __init__(self, aval: Any):
+    __slots__ = ("accumulator", "aval")
+
+    def __init__(self, aval: Any, accumulator: Any = None):
         self.aval = aval
+        self.accumulator = accumulator
 
     def __repr__(self):
         return f"UndefinedPrimal({self.aval})"

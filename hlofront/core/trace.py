@@ -109,6 +109,10 @@ class Trace:
         """Return a Python or NumPy scalar or a NumPy array as an array or tracer for users."""
         return _engine.lift(x)
 
+    def lift_tangent(self, x: Any) -> Any:
+        """Return a known tangent as an operand of operations on tangents."""
+        return x
+
 
 class RuleTrace(Trace):
     """An interpreter of this package, which has rules for all operations, calls included.

@@ -8,6 +8,7 @@ from hlofront.core.digest import not_lowered
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, ParamDict, Var
 from hlofront.core.liveness import live_equations, variables_read
 from hlofront.core.primitive import Primitive
+from hlofront.core.references import is_reference, touches_references
 from hlofront.core.subprograms import closed_programs_of, replace_programs
 from hlofront.higher_order.checkpoint_policies import Policy, either_policy, is_saved
 from hlofront.higher_order.cond import cond_p
@@ -40,6 +41,13 @@ class _InTwo(NamedTuple):
     again: Equation | None
 
 
+def _references_of(equation: Equation) -> set[Var]:
+    """Return the mutable references among an equation's operands."""
+    if not touches_references(equation.effects):
+        return set()
+    return {atom for atom in variables(equation.invars) if is_reference(atom.aval)}
+
+
 class Recomputed:
     """The known equations of a program, split into a forward part and a recomputed part.
 
@@ -65,10 +73,19 @@ class Recomputed:
         first: list[Equation] = []
         saved: list[Var] = []
         again: list[Equation] = []
+        made = {v for e in equations if e.primitive.ref_allocating for v in e.outvars}
         for equation in reversed(equations):
             flags = tuple([var in needed for var in equation.outvars])
+            is_wanted = any(flags)
             split = None
-            if any(flags) and policy is not None:
+            references = _references_of(equation)
+            if references <= made:
+                # What is read again must be written again.
+                is_wanted = is_wanted or not references.isdisjoint(needed)
+            elif is_wanted:
+                # References from outside have other values later, and are written to once.
+                split = _InTwo(equation, where(equation.outvars, flags), None)
+            if split is None and any(flags) and policy is not None:
                 rule = _INSIDE.get(equation.primitive)
                 if rule is not None:
                     split = rule(equation, flags, policy)
@@ -78,7 +95,7 @@ class Recomputed:
                 split = _InTwo(equation, [], equation)
             first.append(split.first)
             saved += split.saved
-            if any(flags) and split.again is not None:
+            if is_wanted and split.again is not None:
                 again.append(split.again)
                 needed.update(variables(split.again.invars))
         self.first = first[::-1]

@@ -20,6 +20,7 @@ from hlofront.core.derived import once_per_program
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Var
 from hlofront.core.primitive import Primitive
+from hlofront.core.references import touches_references
 from hlofront.core.subprograms import Subprogram
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.bodies import (
@@ -36,6 +37,7 @@ from hlofront.primitives.comparing import ne
 from hlofront.primitives.converting import convert, convert_element_type, convert_element_type_p
 from hlofront.primitives.elementwise import clamp
 from hlofront.transforms.flatten import result_paths, stage_tree
+from hlofront.transforms.reference_checks import check_references
 from hlofront.transforms.simplify import forwarded
 
 # Operands: the int32 index of the branch, and then the operands of all branches. The branches are
@@ -423,6 +425,10 @@ class Branches:
           order: per branch, the index of its function.
           params: further parameters of the equation.
         """
+        for traced in self.traced:
+            if touches_references(traced.program.effects):
+                info = traced.program.debug_info
+                check_references(info, self.leaves, traced.program.consts)
         programs, consts = with_shared_constants([t.program for t in self.traced])
         operands = [*consts, *self.leaves]
         # An input that all branches return unchanged is not a result of the cond.

@@ -13,6 +13,7 @@ from hlofront.core.derived import DerivedCache
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Var
 from hlofront.core.liveness import variables_read
+from hlofront.core.references import RefEffect
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import is_eager
@@ -98,7 +99,7 @@ def _(
         lambda branch, required: transpose_program(branch, split.linear, split.nonzero, required),
     )
     results: list[ArrayLike] = []
-    if any(present):
+    if any(present) or effects_of(transposed):
         results = cond_p.bind(index, *split.arguments, branches=transposed, **params)
     return [None, *split.cotangents(results, present)]
 
@@ -333,7 +334,7 @@ def _selected(
       axes: the batch axis of each operand, or None.
       branches: the closed jaxprs of the branches.
     """
-    effects = [e for branch in branches for e in branch.effects if not e.repeatable]
+    effects = [e for e in effects_of(branches) if isinstance(e, RefEffect) or not e.repeatable]
     if effects:
         raise NotImplementedError(  # JAX raises this class.
             f"{effects[0]} effect not supported in vmap-of-cond: under a batched predicate all "

@@ -11,6 +11,7 @@ from hlofront.core.effects import Effects
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, ParamDict, Value, Var
 from hlofront.core.primitive import Primitive
+from hlofront.core.references import is_reference
 from hlofront.core.rules import BatchResult
 from hlofront.core.subprograms import calls
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent
@@ -70,11 +71,14 @@ Origins = Sequence[int | None]
 
 
 def split_captured(program: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Tracer]]:
-    """Turn constants that are tracers into first inputs; return the program and the tracers."""
-    captured = [isinstance(const, Tracer) for const in program.consts]
+    """Turn constants that are tracers or references into first inputs; return both."""
+    jaxpr = program.jaxpr
+    captured = [
+        isinstance(const, Tracer) or is_reference(var.aval)
+        for var, const in zip(jaxpr.constvars, program.consts, strict=True)
+    ]
     if not any(captured):
         return program, []
-    jaxpr = program.jaxpr
     opened = jaxpr.replace(
         constvars=where_not(jaxpr.constvars, captured),
         invars=[*where(jaxpr.constvars, captured), *jaxpr.invars],

@@ -17,6 +17,7 @@ from hlofront.core.check import types_match
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Var
 from hlofront.core.primitive import Primitive
+from hlofront.core.references import touches_references
 from hlofront.core.subprograms import Subprogram
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.bodies import (
@@ -31,6 +32,7 @@ from hlofront.higher_order.bodies import (
 from hlofront.primitives.converting import convert
 from hlofront.primitives.slicing import index_in_dim, stack
 from hlofront.transforms.flatten import stage_tree
+from hlofront.transforms.reference_checks import check_references
 from hlofront.transforms.simplify import constants_as_inputs, forwarded
 
 # Operands: constants, the carry, and `xs`, which is scanned along axis 0. Results: the carry, and
@@ -190,6 +192,8 @@ def loop(
             convert(x, aval.dtype, aval.weak_type) if aval is not typeof(x) else x
             for x, aval in zip(first, body.carry_avals, strict=True)
         ]
+    if touches_references(body.program.effects):
+        check_references(body.program.debug_info, [*first, *leaves], body.consts)
     results = scan_p.bind(
         *[first[i] for i in body.invariant],
         *body.consts,

@@ -10,6 +10,7 @@ from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, ParamDict, Value, Var
 from hlofront.core.liveness import live_equations
+from hlofront.core.references import is_reference, touches_references
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import (
     BatchAxis,
@@ -28,6 +29,7 @@ from hlofront.higher_order.scan_splitting import (
 )
 from hlofront.higher_order.selecting import (
     Flags,
+    cotangent_references,
     nonzero,
     nonzero_flags,
     variables,
@@ -48,7 +50,11 @@ from hlofront.transforms.jvp import as_tangent, jvp_program
 from hlofront.transforms.partial_eval import listed
 from hlofront.transforms.simplify import SmallerEquation, constants_as_inputs, dead_code_program
 from hlofront.transforms.stage import stage
-from hlofront.transforms.transpose import transpose_jaxpr
+from hlofront.transforms.transpose import (
+    linear_input,
+    references_written_with,
+    transpose_jaxpr,
+)
 
 Facts = TypeVar("Facts")
 
@@ -232,9 +238,13 @@ def _(
     carry_cotangents, y_cotangents = cotangents[: len(carry)], cotangents[len(carry) :]
     sums = [zeros_of(_cotangent_aval(x)) for x in where(consts, reached.consts) if is_linear(x)]
     last, x_cotangents = step.run(
-        [x for x in consts if not is_linear(x)],
+        [*[x for x in consts if not is_linear(x)], *cotangent_references(consts)],
         [*sums, *map(instantiate, where(carry_cotangents, reached.carry))],
-        [*nonzero(y_cotangents), *[x for x in xs if not is_linear(x)]],
+        [
+            *nonzero(y_cotangents),
+            *[x for x in xs if not is_linear(x)],
+            *cotangent_references(xs),
+        ],
         {**params, "reverse": not params["reverse"]},
     )
     rest = iter([*last, *x_cotangents])
@@ -258,8 +268,10 @@ def _depends(jaxpr: Jaxpr, linear: Flags, params: ParamDict) -> set[Var]:
     _, carried, _ = operand_parts(jaxpr.invars, params)
     depends = set(where(jaxpr.invars, linear))
     while True:
+        if touches_references(jaxpr.effects):
+            depends |= references_written_with(jaxpr.eqns, depends)
         for equation in jaxpr.eqns:
-            if not depends.isdisjoint(variables(equation.invars)):
+            if not depends.isdisjoint((*variables(equation.invars), *equation.outvars)):
                 depends.update(equation.outvars)
         new = {
             var
@@ -292,7 +304,10 @@ def _transposed_step(
     reached = _reached(jaxpr, depends, arriving_at, params)
     consts, carry, xs = operand_parts(jaxpr.invars, params)
     linear_consts, _, linear_xs = operand_parts(linear, params)
-    reached_consts = tuple(var in reached for var in consts)
+    # Cotangents of references are not summed: they accumulate in references.
+    reached_consts = tuple(var in reached and not is_reference(var.aval) for var in consts)
+    const_references = [var.aval for var in where(consts, linear_consts) if is_reference(var.aval)]
+    x_references = [var.aval for var in where(xs, linear_xs) if is_reference(var.aval)]
     # Cotangents of the last carry matter even if an iteration passes none to the one before.
     no_steps = not params["length"]
     reached_carry = tuple(
@@ -307,6 +322,7 @@ def _transposed_step(
     # of the ys, known xs.
     sections: list[list[Any]] = [
         [var.aval for var in where_not(consts, linear_consts)],
+        [aval.to_tangent_aval() for aval in const_references],
         [var.aval.to_tangent_aval() for var in where(consts, reached_consts)],
         where(carry_avals, reached_carry),
         [
@@ -315,18 +331,20 @@ def _transposed_step(
             if aval is not None
         ],
         [var.aval for var in where_not(xs, linear_xs)],
+        [aval.to_tangent_aval() for aval in x_references],
     ]
     present: Flags = ()
 
     def backwards(*args: ArrayLike) -> list[ArrayLike]:
         nonlocal present
         values = iter(args)
-        known_consts, sums, carried, ys, known_xs = (
+        known_consts, of_consts, sums, carried, ys, known_xs, of_xs = (
             [next(values) for _ in section] for section in sections
         )
-        known = iter([*known_consts, *known_xs])
+        known, references = iter([*known_consts, *known_xs]), iter([*of_consts, *of_xs])
         inputs = [
-            UndefinedPrimal(var.aval) if var in depends else next(known) for var in jaxpr.invars
+            linear_input(var.aval, references) if var in depends else next(known)
+            for var in jaxpr.invars
         ]
         arriving = iter([*carried, *ys])
         cotangents = [
@@ -383,7 +401,8 @@ def _reached(jaxpr: Jaxpr, depends: set[Var], arriving_at: Flags, params: ParamD
     reached = set(variables(where(jaxpr.outvars, arriving_at)))
     while True:
         for equation in reversed(jaxpr.eqns):
-            if not reached.isdisjoint(equation.outvars):
+            # References have cotangents from earlier or later iterations.
+            if touches_references(equation.effects) or not reached.isdisjoint(equation.outvars):
                 reached.update(variables(equation.invars))
         reached &= depends
         new = {

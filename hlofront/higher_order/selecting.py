@@ -1,7 +1,7 @@
 """The selection of operands and results by flags, such as known, linear or used."""
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import ShapedArray
@@ -68,14 +68,21 @@ def with_zeros(
     ]
 
 
+def cotangent_references(operands: Iterable[Operand]) -> list[Any]:
+    """Return the references to the cotangents of linear operands that are references."""
+    linear = [x for x in operands if isinstance(x, UndefinedPrimal)]
+    return [x.accumulator.instantiated() for x in linear if x.accumulator is not None]
+
+
 class LinearOperands:
     """The operands of a transpose rule, split into the linear and the known operands.
 
     Attributes:
       linear: per operand, whether the operation is linear in it.
       nonzero: per cotangent of a result, whether it is an array.
-      arguments: the known operands, then the cotangents that are arrays: the inputs of the
-        program that `transpose_program` returns for the flags.
+      arguments: the known operands, the references to the cotangents of linear references, then
+        the cotangents that are arrays: the inputs of the program that `transpose_program` returns
+        for the flags.
     """
 
     __slots__ = ("_avals", "arguments", "linear", "nonzero")
@@ -84,7 +91,8 @@ class LinearOperands:
         self.linear: Flags = tuple([type(x) is UndefinedPrimal for x in operands])
         self.nonzero = nonzero_flags(cotangents)
         known = [x for x in operands if not isinstance(x, UndefinedPrimal)]
-        self.arguments: list[ArrayLike] = [*known, *nonzero(cotangents)]
+        references = cotangent_references(operands)
+        self.arguments: list[ArrayLike] = [*known, *references, *nonzero(cotangents)]
         self._avals = [x.aval for x in operands if isinstance(x, UndefinedPrimal)]
 
     def cotangents(

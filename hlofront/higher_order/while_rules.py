@@ -12,6 +12,7 @@ from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, ParamDict, Value, Var
 from hlofront.core.liveness import live_equations
+from hlofront.core.references import touches_references
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent
 from hlofront.higher_order.selecting import (
@@ -127,7 +128,12 @@ def _constants_first(body: ClosedJaxpr, consts: Flags, count: int) -> ClosedJaxp
 
 @rules.transpose(while_p)
 def _(cotangents: Sequence[Cotangent], *operands: Operand, **_: object) -> NoReturn:
-    raise ValueError(
+    raise _no_reverse_mode()
+
+
+def _no_reverse_mode() -> ValueError:
+    """Return the error for reverse-mode differentiation of a while loop."""
+    return ValueError(
         "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
         "dynamic start/stop values: how many steps there will be is not known, and so not how much "
         "room to keep for what each of them computes. Instead:\n"
@@ -146,6 +152,9 @@ def _(cotangents: Sequence[Cotangent], *operands: Operand, **_: object) -> NoRet
 def _(unknown: list[bool], equation: Equation) -> SplitEquation:
     params = equation.params
     flags = tuple(unknown)
+    if touches_references(params["cond_jaxpr"].effects | params["body_jaxpr"].effects):
+        # References cannot be written to in the known loop and again in the unknown one.
+        raise _no_reverse_mode()
     split_loop = _splits.get_or_compute(
         params["body_jaxpr"],
         (params["cond_jaxpr"], params["cond_nconsts"], flags),

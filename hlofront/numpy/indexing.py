@@ -12,6 +12,7 @@ from hlofront.base.config import check_static_indices
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
+from hlofront.core.references import is_reference
 from hlofront.core.trace import is_eager, process
 from hlofront.numpy.index_entries import (
     ALL,
@@ -24,6 +25,7 @@ from hlofront.numpy.index_entries import (
     resolved_slice,
 )
 from hlofront.numpy.naming import named
+from hlofront.primitives import references
 from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import full_like
 from hlofront.primitives.dynamic_slicing import dynamic_slice_p
@@ -469,7 +471,9 @@ def rebuilt(key: Key, shape: tuple[int, ...], operands: Sequence[ArrayLike]) -> 
 
 @boundary
 def getitem(array: Array, index: Index) -> Array:
-    """Return `array[index]` for an array or a tracer."""
+    """Return `array[index]` for an array, or a tracer of one or of a mutable reference."""
+    if is_reference(array.aval):
+        return references.get(array, index)
     return read(array, resolve(index, array.aval.shape))
 
 

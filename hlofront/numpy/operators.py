@@ -219,6 +219,7 @@ def plug_in() -> None:
         for name, method in chapter.items():
             arrays[name] = method
             tracers[name] = getattr(method, "when_traced", method)
+    tracers |= updating.REFERENCE_METHODS
     plug_in_operators(tracers, (Array, ArrayImpl), arrays)
     plug_in_key_operators(tracers, arrays)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -13,6 +14,7 @@ from hlofront.base.errors import ConcretizationTypeError
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
+from hlofront.core.references import is_reference
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.index_entries import resolve
@@ -28,6 +30,7 @@ from hlofront.numpy.index_updates import (
 from hlofront.numpy.indexing import INDEX, VECTOR, ReadOptions, get, rebuilt, split
 from hlofront.numpy.masked_updating import find_mask, masked_update
 from hlofront.numpy.naming import named
+from hlofront.primitives import references
 from hlofront.primitives.creating import full_like
 from hlofront.primitives.gathering import GatherScatterMode
 from hlofront.primitives.shaping import refuse_sharding
@@ -261,7 +264,10 @@ class At:
 
 
 @boundary
-def _refuse_assignment(array: Array, index: Index, values: ArrayLike) -> NoReturn:
+def _assign(array: Array, index: Index, values: ArrayLike) -> None:
+    if is_reference(array.aval):
+        references.set(array, index, values)
+        return
     raise TypeError(
         "JAX arrays are immutable and do not support in-place item assignment. Instead of "
         "x[idx] = y, use x = x.at[idx].set(y) or another .at[] method; instead of x[idx] += y, "
@@ -269,4 +275,30 @@ def _refuse_assignment(array: Array, index: Index, values: ArrayLike) -> NoRetur
     )
 
 
-ARRAY_METHODS = {"at": property(At, doc=AtIndex.__doc__), "__setitem__": _refuse_assignment}
+def _at(array: Array) -> At | references.RefIndexer:
+    return references.RefIndexer(array) if is_reference(array.aval) else At(array)
+
+
+def _of_references(name: str, function: Callable[..., Any]) -> property:
+    """Return a property of tracers that is a method of mutable references, and no arrays."""
+
+    def method_of(tracer: Any) -> Callable[..., Any]:
+        if not is_reference(tracer.aval):
+            raise AttributeError(f"{type(tracer).__name__} has no attribute {name!r}")
+        return partial(function, tracer)
+
+    return property(method_of, doc=function.__doc__)
+
+
+ARRAY_METHODS = {"at": property(_at, doc=AtIndex.__doc__), "__setitem__": _assign}
+# Methods of tracers of mutable references.
+REFERENCE_METHODS = {
+    "get": _of_references("get", references.get),
+    "set": _of_references("set", lambda ref, value, index=None: references.set(ref, index, value)),
+    "swap": _of_references(
+        "swap", lambda ref, value, index=None: references.swap(ref, index, value)
+    ),
+    "addupdate": _of_references(
+        "addupdate", lambda ref, value, index=None: references.addupdate(ref, index, value)
+    ),
+}

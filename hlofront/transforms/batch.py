@@ -14,6 +14,7 @@ from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
+from hlofront.core.references import is_reference
 from hlofront.core.trace import RuleTrace, Trace, Tracer, current_trace, interpreting_with, process
 from hlofront.primitives.batching import to_front
 from hlofront.transforms.jvp import describe
@@ -108,7 +109,7 @@ class BatchTrace(RuleTrace):
             if primitive.carries_programs and primitive in rules.batch_with_trace:
                 rule = rules.batch_with_trace[primitive]
                 results, axes_out = rule(self, values, axes, **params)
-            elif not mapped and not asks_for_axis(primitive, self.axis):
+            elif not mapped and not asks_for_axis(primitive, self.axis, values):
                 return self.parent.process(primitive, args, params)
             else:
                 results, axes_out = run_batched(primitive, self.axis, values, axes, params)
@@ -117,14 +118,18 @@ class BatchTrace(RuleTrace):
         return self.wrap(results, axes_out)
 
 
-def asks_for_axis(primitive: Primitive, axis: AxisData) -> bool:
+def asks_for_axis(primitive: Primitive, axis: AxisData, operands: Sequence[Any]) -> bool:
     """Return whether to apply a primitive's batch rule even if no operand is batched.
 
-    hlofront's own rules need the batch axis only if it has a name; rules of other packages may
-    always use its size.
+    hlofront's own rules need the batch axis only if it has a name, or for mutable references: those
+    that are made are batched, as batched values may be written to them, and others may not be
+    written to. Rules of other packages may always use its size.
     """
     return primitive in rules.batch_with_axis and (
-        axis.name is not None or primitive in rules.batch_with_axis.foreign
+        axis.name is not None
+        or primitive.ref_primitive
+        or primitive in rules.batch_with_axis.foreign
+        or (primitive.carries_programs and any(is_reference(typeof(x)) for x in operands))
     )
 
 
@@ -192,7 +197,7 @@ def batch_jaxpr(
         own = [None if type(atom) is Literal else placed.get(atom) for atom in equation.invars]
         try:
             with coming_from(equation.name_stack, equation.traceback):
-                if all(a is None for a in own) and not asks_for_axis(primitive, axis):
+                if all(a is None for a in own) and not asks_for_axis(primitive, axis, operands):
                     results: Any = process(primitive, tuple(operands), equation.params)
                     if primitive.multiple_results:
                         known.update(zip(equation.outvars, results, strict=True))

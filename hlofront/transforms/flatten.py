@@ -14,6 +14,7 @@ from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import AbstractValue, ShapedArray, is_value, register_value_type, typeof
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.partition import PartitionSpec
+from hlofront.core.references import AbstractRef, is_reference
 from hlofront.transforms.stage import stage
 
 
@@ -25,12 +26,13 @@ class ShapeDtypeStruct:
       dtype: the dtype of its elements.
       sharding: a Sharding, PartitionSpec or Format, or None.
       weak_type: whether the dtype is weak, as that of a Python scalar.
+      is_ref: whether it describes a mutable reference to such an array.
 
     Raises:
       ValueError: if the dtype is None, or the sharding is none or does not fit the shape.
     """
 
-    __slots__ = ("dtype", "shape", "sharding", "weak_type")
+    __slots__ = ("dtype", "is_ref", "shape", "sharding", "weak_type")
 
     def __init__(
         self,
@@ -49,6 +51,7 @@ class ShapeDtypeStruct:
         _check_sharding(sharding, self.shape)
         self.sharding = sharding
         self.weak_type = bool(weak_type)
+        self.is_ref = bool(is_ref)
 
     @classmethod
     def like(cls, x: Any) -> "ShapeDtypeStruct":
@@ -87,7 +90,7 @@ class ShapeDtypeStruct:
         )
 
     def __hash__(self):
-        return hash((self.shape, self.dtype, self.sharding, self.weak_type))
+        return hash((self.shape, self.dtype, self.sharding, self.weak_type, self.is_ref))
 
     def __repr__(self):
         sharding = "" if self.sharding is None else f", sharding={self.sharding}"
@@ -133,12 +136,13 @@ def abstract(x: Any) -> Any:
     return typeof(x)  # raises TypeError about x
 
 
-def _described(x: Any) -> ShapedArray:
+def _described(x: Any) -> AbstractValue:
     """Return the aval of an object with a shape and dtype; without x64, 64-bit dtypes narrow."""
     dtype = dtype_of(x.dtype)
     if not isinstance(dtype, ExtendedDType):
         dtype = array_dtype(dtype)
-    return ShapedArray(tuple(x.shape), dtype, getattr(x, "weak_type", False))
+    aval = ShapedArray(tuple(x.shape), dtype, getattr(x, "weak_type", False))
+    return AbstractRef(aval) if getattr(x, "is_ref", False) is True else aval
 
 
 # A ShapeDtypeStruct may be an operand where code is only traced; executing it is an error.
@@ -280,6 +284,29 @@ def check_outputs(leaves: Sequence[Any], where: str, traced_for: str, out_tree: 
                 f"function {where} traced for {traced_for} returned a value of type "
                 f"{type(leaf)}{at}, which is not a valid JAX type"
             )
+        if is_reference(getattr(leaf, "aval", None)):
+            raise _returned_reference(leaf, i, where, traced_for, out_tree)
+
+
+def _returned_reference(
+    leaf: Any, position: int, where: str, traced_for: str, out_tree: PyTreeDef
+) -> ValueError:
+    """Return the error for a traced function that returns a mutable reference."""
+    path = result_paths(out_tree)[position]
+    at = "" if path == "result" else f" at output tree path {path}"
+    argument = getattr(leaf, "_origin_argument", "")
+    traceback = getattr(leaf, "_origin_traceback", None)
+    origin = ""
+    if argument:
+        origin = f"\n\nThe returned mutable array was passed in as the {argument}."
+    elif traceback is not None:
+        line = source.summarize(traceback)
+        origin = f"\n\nThe returned mutable array was created on line {line}."
+    return ValueError(
+        f"function {where} traced for {traced_for} returned a mutable array reference of type "
+        f"{leaf.aval}{at}, but mutable array references cannot be returned. Return what it holds: "
+        f"ref[...].{origin}"
+    )
 
 
 # The keyword arguments of a call without any.

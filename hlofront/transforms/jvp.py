@@ -111,8 +111,10 @@ class JVPTrace(RuleTrace):
             if type(x) is JVPTracer and x._trace is self:  # pyright: ignore[reportPrivateUsage]
                 break
         else:
-            with interpreting_with(self.parent):
-                return self.parent.process(primitive, args, params)
+            # Tangents may be written to a new reference later.
+            if not primitive.ref_allocating:
+                with interpreting_with(self.parent):
+                    return self.parent.process(primitive, args, params)
         primals: list[Any] = []
         tangents: list[Any] = []
         for x in args:
@@ -214,7 +216,7 @@ def jvp_jaxpr(
             moves = moves or tangent is not None
         try:
             with coming_from(equation.name_stack, equation.traceback):
-                if not moves:
+                if not moves and not primitive.ref_allocating:
                     results = process(primitive, tuple(operands), equation.params)
                     if primitive.multiple_results:
                         values.update(zip(equation.outvars, results, strict=True))

@@ -38,6 +38,9 @@ class SplitTrace(RuleTrace):
     def lift(self, x: Any) -> Any:
         return self.parent.lift(x)
 
+    def lift_tangent(self, x: Any) -> Any:
+        return self.tangents.lift(x)
+
     def process(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
         tangents = self.tangents
         for x in args:

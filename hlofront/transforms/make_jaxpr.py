@@ -10,6 +10,7 @@ from hlofront.core.aval import typeof
 from hlofront.core.axes import axes_in_scope
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.references import touches_references
 from hlofront.core.trace import Tracer
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import (
@@ -20,6 +21,7 @@ from hlofront.transforms.flatten import (
     result_paths,
     stage_tree,
 )
+from hlofront.transforms.reference_checks import check_references
 
 
 def _staged(
@@ -38,6 +40,8 @@ def _staged(
         lambda: result_paths(out_tree),
     )
     program, out_tree = stage_tree(plan.with_statics(fun, args, kwargs), in_tree, avals, debug_info)
+    if touches_references(program.effects):
+        check_references(program.debug_info, leaves, program.consts)
     return program, out_tree
 
 

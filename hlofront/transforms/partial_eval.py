@@ -8,6 +8,7 @@ from hlofront.core.derived import once_per_program
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.liveness import live_equations, variables_read
+from hlofront.core.references import touches_references
 from hlofront.core.rule_checks import checked
 from hlofront.transforms.simplify import dead_code_program, simplified
 
@@ -61,11 +62,28 @@ def partial_eval_program(
 
 def split_equations(jaxpr: Jaxpr, unknown: set[Any]) -> tuple[list[Equation], list[Equation]]:
     """Return the known and the unknown equations of a jaxpr; add unknown results to `unknown`."""
+    if not touches_references(jaxpr.effects):
+        return _split_once(jaxpr, unknown)
+    made = {v for e in jaxpr.eqns if e.primitive.ref_allocating for v in e.outvars}
+    while True:
+        results = set(unknown)
+        known_equations, unknown_equations = _split_once(jaxpr, results)
+        # A reference that the unknown part uses is unknown from the start.
+        used = made & variables_read(unknown_equations, ())
+        if used <= unknown:
+            unknown |= results
+            return known_equations, unknown_equations
+        unknown |= used
+
+
+def _split_once(jaxpr: Jaxpr, unknown: set[Any]) -> tuple[list[Equation], list[Equation]]:
     known_equations: list[Equation] = []
     unknown_equations: list[Equation] = []
     for equation in jaxpr.eqns:
         flags = [type(atom) is not Literal and atom in unknown for atom in equation.invars]
-        if not any(flags):
+        if not any(flags) and not (
+            equation.primitive.ref_allocating and not unknown.isdisjoint(equation.outvars)
+        ):
             known_equations.append(equation)
             continue
         rule = rules.partial_eval.get(equation.primitive)

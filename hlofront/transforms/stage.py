@@ -18,6 +18,7 @@ from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Var
 from hlofront.core.names import SourceInfo, current_name_stack, in_own_program, replayed_traceback
 from hlofront.core.primitive import ALL, Primitive
+from hlofront.core.references import is_reference
 from hlofront.core.rule_checks import checked
 from hlofront.core.trace import RuleTrace, Tracer, current_trace, interpreting_with, leaked
 from hlofront.transforms.leaks import raise_if_leaked
@@ -251,6 +252,8 @@ _MOST_INFERRED = 4096
 
 
 def _infer(primitive: Primitive, key: Any, avals: Sequence[Any], params: Params) -> Any:
+    if not (primitive.ref_primitive or primitive.carries_programs):
+        _refuse_references(primitive, avals)
     out = rules.infer[primitive](*avals, **params)
     if not primitive.carries_programs:
         try:
@@ -274,6 +277,16 @@ def _refuse_unhashable(primitive: Primitive, params: Params) -> None:
                     f"{name}={source.shortened(repr(value))}, of {type(value)}. Pass a tuple for a "
                     "list, a frozenset for a set, and arrays as operands."
                 ) from None
+
+
+def _refuse_references(primitive: Primitive, avals: Sequence[Any]) -> None:
+    """Raise ValueError if an operand is a mutable reference."""
+    for position, aval in enumerate(avals):
+        if is_reference(aval):
+            raise ValueError(
+                f"{primitive} wants arrays, and operand {position} is a mutable reference of type "
+                f"{aval}: read it with [...]"
+            )
 
 
 @caches.on_clear

@@ -1,18 +1,21 @@
 """Transposition: evaluating the transpose of a linear jaxpr, from cotangents to cotangents."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hlofront.base.boundary import user_context
 from hlofront.core import rules
 from hlofront.core.derived import once_per_program
-from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
 from hlofront.core.names import coming_from
+from hlofront.core.references import is_reference, touches_references
 from hlofront.core.rule_checks import check_cotangents, checks_are_on
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import add_tangents
 from hlofront.primitives.derivatives import instantiate as instantiated
+from hlofront.primitives.reference_rules import RefAccumulator
+from hlofront.primitives.references import freeze_p
 from hlofront.transforms.stage import stage
 
 
@@ -32,13 +35,19 @@ def transpose_jaxpr(
     """
     values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
     linear: set[Any] = set()
+    accumulators: dict[Any, RefAccumulator] = {}
     for var, x in zip(jaxpr.invars, inputs, strict=True):
         if type(x) is UndefinedPrimal:
             linear.add(var)
+            if x.accumulator is not None:
+                accumulators[var] = x.accumulator
         else:
             values[var] = x
     is_nonzero = [type(cotangent) is not Zero for cotangent in cotangents]
     backwards = _run_forward(jaxpr, values, linear, is_nonzero)
+    for var in linear:
+        if is_reference(var.aval) and var not in accumulators:
+            accumulators[var] = RefAccumulator(var.aval.to_tangent_aval())
     arrived: dict[Any, Any] = {}
     for atom, cotangent in zip(jaxpr.outvars, cotangents, strict=True):
         if type(cotangent) is not Zero and atom in linear:
@@ -48,19 +57,21 @@ def transpose_jaxpr(
         equation = backwards.pop()
         primitive = equation.primitive
         outgoing = [arrived.pop(var, None) for var in equation.outvars]
-        if all(cotangent is None for cotangent in outgoing):
+        if accumulators:
+            _take_references(equation, outgoing, accumulators)
+        if all(cotangent is None for cotangent in outgoing) and not (
+            accumulators and _writes_to(equation, accumulators)
+        ):
             continue
-        if primitive.multiple_results:
-            cotangent: Any = [
-                Zero(var.aval.to_tangent_aval()) if c is None else c
-                for var, c in zip(equation.outvars, outgoing, strict=True)
-            ]
-        else:
-            cotangent = outgoing[0]
+        cotangents_out = [
+            Zero(var.aval.to_tangent_aval()) if c is None else c
+            for var, c in zip(equation.outvars, outgoing, strict=True)
+        ]
+        cotangent: Any = cotangents_out if primitive.multiple_results else cotangents_out[0]
         operands = [
             atom.operand
             if type(atom) is Literal
-            else UndefinedPrimal(atom.aval)
+            else UndefinedPrimal(atom.aval, accumulators.get(atom))
             if atom in linear
             else values[atom]
             for atom in equation.invars
@@ -73,14 +84,38 @@ def transpose_jaxpr(
                     check_cotangents(primitive, equation.invars, incoming)
                 for atom, c in zip(equation.invars, incoming, strict=True):
                     if c is not None and type(c) is not Zero and atom in linear:
-                        _add(arrived, atom, c)
+                        if atom in accumulators:
+                            accumulators[atom].add(c)
+                        else:
+                            _add(arrived, atom, c)
         except Exception:
             with user_context(equation.traceback):
                 raise
+    for var, x in zip(jaxpr.invars, inputs, strict=True):
+        # The caller has the references to cotangents that it gave.
+        if var in accumulators and x.accumulator is None and accumulators[var].ref is not None:
+            arrived[var] = freeze_p.bind(accumulators[var].ref)
     return [
         arrived.get(var, Zero(x.aval.to_tangent_aval())) if type(x) is UndefinedPrimal else None
         for var, x in zip(jaxpr.invars, inputs, strict=True)
     ]
+
+
+def _take_references(
+    equation: Equation, outgoing: list[Any], accumulators: dict[Any, RefAccumulator]
+) -> None:
+    """Put the cotangents of results that are references among those of an equation's results."""
+    for index, var in enumerate(equation.outvars):
+        if var in accumulators:
+            outgoing[index] = accumulators[var].ref
+
+
+def _writes_to(equation: Equation, accumulators: dict[Any, RefAccumulator]) -> bool:
+    """Return whether an operand of an equation is a reference with a cotangent."""
+    references = [
+        accumulators[a] for a in equation.invars if a in accumulators and is_reference(a.aval)
+    ]
+    return any(accumulator.ref is not None for accumulator in references)
 
 
 def _add(arrived: dict[Any, Any], var: Any, cotangent: Any) -> None:
@@ -101,8 +136,12 @@ def _run_forward(
     """
     linear_equations: list[Any] = []
     known_equations: list[Any] = []
+    if touches_references(jaxpr.effects):
+        linear |= references_written_with(jaxpr.eqns, linear)
     for equation in jaxpr.eqns:
-        if linear.isdisjoint([atom for atom in equation.invars if type(atom) is not Literal]):
+        if linear.isdisjoint(
+            [atom for atom in (*equation.invars, *equation.outvars) if type(atom) is not Literal]
+        ):
             known_equations.append(equation)
         else:
             linear.update(equation.outvars)
@@ -113,7 +152,7 @@ def _run_forward(
     # The linear variables that cotangents reach, and the known ones that their transposes read.
     needed = {atom for atom in outputs if type(atom) is not Literal}
     for equation in reversed(linear_equations):
-        if not needed.isdisjoint(equation.outvars):
+        if equation.effects or not needed.isdisjoint(equation.outvars):
             needed.update([atom for atom in equation.invars if type(atom) is not Literal])
     to_run: list[Any] = []
     for equation in reversed(known_equations):
@@ -148,8 +187,10 @@ def transpose_program(
       instantiate: per linear input, or for all, whether its cotangent is an output even if zero.
 
     Returns:
-      The closed jaxpr, with inputs (*known inputs, *nonzero cotangents) and outputs the
-      cotangents of linear inputs; and per linear input whether its cotangent is an output.
+      The closed jaxpr, with inputs (*known inputs, *references to cotangents, *nonzero
+      cotangents) and outputs the cotangents of linear inputs; and per linear input whether its
+      cotangent is an output. Cotangents of linear inputs that are references are accumulated in
+      the references to them, one for each.
     """
     if isinstance(instantiate, bool):
         instantiate = (instantiate,) * sum(linear)
@@ -162,6 +203,12 @@ def _transpose_program(program: ClosedJaxpr, linear: Any, nonzero: Any, instanti
     known = [
         aval for aval, is_linear in zip(program.in_avals, linear, strict=True) if not is_linear
     ]
+    # The cotangents of linear references are references, which the caller has.
+    references = [
+        aval.to_tangent_aval()
+        for aval, is_linear in zip(program.in_avals, linear, strict=True)
+        if is_linear and is_reference(aval)
+    ]
     cotangent_avals = [
         aval.to_tangent_aval() for aval, n in zip(program.out_avals, nonzero, strict=True) if n
     ]
@@ -169,9 +216,11 @@ def _transpose_program(program: ClosedJaxpr, linear: Any, nonzero: Any, instanti
 
     def backwards(*args: Any) -> list[Any]:
         nonlocal present
-        values, arriving = iter(args[: len(known)]), iter(args[len(known) :])
+        count = len(known)
+        values, of_references = iter(args[:count]), iter(args[count : count + len(references)])
+        arriving = iter(args[count + len(references) :])
         inputs = [
-            UndefinedPrimal(aval) if is_linear else next(values)
+            linear_input(aval, of_references) if is_linear else next(values)
             for aval, is_linear in zip(program.in_avals, linear, strict=True)
         ]
         cotangents = [
@@ -185,4 +234,28 @@ def _transpose_program(program: ClosedJaxpr, linear: Any, nonzero: Any, instanti
         )
         return [instantiated(c) for c, there in zip(wanted, present, strict=True) if there]
 
-    return stage(backwards, [*known, *cotangent_avals], jaxpr.origin), present
+    avals = [*known, *references, *cotangent_avals]
+    return stage(backwards, avals, jaxpr.origin), present
+
+
+def linear_input(aval: Any, references: Iterator[Any]) -> UndefinedPrimal:
+    """Return a linear input of a program: for a reference, with the next one for its cotangent."""
+    if not is_reference(aval):
+        return UndefinedPrimal(aval)
+    return UndefinedPrimal(aval, RefAccumulator(aval.to_tangent_aval(), next(references)))
+
+
+def references_written_with(equations: Sequence[Equation], linear: set[Any]) -> set[Any]:
+    """Return the references that equations use with values that depend on linear variables."""
+    depends = set(linear)
+    written: set[Any] = set()
+    while True:
+        count = len(written)
+        for equation in equations:
+            atoms = [atom for atom in equation.invars if type(atom) is not Literal]
+            if not depends.isdisjoint(atoms):
+                depends.update(equation.outvars)
+                written.update(atom for atom in atoms if is_reference(atom.aval))
+        depends |= written
+        if len(written) == count:
+            return written - linear

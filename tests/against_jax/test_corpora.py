@@ -36,6 +36,7 @@ CORPORA = (
     "corpus_random",
     "corpus_generators",
     "corpus_linalg",
+    "corpus_references",
     "corpus_scipy_linalg",
     "corpus_systems",
     "corpus_fft",

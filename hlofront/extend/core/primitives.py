@@ -137,6 +137,8 @@ from hlofront.primitives.reducing import reduce_or_p as reduce_or_p
 from hlofront.primitives.reducing import reduce_prod_p as reduce_prod_p
 from hlofront.primitives.reducing import reduce_sum_p as reduce_sum_p
 from hlofront.primitives.reducing import reduce_xor_p as reduce_xor_p
+from hlofront.primitives.references import get_p as get_p
+from hlofront.primitives.references import swap_p as swap_p
 from hlofront.primitives.scattering import scatter_add_p as scatter_add_p
 from hlofront.primitives.scattering import scatter_max_p as scatter_max_p
 from hlofront.primitives.scattering import scatter_min_p as scatter_min_p
@@ -255,6 +257,7 @@ __all__ = [
     "floor_p",
     "gather_p",
     "ge_p",
+    "get_p",
     "gt_p",
     "hessenberg_p",
     "householder_product_p",
@@ -349,6 +352,7 @@ __all__ = [
     "stop_gradient_p",
     "sub_p",
     "svd_p",
+    "swap_p",
     "tan_p",
     "tanh_p",
     "threefry2x32_p",

@@ -9,6 +9,7 @@ from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import AbstractValue
 from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.references import is_reference, touches_references
 from hlofront.higher_order.jit_call import split_captured
 from hlofront.runtime.sharding.device_assignment import ProgramDevices
 from hlofront.transforms.arguments import ArgumentPlan, StaticValue
@@ -64,7 +65,9 @@ class TracedProgram:
     __slots__ = (
         "_opened",
         "devices",
+        "discharged",
         "donated",
+        "has_references",
         "hits",
         "in_tree",
         "kind",
@@ -91,6 +94,12 @@ class TracedProgram:
         self.in_tree = in_tree
         self.out_tree = out_tree
         self.donated = donated
+        # Whether it uses mutable references, or takes them as inputs.
+        self.has_references = touches_references(program.effects) or any(
+            map(is_reference, program.in_avals)
+        )
+        # The program of the arrays that references hold, which the first call makes.
+        self.discharged: TracedProgram | None = None
         self._opened: tuple[ClosedJaxpr, list[object]] | None = None
         # runtime/compilation/recompilation.py records the key and reason of the compilation, and
         # how often Python looked the program up; C++ does not count its calls.

@@ -14,6 +14,7 @@ from hlofront.core.trace import Tracer, leaked
 from hlofront.runtime.compilation.pipeline import sharded_executables
 from hlofront.runtime.compilation.traced_program import Function, TracedProgram
 from hlofront.runtime.dispatch.executable import CallAnswer, Executable
+from hlofront.runtime.dispatch.references import discharged_call
 from hlofront.runtime.sharding.device_assignment import first_device, placed
 from hlofront.runtime.sharding.placement import put
 from hlofront.transforms.flatten import abstract
@@ -43,6 +44,9 @@ class CompiledCall:
         leaves, in_tree = fast_parts.registry.flatten((args, kwargs))
         self._check(args, kwargs, leaves, in_tree)
         executable, out_tree = self._executable, self._traced.out_tree
+        if self._traced.has_references:
+            call = discharged_call(self._traced.program, self._traced.donated)
+            return out_tree.unflatten(call.run(leaves, executable.run)), None, False
         result = out_tree.unflatten(executable.run(leaves))
         return result, executable.fast_path(out_tree, len(leaves), result), False
 
@@ -52,6 +56,8 @@ class CompiledCall:
         shardings = executable.shardings
         wrong: list[str] = []
         for position, index in enumerate(executable.kept):
+            if index >= len(leaves):  # A reference that the function closes over.
+                continue
             leaf = leaves[index]
             actual_sharding = placed(leaf)
             wanted = executable.sharding if shardings is None else shardings.kept[position]

@@ -15,9 +15,9 @@ from hlofront.higher_order.platform import number_for, platform_index_p
 from hlofront.higher_order.scan import scan_p
 from hlofront.higher_order.while_loop import while_p
 from hlofront.pjrt.clients import lowering_platform
-from hlofront.runtime.compilation.pipeline import executable_for
 from hlofront.runtime.compilation.traced_program import CompilerOptionPairs
-from hlofront.runtime.sharding.placement import choose_device, choose_placement
+from hlofront.runtime.dispatch.references import distinct_references, run_program
+from hlofront.runtime.sharding.placement import choose_device
 from hlofront.transforms.stage import stage
 
 
@@ -31,12 +31,8 @@ def _(
     compiler_options_kvs: CompilerOptionPairs,
     **_: object,
 ) -> list[Any]:
-    device, committed = choose_placement(jaxpr, args)
     donated = donated_invars if any(donated_invars) else ()
-    executable = executable_for(
-        jaxpr, name, device, committed, donated, keep_unused, compiler_options_kvs
-    )
-    return executable.run(args)
+    return run_program(jaxpr, name, args, donated, keep_unused, compiler_options_kvs)
 
 
 # The programs of single operations, by the primitive, the types of its operands and its other
@@ -53,17 +49,18 @@ def run_by_itself(primitive: Primitive) -> None:
     def rule(*args: object, **params: Any) -> list[Any]:
         parts = subprograms[primitive](**params)
         holder = next(part.program for part in parts if part.role != "condition")
-        avals = tuple(map(typeof, args))
-        key = (primitive, avals, *_with_another(params, parts, holder, None).items())
+        # An operation may take one reference as several operands.
+        operands, numbers = distinct_references(args)
+        avals = tuple(map(typeof, operands))
+        key = (primitive, avals, numbers, *_with_another(params, parts, holder, None).items())
 
         def staged() -> ClosedJaxpr:
             # A copy, as a reference from derived data would delay the program's deletion.
             copied = _with_another(params, parts, holder, ClosedJaxpr(holder.jaxpr, holder.consts))
-            return stage(lambda *xs: primitive.bind(*xs, **copied), avals)
+            return stage(lambda *xs: primitive.bind(*[xs[n] for n in numbers], **copied), avals)
 
         program = _programs.get_or_compute(holder, key, staged)
-        device, committed = choose_placement(program, args)
-        return executable_for(program, primitive.name, device, committed).run(args)
+        return run_program(program, primitive.name, operands)
 
     rule.__name__ = rule.__qualname__ = f"{primitive.name}_run"
     run(primitive)(rule)

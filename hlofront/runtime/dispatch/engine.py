@@ -10,6 +10,7 @@ from hlofront.base.elements import exact_dtype_types
 from hlofront.core import rules
 from hlofront.core.aval import is_value, token_aval, typeof
 from hlofront.core.primitive import Primitive
+from hlofront.core.references import is_reference
 from hlofront.core.trace import RuleTrace, plug_in_engine
 from hlofront.runtime.dispatch.executable import CallAnswer
 from hlofront.runtime.dispatch.jit import Jitted, make_callable
@@ -28,7 +29,8 @@ class Engine(RuleTrace):
 
     def lift(self, x: Any) -> Any:
         aval = typeof(x)
-        if aval is token_aval:  # A token is not converted.
+        # Tokens and mutable references are not converted.
+        if aval is token_aval or is_reference(aval):
             return x
         device, committed = choose_device(())
         return put(x, aval, device, committed)

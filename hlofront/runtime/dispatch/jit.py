@@ -35,8 +35,9 @@ from hlofront.runtime.compilation.traced_program import (
 )
 from hlofront.runtime.dispatch import stages
 from hlofront.runtime.dispatch.compiled_call import shard_argument
-from hlofront.runtime.dispatch.executable import CallAnswer
+from hlofront.runtime.dispatch.executable import CallAnswer, Executable
 from hlofront.runtime.dispatch.float0_results import without_float0
+from hlofront.runtime.dispatch.references import discharged_call, without_references
 from hlofront.runtime.sharding.device_assignment import (
     DeviceAssignment,
     ProgramDevices,
@@ -54,6 +55,7 @@ from hlofront.transforms.flatten import (
     stage_tree,
 )
 from hlofront.transforms.make_jaxpr import bad_argument
+from hlofront.transforms.reference_checks import check_references
 from hlofront.transforms.stage import StagingTrace
 
 _flatten = fast_parts.registry.flatten
@@ -249,7 +251,9 @@ class Jitted(Function):
     def compile_and_call(self, args: tuple[object, ...], kwargs: dict[str, object]) -> CallAnswer:
         """Trace, compile and run the function on a call's arguments; return a `CallAnswer`."""
         traced, leaves = self.traced(args, kwargs)
-        program = traced.program
+        if traced.has_references:
+            program = traced.program
+            check_references(program.debug_info, leaves, program.consts)
         if not is_eager():
             return traced.out_tree.unflatten(self._bind(traced, leaves)), None, False
         for position, leaf in enumerate(leaves):
@@ -257,14 +261,30 @@ class Jitted(Function):
                 raise leaked(leaf)
             if isinstance(leaf, ShapeDtypeStruct):
                 raise no_value(leaf, repr(self.plan.names(args, kwargs)[position]))
+        if traced.has_references:
+            results = self._run_with_references(traced, leaves)
+            return traced.out_tree.unflatten(results), None, False
+        executable = self._executable(traced, leaves)
+        results = executable.run(leaves)
+        result = traced.out_tree.unflatten(results)
+        return result, executable.fast_path(traced.out_tree, len(leaves), result), False
+
+    def _run_with_references(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
+        """Run a program of mutable references on the arrays that they hold."""
+        call = discharged_call(traced.program, traced.donated)
+        discharged = without_references(traced)
+        return call.run(leaves, lambda arrays: self._executable(discharged, arrays).run(arrays))
+
+    def _executable(self, traced: TracedProgram, leaves: Sequence[Any]) -> "Executable":
+        """Return the executable of a program for the devices of its flat arguments."""
         device, committed = self._where(traced, leaves)
         if device not in traced.devices:
             if traced.devices:
                 before = traced.devices[-1]
                 recompilation.noticed(self.name, f"sharding: {before} -> {device}")
             traced.devices.append(device)
-        executable = executable_for(
-            program,
+        return executable_for(
+            traced.program,
             self.name,
             device,
             committed,
@@ -272,9 +292,6 @@ class Jitted(Function):
             self.keep_unused,
             self.compiler_options,
         )
-        results = executable.run(leaves)
-        result = traced.out_tree.unflatten(results)
-        return result, executable.fast_path(traced.out_tree, len(leaves), result), False
 
     def _bind(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
         """Add a call of the program, with sharding constraints, to the enclosing program."""

@@ -24,6 +24,7 @@ from hlofront.runtime.compilation.pipeline import (
 from hlofront.runtime.compilation.traced_program import Function, TracedProgram
 from hlofront.runtime.dispatch.compiled_call import CompiledCall, shard_argument
 from hlofront.runtime.dispatch.executable import Executable
+from hlofront.runtime.dispatch.references import without_references
 from hlofront.runtime.sharding.device_assignment import (
     DeviceAssignment,
     ProgramDevices,
@@ -173,11 +174,12 @@ class Traced(Stage):
           RuntimeError: for "gpu", if there is none.
         """
         platforms = _platforms(lowering_platforms) or (self._platform,)
+        traced = without_references(self._traced)
         module = lowered(
-            self._traced.program,
+            traced.program,
             self._jitted.name,
             platforms[0] if len(platforms) == 1 else platforms,
-            self._traced.donated,
+            traced.donated,
             self._jitted.keep_unused,
             device_assignment=self._where if type(self._where) is DeviceAssignment else None,
         )
@@ -299,12 +301,13 @@ class Lowered(Stage):
                 "elsewhere"
             )
         options = {**dict(self._jitted.compiler_options), **(compiler_options or {})}
+        traced = without_references(self._traced)
         executable = executable_for(
-            self._traced.program,
+            traced.program,
             self._jitted.name,
             where,
             self._is_committed,
-            self._traced.donated,
+            traced.donated,
             self._jitted.keep_unused,
             tuple(sorted(options.items())),
             self._module.fences is not None,
@@ -400,6 +403,10 @@ class Compiled(Stage):
     def output_formats(self) -> Any:
         """The Format of each result, as a tree."""
         layouts = self._executable.loaded.get_output_layouts()
+        # The new arrays of mutable references follow the results.
+        layouts = layouts[
+            : len(layouts) - len(self._executable.out_avals) + self.out_tree.num_leaves
+        ]
         return self.out_tree.unflatten(_formats(layouts, self._result_shardings()))
 
     def _taken_shardings(self) -> list[Sharding | None]:
@@ -413,14 +420,16 @@ class Compiled(Stage):
         """Return the sharding of each result of the program."""
         executable = self._executable
         if executable.shardings is not None:
-            return list(executable.shardings.outputs)
+            return list(executable.shardings.outputs[: self.out_tree.num_leaves])
         return [executable.sharding] * self.out_tree.num_leaves
 
     def _per_argument(self, taken: Sequence[object], default: object) -> list[object]:
         """Return, per leaf of the arguments, its value, or `default` if the program drops it."""
         flat = [default] * self.in_tree.num_leaves
         for position, value in zip(self._executable.kept, taken, strict=True):
-            flat[position] = value
+            # The references that a function closes over follow its arguments.
+            if position < len(flat):
+                flat[position] = value
         return flat
 
 

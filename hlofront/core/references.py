@@ -1,0 +1,242 @@
+"""Mutable references: their avals, the effects of reading and writing, and their indexers."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import tree
+from hlofront.core.aval import AbstractValue, ShapedArray, typeof
+from hlofront.core.computed_slices import Slice
+from hlofront.core.effects import Effect
+
+
+class AbstractRef(AbstractValue):
+    """The type of a mutable reference: the aval of the array that it holds.
+
+    Attributes:
+      inner_aval: the aval of the array.
+      memory_space: the memory that holds the array, or None for the device's own.
+      kind: a name that extensions give a reference, or None.
+    """
+
+    __slots__ = ("inner_aval", "kind", "memory_space")
+
+    inner_aval: ShapedArray
+
+    def __init__(self, inner_aval: ShapedArray, memory_space: Any = None, kind: Any = None):
+        self.inner_aval = inner_aval
+        self.memory_space = memory_space
+        self.kind = kind
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.inner_aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.inner_aval.ndim
+
+    @property
+    def size(self) -> int:
+        return self.inner_aval.size
+
+    @property
+    def weak_type(self) -> bool:
+        return self.inner_aval.weak_type
+
+    @property
+    def sharding(self) -> Any:
+        return self.inner_aval.sharding
+
+    def update(
+        self,
+        inner_aval: ShapedArray | None = None,
+        memory_space: Any = None,
+        kind: Any = None,
+        **changes: Any,
+    ) -> "AbstractRef":
+        """Return an aval with some fields, of its own or of its array's aval, replaced."""
+        inner = self.inner_aval if inner_aval is None else inner_aval
+        return AbstractRef(
+            inner.update(**changes) if changes else inner,
+            self.memory_space if memory_space is None else memory_space,
+            self.kind if kind is None else kind,
+        )
+
+    def strip_weak_type(self) -> "AbstractRef":
+        return self.update(inner_aval=self.inner_aval.strip_weak_type())
+
+    def to_tangent_aval(self) -> "AbstractRef":
+        """Return the aval of a reference to the tangent of the array."""
+        return self.update(inner_aval=self.inner_aval.to_tangent_aval())
+
+    def str_short(self, short_dtypes: bool = False, **_: object) -> str:
+        space = "" if self.memory_space is None else f"<{self.memory_space}>"
+        return f"Ref{space}{{{self.inner_aval.str_short(short_dtypes)}}}"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, AbstractRef)
+            and self.inner_aval == other.inner_aval
+            and self.memory_space == other.memory_space
+            and self.kind == other.kind
+        )
+
+    def __hash__(self) -> int:
+        return hash((AbstractRef, self.inner_aval, self.memory_space, self.kind))
+
+    def __str__(self) -> str:
+        return self.str_short()
+
+    __repr__ = __str__
+
+    def __len__(self) -> int:
+        return len(self.inner_aval)
+
+
+def is_reference(aval: object) -> bool:
+    """Return whether an aval is the type of a mutable reference."""
+    return type(aval) is AbstractRef
+
+
+class RefMeta(type):
+    """The class of `Ref`, for which tracers of references are instances too."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return super().__instancecheck__(instance) or is_reference(getattr(instance, "aval", None))
+
+
+# ---- effects -------------------------------------------------------------------------------------
+
+
+class RefEffect(Effect):
+    """The effect of an operation on a mutable reference, which keeps its order and is not removed.
+
+    Programs with such effects are discharged before they are lowered: references become values.
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+read_effect = RefEffect("Read")
+write_effect = RefEffect("Write")
+accumulate_effect = RefEffect("Accum")
+# A program allocates or frees a reference inside of it.
+allocation_effect = RefEffect("InternalMutableArrayEffect")
+
+
+def touches_references(effects: frozenset[Effect]) -> bool:
+    """Return whether effects include one on references."""
+    return any(isinstance(effect, RefEffect) for effect in effects)
+
+
+# ---- indexers ------------------------------------------------------------------------------------
+
+
+class NDIndexer:
+    """An index of all axes of an array: a pytree whose leaves are the indices that are no slices.
+
+    Attributes:
+      indices: per axis an integer, an array of integers or a Slice. If one is an array of one or
+        more axes, all but slices are arrays of the shape `int_indexer_shape`.
+      shape: the shape of the array that is indexed.
+      int_indexer_shape: the shape of the indices that are arrays, or () if there is none.
+    """
+
+    __slots__ = ("indices", "int_indexer_shape", "shape")
+
+    def __init__(
+        self, indices: Sequence[Any], shape: tuple[int, ...], int_indexer_shape: tuple[int, ...]
+    ):
+        self.indices = tuple(indices)
+        self.shape = shape
+        self.int_indexer_shape = int_indexer_shape
+
+    @property
+    def is_slice(self) -> list[bool]:
+        """Whether the index of each axis is a slice."""
+        return [isinstance(index, Slice) for index in self.indices]
+
+    @property
+    def first_array_axis(self) -> int:
+        """The axis of the result at which those of the index arrays stand.
+
+        As in NumPy, it is that of the first array if all arrays are neighbors, else axis 0.
+        """
+        arrays = [axis for axis, is_slice in enumerate(self.is_slice) if not is_slice]
+        if not self.int_indexer_shape or arrays != list(range(arrays[0], arrays[-1] + 1)):
+            return 0
+        return arrays[0]
+
+    def get_indexer_shape(self) -> tuple[int, ...]:
+        """Return the shape of what the index selects."""
+        sizes = [index.size for index in self.indices if isinstance(index, Slice)]
+        at = self.first_array_axis
+        return (*sizes[:at], *self.int_indexer_shape, *sizes[at:])
+
+    def __repr__(self) -> str:
+        return f"NDIndexer(indices={self.indices}, shape={self.shape})"
+
+
+tree.register_pytree_node(
+    NDIndexer,
+    lambda indexer: ((indexer.indices,), (indexer.shape, indexer.int_indexer_shape)),
+    lambda static, children: NDIndexer(*children, *static),
+)
+
+
+def full_slice(size: int) -> Slice:
+    """Return the Slice of all elements of an axis."""
+    return Slice(0, size, 1)
+
+
+def shape_after(shape: tuple[int, ...], transforms: Sequence[NDIndexer]) -> tuple[int, ...]:
+    """Return the shape of what indexers, one after the other, select of an array."""
+    return transforms[-1].get_indexer_shape() if transforms else shape
+
+
+def indexers_text(transforms: Sequence[NDIndexer], text: Any) -> str:
+    """Return the text of indexers behind a name, such as `[0,:][1:3]`; `[...]` if there are none.
+
+    Args:
+      transforms: the indexers.
+      text: returns the text of an index that is no slice.
+    """
+    if not transforms:
+        return "[...]"
+    return "".join(f"[{','.join(_index_texts(indexer, text))}]" for indexer in transforms)
+
+
+def _index_texts(indexer: NDIndexer, text: Any) -> Iterator[str]:
+    for index, size in zip(indexer.indices, indexer.shape, strict=True):
+        if not isinstance(index, Slice):
+            yield text(index)
+        elif index.is_dynamic_start or index.is_dynamic_size:
+            start = text(index.start) if index.is_dynamic_start else str(index.start)
+            length = text(index.size) if index.is_dynamic_size else str(index.size)
+            yield f"{start}:{start}+{length}"
+        else:
+            stop = index.start + index.size
+            yield f"{index.start or ''}:{'' if stop == size else stop}"
+
+
+def is_known_integer(index: Any) -> bool:
+    """Return whether an index is an integer of Python or NumPy."""
+    return isinstance(index, (int, np.integer)) and not isinstance(index, (bool, np.bool_))
+
+
+def is_integer_array(index: Any) -> bool:
+    """Return whether an index is an array of integers, traced or not."""
+    aval: Any = typeof(index)
+    return not is_reference(aval) and np.issubdtype(aval.dtype, np.integer)

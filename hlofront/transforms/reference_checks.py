@@ -1,0 +1,46 @@
+"""The check that a mutable reference has one name in a function."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.core.aval import typeof
+from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.references import is_reference
+
+
+def check_references(
+    info: DebugInfo | None, leaves: Sequence[Any], captured: Sequence[Any]
+) -> None:
+    """Raise ValueError if a reference is passed twice, or is passed and closed over.
+
+    A function would see through one name what it writes through another.
+
+    Args:
+      info: the debug info of the function's program, with the names of its arguments.
+      leaves: the flat arguments.
+      captured: the values that the function closes over.
+    """
+    what = f"{info.func_src_info} for {info.traced_for}" if info else "a function"
+    names = (info.arg_names if info else None) or ()
+    positions: dict[int, int] = {}
+
+    def name_of(position: int) -> str:
+        return names[position] if position < len(names) else f"args[{position}]"
+
+    for position, leaf in enumerate(leaves):
+        aval = getattr(leaf, "aval", None)
+        if not is_reference(aval):
+            continue
+        first = positions.setdefault(id(leaf), position)
+        if first != position:
+            raise ValueError(
+                "only one reference to a mutable array may be passed as an argument to a function, "
+                f"but when tracing {what} the mutable array reference of type {aval} appeared at "
+                f"both {name_of(first)} and {name_of(position)}."
+            )
+    for value in captured:
+        if id(value) in positions:
+            raise ValueError(
+                f"when tracing {what}, a mutable array reference of type {typeof(value)} was both "
+                f"closed over and passed as the argument {name_of(positions[id(value)])}"
+            )

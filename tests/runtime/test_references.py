@@ -1,0 +1,159 @@
+"""Ref, the mutable reference outside of traced functions, and what calls do to its array."""
+
+import numpy as np
+import pytest
+
+import hlofront as jax
+import hlofront.numpy as jnp
+from hlofront import lax
+
+
+def test_writes_do_not_change_the_array_that_a_reference_was_made_of():
+    x = jnp.ones(3)
+    ref = jax.new_ref(x)
+    before = ref[...]
+    ref[...] = jnp.zeros(3)
+    assert list(x) == list(before) == [1, 1, 1]
+    assert list(ref[...]) == [0, 0, 0]
+
+
+def test_a_jitted_function_writes_to_the_buffer_of_its_reference():
+    ref = jax.new_ref(jnp.zeros(1000))
+    step = jax.jit(lambda r: r.addupdate(jnp.ones(1000)))
+    step(ref)
+    array = ref.array
+    address = ref.unsafe_buffer_pointer()
+    step(ref)
+    assert array.is_deleted()
+    assert ref.unsafe_buffer_pointer() == address
+    assert ref[0] == 2
+
+
+def test_a_function_that_only_reads_leaves_the_array_alone():
+    ref = jax.new_ref(jnp.ones(3))
+    array = ref.array
+    assert jax.jit(lambda r: r[...].sum())(ref) == 3
+    assert ref.array is array
+
+
+def test_a_jitted_function_with_references_is_traced_once():
+    traced = []
+    ref = jax.new_ref(jnp.ones(3))
+
+    @jax.jit
+    def step(r):
+        traced.append(r)
+        r[...] *= 2
+
+    for _ in range(3):
+        step(ref)
+    assert len(traced) == 1
+    assert ref[0] == 8
+
+
+def test_a_frozen_reference_is_not_used_again():
+    ref = jax.new_ref(jnp.ones(3))
+    assert list(jax.freeze(ref)) == [1, 1, 1]
+    with pytest.raises(RuntimeError, match="frozen or freed"):
+        ref[...]
+
+
+def test_a_freed_reference_has_no_array():
+    ref = jax.new_ref(jnp.ones(3))
+    array = ref.array
+    jax.free_ref(ref)
+    assert array.is_deleted()
+    with pytest.raises(RuntimeError, match="frozen or freed"):
+        ref[0] = 1.0
+
+
+def test_views_are_read_and_written():
+    ref = jax.new_ref(jnp.arange(12.0).reshape(3, 4))
+    view = ref.at[1:].at[0]
+    assert (view.shape, view.ndim, view.size, len(view)) == ((4,), 1, 4, 4)
+    view[0] = 9.0
+    view.at[2:].addupdate(jnp.ones(2))
+    assert list(ref[1]) == [9, 5, 7, 8]
+    assert list(view.get()) == [9, 5, 7, 8]
+
+
+def test_computed_slices_are_read_and_written():
+    ref = jax.new_ref(jnp.zeros(5))
+    write = jax.jit(lambda r, i: r.__setitem__(jax.ds(i, 2), jnp.ones(2)))
+    write(ref, 3)
+    assert list(ref[...]) == [0, 0, 0, 1, 1]
+    assert list(ref[jax.ds(2, 2, 2)]) == [0, 1]
+
+
+def test_out_of_bounds_integers_are_refused():
+    ref = jax.new_ref(jnp.zeros(3))
+    for index in (3, -4, jnp.int32(17)):
+        with pytest.raises(ValueError, match="Out of bound indexer"):
+            ref[index]
+
+
+def test_random_keys_may_be_held():
+    ref = jax.new_ref(jax.random.key(0))
+
+    @jax.jit
+    def draw(keys):
+        keys[...], key = jax.random.split(keys[...])
+        return jax.random.normal(key)
+
+    assert draw(ref) != draw(ref)
+
+
+def test_references_are_leaves_of_pytrees_of_arguments():
+    state = {"w": jax.new_ref(jnp.ones(2)), "n": jax.new_ref(0)}
+
+    @jax.jit
+    def step(state, x):
+        state["w"][...] -= x
+        state["n"][...] += 1
+
+    step(state, jnp.ones(2))
+    step(state, jnp.ones(2))
+    assert list(state["w"][...]) == [-1, -1]
+    assert state["n"][...] == 2
+
+
+def test_loops_and_branches_run_by_themselves():
+    ref = jax.new_ref(jnp.zeros(3))
+    lax.fori_loop(0, 3, lambda i, _: ref.__setitem__(i, jnp.float32(i)), None)
+    lax.while_loop(lambda n: ref[0] < n, lambda n: (ref.__setitem__(0, ref[0] + 1), n)[1], 5.0)
+    lax.cond(ref[0] > 4, lambda: ref.__setitem__(1, 7.0), lambda: None)
+    assert list(ref[...]) == [5, 7, 2]
+
+
+def test_a_compiled_function_takes_references_and_closes_over_them():
+    total, ref = jax.new_ref(jnp.zeros(2)), jax.new_ref(jnp.ones(2))
+
+    def step(r, x):
+        r[...] *= x
+        total[...] += r[...]
+        return r[0]
+
+    compiled = jax.jit(step).lower(ref, 3.0).compile()
+    assert compiled(ref, 3.0) == 3
+    assert compiled(ref, 3.0) == 9
+    assert list(total[...]) == [12, 12]
+    assert compiled.output_formats.sharding == total.sharding
+
+
+def test_the_gradient_of_a_function_that_takes_a_reference():
+    ref = jax.new_ref(jnp.arange(3.0))
+    value, gradient = jax.value_and_grad(lambda r: (r[...] ** 2).sum())(ref)
+    assert value == 5
+    assert np.allclose(gradient, [0, 2, 4])
+
+
+def test_no_reference_is_an_array():
+    ref = jax.new_ref(jnp.ones(3))
+    assert isinstance(ref, jax.Ref)
+    assert not isinstance(ref, jax.Array)
+    with pytest.raises(TypeError):
+        ref + 1
+    with pytest.raises(ValueError, match=r"read it with \[\.\.\.\]"):
+        jnp.sin(ref)
+    with pytest.raises(TypeError, match="pytree"):
+        jax.new_ref([1, 2])
