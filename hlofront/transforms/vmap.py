@@ -87,7 +87,9 @@ def vmap(
                     continue
                 raise _not_an_array(signature, args, kwargs, position, leaf)
         axes = [_in_range(a, x) for a, x in zip(axes, leaves, strict=True)]
-        size = _common_size(signature, args, kwargs, leaves, axes, axis_size)
+        # Values that are mapped by rules of their own count by the shape that they have, if any.
+        sized = [_own_axis(leaves[i], own[i]) if i in own else a for i, a in enumerate(axes)]
+        size = _common_size(signature, args, kwargs, leaves, sized, axis_size)
         out_tree: Any = None
 
         def flat(*flat_args: Any) -> list[Any]:
@@ -193,6 +195,16 @@ def _in_range(axis: Any, x: Any) -> int | None:
     )
 
 
+def _own_axis(x: Any, spec: Any) -> int | None:
+    """Return the mapped axis of a value of a type registered with vmap, or None if it has none."""
+    shape = getattr(x, "shape", ())
+    return spec if type(spec) is int and -len(shape) <= spec < len(shape) else None
+
+
+def _shape_of(x: Any) -> Any:
+    return x.shape if vmappable.is_vmappable(x) else typeof(x).shape
+
+
 def _common_size(
     signature: Signature,
     args: Any,
@@ -201,7 +213,7 @@ def _common_size(
     axes: Sequence[int | None],
     axis_size: int | None,
 ) -> int:
-    sizes = [None if a is None else typeof(x).shape[a] for x, a in zip(leaves, axes, strict=True)]
+    sizes = [None if a is None else _shape_of(x)[a] for x, a in zip(leaves, axes, strict=True)]
     mapped = [size for size in sizes if size is not None]
     if axis_size is not None:
         if not mapped:
@@ -230,7 +242,8 @@ def _inconsistent(
     groups: dict[Any, list[str]] = {}
     for name, leaf, a, size in zip(names, leaves, axes, sizes, strict=True):
         if size is not None:
-            where = f"axis {a} of argument {name} of type {typeof(leaf).str_short()}"
+            kind = repr(leaf) if vmappable.is_vmappable(leaf) else typeof(leaf).str_short()
+            where = f"axis {a} of argument {name} of type {kind}"
             groups.setdefault(size, []).append(where)
     lines = [] if given is None else [f"the `axis_size` argument was {given}"]
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))

@@ -27,6 +27,7 @@ FLOORS = {
     "nn": 9,
     "scipy": 9,
     "image": 9,
+    "sparse": 9,
     "export": 10,
     "inspect": 10,
     "cli": 10,

@@ -1,0 +1,3 @@
+"""hlofront.sparse: sparse arrays; their public names are those of hlofront.experimental.sparse."""
+
+from hlofront.sparse import operators as operators

@@ -1,0 +1,137 @@
+"""The base class of sparse arrays, whose pytree leaves are their buffers."""
+
+import abc
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hlofront.base import tree
+from hlofront.base.typing import Array, ArrayLike, DType, Shape
+from hlofront.core.trace import Tracer, process
+from hlofront.numpy.creation import asarray
+from hlofront.primitives.sparse_elements import todense_p
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    """Return an operator that a format of sparse arrays does not have."""
+
+    def operator(self: "JAXSparse", *args: object, **kwargs: object) -> Any:
+        raise NotImplementedError(  # JAX raises this class.
+            f"{self.__class__}.{name}: this format has no such operation; convert the array to "
+            "BCOO, which has most, or to a dense one with .todense()"
+        )
+
+    operator.__name__ = name
+    operator.__qualname__ = f"JAXSparse.{name}"
+    return operator
+
+
+class JAXSparse(abc.ABC):
+    """The base class of sparse arrays.
+
+    Its subclasses are pytrees: functions of them are transformed and compiled like others.
+
+    Attributes:
+      shape: the shape of the array.
+    """
+
+    data: Array
+    shape: Shape
+
+    def __init__(self, args: Sequence[ArrayLike], *, shape: Sequence[int]):
+        self.shape = tuple(shape)
+
+    @property
+    @abc.abstractmethod
+    def nse(self) -> int:
+        """The number of stored elements."""
+
+    @property
+    @abc.abstractmethod
+    def dtype(self) -> DType:
+        """The dtype of the elements."""
+
+    @abc.abstractmethod
+    def todense(self) -> Array:
+        """Return the dense array."""
+
+    @abc.abstractmethod
+    def transpose(self, axes: Sequence[int] | None = None) -> "JAXSparse":
+        """Return the array with its axes permuted, or reversed for None."""
+
+    @abc.abstractmethod
+    def tree_flatten(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return the buffers, and what is static."""
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> "JAXSparse":
+        """Return an array of buffers and what `tree_flatten` returned beside them."""
+        raise NotImplementedError(  # JAX raises this class.
+            f"{cls.__name__}.tree_unflatten: a subclass of JAXSparse defines it, beside "
+            "tree_flatten"
+        )
+
+    @property
+    def size(self) -> int:
+        """The number of elements of the dense array."""
+        return math.prod(self.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def T(self) -> "JAXSparse":
+        """The array with its axes reversed."""
+        return self.transpose()
+
+    def block_until_ready(self) -> "JAXSparse":
+        """Wait until the buffers are computed, and return the array."""
+        for buffer in tree.tree_leaves(self):
+            buffer.block_until_ready()
+        return self
+
+    def _extent(self) -> str:
+        """Return what the text of the array says beside its shape."""
+        return f"nse={self.nse}"
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        dtype, sizes = self.dtype.name, list(self.shape)
+        text = f"{name}({dtype}{sizes}, {self._extent()})"
+        if isinstance(self.data, Tracer):
+            text = f"{type(self.data).__name__}[{text}]"
+        return text
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    # Sparse arrays are compared element by element, as dense ones are.
+    __hash__ = None  # type: ignore[assignment]
+
+    __neg__ = _refused("__neg__")
+    __pos__ = _refused("__pos__")
+    __matmul__ = _refused("__matmul__")
+    __rmatmul__ = _refused("__rmatmul__")
+    __mul__ = _refused("__mul__")
+    __rmul__ = _refused("__rmul__")
+    __add__ = _refused("__add__")
+    __radd__ = _refused("__radd__")
+    __sub__ = _refused("__sub__")
+    __rsub__ = _refused("__rsub__")
+    __getitem__ = _refused("__getitem__")
+    sum = _refused("sum")
+
+
+_LEAF = tree.tree_structure(0)
+
+
+def todense(arr: JAXSparse | ArrayLike) -> Array:
+    """Return a dense array for a sparse one, and a dense array as it is.
+
+    In a function that `sparsify` transforms, arguments that are sparse become dense here.
+    """
+    if isinstance(arr, JAXSparse):
+        return arr.todense()
+    return tree.tree_map(lambda x: process(todense_p, (asarray(x),), {"tree": _LEAF}), arr)

@@ -1,0 +1,519 @@
+"""Sparse arrays in batched coordinates: the class BCOO, its making, order and density."""
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import tree
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import check_user_dtype_supported
+from hlofront.base.errors import ConcretizationTypeError
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
+from hlofront.core.trace import Tracer, process
+from hlofront.numpy.creation import asarray
+from hlofront.numpy.filling import zeros
+from hlofront.numpy.ranges import arange
+from hlofront.numpy.reductions import max as array_max
+from hlofront.numpy.reductions import sum as array_sum
+from hlofront.primitives import sparse_elements
+from hlofront.primitives.comparing import ne, select
+from hlofront.primitives.converting import convert
+from hlofront.primitives.creating import full
+from hlofront.primitives.reducing import reduce_or
+from hlofront.primitives.shaping import broadcast_in_dim
+from hlofront.primitives.sparse_layout import SparseInfo, all_zero, layout_of, row_constant
+from hlofront.sparse.arrays import JAXSparse
+from hlofront.transforms.vmappable import register_vmappable
+
+
+@tree.register_pytree_node_class
+class BCOO(JAXSparse):
+    """A sparse array in batched coordinates: stored elements, and the indices of each.
+
+    Its axes are batch axes, then sparse axes, then dense axes. Each element of the batch has `nse`
+    stored positions along the sparse axes, and at each of them a whole block of the dense axes.
+    Positions may repeat, and then count as the sum of their elements; those out of bounds are
+    padding. A batch axis of size 1 of a buffer stands for any size.
+
+        >>> m = BCOO.fromdense(jnp.array([[0., 1.], [2., 0.]]))
+        >>> m
+        BCOO(float32[2, 2], nse=2)
+        >>> m @ jnp.array([1., 10.])
+        Array([10.,  2.], dtype=float32)
+
+    Attributes:
+      data: the stored elements, of shape (*batch, nse, *dense).
+      indices: their positions, integers of shape (*batch, nse, n_sparse).
+      shape: the shape of the array, (*batch, *sparse, *dense).
+      indices_sorted: whether the caller promises that indices are in lexicographic order.
+      unique_indices: whether the caller promises that no position repeats.
+    """
+
+    data: Array
+    indices: Array
+    indices_sorted: bool
+    unique_indices: bool
+
+    def __init__(
+        self,
+        args: tuple[ArrayLike, ArrayLike],
+        *,
+        shape: Sequence[int],
+        indices_sorted: bool = False,
+        unique_indices: bool = False,
+    ):
+        data, indices = args
+        self.data = data if isinstance(data, Array) else asarray(data)
+        self.indices = indices if isinstance(indices, Array) else asarray(indices)
+        self.indices_sorted = indices_sorted
+        self.unique_indices = unique_indices
+        super().__init__(args, shape=shape)
+        layout_of(self.data, self.indices, self.shape)
+
+    @property
+    def nse(self) -> int:
+        """The number of stored positions of each element of the batch."""
+        return self.indices.shape[-2]
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements."""
+        return self.data.dtype
+
+    @property
+    def n_batch(self) -> int:
+        """The number of batch axes."""
+        return self.indices.ndim - 2
+
+    @property
+    def n_sparse(self) -> int:
+        """The number of sparse axes."""
+        return self.indices.shape[-1]
+
+    @property
+    def n_dense(self) -> int:
+        """The number of dense axes."""
+        return self.data.ndim - 1 - self.n_batch
+
+    @property
+    def _info(self) -> SparseInfo:
+        return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
+
+    @property
+    def _bufs(self) -> tuple[Array, Array]:
+        return self.data, self.indices
+
+    def _extent(self) -> str:
+        return extent_text(self.nse, self.n_batch, self.n_dense)
+
+    @classmethod
+    def fromdense(
+        cls,
+        mat: ArrayLike,
+        *,
+        nse: int | None = None,
+        index_dtype: DTypeLike = np.int32,
+        n_dense: int = 0,
+        n_batch: int = 0,
+    ) -> "BCOO":
+        """Return the BCOO array of a dense one, with `bcoo_fromdense`."""
+        return bcoo_fromdense(
+            mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch
+        )
+
+    @classmethod
+    def from_scipy_sparse(
+        cls,
+        mat: Any,
+        *,
+        index_dtype: DTypeLike | None = None,
+        n_dense: int = 0,
+        n_batch: int = 0,
+    ) -> "BCOO":
+        """Return the BCOO array of a sparse array of SciPy, of any of its formats.
+
+        Raises:
+          NotImplementedError: for batch or dense axes.
+        """
+        if n_dense or n_batch:
+            raise NotImplementedError(  # JAX raises this class.
+                "BCOO.fromscipy with nonzero n_dense/n_batch: convert first, then call "
+                ".update_layout"
+            )
+        coordinates = mat.tocoo()
+        indices = np.column_stack((coordinates.row, coordinates.col))
+        indices = asarray(indices, dtype=index_dtype or np.int32)
+        return cls((asarray(coordinates.data), indices), shape=mat.shape)
+
+    @classmethod
+    def _empty(
+        cls,
+        shape: Sequence[int],
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+        n_dense: int = 0,
+        n_batch: int = 0,
+        nse: int = 0,
+    ) -> "BCOO":
+        """Return an array without elements, with room for `nse`."""
+        shape = tuple(shape)
+        n_sparse = len(shape) - n_dense - n_batch
+        if n_sparse < 0 or n_dense < 0 or n_batch < 0 or nse < 0:
+            raise ValueError(
+                f"Invalid inputs: shape={shape}, n_dense={n_dense}, n_batch={n_batch}, nse={nse}: "
+                "none is negative, and there are no more batch and dense axes than axes"
+            )
+        batch, dense = shape[:n_batch], shape[n_batch + n_sparse :]
+        sizes = shape[n_batch : n_batch + n_sparse]
+        data = zeros((*batch, nse, *dense), dtype)
+        indices = row_constant(sizes, (*batch, nse, n_sparse), np.dtype(index_dtype))
+        return cls((data, indices), shape=shape, indices_sorted=True, unique_indices=True)
+
+    @classmethod
+    def _eye(
+        cls,
+        N: int,
+        M: int,
+        k: int,
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+        n_batch: int = 0,
+        n_dense: int = 0,
+    ) -> "BCOO":
+        """Return a matrix with ones on diagonal k."""
+        n_sparse = 2 - n_batch - n_dense
+        if n_sparse < 0 or n_batch < 0 or n_dense < 0:
+            raise ValueError(
+                f"Invalid inputs: shape={(N, M)}, n_dense={n_dense}, n_batch={n_batch}: a matrix "
+                "has two axes, each of one role"
+            )
+        if n_batch or n_dense:
+            diagonal = np.eye(N, M, k, dtype=np.dtype(dtype or np.float32))
+            nse = 1 if n_batch else int((diagonal != 0).any(axis=1).sum())
+            mat = bcoo_fromdense(
+                asarray(diagonal, dtype=dtype or float),
+                nse=max(nse, int(n_sparse == 0)),
+                n_batch=n_batch,
+                n_dense=n_dense,
+                index_dtype=index_dtype,
+            )
+            return mat
+        count = max(min(N + min(k, 0), M - max(k, 0)), 0)
+        rows = arange(count, dtype=index_dtype)
+        starts = row_constant((max(-k, 0), max(k, 0)), (count, 2), rows.dtype)
+        indices = starts + broadcast_in_dim(rows, (count, 2), (0,))
+        data = full((count,), 1, check_user_dtype_supported(dtype or float, "eye"))
+        return cls((data, indices), shape=(N, M), indices_sorted=True, unique_indices=True)
+
+    def todense(self) -> Array:
+        """Return the dense array."""
+        return bcoo_todense(self)
+
+    def sort_indices(self) -> "BCOO":
+        """Return the array with its indices in lexicographic order."""
+        return bcoo_sort_indices(self)
+
+    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> "BCOO":
+        """Return the array with each position once, in order.
+
+        Args:
+          nse: the number of stored positions of the result; further ones are left out. None is
+            the number that is needed, which is not known while tracing.
+          remove_zeros: whether positions whose elements are zero are left out.
+
+        Raises:
+          ValueError: if `nse` is None while tracing.
+        """
+        return bcoo_sum_duplicates(_without_zeros(self) if remove_zeros else self, nse=nse)
+
+    def transpose(self, axes: Sequence[int] | None = None) -> "BCOO":
+        """Return the array with its axes permuted, or reversed for None; see `bcoo_transpose`."""
+        order = tuple(range(self.ndim))[::-1] if axes is None else tuple(axes)
+        return bcoo_transpose(self, permutation=order)
+
+    def tree_flatten(self) -> tuple[tuple[Array, Array], dict[str, Any]]:
+        return (self.data, self.indices), self._info._asdict()
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> "BCOO":
+        mat = object.__new__(cls)
+        mat.data, mat.indices = children
+        mat.__dict__.update(aux_data)
+        return mat
+
+
+def extent_text(nse: int, n_batch: int, n_dense: int) -> str:
+    """Return the numbers of stored elements and of batch and dense axes, where not zero."""
+    text = f"nse={nse}"
+    for name, count in (("n_batch", n_batch), ("n_dense", n_dense)):
+        if count:
+            text += f", {name}={count}"
+    return text
+
+
+# ---- vmap ----------------------------------------------------------------------------------------
+
+
+def element_of_batch(mat: Any, axis: int | None, n_batch: int) -> int | None:
+    """Return the axis of the buffers of a batched sparse array that vmap maps over.
+
+    Raises:
+      ValueError: if the axis is no batch axis.
+    """
+    if axis is None:
+        return None
+    name = type(mat).__name__
+    axis = axis if axis >= 0 else axis + mat.ndim
+    if not 0 <= axis < n_batch:
+        raise ValueError(
+            f"Cannot map in_axis={axis} for {name} array with n_batch={n_batch}. in_axes for "
+            "batched sparse operations must correspond to a batch dimension: convert with "
+            "update_layout(n_batch=...)"
+        )
+    return axis
+
+
+def _to_element(inner: Any, index: Any, mat: BCOO, axis: int | None) -> BCOO:
+    axis = element_of_batch(mat, axis, mat.n_batch)
+    if axis is None:
+        return mat
+    shape = (*mat.shape[:axis], *mat.shape[axis + 1 :])
+    size = mat.shape[axis]
+    buffers = [inner(with_full_axis(x, axis, size), axis) for x in mat._bufs]
+    return _rebuilt(BCOO, buffers, mat._info._replace(shape=shape))
+
+
+def with_full_axis(buffer: Array, axis: int, size: int) -> Array:
+    """Return a buffer whose axis of size 1 is broadcast to the array's size."""
+    if buffer.shape[axis] == size:
+        return buffer
+    shape = (*buffer.shape[:axis], size, *buffer.shape[axis + 1 :])
+    return broadcast_in_dim(buffer, shape, range(buffer.ndim))
+
+
+def batch_axis_of_result(mat: Any, axis: int | None, n_batch: int) -> int | None:
+    """Return the axis that vmap adds to the buffers of a sparse result.
+
+    Raises:
+      ValueError: if it would not be a batch axis.
+    """
+    if axis is None:
+        return None
+    name = type(mat).__name__
+    axis = axis % (mat.ndim + 1)
+    if axis > n_batch:
+        raise ValueError(
+            f"{name}: cannot add out_axis={axis} for {name} array with n_batch={n_batch}. {name} "
+            "batch axes must be a contiguous block of leading dimensions."
+        )
+    return axis
+
+
+def _from_element(inner: Any, size: int, mat: BCOO, axis: int | None) -> BCOO:
+    axis = batch_axis_of_result(mat, axis, mat.n_batch)
+    if axis is None:
+        return mat
+    shape = (*mat.shape[:axis], size, *mat.shape[axis:])
+    buffers = [inner(size, x, axis) for x in mat._bufs]
+    return _rebuilt(BCOO, buffers, mat._info._replace(shape=shape))
+
+
+def _rebuilt(cls: type[Any], buffers: Sequence[Any], info: SparseInfo) -> Any:
+    return cls.tree_unflatten(info._asdict(), buffers)
+
+
+register_vmappable(BCOO, int, int, _to_element, _from_element, None)
+
+
+# ---- functions -----------------------------------------------------------------------------------
+
+
+def number_of_elements(mat: Array, n_batch: int, n_dense: int, caller: str, name: str) -> int:
+    """Return how many positions of an array are not zero, in the element of the batch with most.
+
+    Raises:
+      ConcretizationTypeError: if the array is traced.
+    """
+    if isinstance(mat, Tracer):
+        raise ConcretizationTypeError(
+            mat,
+            f"The error arose for the nse argument of {caller}. In order for {name}.fromdense() to "
+            "be used in traced/compiled code, you must pass a concrete value to the nse (number "
+            "of stored elements) argument.",
+        )
+    mask = ne(mat, full(mat.shape, 0, mat.dtype))
+    mask = reduce_or(mask, range(mat.ndim - n_dense, mat.ndim))
+    counts = array_sum(mask, axis=tuple(range(n_batch, mask.ndim)))
+    return int(array_max(counts)) if counts.size else 0
+
+
+def numbers_as_array(mat: ArrayLike) -> Array:
+    """Return an array whose elements can be summed: booleans become int32, weakly typed."""
+    mat = asarray(mat)
+    return convert(mat, np.dtype(np.int32), True) if mat.dtype == np.bool_ else mat
+
+
+def stored_count(nse: Any) -> int:
+    """Return a number of stored elements as an int.
+
+    Raises:
+      TypeError: if it is no integer, or negative.
+    """
+    nse = operator.index(nse)
+    if nse < 0:
+        raise TypeError(f"nse, the number of stored elements, is at least 0: got {nse}")
+    return nse
+
+
+def check_roles(ndim: int, n_batch: int, n_dense: int) -> None:
+    """Raise ValueError unless an array of `ndim` axes may have so many batch and dense axes."""
+    if n_batch < 0 or n_dense < 0 or n_batch + n_dense > ndim:
+        raise ValueError(
+            f"an array of {ndim} axes has no {n_batch} batch axes and {n_dense} dense ones: both "
+            "are at least 0, and together at most the number of axes"
+        )
+
+
+@boundary
+def bcoo_fromdense(
+    mat: ArrayLike,
+    *,
+    nse: int | None = None,
+    n_batch: int = 0,
+    n_dense: int = 0,
+    index_dtype: DTypeLike = np.int32,
+) -> BCOO:
+    """Return the BCOO array of a dense array: its nonzero elements in lexicographic order.
+
+    Args:
+      mat: the dense array.
+      nse: the number of stored positions. Further elements are left out, and missing ones are
+        padding: zeros at positions out of bounds. None is the number that is needed, which is not
+        known while tracing.
+      n_batch: the number of batch axes.
+      n_dense: the number of dense axes.
+      index_dtype: the dtype of the indices.
+
+    Raises:
+      ConcretizationTypeError: if `nse` is None while tracing.
+      ValueError: if there are not so many axes.
+    """
+    mat = numbers_as_array(mat)
+    check_roles(mat.ndim, n_batch, n_dense)
+    if nse is None:
+        nse = number_of_elements(mat, n_batch, n_dense, "bcoo_fromdense", "BCOO")
+    params = {
+        "nse": stored_count(nse),
+        "n_batch": n_batch,
+        "n_dense": n_dense,
+        "index_dtype": np.dtype(check_user_dtype_supported(index_dtype, "bcoo_fromdense")),
+    }
+    buffers = process(sparse_elements.bcoo_fromdense_p, (mat,), params)
+    return BCOO(tuple(buffers), shape=mat.shape, indices_sorted=True, unique_indices=True)
+
+
+@boundary
+def bcoo_todense(mat: BCOO) -> Array:
+    """Return the dense array of a BCOO array."""
+    return sparse_elements.todense(mat.data, mat.indices, mat._info)
+
+
+@boundary
+def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = None) -> BCOO:
+    """Return the elements of a dense array at the positions of a BCOO array.
+
+    Args:
+      sparr: the array whose positions are taken.
+      arr: a dense array of the same shape.
+      assume_unique: whether each of positions that repeat gets the element; if not, the first
+        does and the others get zero, so that their sum is the element. By default, as
+        `sparr.unique_indices` promises.
+
+    Raises:
+      TypeError: if `sparr` is no BCOO array.
+      ValueError: if the shapes differ.
+    """
+    if not isinstance(sparr, BCOO):
+        raise TypeError(f"First argument to bcoo_extract should be a BCOO array. Got {type(sparr)}")
+    array = asarray(arr)
+    if array.shape != sparr.shape:
+        raise ValueError(f"shape mismatch: sparr.shape={sparr.shape} arr.shape={array.shape}")
+    unique = sparr.unique_indices if assume_unique is None else bool(assume_unique)
+    data = sparse_elements.extract(sparr.indices, array, unique)
+    return with_data(sparr, data)
+
+
+def with_data(mat: BCOO, data: Array) -> BCOO:
+    """Return a BCOO array with other data at the same positions."""
+    return _rebuilt(BCOO, (data, mat.indices), mat._info)
+
+
+@boundary
+def bcoo_sort_indices(mat: BCOO) -> BCOO:
+    """Return a BCOO array with its indices in lexicographic order; equal ones keep their order."""
+    buffers = process(sparse_elements.bcoo_sort_indices_p, mat._bufs, {"spinfo": mat._info})
+    return BCOO(
+        tuple(buffers), shape=mat.shape, indices_sorted=True, unique_indices=mat.unique_indices
+    )
+
+
+@boundary
+def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
+    """Return a BCOO array with its axes permuted; batch, sparse and dense axes do not mix.
+
+    Raises:
+      TypeError: if `permutation` is no permutation of the axes.
+      NotImplementedError: if it mixes axes of different roles.
+    """
+    order = tuple([operator.index(axis) for axis in permutation])
+    params = {"permutation": order, "spinfo": mat._info}
+    buffers = process(sparse_elements.bcoo_transpose_p, mat._bufs, params)
+    shape = tuple([mat.shape[axis] for axis in order])
+    return BCOO(tuple(buffers), shape=shape, unique_indices=mat.unique_indices)
+
+
+@boundary
+def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
+    """Return a BCOO array with each position once, in order, and the sums of its elements.
+
+    Args:
+      mat: the array.
+      nse: the number of stored positions; further ones are left out. None is the number that is
+        needed, which is not known while tracing.
+
+    Raises:
+      ValueError: if `nse` is None while tracing.
+    """
+    nse = _number_of_positions(mat) if nse is None else stored_count(nse)
+    params = {"spinfo": mat._info, "nse": nse}
+    buffers = process(sparse_elements.bcoo_sum_duplicates_p, mat._bufs, params)
+    return BCOO(tuple(buffers), shape=mat.shape, indices_sorted=True, unique_indices=True)
+
+
+def _number_of_positions(mat: BCOO) -> int:
+    """Return how many positions in bounds an array has, in the element of the batch with most."""
+    if isinstance(mat.indices, Tracer):
+        raise ValueError(
+            "bcoo_sum_duplicates: nse must be specified when using the function within jit, vmap, "
+            "and other transformations requiring abstract evaluation."
+        )
+    sizes = mat.shape[mat.n_batch : mat.n_batch + mat.n_sparse]
+    indices = np.asarray(mat.indices).reshape(-1, mat.nse, mat.n_sparse)
+    inside = [rows[(rows < np.asarray(sizes, rows.dtype)).all(axis=1)] for rows in indices]
+    return max((len(np.unique(rows, axis=0)) if len(rows) else 0 for rows in inside), default=0)
+
+
+def _without_zeros(mat: BCOO) -> BCOO:
+    """Return a BCOO array whose positions with zeros alone are padding."""
+    n_batch, n_sparse, _, nse = layout_of(mat.data, mat.indices, mat.shape)
+    batch = tuple(map(max, mat.data.shape[:n_batch], mat.indices.shape[:n_batch]))
+    sizes = mat.shape[n_batch : n_batch + n_sparse]
+    shape = (*batch, nse, n_sparse)
+    mask = broadcast_in_dim(all_zero(mat.data, n_batch + 1), shape, range(n_batch + 1))
+    indices = broadcast_in_dim(mat.indices, shape, range(n_batch + 2))
+    indices = select(mask, row_constant(sizes, shape, indices.dtype), indices)
+    return BCOO((mat.data, indices), shape=mat.shape)

@@ -1,0 +1,342 @@
+"""Shapes of BCOO arrays: joins, new shapes, reversed axes, and sums over axes."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from hlofront.base.boundary import boundary
+from hlofront.base.typing import Array
+from hlofront.core.dimensions import canonical_axes
+from hlofront.numpy.creation import asarray
+from hlofront.primitives.comparing import select
+from hlofront.primitives.creating import full
+from hlofront.primitives.elementwise import bitwise_and
+from hlofront.primitives.families import check_same_dtypes
+from hlofront.primitives.reducing import reduce_sum
+from hlofront.primitives.shaping import broadcast_in_dim, reshape, squeeze
+from hlofront.primitives.shaping import rev as reverse
+from hlofront.primitives.shaping import transpose as transpose_axes
+from hlofront.primitives.slicing import concatenate
+from hlofront.primitives.sparse_layout import (
+    columns,
+    common_batch,
+    layout_of,
+    out_of_bounds,
+    row_constant,
+    with_batch,
+)
+from hlofront.sparse.bcoo import BCOO, bcoo_transpose
+from hlofront.sparse.bcoo_roles import in_one_batch
+
+
+@boundary
+def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
+    """Join BCOO arrays along a batch axis or a sparse axis.
+
+    Raises:
+      ValueError: if there are none, one is no BCOO array, or the roles of their axes differ.
+      TypeError: if dtypes or shapes differ, or the axis is out of range.
+      NotImplementedError: for a dense axis.
+    """
+    operands = tuple(operands)
+    if not operands:
+        raise ValueError("concatenate requires a non-empty sequences of arrays: got none")
+    if not all(isinstance(mat, BCOO) for mat in operands):
+        raise ValueError(
+            f"bcoo_concatenate: expected operands to be a sequence of BCOO arrays. Got {operands}"
+        )
+    check_same_dtypes("concatenate", operands)
+    shapes = [mat.shape for mat in operands]
+    first = operands[0]
+    if not 0 <= dimension < first.ndim:
+        raise TypeError(
+            f"concatenate dimension out of bounds: dimension {dimension} for shapes "
+            f"{', '.join(map(str, shapes))}."
+        )
+    others = {(*shape[:dimension], *shape[dimension + 1 :]) for shape in shapes}
+    if len(others) > 1 or any(len(shape) != first.ndim for shape in shapes):
+        raise TypeError(
+            "Cannot concatenate arrays with shapes that differ in dimensions other than the one "
+            f"being concatenated: concatenating along dimension {dimension} for shapes "
+            f"{', '.join(map(str, shapes))}."
+        )
+    for role, counts in (
+        ("batch", {mat.n_batch for mat in operands}),
+        ("nse", {mat.n_dense for mat in operands}),
+    ):
+        if len(counts) > 1:
+            raise ValueError(
+                f"bcoo_concatenate requires inputs to have matching {role} dimensions. Got "
+                f"{', '.join(map(repr, operands))}"
+            )
+    n_batch, n_sparse = first.n_batch, first.n_sparse
+    if dimension >= n_batch + n_sparse:
+        raise NotImplementedError(  # JAX raises this class.
+            "Concatenation along dense dimensions."
+        )
+    shape = list(first.shape)
+    shape[dimension] = sum(each[dimension] for each in shapes)
+    if dimension < n_batch:
+        nse = max(mat.nse for mat in operands)
+        buffers = [in_one_batch(_with_room(mat, nse), whole=True) for mat in operands]
+        data = concatenate([x for x, _ in buffers], dimension)
+        indices = concatenate([i for _, i in buffers], dimension)
+        return BCOO((data, indices), shape=shape)
+    buffers = [in_one_batch(mat) for mat in operands]
+    batch = common_batch(*[indices.shape for _, indices in buffers], n_batch=n_batch)
+    offset, moved = 0, []
+    for (_, indices), mat in zip(buffers, operands, strict=True):
+        row = [offset if axis == dimension - n_batch else 0 for axis in range(n_sparse)]
+        indices = with_batch(indices, batch)
+        moved.append(
+            indices + row_constant(row, indices.shape, indices.dtype) if offset else indices
+        )
+        offset += mat.shape[dimension]
+    data = concatenate([with_batch(x, batch) for x, _ in buffers], n_batch)
+    return BCOO((data, concatenate(moved, n_batch)), shape=shape)
+
+
+def _with_room(mat: BCOO, nse: int) -> BCOO:
+    """Return an array with padding up to `nse` stored positions."""
+    more = nse - mat.nse
+    if not more:
+        return mat
+    n_batch = mat.n_batch
+    room = BCOO._empty(
+        mat.shape,
+        dtype=mat.dtype,
+        index_dtype=mat.indices.dtype,
+        n_dense=mat.n_dense,
+        n_batch=n_batch,
+        nse=more,
+    )
+    data, indices = in_one_batch(mat, whole=True)
+    data = concatenate([data, room.data], n_batch)
+    return BCOO((data, concatenate([indices, room.indices], n_batch)), shape=mat.shape)
+
+
+# ---- shapes --------------------------------------------------------------------------------------
+
+
+@boundary
+def bcoo_broadcast_in_dim(
+    mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: None = None
+) -> BCOO:
+    """Return a BCOO array with new axes; see `lax.broadcast_in_dim`.
+
+    New axes before the sparse ones are batch axes, those after the first dense one are dense, and
+    others are sparse.
+
+    Raises:
+      ValueError: if there is not one entry of `broadcast_dimensions` per axis.
+      NotImplementedError: if a sparse axis is new or of size 1, and its size would not be 1.
+    """
+    shape, own = tuple(shape), tuple(broadcast_dimensions)
+    if len(own) != mat.ndim:
+        raise ValueError(
+            f"spinfo.shape={mat.shape} and broadcast_dimensions={own} must have the same length"
+        )
+    n_batch, n_sparse, n_dense, nse = layout_of(mat.data, mat.indices, mat.shape)
+    n_leading = n_batch + n_sparse
+    dense_from = own[n_leading] if n_dense else len(shape)
+    sparse_from = own[n_batch] if n_sparse else dense_from
+    if not n_sparse and n_dense:
+        sparse_from = dense_from = own[n_batch]
+    sources = dict(zip(own, range(mat.ndim), strict=True))
+    parts: list[Array] = []
+    numbers: list[int | None] = []
+    for axis in range(sparse_from, dense_from):
+        source = sources.get(axis)
+        if shape[axis] != (1 if source is None else mat.shape[source]):
+            raise NotImplementedError(  # JAX raises this class.
+                "Adding sparse dimensions with lengths != 1"
+            )
+        numbers.append(None if source is None else source - n_batch)
+    batch_axes = own[:n_batch]
+
+    def laid_out(buffer: Array, dense: Sequence[int], rest: Sequence[int]) -> Array:
+        sizes = [1] * sparse_from
+        for axis, target in enumerate(batch_axes):
+            sizes[target] = buffer.shape[axis]
+        for axis in range(sparse_from):
+            if axis not in batch_axes:
+                sizes[axis] = shape[axis]
+            elif sizes[axis] != 1:
+                sizes[axis] = shape[axis]
+        target = (*sizes, nse, *rest)
+        return broadcast_in_dim(buffer, target, (*batch_axes, sparse_from, *dense))
+
+    tail = [sparse_from + 1 + axis - dense_from for axis in own[n_leading:]]
+    data = laid_out(mat.data, tail, shape[dense_from:])
+    indices = laid_out(mat.indices, (sparse_from + 1,), (n_sparse,))
+    if numbers != list(range(n_sparse)):
+        new = full((*indices.shape[:-1], 1), 0, indices.dtype)
+        parts = [new if number is None else columns(indices, (number,)) for number in numbers]
+        indices = concatenate(parts, sparse_from + 1)
+    return BCOO((data, indices), shape=shape)
+
+
+@boundary
+def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
+    """Return a BCOO array without axes of size 1.
+
+    Raises:
+      ValueError: if an axis is out of range or repeated, or its size is not 1.
+    """
+    axes = canonical_axes(tuple(dimensions), arr.ndim)
+    if any(arr.shape[axis] != 1 for axis in axes):
+        raise ValueError(
+            "cannot select an axis to squeeze out which has size not equal to one, got "
+            f"shape={arr.shape} and dimensions={tuple(dimensions)}"
+        )
+    n_batch, n_sparse, _, _ = layout_of(arr.data, arr.indices, arr.shape)
+    n_leading = n_batch + n_sparse
+    batch = [axis for axis in axes if axis < n_batch]
+    dense = [axis - n_sparse + 1 for axis in axes if axis >= n_leading]
+    kept = [axis for axis in range(n_sparse) if n_batch + axis not in axes]
+    data = squeeze(arr.data, (*batch, *dense))
+    indices = squeeze(columns(arr.indices, kept), batch)
+    shape = [size for axis, size in enumerate(arr.shape) if axis not in axes]
+    return BCOO(
+        (data, indices),
+        shape=shape,
+        indices_sorted=arr.indices_sorted,
+        unique_indices=arr.unique_indices,
+    )
+
+
+@boundary
+def bcoo_reshape(
+    mat: BCOO,
+    *,
+    new_sizes: Sequence[int],
+    dimensions: Sequence[int] | None = None,
+    sharding: None = None,
+) -> BCOO:
+    """Return a BCOO array of another shape, in which batch, sparse and dense axes do not mix.
+
+    Axes of size 1 after the batch axes are batch axes too, and those after the sparse ones sparse.
+
+    Args:
+      mat: the array.
+      new_sizes: the new shape.
+      dimensions: a permutation of the axes before; None for none.
+      sharding: must be None.
+
+    Raises:
+      ValueError: if the sizes of the roles cannot be kept.
+    """
+    if dimensions is not None and list(dimensions) != list(range(mat.ndim)):
+        mat = bcoo_transpose(mat, permutation=dimensions)
+    shape = tuple(map(int, new_sizes))
+    n_batch, n_sparse, _, nse = layout_of(mat.data, mat.indices, mat.shape)
+    batch, dense = mat.shape[:n_batch], mat.shape[n_batch + n_sparse :]
+    sizes = mat.shape[n_batch : n_batch + n_sparse]
+    new_batch = _last_split(shape, math.prod(batch))
+    if new_batch is None:
+        raise ValueError(
+            "bcoo_reshape: new shape cannot mix batch and sparse dimensions; got "
+            f"shape={mat.shape} new_shape={shape} with n_batch={n_batch}"
+        )
+    rest = shape[new_batch:]
+    new_sparse = _last_split(rest, math.prod(sizes))
+    if new_sparse is None or math.prod(rest[new_sparse:]) != math.prod(dense):
+        raise ValueError(
+            "bcoo_reshape: new shape cannot mix sparse and dense dimensions; got "
+            f"shape={mat.shape} new_shape={shape} with n_dense={mat.n_dense}"
+        )
+    new_sizes = rest[:new_sparse]
+    data, indices = in_one_batch(mat, whole=batch != shape[:new_batch])
+    if new_sizes != sizes:
+        beyond = out_of_bounds(indices, sizes)
+        position = full(beyond.shape, 0, indices.dtype)
+        for axis, size in enumerate(sizes):
+            position = position * size + squeeze(columns(indices, (axis,)), (n_batch + 1,))
+        parts: list[Array] = []
+        for size in reversed(new_sizes):
+            parts.append(position % max(size, 1))
+            position = position // max(size, 1)
+        parts = [part.reshape((*part.shape, 1)) for part in parts[::-1]]
+        empty = full((*beyond.shape, 0), 0, indices.dtype)
+        at = concatenate(parts, n_batch + 1) if parts else empty
+        mask = broadcast_in_dim(beyond, at.shape, range(n_batch + 1))
+        indices = select(mask, row_constant(new_sizes, at.shape, at.dtype), at)
+    own_batch = shape[:new_batch] if batch != shape[:new_batch] else indices.shape[:n_batch]
+    data = reshape(data, (*own_batch, nse, *rest[new_sparse:]))
+    indices = reshape(indices, (*own_batch, nse, new_sparse))
+    return BCOO((data, indices), shape=shape)
+
+
+def _last_split(shape: Sequence[int], size: int) -> int | None:
+    """Return the greatest number of leading axes whose sizes multiply to `size`, or None."""
+    counts = [n for n in range(len(shape) + 1) if math.prod(shape[:n]) == size]
+    return counts[-1] if counts else None
+
+
+@boundary
+def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
+    """Return a BCOO array with the order of elements reversed along axes; see `lax.rev`.
+
+    Raises:
+      TypeError: if an axis is out of range or repeated.
+    """
+    axes = tuple(dimensions)
+    if len(set(axes)) != len(axes):
+        raise TypeError(f"rev dimensions must be unique, got {axes}.")
+    if not all(0 <= axis < operand.ndim for axis in axes):
+        raise TypeError(
+            f"rev dimensions must be nonnegative and less than operand ndim, got dimensions {axes} "
+            f"for operand ndim {operand.ndim}."
+        )
+    n_batch, n_sparse, _, _ = layout_of(operand.data, operand.indices, operand.shape)
+    n_leading = n_batch + n_sparse
+    batch = [axis for axis in axes if axis < n_batch]
+    dense = [axis - n_sparse + 1 for axis in axes if axis >= n_leading]
+    data, indices = reverse(operand.data, (*batch, *dense)), reverse(operand.indices, batch)
+    reversed_columns = [n_batch + axis in axes for axis in range(n_sparse)]
+    if any(reversed_columns):
+        sizes = operand.shape[n_batch:n_leading]
+        last = row_constant([size - 1 for size in sizes], indices.shape, indices.dtype)
+        flag = np.broadcast_to(np.asarray(reversed_columns), indices.shape)
+        inside = indices < row_constant(sizes, indices.shape, indices.dtype)
+        indices = select(bitwise_and(inside, asarray(flag)), last - indices, indices)
+    return BCOO((data, indices), shape=operand.shape)
+
+
+@boundary
+def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
+    """Return the sums of a BCOO array over axes, as a BCOO array.
+
+    Elements that are summed over sparse or batch axes stay apart, at one position.
+
+    Raises:
+      AssertionError: if an axis is out of range.
+    """
+    axes = tuple(axes)
+    if not all(0 <= axis < mat.ndim for axis in axes):
+        raise AssertionError(
+            f"bcoo_reduce_sum: axes are from 0 to {mat.ndim - 1}, got {axes} for {mat}"
+        )
+    n_batch, n_sparse, _, nse = layout_of(mat.data, mat.indices, mat.shape)
+    n_leading = n_batch + n_sparse
+    batch = [axis for axis in axes if axis < n_batch]
+    dense = [axis - n_sparse + 1 for axis in axes if axis >= n_leading]
+    kept = [axis for axis in range(n_sparse) if n_batch + axis not in axes]
+    data, indices = reduce_sum(mat.data, dense), columns(mat.indices, kept)
+    if batch:
+        sizes = common_batch(data.shape, indices.shape, n_batch=n_batch)
+        data, indices = with_batch(data, sizes), with_batch(indices, sizes)
+        # An axis of size 1 stands for as many equal elements as the array has.
+        repeats = math.prod(mat.shape[a] for a in batch if sizes[a] == 1)
+        data = data * repeats if repeats != 1 else data
+        others = [axis for axis in range(n_batch) if axis not in batch]
+        order = (*others, *batch)
+        count = nse * math.prod(sizes[axis] for axis in batch)
+        left = [sizes[axis] for axis in others]
+        data = transpose_axes(data, (*order, *range(n_batch, data.ndim)))
+        data = reshape(data, (*left, count, *data.shape[n_batch + 1 :]))
+        indices = transpose_axes(indices, (*order, n_batch, n_batch + 1))
+        indices = reshape(indices, (*left, count, len(kept)))
+    shape = [size for axis, size in enumerate(mat.shape) if axis not in axes]
+    return BCOO((data, indices), shape=shape)

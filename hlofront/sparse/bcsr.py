@@ -1,0 +1,282 @@
+"""Sparse arrays in batched compressed rows: the class BCSR, its making and density."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import tree
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import check_user_dtype_supported
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
+from hlofront.core.aval import typeof
+from hlofront.core.trace import process
+from hlofront.numpy.creation import asarray
+from hlofront.numpy.filling import zeros
+from hlofront.primitives import sparse_rows
+from hlofront.primitives.creating import full
+from hlofront.primitives.sparse_layout import SparseInfo
+from hlofront.sparse.arrays import JAXSparse
+from hlofront.sparse.bcoo import (
+    BCOO,
+    batch_axis_of_result,
+    check_roles,
+    element_of_batch,
+    extent_text,
+    number_of_elements,
+    numbers_as_array,
+    stored_count,
+    with_full_axis,
+)
+from hlofront.transforms.vmappable import register_vmappable
+
+
+@tree.register_pytree_node_class
+class BCSR(JAXSparse):
+    """A sparse array in batched compressed rows: stored elements, their columns, and row starts.
+
+    Its axes are batch axes, then two sparse axes, then dense axes. Elements after the end of the
+    last row are padding.
+
+        >>> BCSR.fromdense(jnp.array([[0., 1.], [2., 0.]])).indptr
+        Array([0, 1, 2], dtype=int32)
+
+    Attributes:
+      data: the stored elements, of shape (*batch, nse, *dense).
+      indices: their columns, integers of shape (*batch, nse).
+      indptr: where each row begins and the last one ends, of shape (*batch, rows + 1).
+      shape: the shape of the array, (*batch, rows, columns, *dense).
+      indices_sorted: whether the caller promises that the columns of each row ascend.
+      unique_indices: whether the caller promises that no position repeats.
+    """
+
+    data: Array
+    indices: Array
+    indptr: Array
+    indices_sorted: bool
+    unique_indices: bool
+
+    def __init__(
+        self,
+        args: tuple[ArrayLike, ArrayLike, ArrayLike],
+        *,
+        shape: Sequence[int],
+        indices_sorted: bool = False,
+        unique_indices: bool = False,
+    ):
+        self.data, self.indices, self.indptr = (
+            x if isinstance(x, Array) else asarray(x) for x in args
+        )
+        self.indices_sorted = indices_sorted
+        self.unique_indices = unique_indices
+        super().__init__(args, shape=shape)
+        sparse_rows.check_rows(*map(typeof, self._bufs), self.shape)
+
+    @property
+    def nse(self) -> int:
+        """The number of stored elements of each element of the batch."""
+        return self.indices.shape[-1]
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements."""
+        return self.data.dtype
+
+    @property
+    def n_batch(self) -> int:
+        """The number of batch axes."""
+        return self.indices.ndim - 1
+
+    @property
+    def n_sparse(self) -> int:
+        """The number of sparse axes, which is 2."""
+        return 2
+
+    @property
+    def n_dense(self) -> int:
+        """The number of dense axes."""
+        return self.data.ndim - 1 - self.n_batch
+
+    @property
+    def _info(self) -> SparseInfo:
+        return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
+
+    @property
+    def _bufs(self) -> tuple[Array, Array, Array]:
+        return self.data, self.indices, self.indptr
+
+    @property
+    def _sparse_shape(self) -> Shape:
+        return self.shape[self.n_batch : self.n_batch + 2]
+
+    def _extent(self) -> str:
+        return extent_text(self.nse, self.n_batch, self.n_dense)
+
+    @classmethod
+    def _empty(
+        cls,
+        shape: Sequence[int],
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+        n_dense: int = 0,
+        n_batch: int = 0,
+        nse: int = 0,
+    ) -> "BCSR":
+        """Return an array without elements, with room for `nse`."""
+        shape = tuple(shape)
+        if n_dense < 0 or n_batch < 0 or nse < 0 or len(shape) - n_dense - n_batch != 2:
+            raise ValueError(
+                f"Invalid inputs: shape={shape}, n_dense={n_dense}, n_batch={n_batch}, nse={nse}: "
+                "none is negative, and two axes are sparse"
+            )
+        batch, dense = shape[:n_batch], shape[n_batch + 2 :]
+        rows, width = shape[n_batch : n_batch + 2]
+        index_dtype = np.dtype(index_dtype)
+        data = zeros((*batch, nse, *dense), dtype)
+        indices = full((*batch, nse), width, index_dtype)
+        return cls((data, indices, full((*batch, rows + 1), 0, index_dtype)), shape=shape)
+
+    @classmethod
+    def fromdense(
+        cls,
+        mat: ArrayLike,
+        *,
+        nse: int | None = None,
+        index_dtype: DTypeLike = np.int32,
+        n_dense: int = 0,
+        n_batch: int = 0,
+    ) -> "BCSR":
+        """Return the BCSR array of a dense one, with `bcsr_fromdense`."""
+        return bcsr_fromdense(
+            mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch
+        )
+
+    @classmethod
+    def from_bcoo(cls, arr: BCOO) -> "BCSR":
+        """Return the BCSR array of a BCOO array, whose elements are sorted if they are not yet.
+
+        Raises:
+          NotImplementedError: if there are not two sparse axes.
+        """
+        if arr.n_sparse != 2:
+            raise NotImplementedError(  # JAX raises this class.
+                f"BSCR.from_bcoo requires n_sparse=2; got arr.n_sparse={arr.n_sparse}: change the "
+                "roles of axes with update_layout first"
+            )
+        if not arr.indices_sorted:
+            arr = arr.sort_indices()
+        indices, indptr = sparse_rows.rows_of_indices(arr.indices, arr.shape[arr.n_batch])
+        return cls((arr.data, indices, indptr), shape=arr.shape)
+
+    @classmethod
+    def from_scipy_sparse(
+        cls,
+        mat: Any,
+        *,
+        index_dtype: DTypeLike | None = None,
+        n_dense: int = 0,
+        n_batch: int = 0,
+    ) -> "BCSR":
+        """Return the BCSR array of a sparse array of SciPy, of any of its formats.
+
+        Raises:
+          NotImplementedError: for batch or dense axes.
+        """
+        if n_dense or n_batch:
+            raise NotImplementedError(  # JAX raises this class.
+                "BCSR from_scipy_sparse with nonzero n_dense/n_batch."
+            )
+        rows = mat.tocsr()
+        dtype = index_dtype or np.int32
+        buffers = asarray(rows.indices, dtype=dtype), asarray(rows.indptr, dtype=dtype)
+        return cls((asarray(rows.data), *buffers), shape=mat.shape)
+
+    def to_bcoo(self) -> BCOO:
+        """Return the BCOO array with the same elements."""
+        indices = sparse_rows.indices_of_rows(self.indices, self.indptr)
+        return BCOO((self.data, indices), shape=self.shape)
+
+    def todense(self) -> Array:
+        """Return the dense array."""
+        return bcsr_todense(self)
+
+    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> "BCSR":
+        """Return the array with each position once; see `BCOO.sum_duplicates`."""
+        return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse=nse, remove_zeros=remove_zeros))
+
+    def transpose(self, *args: Any, **kwargs: Any) -> "BCSR":
+        """Raise NotImplementedError: compressed rows have no transpose.
+
+        Convert with `to_bcoo()`, which has.
+        """
+        raise NotImplementedError(  # JAX raises this class.
+            "Transpose is not implemented for BCSR: convert with .to_bcoo() first"
+        )
+
+    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:
+        return self._bufs, self._info._asdict()
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> "BCSR":
+        mat = object.__new__(cls)
+        mat.data, mat.indices, mat.indptr = children
+        mat.__dict__.update(aux_data)
+        return mat
+
+
+def _to_element(inner: Any, index: Any, mat: BCSR, axis: int | None) -> BCSR:
+    axis = element_of_batch(mat, axis, mat.n_batch)
+    if axis is None:
+        return mat
+    shape = (*mat.shape[:axis], *mat.shape[axis + 1 :])
+    size = mat.shape[axis]
+    buffers = [inner(with_full_axis(x, axis, size), axis) for x in mat._bufs]
+    return BCSR.tree_unflatten(mat._info._replace(shape=shape)._asdict(), buffers)
+
+
+def _from_element(inner: Any, size: int, mat: BCSR, axis: int | None) -> BCSR:
+    axis = batch_axis_of_result(mat, axis, mat.n_batch)
+    if axis is None:
+        return mat
+    shape = (*mat.shape[:axis], size, *mat.shape[axis:])
+    buffers = [inner(size, x, axis) for x in mat._bufs]
+    return BCSR.tree_unflatten(mat._info._replace(shape=shape)._asdict(), buffers)
+
+
+register_vmappable(BCSR, int, int, _to_element, _from_element, None)
+
+
+@boundary
+def bcsr_fromdense(
+    mat: ArrayLike,
+    *,
+    nse: int | None = None,
+    n_batch: int = 0,
+    n_dense: int = 0,
+    index_dtype: DTypeLike = np.int32,
+) -> BCSR:
+    """Return the BCSR array of a dense array; see `bcoo_fromdense` for the arguments.
+
+    Raises:
+      ConcretizationTypeError: if `nse` is None while tracing.
+      ValueError: if there are not two axes beside the batch and dense ones.
+    """
+    mat = numbers_as_array(mat)
+    check_roles(mat.ndim, n_batch, n_dense)
+    if nse is None:
+        nse = number_of_elements(mat, n_batch, n_dense, "bcsr_fromdense", "BCSR")
+    params = {
+        "nse": stored_count(nse),
+        "n_batch": n_batch,
+        "n_dense": n_dense,
+        "index_dtype": np.dtype(check_user_dtype_supported(index_dtype, "bcsr_fromdense")),
+    }
+    buffers = process(sparse_rows.bcsr_fromdense_p, (mat,), params)
+    return BCSR(tuple(buffers), shape=mat.shape)
+
+
+@boundary
+def bcsr_todense(mat: BCSR) -> Array:
+    """Return the dense array of a BCSR array."""
+    return process(sparse_rows.bcsr_todense_p, mat._bufs, {"spinfo": mat._info})

@@ -1,0 +1,428 @@
+"""Sparse matrices in coordinates (COO), compressed rows (CSR) and compressed columns (CSC)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import tree
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import check_user_dtype_supported
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
+from hlofront.core.primitive import Primitive
+from hlofront.core.trace import process
+from hlofront.numpy.creation import asarray
+from hlofront.numpy.filling import zeros
+from hlofront.numpy.promotion import promote_dtypes
+from hlofront.numpy.ranges import arange
+from hlofront.primitives import sparse_matrices as primitives
+from hlofront.primitives.creating import full
+from hlofront.primitives.sorting import sort
+from hlofront.primitives.sparse_matrices import COOInfo
+from hlofront.sparse.arrays import JAXSparse
+from hlofront.sparse.bcoo import number_of_elements, numbers_as_array, stored_count
+
+
+def _checked_shape(name: str, shape: Sequence[int]) -> tuple[int, int]:
+    if len(shape) != 2:
+        raise ValueError(f"{name} must have ndim=2; got shape={tuple(shape)}")
+    rows, width = shape
+    return rows, width
+
+
+def _from_dense(
+    primitive: Primitive, name: str, mat: ArrayLike, nse: int | None, index_dtype: DTypeLike
+) -> tuple[Any, Any]:
+    """Return the dense matrix as an array, and the buffers of its sparse form."""
+    mat = numbers_as_array(mat)
+    assert mat.ndim == 2, f"{name}.fromdense: a matrix has two axes, got shape {mat.shape}"
+    if nse is None:
+        nse = number_of_elements(mat, 0, 0, f"{name.lower()}_fromdense", name)
+    params = {
+        "nse": stored_count(nse),
+        "index_dtype": np.dtype(check_user_dtype_supported(index_dtype, name)),
+    }
+    return mat, process(primitive, (mat,), params)
+
+
+def _diagonal(
+    N: int, M: int, k: int, dtype: DTypeLike | None, index_dtype: DTypeLike
+) -> tuple[Array, Array, Array]:
+    """Return data, rows and columns of ones on diagonal k."""
+    count = max(min(N + min(k, 0), M - max(k, 0)), 0)
+    data = full((count,), 1, check_user_dtype_supported(dtype or float, "eye"))
+    steps = arange(count, dtype=index_dtype)
+    return data, steps + max(-k, 0), steps + max(k, 0)
+
+
+class _Matrix(JAXSparse):
+    """The base class of unbatched sparse matrices, with products by dense vectors and matrices."""
+
+    @property
+    def nse(self) -> int:
+        """The number of stored elements."""
+        return self.data.size
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements."""
+        return self.data.dtype
+
+    def _product(self, other: Array, transpose: bool = False) -> Array:
+        raise AssertionError("each format defines its product")
+
+    def __matmul__(self, other: ArrayLike) -> Array:
+        if isinstance(other, JAXSparse):
+            raise NotImplementedError(  # JAX raises this class.
+                "matmul between two sparse objects: convert one with .todense(), or both to BCOO"
+            )
+        other = asarray(other)
+        if other.ndim not in (1, 2):
+            raise NotImplementedError(  # JAX raises this class.
+                f"matmul with object of shape {other.shape}: products are with vectors and "
+                "matrices; a BCOO array has others"
+            )
+        return self._product(other)
+
+
+@tree.register_pytree_node_class
+class COO(_Matrix):
+    """A sparse matrix in coordinates: stored elements, and the row and column of each.
+
+        >>> COO.fromdense(jnp.array([[0., 1.], [2., 0.]])) @ jnp.array([1., 10.])
+        Array([10.,  2.], dtype=float32)
+
+    Attributes:
+      data: the stored elements, of shape (nse,).
+      row: their rows, integers of that shape.
+      col: their columns, likewise.
+      shape: the shape of the matrix.
+    """
+
+    row: Array
+    col: Array
+
+    def __init__(
+        self,
+        args: tuple[ArrayLike, ArrayLike, ArrayLike],
+        *,
+        shape: Sequence[int],
+        rows_sorted: bool = False,
+        cols_sorted: bool = False,
+    ):
+        self.data, self.row, self.col = map(asarray, args)
+        self._rows_sorted = rows_sorted
+        self._cols_sorted = cols_sorted
+        super().__init__(args, shape=shape)
+
+    @property
+    def _info(self) -> COOInfo:
+        return COOInfo(self.shape, self._rows_sorted, self._cols_sorted)
+
+    @property
+    def _bufs(self) -> tuple[Array, Array, Array]:
+        return self.data, self.row, self.col
+
+    @classmethod
+    def fromdense(
+        cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
+    ) -> "COO":
+        """Return the COO matrix of a dense one, with `coo_fromdense`."""
+        return coo_fromdense(mat, nse=nse, index_dtype=index_dtype)
+
+    @classmethod
+    def _empty(
+        cls,
+        shape: Sequence[int],
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+    ) -> "COO":
+        """Return a matrix without elements."""
+        shape = _checked_shape("COO", shape)
+        none = zeros((0,), index_dtype)
+        buffers = zeros((0,), dtype), none, none
+        return cls(buffers, shape=shape, rows_sorted=True, cols_sorted=True)
+
+    @classmethod
+    def _eye(
+        cls,
+        N: int,
+        M: int,
+        k: int,
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+    ) -> "COO":
+        """Return a matrix with ones on diagonal k."""
+        buffers = _diagonal(N, M, k, dtype, index_dtype)
+        return cls(buffers, shape=(N, M), rows_sorted=True, cols_sorted=True)
+
+    def _sort_indices(self) -> "COO":
+        """Return the matrix with its elements sorted by rows, then by columns."""
+        row, col, data = sort((self.row, self.col, self.data), num_keys=2)
+        return COO((data, row, col), shape=self.shape, rows_sorted=True)
+
+    def todense(self) -> Array:
+        """Return the dense matrix."""
+        return coo_todense(self)
+
+    def transpose(self, axes: Sequence[int] | None = None) -> "COO":
+        """Return the transposed matrix.
+
+        Raises:
+          NotImplementedError: if `axes` is given.
+        """
+        if axes is not None:
+            raise NotImplementedError(  # JAX raises this class.
+                "axes argument to transpose(): a matrix has one transpose"
+            )
+        return COO(
+            (self.data, self.col, self.row),
+            shape=self.shape[::-1],
+            rows_sorted=self._cols_sorted,
+            cols_sorted=self._rows_sorted,
+        )
+
+    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:
+        return self._bufs, self._info._asdict()
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> "COO":
+        mat = object.__new__(cls)
+        mat.data, mat.row, mat.col = children
+        mat.shape = aux_data["shape"]
+        mat._rows_sorted, mat._cols_sorted = aux_data["rows_sorted"], aux_data["cols_sorted"]
+        return mat
+
+    def _product(self, other: Array, transpose: bool = False) -> Array:
+        data, factor = promote_dtypes(self.data, other)
+        mat = COO((data, self.row, self.col), **self._info._asdict())
+        function = coo_matvec if other.ndim == 1 else coo_matmat
+        return function(mat, factor, transpose=transpose)
+
+
+class _Compressed(_Matrix):
+    """The base class of matrices whose rows or columns are compressed."""
+
+    indices: Array
+    indptr: Array
+
+    def __init__(self, args: Sequence[ArrayLike], *, shape: Sequence[int]):
+        self.data, self.indices, self.indptr = map(asarray, args)
+        super().__init__(args, shape=shape)
+
+    @property
+    def _bufs(self) -> tuple[Array, Array, Array]:
+        return self.data, self.indices, self.indptr
+
+    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:
+        return self._bufs, {"shape": self.shape}
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
+        mat = object.__new__(cls)
+        mat.data, mat.indices, mat.indptr = children
+        mat.shape = aux_data["shape"]
+        return mat
+
+
+@tree.register_pytree_node_class
+class CSR(_Compressed):
+    """A sparse matrix in compressed rows: stored elements, their columns, and row starts.
+
+    Attributes:
+      data: the stored elements, of shape (nse,).
+      indices: their columns, integers of that shape.
+      indptr: where each row begins and the last one ends, of shape (rows + 1,).
+      shape: the shape of the matrix.
+    """
+
+    @classmethod
+    def fromdense(
+        cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
+    ) -> "CSR":
+        """Return the CSR matrix of a dense one, with `csr_fromdense`."""
+        return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
+
+    @classmethod
+    def _empty(
+        cls,
+        shape: Sequence[int],
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+    ) -> "CSR":
+        """Return a matrix without elements."""
+        shape = _checked_shape("CSR", shape)
+        indptr = zeros((shape[0] + 1,), index_dtype)
+        return cls((zeros((0,), dtype), zeros((0,), index_dtype), indptr), shape=shape)
+
+    @classmethod
+    def _eye(
+        cls,
+        N: int,
+        M: int,
+        k: int,
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+    ) -> "CSR":
+        """Return a matrix with ones on diagonal k."""
+        data, row, col = _diagonal(N, M, k, dtype, index_dtype)
+        indptr = arange(N + 1, dtype=index_dtype) - max(-k, 0)
+        return cls((data, col, indptr.clip(0, row.size)), shape=(N, M))
+
+    def todense(self) -> Array:
+        """Return the dense matrix."""
+        return csr_todense(self)
+
+    def transpose(self, axes: Sequence[int] | None = None) -> "CSC":
+        """Return the transposed matrix, in compressed columns."""
+        assert axes is None, f"CSR.transpose: a matrix has one transpose, got axes={axes}"
+        return CSC(self._bufs, shape=self.shape[::-1])
+
+    def _product(self, other: Array, transpose: bool = False) -> Array:
+        data, factor = promote_dtypes(self.data, other)
+        mat = CSR((data, self.indices, self.indptr), shape=self.shape)
+        function = csr_matvec if other.ndim == 1 else csr_matmat
+        return function(mat, factor, transpose=transpose)
+
+
+@tree.register_pytree_node_class
+class CSC(_Compressed):
+    """A sparse matrix in compressed columns: stored elements, their rows, and column starts.
+
+    Attributes:
+      data: the stored elements, of shape (nse,).
+      indices: their rows, integers of that shape.
+      indptr: where each column begins and the last one ends, of shape (columns + 1,).
+      shape: the shape of the matrix.
+    """
+
+    @classmethod
+    def fromdense(
+        cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
+    ) -> "CSC":
+        """Return the CSC matrix of a dense one; see `csr_fromdense` for the arguments."""
+        mat = asarray(mat)
+        assert mat.ndim == 2, f"CSC.fromdense: a matrix has two axes, got shape {mat.shape}"
+        return csr_fromdense(mat.T, nse=nse, index_dtype=index_dtype).T
+
+    @classmethod
+    def _empty(
+        cls,
+        shape: Sequence[int],
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+    ) -> "CSC":
+        """Return a matrix without elements."""
+        shape = _checked_shape("CSC", shape)
+        return CSR._empty(shape[::-1], dtype=dtype, index_dtype=index_dtype).T
+
+    @classmethod
+    def _eye(
+        cls,
+        N: int,
+        M: int,
+        k: int,
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+    ) -> "CSC":
+        """Return a matrix with ones on diagonal k."""
+        return CSR._eye(M, N, -k, dtype=dtype, index_dtype=index_dtype).T
+
+    def todense(self) -> Array:
+        """Return the dense matrix."""
+        return csr_todense(self.T).T
+
+    def transpose(self, axes: Sequence[int] | None = None) -> CSR:
+        """Return the transposed matrix, in compressed rows."""
+        assert axes is None, f"CSC.transpose: a matrix has one transpose, got axes={axes}"
+        return CSR(self._bufs, shape=self.shape[::-1])
+
+    def _product(self, other: Array, transpose: bool = False) -> Array:
+        return self.T._product(other, transpose=not transpose)
+
+
+# ---- functions -----------------------------------------------------------------------------------
+
+
+@boundary
+def coo_fromdense(
+    mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
+) -> COO:
+    """Return the COO matrix of a dense matrix.
+
+    Args:
+      mat: the dense matrix.
+      nse: the number of stored elements; further ones are left out, and missing ones are zeros at
+        row 0 and column 0. None is the number that is needed, which is not known while tracing.
+      index_dtype: the dtype of the indices.
+
+    Raises:
+      ConcretizationTypeError: if `nse` is None while tracing.
+    """
+    mat, buffers = _from_dense(primitives.coo_fromdense_p, "COO", mat, nse, index_dtype)
+    return COO(tuple(buffers), shape=mat.shape, rows_sorted=True)
+
+
+@boundary
+def coo_todense(mat: COO) -> Array:
+    """Return the dense matrix of a COO matrix."""
+    return process(primitives.coo_todense_p, mat._bufs, {"spinfo": mat._info})
+
+
+def _coo_product(primitive: Primitive, mat: COO, v: ArrayLike, transpose: bool) -> Array:
+    params = {"spinfo": mat._info, "transpose": bool(transpose)}
+    return process(primitive, (*mat._bufs, asarray(v)), params)
+
+
+@boundary
+def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
+    """Return the product of a COO matrix, transposed if `transpose`, and a vector of its dtype."""
+    return _coo_product(primitives.coo_matvec_p, mat, v, transpose)
+
+
+@boundary
+def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
+    """Return the product of a COO matrix, transposed if `transpose`, and a matrix of its dtype."""
+    return _coo_product(primitives.coo_matmat_p, mat, B, transpose)
+
+
+@boundary
+def csr_fromdense(
+    mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
+) -> CSR:
+    """Return the CSR matrix of a dense matrix; see `coo_fromdense` for the arguments.
+
+    Raises:
+      ConcretizationTypeError: if `nse` is None while tracing.
+    """
+    mat, buffers = _from_dense(primitives.csr_fromdense_p, "CSR", mat, nse, index_dtype)
+    return CSR(tuple(buffers), shape=mat.shape)
+
+
+@boundary
+def csr_todense(mat: CSR) -> Array:
+    """Return the dense matrix of a CSR matrix."""
+    return process(primitives.csr_todense_p, mat._bufs, {"shape": mat.shape})
+
+
+def _csr_product(primitive: Primitive, mat: CSR, v: ArrayLike, transpose: bool) -> Array:
+    params = {"shape": mat.shape, "transpose": bool(transpose)}
+    return process(primitive, (*mat._bufs, asarray(v)), params)
+
+
+@boundary
+def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
+    """Return the product of a CSR matrix, transposed if `transpose`, and a vector of its dtype."""
+    return _csr_product(primitives.csr_matvec_p, mat, v, transpose)
+
+
+@boundary
+def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
+    """Return the product of a CSR matrix, transposed if `transpose`, and a matrix of its dtype."""
+    return _csr_product(primitives.csr_matmat_p, mat, B, transpose)

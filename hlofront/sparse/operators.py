@@ -1,0 +1,93 @@
+"""The operators and methods of sparse arrays, which are those of dense ones, sparsified."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from hlofront.numpy import contraction, indexing, logic, powers, reductions, ufuncs
+from hlofront.sparse import rules as rules  # The rules are registered when it is imported.
+from hlofront.sparse.bcoo import BCOO
+from hlofront.sparse.bcoo_roles import bcoo_update_layout
+from hlofront.sparse.bcsr import BCSR
+from hlofront.sparse.sparsify import sparsify
+
+
+def _swapped(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    def swapped(x: Any, y: Any) -> Any:
+        return function(y, x)
+
+    swapped.__name__ = f"r{getattr(function, '__name__', 'operator')}"
+    return swapped
+
+
+def _getitem(array: Any, index: Any) -> Any:
+    """Return `array[index]`; the index is that of a dense array, and is not sparse itself."""
+    return sparsify(lambda x: indexing.getitem(x, index))(array)
+
+
+def _iterate(array: Any) -> Iterator[Any]:
+    """Return an iterator over the elements along axis 0."""
+    return (array[i] for i in range(array.shape[0]))
+
+
+def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return the sum over axes, with the arguments of `jnp.sum`."""
+    return sparsify(lambda x: reductions.sum(x, *args, **kwargs))(self)
+
+
+def _reshape(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return the array with another shape, with the arguments of `jnp.ndarray.reshape`."""
+    return sparsify(lambda x: x.reshape(*args, **kwargs))(self)
+
+
+def _astype(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Return the array with another dtype, with the arguments of `jnp.ndarray.astype`."""
+    return sparsify(lambda x: x.astype(*args, **kwargs))(self)
+
+
+def _update_layout(
+    self: BCOO,
+    *,
+    n_batch: int | None = None,
+    n_dense: int | None = None,
+    on_inefficient: str | None = "error",
+) -> BCOO:
+    """Return the array with other numbers of batch and dense axes; see `bcoo_update_layout`."""
+    return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
+
+
+_BINARY = {
+    "add": ufuncs.add,
+    "sub": ufuncs.subtract,
+    "mul": ufuncs.multiply,
+    "truediv": ufuncs.divide,
+    "pow": powers.power,
+    "matmul": contraction.matmul,
+}
+_COMPARISONS = {
+    "eq": logic.equal,
+    "ne": logic.not_equal,
+    "lt": logic.less,
+    "le": logic.less_equal,
+    "gt": logic.greater,
+    "ge": logic.greater_equal,
+}
+_MEMBERS: dict[str, Any] = {
+    "__abs__": sparsify(ufuncs.abs),
+    "__neg__": sparsify(ufuncs.negative),
+    "__pos__": sparsify(ufuncs.positive),
+    "__getitem__": _getitem,
+    "__iter__": _iterate,
+    "sum": _sum,
+    "reshape": _reshape,
+    "astype": _astype,
+    "update_layout": _update_layout,
+}
+for _name, _function in _BINARY.items():
+    _MEMBERS[f"__{_name}__"] = sparsify(_function)
+    _MEMBERS[f"__r{_name}__"] = sparsify(_swapped(_function))
+for _name, _function in _COMPARISONS.items():
+    _MEMBERS[f"__{_name}__"] = sparsify(_function)
+for _name, _member in _MEMBERS.items():
+    setattr(BCOO, _name, _member)
+for _name in ("__matmul__", "__rmatmul__", "__getitem__"):
+    setattr(BCSR, _name, _MEMBERS[_name])
