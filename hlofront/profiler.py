@@ -5,10 +5,12 @@ from hlofront.bridge.profiler import ProfileEvent as ProfileEvent
 from hlofront.bridge.profiler import ProfileLine as ProfileLine
 from hlofront.bridge.profiler import ProfileOptions as ProfileOptions
 from hlofront.bridge.profiler import ProfilePlane as ProfilePlane
+from hlofront.runtime.debugging.profiler import ProfileSession as ProfileSession
 from hlofront.runtime.debugging.profiler import StepTraceAnnotation as StepTraceAnnotation
 from hlofront.runtime.debugging.profiler import TraceAnnotation as TraceAnnotation
 from hlofront.runtime.debugging.profiler import annotate_function as annotate_function
 from hlofront.runtime.debugging.profiler import device_memory_profile as device_memory_profile
+from hlofront.runtime.debugging.profiler import export_profile_data as export_profile_data
 from hlofront.runtime.debugging.profiler import register_subprocess as register_subprocess
 from hlofront.runtime.debugging.profiler import (
     save_device_memory_profile as save_device_memory_profile,

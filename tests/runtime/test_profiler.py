@@ -86,6 +86,38 @@ def test_the_newest_timeline_of_several_hosts_is_for_perfetto(tmp_path):
     assert not socketserver.TCPServer.allow_reuse_address
 
 
+def test_a_session_is_kept_in_memory_and_written_where_asked(tmp_path):
+    session = profiler.ProfileSession()
+    assert not session.is_running and session.profile_data is None
+    with pytest.raises(RuntimeError, match="No profile data to export"):
+        session.export_profile_data(tmp_path)
+    with session as same, profiler.TraceAnnotation("in_memory"):
+        assert same is session and session.is_running
+        with pytest.raises(RuntimeError, match="already been started"):
+            profiler.ProfileSession().start()
+        run()
+    data = session.profile_data
+    names = {event.name for plane in data.planes for line in plane.lines for event in line.events}
+    assert "in_memory" in names and not any(tmp_path.iterdir())
+    profiler.export_profile_data(data, tmp_path, create_perfetto_trace=True, session_id="mine")
+    written = {path.name for path in (tmp_path / "plugins" / "profile" / "mine").iterdir()}
+    assert "perfetto_trace.json.gz" in written and len(written) == 3
+    with pytest.raises(TypeError, match="got str"):
+        profiler.export_profile_data("mine", tmp_path)
+    with pytest.raises(ValueError, match="what a session recorded"):
+        profiler.export_profile_data(profiler.ProfileData.from_serialized_xspace(b""), tmp_path)
+    with pytest.raises(RuntimeError, match="No profile started"):
+        session.stop()
+
+
+def test_a_trace_gives_its_session(tmp_path):
+    with profiler.trace() as session:
+        run()
+    assert session.profile_data.planes
+    started = profiler.start_trace(tmp_path)
+    assert profiler.stop_trace() is started.profile_data
+
+
 def test_one_timeline_at_a_time(tmp_path):
     with pytest.raises(RuntimeError, match="No profile started"):
         profiler.stop_trace()

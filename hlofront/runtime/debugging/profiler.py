@@ -6,11 +6,14 @@ import gzip
 import http.server
 import json
 import os
+import shutil
 import socketserver
+import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
 
 from hlofront.bridge import profiler as bridge
 from hlofront.bridge.profiler import ProfileOptions
@@ -20,21 +23,185 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 _PERFETTO_PORT = 9001
-
-
-class _Recording(NamedTuple):
-    session: Any
-    log_dir: str
-    create_perfetto_link: bool
-    create_perfetto_trace: bool
+_SUBFOLDERS = "plugins", "profile"
 
 
 _lock = threading.Lock()
-_recording: _Recording | None = None
+_running: "ProfileSession | None" = None
 _server: Any = None
+# The sessions of this process: jaxlib cannot write a ProfileData, and they can.
+_sessions: "weakref.WeakSet[ProfileSession]" = weakref.WeakSet()
+
+
+class _Record(NamedTuple):
+    """The bytes that a session of jaxlib recorded, and the session, which can write them."""
+
+    session: Any
+    content: bytes
 
 
 # ---- timelines -----------------------------------------------------------------------------------
+
+
+class ProfileSession:
+    """A recording of what the host and the devices do, between `start` and `stop`.
+
+    TensorBoard's profile plugin, XProf and https://ui.perfetto.dev show what it writes. It is a
+    context manager, and may be started again::
+
+        with jax.profiler.ProfileSession() as session:
+            step(x).block_until_ready()
+        names = [plane.name for plane in session.profile_data.planes]
+
+    Args:
+      log_dir: the folder that `stop` writes to; it gets subfolders `plugins/profile/TIME`. With
+        None nothing is written.
+      create_perfetto_link: whether `stop` prints a link to the viewer of Perfetto and waits until
+        the link was opened.
+      create_perfetto_trace: whether to write `perfetto_trace.json.gz` too, which that viewer opens.
+      profiler_options: a `ProfileOptions`, which says in how much detail to record.
+    """
+
+    def __init__(
+        self,
+        log_dir: os.PathLike[str] | str | None = None,
+        create_perfetto_link: bool = False,
+        create_perfetto_trace: bool = False,
+        profiler_options: Any = None,
+    ):
+        self._log_dir = log_dir
+        self._link = create_perfetto_link
+        self._trace = create_perfetto_trace
+        self._options = profiler_options
+        self._session: Any = None
+        self._data: Any = None
+        # What the last recording's data was made of, from which files are written.
+        self.record: _Record | None = None
+        _sessions.add(self)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it records."""
+        return self._session is not None
+
+    @property
+    def profile_data(self) -> Any:
+        """The `ProfileData` of the last recording; None before the first has ended."""
+        return self._data
+
+    def start(self) -> Self:
+        """Begin to record, and return the session.
+
+        Raises:
+          RuntimeError: if a session records already.
+        """
+        global _running
+        with _lock:
+            if _running is not None:
+                raise RuntimeError(
+                    "Profile has already been started. Only one profile may be run at a time: call "
+                    "stop_trace() first."
+                )
+            # The tracers of a device are there once its client is.
+            clients.client_for()
+            chosen = () if self._options is None else (self._options,)
+            self._session = bridge.ProfilerSession(*chosen)
+            self._data = None
+            _running = self
+        return self
+
+    def stop(self) -> Any:
+        """End the recording, write it where the session has a folder, and return its `ProfileData`.
+
+        Raises:
+          RuntimeError: if the session does not record.
+        """
+        global _running
+        with _lock:
+            if self._session is None:
+                raise RuntimeError("No profile started: call start_trace(log_dir) first.")
+            session, self._session, _running = self._session, None, None
+            content = session.stop()
+            self._data = bridge.ProfileData.from_serialized_xspace(content)
+            self.record = _Record(session, content)
+        if self._log_dir is not None:
+            self.export_profile_data(self._log_dir, self._link, self._trace)
+        return self._data
+
+    def export_profile_data(
+        self,
+        log_dir: os.PathLike[str] | str,
+        create_perfetto_link: bool = False,
+        create_perfetto_trace: bool = False,
+        session_id: str | None = None,
+    ) -> None:
+        """Write the last recording; the arguments are those of the function of this name."""
+        export_profile_data(self, log_dir, create_perfetto_link, create_perfetto_trace, session_id)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def export_profile_data(
+    profile_data: Any,
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    session_id: str | None = None,
+) -> None:
+    """Write a recording to files.
+
+    Args:
+      profile_data: a ProfileSession that has ended, or the `ProfileData` that it returned.
+      log_dir: the folder to write to.
+      create_perfetto_link: whether to print a link to the viewer of Perfetto and wait until the
+        link was opened.
+      create_perfetto_trace: whether to write `perfetto_trace.json.gz` too, which that viewer opens.
+      session_id: the name of the subfolder of `plugins/profile`; by default the time.
+
+    Raises:
+      RuntimeError: if the session has not ended.
+      TypeError: if `profile_data` is neither of both.
+      ValueError: if the data is not that of a ProfileSession which is still referenced.
+    """
+    record = _record_of(profile_data)
+    folder = os.fspath(log_dir)
+    if session_id is None:
+        record.session.export(record.content, folder)
+    else:
+        with tempfile.TemporaryDirectory() as temporary:
+            record.session.export(record.content, temporary)
+            (written,) = glob.glob(os.path.join(temporary, *_SUBFOLDERS, "*"))
+            named = os.path.join(folder, *_SUBFOLDERS, session_id)
+            shutil.copytree(written, named, dirs_exist_ok=True)
+    if create_perfetto_link or create_perfetto_trace:
+        path = _write_perfetto_trace(folder)
+        if create_perfetto_link:
+            _serve_to_perfetto(path)
+
+
+def _record_of(profile_data: Any) -> _Record:
+    """Return the record of a session that has ended, or of the data that it returned."""
+    if isinstance(profile_data, ProfileSession):
+        data = profile_data.profile_data
+        if data is None:
+            raise RuntimeError("No profile data to export. Ensure the session has completed.")
+    elif isinstance(profile_data, bridge.ProfileData):
+        data = profile_data
+    else:
+        raise TypeError(
+            f"Expected ProfileData or ProfileSession, got {type(profile_data).__name__}"
+        )
+    for session in _sessions:
+        if session.profile_data is data and session.record is not None:
+            return session.record
+    raise ValueError(
+        "this version of jaxlib writes what a session recorded, as long as the ProfileSession is "
+        "there, and not a ProfileData that was read from a file or from bytes: copy the file"
+    )
 
 
 def start_trace(
@@ -42,85 +209,58 @@ def start_trace(
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
     profiler_options: Any = None,
-) -> None:
+) -> ProfileSession:
     """Begin to record what the host and the devices do; `stop_trace` writes it to files.
 
-    TensorBoard's profile plugin, XProf and https://ui.perfetto.dev show it.
+    The arguments are those of `ProfileSession`.
 
-    Args:
-      log_dir: the folder to write to; it gets subfolders `plugins/profile/TIME`.
-      create_perfetto_link: whether `stop_trace` prints a link to the viewer of Perfetto and waits
-        until the link was opened.
-      create_perfetto_trace: whether to write `perfetto_trace.json.gz` too, which that viewer opens.
-      profiler_options: a `ProfileOptions`, which says in how much detail to record.
+    Returns:
+      The session.
 
     Raises:
       RuntimeError: if one is being recorded already.
     """
-    global _recording
-    with _lock:
-        if _recording is not None:
-            raise RuntimeError(
-                "Profile has already been started. Only one profile may be run at a time: call "
-                "stop_trace() first."
-            )
-        # The tracers of a device are there once its client is.
-        clients.client_for()
-        session = (
-            bridge.ProfilerSession()
-            if profiler_options is None
-            else bridge.ProfilerSession(profiler_options)
-        )
-        _recording = _Recording(
-            session, os.fspath(log_dir), create_perfetto_link, create_perfetto_trace
-        )
+    return ProfileSession(
+        os.fspath(log_dir), create_perfetto_link, create_perfetto_trace, profiler_options
+    ).start()
 
 
-def stop_trace() -> None:
-    """End the recording that `start_trace` began, and write it.
+def stop_trace() -> Any:
+    """End the recording that `start_trace` began, write it, and return its `ProfileData`.
 
     Raises:
       RuntimeError: if none was begun.
     """
-    global _recording
-    with _lock:
-        recording = _recording
-        if recording is None:
-            raise RuntimeError("No profile started: call start_trace(log_dir) first.")
-        _recording = None
-        record = recording.session.stop()
-        recording.session.export(record, recording.log_dir)
-    if recording.create_perfetto_link or recording.create_perfetto_trace:
-        path = _write_perfetto_trace(recording.log_dir)
-        if recording.create_perfetto_link:
-            _serve_to_perfetto(path)
+    session = _running
+    if session is None:
+        raise RuntimeError("No profile started: call start_trace(log_dir) first.")
+    return session.stop()
 
 
 @contextmanager
 def trace(
-    log_dir: os.PathLike[str] | str,
+    log_dir: os.PathLike[str] | str | None = None,
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
     profiler_options: Any = None,
-) -> Generator[None, None, None]:
-    """Record what is done inside of the block; the arguments are those of `start_trace`.
+) -> Generator[ProfileSession, None, None]:
+    """Record what is done inside of the block; the arguments are those of `ProfileSession`.
 
     Example::
 
         with jax.profiler.trace("/tmp/profile"):
             step(x).block_until_ready()
     """
-    start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
-    try:
-        yield
-    finally:
-        stop_trace()
+    with ProfileSession(
+        log_dir, create_perfetto_link, create_perfetto_trace, profiler_options
+    ) as session:
+        yield session
 
 
 def _write_perfetto_trace(log_dir: str) -> str:
     """Write the newest timeline in `log_dir` in Perfetto's form, and return the file's path."""
     # A folder for a second has the timelines of all hosts that profiled in it.
-    written = glob.glob(os.path.join(log_dir, "plugins", "profile", "*", "*.trace.json.gz"))
+    written = glob.glob(os.path.join(log_dir, *_SUBFOLDERS, "*", "*.trace.json.gz"))
     newest = max(written, key=os.path.getmtime)
     with gzip.open(newest, "rt", encoding="utf-8") as file:
         timeline = json.load(file)
@@ -295,10 +435,12 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
 
 __all__ = [
     "ProfileOptions",
+    "ProfileSession",
     "StepTraceAnnotation",
     "TraceAnnotation",
     "annotate_function",
     "device_memory_profile",
+    "export_profile_data",
     "register_subprocess",
     "save_device_memory_profile",
     "start_server",
