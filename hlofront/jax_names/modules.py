@@ -27,7 +27,8 @@ class JaxFinder:
     ) -> ModuleSpec | None:
         """Return the spec of a module of JAX's names, or None for another or absent module."""
         if name in private.MODULES:
-            return _spec(name, _PrivateLoader(), name == "jax._src", private.__file__)
+            is_package = private.is_package(name)
+            return _spec(name, _PrivateLoader(), is_package, private.__file__)
         home = public.home_of(name)
         if home is None:
             return None

@@ -71,3 +71,8 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     # chex
     "jax._src.xla_bridge": {"_backends": (_PARTS, "clients_made")},
 }
+
+
+def is_package(name: str) -> bool:
+    """Return whether a private module, such as "jax._src", has submodules."""
+    return any(module.startswith(f"{name}.") for module in MODULES)
