@@ -136,8 +136,8 @@ def vit(jax, layers, width=192, *, batch=8, heads=3, patches=64):
 
     def normalized(x, w):
         mean = x.mean(-1, keepdims=True)
-        centred = x - mean
-        return centred * lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-6) * w[0] + w[1]
+        centered = x - mean
+        return centered * lax.rsqrt((centered**2).mean(-1, keepdims=True) + 1e-6) * w[0] + w[1]
 
     def dense(x, w):
         return x @ w[0] + w[1]

@@ -187,7 +187,7 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     ),
     "jax_platform_name": ("", "is the default platform; jax_platforms is to be preferred"),
     "jax_platforms": (None, "lists the platforms to use, the default one first: cuda,cpu"),
-    "jax_pprint_use_color": (True, "colours jaxprs on a terminal"),
+    "jax_pprint_use_color": (True, "colors jaxprs on a terminal"),
     "jax_raise_persistent_cache_errors": (
         False,
         "raises errors of reading and writing caches on disk",

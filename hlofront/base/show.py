@@ -58,11 +58,11 @@ class Group:
 class Styled:
     """A document with a terminal color and intensity; None inherits the enclosing one."""
 
-    __slots__ = ("colour", "document", "intensity", "width")
+    __slots__ = ("color", "document", "intensity", "width")
 
-    def __init__(self, document: "Document", colour: str | None, intensity: str | None):
+    def __init__(self, document: "Document", color: str | None, intensity: str | None):
         self.document = document
-        self.colour = colour
+        self.color = color
         self.intensity = intensity
         self.width = width_of(document)
 
@@ -97,12 +97,12 @@ SOFT_LINE = Break("")
 FILL = Group(LINE)
 
 
-def styled(document: Document, colour: str | None = None, intensity: str | None = None) -> Styled:
+def styled(document: Document, color: str | None = None, intensity: str | None = None) -> Styled:
     """Return a document in a color, such as "red", or intensity: "dim", "normal" or "bright".
 
     "white") or intensity ("dim", "normal", "bright").
     """
-    return Styled(document, colour, intensity)
+    return Styled(document, color, intensity)
 
 
 def join(separator: Document, documents: Iterable[Document]) -> Concat:
@@ -132,7 +132,7 @@ _Style = tuple[int, int]
 # A piece of a line: text, or a style to switch to.
 _Piece = str | _Style
 _PLAIN: _Style = (39, 22)
-_COLOURS = {
+_COLORS = {
     name: 30 + code
     for code, name in enumerate(
         ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
@@ -142,14 +142,14 @@ _INTENSITIES = {"dim": 2, "normal": 22, "bright": 1}
 
 
 def render(
-    document: Document, width: int = 80, *, colour: bool = False, note_prefix: str = " # "
+    document: Document, width: int = 80, *, color: bool = False, note_prefix: str = " # "
 ) -> str:
     """Return a document as text, in lines of at most `width` columns if its breaks permit.
 
     Args:
       document: the document to print.
       width: the columns of a line. Notes do not count: they are to the right of all text.
-      colour: whether to write the ANSI escape codes of styles.
+      color: whether to write the ANSI escape codes of styles.
       note_prefix: the text before each note.
     """
     # A line is its indentation, then text and, if colors are wanted, styles to switch to.
@@ -191,17 +191,17 @@ def render(
             notes.setdefault(len(lines) - 1, []).extend(document.notes)
             push((document.document, indentation, flat))
         else:
-            if colour:
+            if color:
                 push((style, 0, False))
                 style = (
-                    _COLOURS[document.colour] if document.colour else style[0],
+                    _COLORS[document.color] if document.color else style[0],
                     _INTENSITIES[document.intensity] if document.intensity else style[1],
                 )
                 line.append(style)
             push((document.document, indentation, flat))
     if notes:
-        _write_notes(lines, notes, note_prefix, colour)
-    if colour:
+        _write_notes(lines, notes, note_prefix, color)
+    if color:
         _write_escapes(lines)
     return "\n".join(
         ["".join(piece for piece in pieces if isinstance(piece, str)) for pieces in lines]
@@ -209,19 +209,19 @@ def render(
 
 
 def _write_notes(
-    lines: list[list[_Piece]], notes: dict[int, list[str]], prefix: str, colour: bool
+    lines: list[list[_Piece]], notes: dict[int, list[str]], prefix: str, color: bool
 ) -> None:
     """Append notes to lines, one below the other in a column to the right of all text."""
     widths = [sum(len(piece) for piece in line if isinstance(piece, str)) for line in lines]
     margin = max(widths)
-    on, off = ("\x1b[2m", "\x1b[22m") if colour else ("", "")
+    on, off = ("\x1b[2m", "\x1b[22m") if color else ("", "")
     for number, of_line in notes.items():
         column = widths[number]
         remarks: list[str] = []
         for note in of_line:
             remarks.append(f"{on}{' ' * (margin - column)}{prefix}{note}{off}")
             column = 0
-        if colour:
+        if color:
             lines[number].append(_PLAIN)
         lines[number].append("\n".join(remarks))
 

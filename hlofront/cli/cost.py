@@ -41,7 +41,7 @@ def add_parser(commands: "Commands") -> None:
     cost.add_argument("--by", choices=("line", "instruction"), default="line")
     cost.add_argument("--most", type=int, default=20, help="how many rows")
     cost.add_argument("--json", action="store_true")
-    cost.add_argument("--html", metavar="OUT", help="write the program as a page, costs as colour")
+    cost.add_argument("--html", metavar="OUT", help="write the program as a page, costs as color")
     cost.set_defaults(run=_run)
 
 

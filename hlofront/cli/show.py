@@ -70,7 +70,7 @@ def add_parser(commands: "Commands") -> None:
         "--html",
         metavar="OUT",
         help="write one page to this file, to look at in a browser: source beside operations, a "
-        "graph, costs as colour; of the optimized HLO, or of --stage jaxpr or stablehlo",
+        "graph, costs as color; of the optimized HLO, or of --stage jaxpr or stablehlo",
     )
     show.add_argument(
         "--style",
@@ -83,7 +83,7 @@ def add_parser(commands: "Commands") -> None:
         "--color",
         choices=("auto", "always", "never"),
         default="auto",
-        help="colours and headings in colour; by default on a terminal only",
+        help="colors and headings in color; by default on a terminal only",
     )
     show.set_defaults(run=_run)
 

@@ -47,9 +47,9 @@ def print_jaxpr(
       annotation_prefix: the text before source lines and name stacks.
       **options: the options of `Printing`.
     """
-    colour = _on_terminal() if use_color is None else use_color
-    document = Printing(colour=colour, **options).whole_program(_opened(jaxpr))
-    return show.render(document, width, colour=colour, note_prefix=annotation_prefix)
+    color = _on_terminal() if use_color is None else use_color
+    document = Printing(color=color, **options).whole_program(_opened(jaxpr))
+    return show.render(document, width, color=color, note_prefix=annotation_prefix)
 
 
 def print_equation(
@@ -61,9 +61,9 @@ def print_equation(
     **options: Any,
 ) -> str:
     """Return the text of an equation; the options are those of `print_jaxpr`."""
-    colour = _on_terminal() if use_color is None else use_color
-    document = Printing(colour=colour, **options).equation(equation)
-    return show.render(document, width, colour=colour, note_prefix=annotation_prefix)
+    color = _on_terminal() if use_color is None else use_color
+    document = Printing(color=color, **options).equation(equation)
+    return show.render(document, width, color=color, note_prefix=annotation_prefix)
 
 
 def _on_terminal() -> bool:
@@ -91,7 +91,7 @@ class Printing:
         "_plain",
         "_spellings",
         "_with_rules",
-        "colour",
+        "color",
         "print_effects",
         "print_shapes",
         "shared",
@@ -108,7 +108,7 @@ class Printing:
         name_stack: bool = False,
         custom_pp_eqn_rules: bool = True,
         print_effects: bool = False,
-        colour: bool = False,
+        color: bool = False,
     ):
         """Set the options of a text.
 
@@ -119,14 +119,14 @@ class Printing:
           custom_pp_eqn_rules: whether primitives may omit parameters and print in their own way;
             else all parameters are printed.
           print_effects: whether to print the effects of programs.
-          colour: whether the text is for a terminal that shows colors.
+          color: whether the text is for a terminal that shows colors.
         """
         self._annotated = (source_info, name_stack)
         self._with_rules = custom_pp_eqn_rules
         self.print_shapes = print_shapes
         self.print_effects = print_effects
-        self.colour = colour
-        self._plain = not (colour or source_info or name_stack)
+        self.color = color
+        self._plain = not (color or source_info or name_stack)
         self._names: dict[Any, str] = {}
         self.shared = {}
         self._spellings = spellings()
@@ -150,7 +150,7 @@ class Printing:
         name = self.name(variable)
         if not self.print_shapes:
             return name
-        if not self.colour:
+        if not self.color:
             return f"{name}:{variable.aval.str_short(True)}"
         return show.concat((name, show.styled(f":{variable.aval.str_short(True)}", "magenta")))
 
@@ -285,7 +285,7 @@ class Printing:
             used.update(equation.invars)
 
     def _keyword(self, word: str) -> Document:
-        return show.styled(word, "blue", "bright") if self.colour else word
+        return show.styled(word, "blue", "bright") if self.color else word
 
 
 _NEXT_EQUATION = show.Break("; ")

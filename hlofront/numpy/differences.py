@@ -253,7 +253,7 @@ def gradient(
     if edge_order is not None:
         raise NotImplementedError(  # JAX raises this class.
             f"gradient has no edge_order, got {edge_order!r}: slopes at both ends are those "
-            "between two neighbours."
+            "between two neighbors."
         )
     return _gradient(f, varargs, axis=tuple(axis) if isinstance(axis, list) else axis)
 

@@ -201,7 +201,7 @@ def _with_weights(a: ArrayLike, axis: Axes, weights: ArrayLike) -> tuple[Array, 
 # ---- variances ---------------------------------------------------------------------------------
 
 
-def centred_squares(a: ArrayLike, mean: ArrayLike) -> Array:
+def centered_squares(a: ArrayLike, mean: ArrayLike) -> Array:
     """Compute the squared absolute differences, which are real, of elements and a mean."""
     difference = elementwise.sub(*promote_args("var", a, mean))
     if is_complex(typeof(difference).dtype):
@@ -247,7 +247,7 @@ def variance(
     a = as_numbers(a, working)
     if mean is None:
         mean = mean_over(a, axes, working, working, True, where, names)
-    squares = centred_squares(a, mean)
+    squares = centered_squares(a, mean)
     real = typeof(squares).dtype
     count = count_over(typeof(squares), axes, real, keepdims, where, names)
     total = _sum(squares, axes, keepdims, where, names)

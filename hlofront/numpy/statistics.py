@@ -99,8 +99,8 @@ def _covariance(
     freedom = (0 if bias else 1) if ddof is None else ddof
     if fweights is None and aweights is None:
         mean = mean_over(rows, (1,), dtype, dtype, True, None)
-        centred = elementwise.sub(rows, mean)
-        weighted = centred
+        centered = elementwise.sub(rows, mean)
+        weighted = centered
         divisor = host_number(max(count - freedom, 0), real)
     else:
         weights = creating.full((count,), host_scalar(1, real))
@@ -115,8 +115,8 @@ def _covariance(
             expand_dims(_sum(_times(rows, across), 1), (1,)),
             convert(total, dtype, False),
         )
-        centred = elementwise.sub(rows, mean)
-        weighted = _times(centred, across)
+        centered = elementwise.sub(rows, mean)
+        weighted = _times(centered, across)
         divisor = total
         if freedom:
             used = host_scalar(freedom, real)
@@ -126,7 +126,7 @@ def _covariance(
             divisor = elementwise.max(elementwise.sub(total, used), host_scalar(0, real))
     if is_complex(dtype):
         weighted = elementwise.conj(weighted)
-    products = dot_general(centred, weighted, (((1,), (1,)), ((), ())), None, dtype)
+    products = dot_general(centered, weighted, (((1,), (1,)), ((), ())), None, dtype)
     result = elementwise.div(products, convert(divisor, dtype, False))
     ones = tuple([i for i, size in enumerate(typeof(result).shape) if size == 1])
     return squeeze(result, ones) if ones else result

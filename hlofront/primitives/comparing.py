@@ -25,12 +25,12 @@ from hlofront.primitives.families import (
     to_bool,
 )
 
-eq_p, eq = binary("eq", ANY, "Elementwise `x == y`, as booleans.", result_dtype=to_bool)
-ne_p, ne = binary("ne", ANY, "Elementwise `x != y`, as booleans.", result_dtype=to_bool)
-ge_p, ge = binary("ge", ORDERED, "Elementwise `x >= y`, as booleans.", result_dtype=to_bool)
-gt_p, gt = binary("gt", ORDERED, "Elementwise `x > y`, as booleans.", result_dtype=to_bool)
-le_p, le = binary("le", ORDERED, "Elementwise `x <= y`, as booleans.", result_dtype=to_bool)
-lt_p, lt = binary("lt", ORDERED, "Elementwise `x < y`, as booleans.", result_dtype=to_bool)
+eq_p, eq = binary("eq", ANY, "Return elementwise `x == y`, as booleans.", result_dtype=to_bool)
+ne_p, ne = binary("ne", ANY, "Return elementwise `x != y`, as booleans.", result_dtype=to_bool)
+ge_p, ge = binary("ge", ORDERED, "Return elementwise `x >= y`, as booleans.", result_dtype=to_bool)
+gt_p, gt = binary("gt", ORDERED, "Return elementwise `x > y`, as booleans.", result_dtype=to_bool)
+le_p, le = binary("le", ORDERED, "Return elementwise `x <= y`, as booleans.", result_dtype=to_bool)
+lt_p, lt = binary("lt", ORDERED, "Return elementwise `x < y`, as booleans.", result_dtype=to_bool)
 
 # The total order of floating-point numbers: -NaN < -inf < -0.0 < 0.0 < inf < NaN.
 eq_to_p = elementwise_primitive("eq_to", ORDERED, 2, to_bool)

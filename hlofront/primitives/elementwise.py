@@ -97,42 +97,47 @@ _INEXACT = FLOAT + COMPLEX
 # ---- arithmetic ------------------------------------------------------------------------------
 
 neg_p, neg = unary(
-    "neg", NUMBER, "Elementwise negation `-x`. The least signed integer and unsigned ones wrap."
+    "neg",
+    NUMBER,
+    "Return elementwise the negation `-x`. The least signed integer and unsigned ones wrap.",
 )
 sign_p, sign = unary(
     "sign",
     NUMBER,
-    "Elementwise sign: -1, 0 or 1. Zeros keep their sign, NaN stays, complex x gives x / |x|.",
+    "Return elementwise the sign: -1, 0 or 1.\n\n"
+    "    Zeros keep their sign, NaN stays, and complex x gives x / |x|.\n    ",
 )
-add_p, add = binary("add", NUMBER, "Elementwise sum `x + y`. Integers wrap.")
-sub_p, sub = binary("sub", NUMBER, "Elementwise difference `x - y`. Integers wrap.")
+add_p, add = binary("add", NUMBER, "Return elementwise the sum `x + y`. Integers wrap.")
+sub_p, sub = binary("sub", NUMBER, "Return elementwise the difference `x - y`. Integers wrap.")
 div_p, div = binary(
     "div",
     NUMBER,
-    "Elementwise quotient `x / y`. That of integers is rounded toward zero.\n\n"
+    "Return elementwise the quotient `x / y`. That of integers is rounded toward zero.\n\n"
     "    Integers divided by zero have all bits set: -1, or the greatest unsigned one.",
 )
 rem_p, rem = binary(
     "rem",
     INT + FLOAT,
-    "Elementwise remainder of `x / y` rounded toward zero: it has the sign of x.\n"
+    "Return elementwise the remainder of `x / y` rounded toward zero: it has the sign of x.\n"
     "    For integers the remainder of x by zero is x.",
 )
 max_p, max = binary(
     "max",
     ARITHMETIC,
-    "Elementwise greater one. NaN wins; complex numbers are ordered by real, then imaginary part.",
+    "Return elementwise the greater of x and y.\n\n"
+    "    NaN wins; complex numbers are ordered by their real, then by their imaginary parts.\n    ",
 )
 min_p, min = binary(
     "min",
     ARITHMETIC,
-    "Elementwise lesser one. NaN wins; complex numbers are ordered by real, then imaginary part.",
+    "Return elementwise the lesser of x and y.\n\n"
+    "    NaN wins; complex numbers are ordered by their real, then by their imaginary parts.\n    ",
 )
-square_p, square = unary("square", NUMBER, "Elementwise square `x * x`.")
+square_p, square = unary("square", NUMBER, "Return elementwise the square `x * x`.")
 one_minus_square_p, one_minus_square = unary(
     "one_minus_square",
     NUMBER,
-    "Elementwise `1 - x * x`, computed as `(1 + x) * (1 - x)`.\n\n"
+    "Return elementwise `1 - x * x`, computed as `(1 + x) * (1 - x)`.\n\n"
     "    The product is accurate for x near 1 and -1, where the difference cancels.",
 )
 
@@ -185,12 +190,16 @@ def _(x: ShapedArray) -> ShapedArray:
 
 # ---- rounding --------------------------------------------------------------------------------
 
-floor_p, floor = unary("floor", FLOAT, "Elementwise greatest whole number not above x, as a float.")
-ceil_p, ceil = unary("ceil", FLOAT, "Elementwise least whole number not below x, as a float.")
+floor_p, floor = unary(
+    "floor", FLOAT, "Return elementwise the greatest whole number not above x, as a float."
+)
+ceil_p, ceil = unary(
+    "ceil", FLOAT, "Return elementwise the least whole number not below x, as a float."
+)
 is_finite_p, is_finite = unary(
     "is_finite",
     FLOAT,
-    "Elementwise: is x neither infinite nor NaN? As booleans.",
+    "Return elementwise whether x is neither infinite nor NaN, as booleans.",
     result_dtype=to_bool,
 )
 nextafter_p = elementwise_primitive("nextafter", FLOAT, 2)
@@ -215,24 +224,26 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 # ---- exponentials, logarithms, powers --------------------------------------------------------
 
-exp_p, exp = unary_with_accuracy("exp", _INEXACT, "Elementwise exponential, e to the power x.")
-exp2_p, exp2 = unary_with_accuracy("exp2", _INEXACT, "Elementwise 2 to the power x.")
-expm1_p, expm1 = unary_with_accuracy(
-    "expm1", _INEXACT, "Elementwise `exp(x) - 1`, accurate for x near zero."
+exp_p, exp = unary_with_accuracy(
+    "exp", _INEXACT, "Compute elementwise the exponential, e to the power x."
 )
-log_p, log = unary_with_accuracy("log", _INEXACT, "Elementwise natural logarithm.")
-log2_p, log2 = unary_with_accuracy("log2", _INEXACT, "Elementwise logarithm to base 2.")
+exp2_p, exp2 = unary_with_accuracy("exp2", _INEXACT, "Return elementwise 2 to the power x.")
+expm1_p, expm1 = unary_with_accuracy(
+    "expm1", _INEXACT, "Return elementwise `exp(x) - 1`, accurate for x near zero."
+)
+log_p, log = unary_with_accuracy("log", _INEXACT, "Compute elementwise the natural logarithm.")
+log2_p, log2 = unary_with_accuracy("log2", _INEXACT, "Compute elementwise the logarithm to base 2.")
 log1p_p, log1p = unary_with_accuracy(
-    "log1p", _INEXACT, "Elementwise `log(1 + x)`, accurate for x near zero."
+    "log1p", _INEXACT, "Return elementwise `log(1 + x)`, accurate for x near zero."
 )
 logistic_p, logistic = unary_with_accuracy(
-    "logistic", _INEXACT, "Elementwise logistic function, `1 / (1 + exp(-x))`."
+    "logistic", _INEXACT, "Compute elementwise the logistic function, `1 / (1 + exp(-x))`."
 )
-sqrt_p, sqrt = unary_with_accuracy("sqrt", _INEXACT, "Elementwise square root.")
+sqrt_p, sqrt = unary_with_accuracy("sqrt", _INEXACT, "Return elementwise the square root.")
 rsqrt_p, rsqrt = unary_with_accuracy(
-    "rsqrt", _INEXACT, "Elementwise reciprocal of the square root."
+    "rsqrt", _INEXACT, "Compute elementwise the reciprocal of the square root."
 )
-cbrt_p, cbrt = unary_with_accuracy("cbrt", FLOAT, "Elementwise cube root.")
+cbrt_p, cbrt = unary_with_accuracy("cbrt", FLOAT, "Compute elementwise the cube root.")
 
 pow_p = Primitive("pow")
 integer_pow_p = Primitive("integer_pow")
@@ -286,30 +297,34 @@ def reciprocal(x: ArrayLike) -> Array:
 
 # ---- trigonometry ----------------------------------------------------------------------------
 
-sin_p, sin = unary_with_accuracy("sin", _INEXACT, "Elementwise sine, of radians.")
-cos_p, cos = unary_with_accuracy("cos", _INEXACT, "Elementwise cosine, of radians.")
-tan_p, tan = unary_with_accuracy("tan", _INEXACT, "Elementwise tangent, of radians.")
-asin_p, asin = unary("asin", _INEXACT, "Elementwise arc sine, in radians.")
-acos_p, acos = unary("acos", _INEXACT, "Elementwise arc cosine, in radians.")
-atan_p, atan = unary("atan", _INEXACT, "Elementwise arc tangent, in radians.")
+sin_p, sin = unary_with_accuracy("sin", _INEXACT, "Compute elementwise the sine, of radians.")
+cos_p, cos = unary_with_accuracy("cos", _INEXACT, "Compute elementwise the cosine, of radians.")
+tan_p, tan = unary_with_accuracy("tan", _INEXACT, "Compute elementwise the tangent, of radians.")
+asin_p, asin = unary("asin", _INEXACT, "Compute elementwise the arc sine, in radians.")
+acos_p, acos = unary("acos", _INEXACT, "Compute elementwise the arc cosine, in radians.")
+atan_p, atan = unary("atan", _INEXACT, "Compute elementwise the arc tangent, in radians.")
 atan2_p, atan2 = binary(
-    "atan2", _INEXACT, "Elementwise arc tangent of x / y in the quadrant of the point (y, x)."
+    "atan2",
+    _INEXACT,
+    "Compute elementwise the arc tangent of x / y in the quadrant of the point (y, x).",
 )
-sinh_p, sinh = unary("sinh", _INEXACT, "Elementwise hyperbolic sine.")
-cosh_p, cosh = unary("cosh", _INEXACT, "Elementwise hyperbolic cosine.")
-tanh_p, tanh = unary_with_accuracy("tanh", _INEXACT, "Elementwise hyperbolic tangent.")
-asinh_p, asinh = unary("asinh", _INEXACT, "Elementwise inverse hyperbolic sine.")
-acosh_p, acosh = unary("acosh", _INEXACT, "Elementwise inverse hyperbolic cosine.")
-atanh_p, atanh = unary("atanh", _INEXACT, "Elementwise inverse hyperbolic tangent.")
+sinh_p, sinh = unary("sinh", _INEXACT, "Compute elementwise the hyperbolic sine.")
+cosh_p, cosh = unary("cosh", _INEXACT, "Compute elementwise the hyperbolic cosine.")
+tanh_p, tanh = unary_with_accuracy("tanh", _INEXACT, "Compute elementwise the hyperbolic tangent.")
+asinh_p, asinh = unary("asinh", _INEXACT, "Compute elementwise the inverse hyperbolic sine.")
+acosh_p, acosh = unary("acosh", _INEXACT, "Compute elementwise the inverse hyperbolic cosine.")
+atanh_p, atanh = unary("atanh", _INEXACT, "Compute elementwise the inverse hyperbolic tangent.")
 
 # ---- complex numbers -------------------------------------------------------------------------
 
 _PARTS = (np.float32, np.float64)
 
-real_p, real = unary("real", COMPLEX, "Elementwise real part.", result_dtype=real_of)
-imag_p, imag = unary("imag", COMPLEX, "Elementwise imaginary part.", result_dtype=real_of)
+real_p, real = unary("real", COMPLEX, "Return elementwise the real part.", result_dtype=real_of)
+imag_p, imag = unary(
+    "imag", COMPLEX, "Return elementwise the imaginary part.", result_dtype=real_of
+)
 complex_p, complex = binary(
-    "complex", _PARTS, "Elementwise complex number `x + yi`.", result_dtype=complex_of
+    "complex", _PARTS, "Return elementwise the complex number `x + yi`.", result_dtype=complex_of
 )
 conj_p = Primitive("conj")
 
@@ -328,38 +343,43 @@ def _(x: ShapedArray, *, input_dtype: DType) -> ShapedArray:
 # ---- bits ------------------------------------------------------------------------------------
 
 not_p, bitwise_not = unary(
-    "not", INT + BOOL, "Elementwise complement of all bits.", function_name="bitwise_not"
+    "not", INT + BOOL, "Return elementwise the complement of all bits.", function_name="bitwise_not"
 )
 and_p, bitwise_and = binary(
-    "and", INT + BOOL, "Elementwise conjunction of bits.", function_name="bitwise_and"
+    "and", INT + BOOL, "Return elementwise the conjunction of bits.", function_name="bitwise_and"
 )
 or_p, bitwise_or = binary(
-    "or", INT + BOOL, "Elementwise disjunction of bits.", function_name="bitwise_or"
+    "or", INT + BOOL, "Return elementwise the disjunction of bits.", function_name="bitwise_or"
 )
 xor_p, bitwise_xor = binary(
-    "xor", INT + BOOL, "Elementwise exclusive disjunction of bits.", function_name="bitwise_xor"
+    "xor",
+    INT + BOOL,
+    "Return elementwise the exclusive disjunction of bits.",
+    function_name="bitwise_xor",
 )
 shift_left_p, shift_left = binary(
     "shift_left",
     INT,
-    "Elementwise `x << y`. A negative y, or one not below the number of bits, gives 0.",
+    "Return elementwise `x << y`. A negative y, or one not below the number of bits, gives 0.",
 )
 shift_right_logical_p, shift_right_logical = binary(
     "shift_right_logical",
     INT,
-    "Elementwise `x >> y`, with zeros shifted in.\n"
+    "Return elementwise `x >> y`, with zeros shifted in.\n"
     "    A negative y, or one not below the number of bits, gives 0.",
 )
 shift_right_arithmetic_p, shift_right_arithmetic = binary(
     "shift_right_arithmetic",
     INT,
-    "Elementwise `x >> y`, with copies of the sign bit shifted in.\n"
+    "Return elementwise `x >> y`, with copies of the sign bit shifted in.\n"
     "    A negative y, or one not below the number of bits, gives 0 or -1.",
 )
 population_count_p, population_count = unary(
-    "population_count", INT, "Elementwise number of bits that are set, in the dtype of x."
+    "population_count",
+    INT,
+    "Return elementwise the number of bits that are set, in the dtype of x.",
 )
-clz_p, clz = unary("clz", INT, "Elementwise number of leading bits that are not set.")
+clz_p, clz = unary("clz", INT, "Return elementwise the number of leading bits that are not set.")
 mulhi_p = elementwise_primitive("mulhi", INT, 2)
 
 

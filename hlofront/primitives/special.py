@@ -11,22 +11,28 @@ from hlofront.primitives.elementwise import add, div, exp, log, log1p, mul, neg,
 from hlofront.primitives.elementwise_rules import slope
 from hlofront.primitives.families import FLOAT, elementwise_primitive, unary
 
-erf_p, erf = unary("erf", FLOAT, "Elementwise error function.")
-erfc_p, erfc = unary("erfc", FLOAT, "Elementwise complementary error function, `1 - erf(x)`.")
-erf_inv_p, erf_inv = unary("erf_inv", FLOAT, "Elementwise inverse of the error function.")
-lgamma_p, lgamma = unary("lgamma", FLOAT, "Elementwise logarithm of |gamma(x)|.")
+erf_p, erf = unary("erf", FLOAT, "Compute elementwise the error function.")
+erfc_p, erfc = unary(
+    "erfc", FLOAT, "Compute elementwise the complementary error function, `1 - erf(x)`."
+)
+erf_inv_p, erf_inv = unary(
+    "erf_inv", FLOAT, "Compute elementwise the inverse of the error function."
+)
+lgamma_p, lgamma = unary("lgamma", FLOAT, "Compute elementwise the logarithm of |gamma(x)|.")
 digamma_p, digamma = unary(
-    "digamma", FLOAT, "Elementwise digamma function, the derivative of the logarithm of gamma."
+    "digamma",
+    FLOAT,
+    "Compute elementwise the digamma function, the derivative of the logarithm of gamma.",
 )
 bessel_i0e_p, bessel_i0e = unary(
     "bessel_i0e",
     FLOAT,
-    "Elementwise modified Bessel function of the first kind and order 0, times exp(-|x|).",
+    "Compute elementwise exp(-|x|) times the modified Bessel function of the first kind, order 0.",
 )
 bessel_i1e_p, bessel_i1e = unary(
     "bessel_i1e",
     FLOAT,
-    "Elementwise modified Bessel function of the first kind and order 1, times exp(-|x|).",
+    "Compute elementwise exp(-|x|) times the modified Bessel function of the first kind, order 1.",
 )
 
 

@@ -26,7 +26,7 @@ from hlotools.matching.match import Matching
 from hlotools.matching.schedules import is_scheduled, same_schedule, schedule_changes
 
 FORMAT = "hlofront.diff/1"
-_COLOURS = {
+_COLORS = {
     "added": "\x1b[32m",
     "removed": "\x1b[31m",
     "split": "\x1b[33m",
@@ -131,7 +131,7 @@ class Diff:
         def tell(change: Change, margin: str) -> None:
             sources = change.sources
             where = ", ".join(sources[:3]) + (", ..." if len(sources) > 3 else "")
-            line = paint(_COLOURS.get(change.kind, ""), change.sentence)
+            line = paint(_COLORS.get(change.kind, ""), change.sentence)
             lines.append(margin + line + (paint(_DIM, f"  at {where}") if where else ""))
             for part in change.parts if verbose else ():
                 tell(part, margin + "  ")

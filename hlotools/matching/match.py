@@ -479,8 +479,8 @@ class Matching:
         if id(part) in near:
             return True
         around = {id(i) for i in (*whole.operands, *whole.users)}
-        for neighbour in (*part.operands, *part.users):
-            other = self.to.get(id(neighbour)) or self.back.get(id(neighbour))
+        for neighbor in (*part.operands, *part.users):
+            other = self.to.get(id(neighbor)) or self.back.get(id(neighbor))
             if other is not None and id(other) in around:
                 return True
         return bool(part.is_root and whole.is_root)

@@ -261,8 +261,8 @@ def join(
         for instruction in (*waiting, *reversed(waiting)):
             if id(instruction) in groups_of:
                 continue
-            for neighbour in (*instruction.users, *instruction.operands):
-                group = groups_of.get(id(neighbour))
+            for neighbor in (*instruction.users, *instruction.operands):
+                group = groups_of.get(id(neighbor))
                 if group is not None and is_there(group, instruction):
                     (group.b if second else group.a).append(instruction)
                     groups_of[id(instruction)] = group

@@ -64,18 +64,18 @@ def test_styles_are_switched_where_text_follows():
         (show.styled("let", "blue", "bright"), show.LINE, "x", show.styled(":t", "magenta"))
     )
     assert show.render(document) == "let\nx:t"
-    text = show.render(document, colour=True)
+    text = show.render(document, color=True)
     assert text == "\x1b[34;1mlet\n\x1b[39;22mx\x1b[35m:t\x1b[39m"
 
 
 def test_styles_nest():
     inner = show.styled("b", intensity="dim")
     document = show.concat((show.styled(show.concat(("a", inner, "c")), "red"), "d"))
-    text = show.render(document, colour=True)
+    text = show.render(document, color=True)
     assert text == "\x1b[31ma\x1b[2mb\x1b[22mc\x1b[39md"
 
 
 def test_notes_are_dim_and_do_not_count():
     document = show.noted(show.styled("let", "blue"), ["n" * 100])
-    text = show.render(show.group(document), 10, colour=True)
+    text = show.render(show.group(document), 10, color=True)
     assert text == f"\x1b[34mlet\x1b[39m\x1b[2m # {'n' * 100}\x1b[22m"

@@ -135,7 +135,7 @@ def test_effects():
     assert with_effects.pretty_print(print_effects=True).endswith("in (a,) : { Blue, Red } }")
 
 
-def test_colours():
+def test_colors():
     text = parse("{ lambda c:f32[]; a:f32[3]. let b:f32[3] = mul a c in (b,) }").pretty_print(
         use_color=True
     )
@@ -145,7 +145,7 @@ def test_colours():
     )
 
 
-def test_colours_where_there_is_a_terminal(monkeypatch):
+def test_colors_where_there_is_a_terminal(monkeypatch):
     program = parse("{ lambda ; a:f32[3]. let  in (a,) }")
     assert "\x1b" not in str(program)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
@@ -311,7 +311,7 @@ def test_jit_shows_the_parameters_that_are_set():
     assert shown("jit", **given) == f"jit[name=f donated_invars=(True,) {program} keep_unused=True]"
 
 
-class Colour(enum.Enum):
+class Color(enum.Enum):
     RED = 1
 
 
@@ -333,7 +333,7 @@ Pair = collections.namedtuple("Pair", "first second")
         (np.dtype("float32"), "float32"),
         (np.dtype(ml_dtypes.bfloat16), "bfloat16"),
         (int, "<class 'int'>"),
-        (Colour.RED, "Colour.RED"),
+        (Color.RED, "Color.RED"),
         (frozenset({"b", "a", "c"}), "frozenset({'a', 'b', 'c'})"),
         (frozenset(), "frozenset({})"),
         (frozenset({"a", 1}), "frozenset({'a', 1})"),

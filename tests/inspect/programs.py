@@ -78,8 +78,8 @@ def branched(x, index):
 
 def normalized(x, scale):
     x = x.astype("float32")
-    centred = x - x.mean(-1, keepdims=True)
-    return (centred * lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * scale).astype(
+    centered = x - x.mean(-1, keepdims=True)
+    return (centered * lax.rsqrt((centered**2).mean(-1, keepdims=True) + 1e-5) * scale).astype(
         "bfloat16"
     )
 

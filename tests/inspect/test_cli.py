@@ -89,7 +89,7 @@ def test_cost_counts_the_work(file):
     assert rows["bytes of arguments"] == "32"
 
 
-def test_colour_when_asked_for(file):
+def test_color_when_asked_for(file):
     _, text = run("show", f"{file}:plain", "--args", "f32[8]", "--color", "always")
     assert "\x1b[" in text
 

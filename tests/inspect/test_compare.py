@@ -102,7 +102,7 @@ def test_programs_that_call_back_are_refused():
 
 MODEL = """
 import hlofront.numpy as jnp
-from neighbour import scale
+from neighbor import scale
 
 def step(x):
     return jnp.{operation}(x @ x.T) * scale
@@ -127,7 +127,7 @@ def repository(tmp_path):
     for operation in ("tanh", "tanh", "sin"):
         (tmp_path / "model.py").write_text(MODEL.format(operation=operation))
         note = len(list(tmp_path.iterdir()))
-        (tmp_path / "neighbour.py").write_text(f"scale = 2.0  # {operation} {note}\n")
+        (tmp_path / "neighbor.py").write_text(f"scale = 2.0  # {operation} {note}\n")
         git("add", "-A")
         git("commit", "--quiet", "--allow-empty", "-m", operation)
     return tmp_path / "model.py"

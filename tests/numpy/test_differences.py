@@ -1,4 +1,4 @@
-"""Differences of neighbours, slopes, areas, interpolation and angles, against NumPy."""
+"""Differences of neighbors, slopes, areas, interpolation and angles, against NumPy."""
 
 import ml_dtypes
 import numpy as np

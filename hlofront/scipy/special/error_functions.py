@@ -78,7 +78,7 @@ def ndtr(x: ArrayLike) -> Array:
 
 # The rational approximations of algorithm AS 241, PPND16 (Wichura 1988): a numerator and a
 # denominator each, from the highest power on.
-_CENTRE = (
+_CENTER = (
     table("""
         2.5090809287301226727e3 3.3430575583588128105e4 6.7265770927008700853e4
         4.5921953931549871457e4 1.3731693765509461125e4 1.9715909503065514427e3
@@ -128,7 +128,7 @@ def _quantile(middle: Array, log_tail: Array) -> Array:
       middle: p - 1/2.
       log_tail: the logarithm of the lesser of p and 1 - p.
     """
-    near = middle * _quotient(_CENTRE, 0.180625 - jnp.square(middle))
+    near = middle * _quotient(_CENTER, 0.180625 - jnp.square(middle))
     root = jnp.sqrt(-log_tail)
     far = jnp.where(
         root <= 5, _quotient(_MIDDLE, jnp.minimum(root, 5) - 1.6), _quotient(_FAR, root - 5)

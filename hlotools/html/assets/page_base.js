@@ -429,11 +429,11 @@ class LongList {
     return index >= this.first && index < this.end ? this.sight.children[index - this.first] : null;
   }
 
-  reveal(index, centred = false) {
+  reveal(index, centered = false) {
     const top = index * this.rowHeight;
     const { scrollTop, clientHeight } = this.element;
     if (top < scrollTop || top + this.rowHeight > scrollTop + clientHeight) {
-      const share = centred ? 2 : 3;
+      const share = centered ? 2 : 3;
       this.element.scrollTop = Math.max(0, top - clientHeight / share);
     }
     this.refresh();

@@ -178,7 +178,7 @@ class Graph extends Plans {
         svg("rect", { x: box.width - 10, y: box.height - 9, width: 30, height: 14, rx: 7 }),
       );
       more.querySelector("title").textContent =
-        `${many(box.hidden, "neighbour")} not drawn: draw what is near this one`;
+        `${many(box.hidden, "neighbor")} not drawn: draw what is near this one`;
       const text = svg("text", { x: box.width + 5, y: box.height + 1.5, "text-anchor": "middle" });
       text.textContent = `+${box.hidden}`;
       more.append(text);
@@ -236,7 +236,7 @@ class Graph extends Plans {
   around(op) {
     this.focus = op;
     this.draw();
-    this.centre(op);
+    this.center(op);
   }
 
   redraw() {
@@ -287,7 +287,7 @@ class Graph extends Plans {
       this.nodes.has(start) &&
       (this.focus !== null || width * scale > clientWidth)
     )
-      this.centre(start);
+      this.center(start);
   }
 
   hottest() {
@@ -302,7 +302,7 @@ class Graph extends Plans {
     return best;
   }
 
-  centre(op) {
+  center(op) {
     const known = this.nodes.get(op);
     if (!known) return;
     const node = known.group.getBoundingClientRect();
@@ -359,7 +359,7 @@ class Graph extends Plans {
       if (op === undefined) return;
       if (this.light.pinned) this.light.pin({ op }, "graph");
       else this.light.hover({ op });
-      this.centre(op);
+      this.center(op);
     };
     const { key } = event;
     if (key === "+" || key === "=") this.zoom(1.25);
@@ -416,7 +416,7 @@ class Graph extends Plans {
     if (why === "pin" && from !== "graph") {
       this.follow();
       const op = this.light.pinned?.op;
-      if (op !== undefined && this.nodes.has(op)) this.centre(op);
+      if (op !== undefined && this.nodes.has(op)) this.center(op);
     }
   }
 

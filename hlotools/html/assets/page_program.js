@@ -12,7 +12,7 @@ function programPage(root) {
     (op) => {
       show("graph");
       graph.open(program.home[op], op);
-      graph.centre(op);
+      graph.center(op);
     },
     (computation) => {
       show("graph");
@@ -24,9 +24,9 @@ function programPage(root) {
   const heats = program.metrics.map(({ key, label }) => ({
     key,
     text: label,
-    title: `colour by share of ${label}`,
+    title: `color by share of ${label}`,
   }));
-  heats.push({ key: "", text: "off", title: "no colours" });
+  heats.push({ key: "", text: "off", title: "no colors" });
   const heat = (key) => [sources, list, graph].forEach((view) => view.heat(key));
   const views = el("div", { class: "views" }, list.element, graph.element);
   const show = (key) => {
