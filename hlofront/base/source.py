@@ -280,7 +280,7 @@ class CallSite:
     def operands(self) -> list[SourceOperand] | None:
         """Return the operands of the operator or call that the frame runs, in source order.
 
-        It is None if the source is not available or ambiguous, as in `f(*args)`.
+        Return None if the source is not available or ambiguous, as in `f(*args)`.
         """
         text = expression_text(self.frame)
         nodes = _operand_nodes(text)

@@ -394,9 +394,9 @@ def _check_bounds(
 
 
 def _out_of_bounds(values: ArrayLike, largest: int) -> tuple[ArrayLike, ArrayLike] | None:
-    """Return whether any index is out of bounds (a boolean scalar), and the first such as int32.
+    """Return whether any index is out of bounds, and the first such index.
 
-    Return None if `values` is empty.
+    They are scalars of bool and int32. Return None if `values` is empty.
     """
     aval = typeof(values)
     if not aval.size:

@@ -79,7 +79,7 @@ def cumsum(
 def cumprod(
     a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
-    """Compute the cumulative product along an axis, or of the flattened array."""
+    """Compute the cumulative product of an array along an axis, or of the flattened array."""
     refuse_out("cumprod", out)
     return _scan("cumprod", cumulative.cumprod, a, axis, dtype)
 

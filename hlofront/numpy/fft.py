@@ -281,7 +281,7 @@ def fft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Compute the Fourier transform along two axes. See `fftn`."""
+    """Compute the Fourier transform of an array along two axes; see `fftn` for the arguments."""
     return _several(a, FftType.FFT, True, s, axes, norm)
 
 
@@ -292,7 +292,7 @@ def ifft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Compute the inverse of the Fourier transform `fft2` along two axes."""
+    """Compute the inverse of `fft2`: a complex array; see `fftn` for the arguments."""
     return _several(a, FftType.IFFT, True, s, axes, norm)
 
 
@@ -303,7 +303,7 @@ def rfft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Compute half of the Fourier transform of real numbers along two axes. See `rfftn`."""
+    """Compute half of the Fourier transform of a real array along two axes; see `rfftn`."""
     return _several(a, FftType.RFFT, True, s, axes, norm)
 
 
@@ -347,7 +347,7 @@ def ifftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Compute the inverse of the Fourier transform `fftn` along several axes."""
+    """Compute the inverse of `fftn`: a complex array; see `fftn` for the arguments."""
     return _several(a, FftType.IFFT, False, s, axes, norm)
 
 
@@ -358,7 +358,10 @@ def rfftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Compute the Fourier transform of real numbers along axes, with n // 2 + 1 in the last."""
+    """Compute half of the Fourier transform of a real array along axes.
+
+    The last axis has n // 2 + 1 elements; see `fftn` for the arguments.
+    """
     return _several(a, FftType.RFFT, False, s, axes, norm)
 
 

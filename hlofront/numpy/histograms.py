@@ -361,8 +361,8 @@ def histogram2d(
     """Count the points in each bin of a plane, and return the counts and the bin edges.
 
     Args:
-      x: of shape (n,): one coordinate of the points, the first axis of the result.
-      y: of shape (n,): the other one.
+      x: an array of shape (n,) of one coordinate of the points, the first axis of the result.
+      y: an array of shape (n,) of the other coordinates, the second axis of the result.
       bins: how many bins along both, or their limits along both; or a pair for the two.
       range: a pair with the least and the greatest limit, or None, for each.
       weights: of shape (n,): the weight of each point, instead of 1.

@@ -128,7 +128,7 @@ def psum(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) 
 
 @boundary
 def pmean(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> Any:
-    """Return the mean over named axes, at each index of these axes. See `psum`."""
+    """Return the mean of arrays over named axes, at each index of these axes; see `psum`."""
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
 
@@ -145,13 +145,13 @@ def pmean(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None)
 
 @boundary
 def pmax(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> Any:
-    """Return the maximum over named axes, at each index of these axes. See `psum`."""
+    """Return the maximum of arrays over named axes, at each index of these axes; see `psum`."""
     return _reduced(pmax_p, x, axis_name, axis_index_groups)
 
 
 @boundary
 def pmin(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> Any:
-    """Return the minimum over named axes, at each index of these axes. See `psum`."""
+    """Return the minimum of arrays over named axes, at each index of these axes; see `psum`."""
     return _reduced(pmin_p, x, axis_name, axis_index_groups)
 
 

@@ -132,7 +132,7 @@ class KeyDType(ExtendedDType):
 
     @property
     def _impl(self) -> Generator:
-        """The generator, under the name of the attribute in JAX."""
+        """The generator of the keys of this dtype; JAX has it under this name."""
         return self.generator
 
     def physical(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], np.dtype]:
@@ -247,9 +247,12 @@ def _(keys: ShapedArray, data: ShapedArray, *, partitionable: bool = True) -> Sh
 
 
 def broadcast_sizes(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape that shapes of one rank, or scalars, broadcast to; raise TypeError if none.
+    """Return the shape that shapes of one rank, or scalars, broadcast to.
 
-    Axes of size 1 are broadcast. `name` is the operation's, for the message.
+    Axes of size 1 are broadcast; `name` is the name of the operation, for errors.
+
+    Raises:
+      TypeError: if there is no such shape.
     """
     ranks = {len(shape) for shape in shapes if shape}
     sizes = [set(column) - {1} for column in zip(*[shape for shape in shapes if shape])]

@@ -26,7 +26,10 @@ Tell = Callable[[str], object]
 
 
 class Column(NamedTuple):
-    """A function compiled by one jaxlib, for one device or at one revision; None is unknown."""
+    """A function compiled by one jaxlib, for one device or at one revision.
+
+    A field is None where it is unknown.
+    """
 
     label: str
     """How it was asked for: "jaxlib 0.8.3", "tpu:v5e:2x2", "at HEAD~3"."""

@@ -86,7 +86,7 @@ class Values:
 
     @property
     def type(self) -> str:
-        """The dtype and shape, as in "float32[3,4]"."""
+        """The dtype and shape of the value, as in "float32[3,4]"."""
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
     @property

@@ -343,7 +343,7 @@ def annotate_function(
     Args:
       func: the function.
       name: what to show, by default the function's name.
-      decorator_kwargs: shown with it.
+      decorator_kwargs: values that the timeline shows beside the name.
     """
     shown = getattr(func, "__qualname__", None) or getattr(func, "__name__", repr(func))
     label = shown if name is None else name
