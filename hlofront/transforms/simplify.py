@@ -75,7 +75,7 @@ def dce_jaxpr_consts(
 def dead_code_program(
     program: ClosedJaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
 ) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
-    """Return a closed jaxpr without dead code and unused constants, and per input whether it remains."""
+    """Return a closed jaxpr without dead code, and per input whether it remains."""
     if not isinstance(instantiate, bool):
         instantiate = tuple(instantiate)
     smaller, stays = _smaller_program(program, tuple(used_outputs), instantiate)
