@@ -24,7 +24,7 @@ def ordered(x: np.ndarray) -> np.ndarray:
       x: an array of any floating-point dtype of 8 to 64 bits, without NaN.
 
     Returns:
-      int64 array of the same shape: neighboring numbers differ by one, and -0.0 and 0.0 are 0.
+      int64 array of the same shape: neighbouring numbers differ by one, and -0.0 and 0.0 are 0.
     """
     bits = x.view(f"u{x.itemsize}").astype(np.uint64)
     sign = np.uint64(1 << (8 * x.itemsize - 1))
