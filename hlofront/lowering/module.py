@@ -14,6 +14,7 @@ from hlofront.bridge.mlir import Operation, Value, context, hlo_text, ir, to_xla
 from hlofront.core.aval import AbstractToken, AbstractValue, token_aval
 from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
+from hlofront.core.layout_modes import LayoutModes
 from hlofront.core.liveness import variables_read
 from hlofront.core.subprograms import subjaxprs
 from hlofront.higher_order.custom_vjp_call import custom_lin_p
@@ -95,6 +96,7 @@ def lower_program(
     wrapper: str = "jit",
     fences: bool = False,
     device_assignment: DeviceShardings | None = None,
+    layouts: LayoutModes | None = None,
 ) -> Module:
     """Lower a program to a verified module whose main function computes it.
 
@@ -103,6 +105,7 @@ def lower_program(
         the platform that the module runs on.
       device_assignment: the number of devices, and the shardings of inputs and outputs.
       fences: whether to store values that XLA would recompute at every use. See fences.py.
+      layouts: the layout modes of inputs and outputs; None for the defaults of the device.
 
     Raises:
       VerificationError: if a lowering rule emitted invalid StableHLO.
@@ -157,10 +160,10 @@ def lower_program(
     Operation.create("func.return", (), outputs, loc=types.unknown, ip=builder.ip)
 
     layout = _ArgumentLayout(several, len(ordered), len(constants), inputs)
-    donation = _set_argument_attributes(function, jaxpr, layout, donated, splits)
-    if result_paths or ordered or splits.outputs:
+    donation = _set_argument_attributes(function, jaxpr, layout, donated, splits, layouts)
+    if result_paths or ordered or splits.outputs or layouts:
         paths = result_paths or [""] * len(jaxpr.outvars)
-        function.attributes["res_attrs"] = _result_attributes(len(ordered), paths, splits)
+        function.attributes["res_attrs"] = _result_attributes(len(ordered), paths, splits, layouts)
     _verify(ir_module, module_name)
     return Module(
         ir_module=ir_module,
@@ -258,8 +261,9 @@ def _set_argument_attributes(
     layout: _ArgumentLayout,
     donated: Sequence[bool] | None,
     splits: Splits,
+    layouts: LayoutModes | None,
 ) -> _Donation:
-    """Set the argument attributes for the platform index, tokens, shardings and donation.
+    """Set the argument attributes for the platform index, tokens, shardings, layouts and donation.
 
     Each donated input is matched with an output of its shape and dtype to share a buffer with. An
     input that matches no output is marked as a donor: XLA may use it for temporaries.
@@ -267,7 +271,8 @@ def _set_argument_attributes(
     donation = _Donation((), [])
     donates = donated is not None and any(donated)
     if not donates and not layout.tokens and not layout.several and not splits.inputs:
-        return donation
+        if layouts is None:
+            return donation
     attributes = [_is_token() for _ in range(layout.tokens)]
     if layout.several:
         attributes.insert(0, {"jax.global_constant": types.string("_platform_index")})
@@ -278,8 +283,14 @@ def _set_argument_attributes(
     for attribute, index in zip(inputs, layout.inputs, strict=True):
         if index in splits.inputs:
             attribute["sdy.sharding"] = splits.inputs[index]
+        _set_layout(attribute, layouts and layouts.inputs[index])
     function.attributes["arg_attrs"] = _dictionaries([*attributes, *inputs])
     return donation
+
+
+def _set_layout(attribute: dict[str, ir.Attribute], mode: str | None) -> None:
+    if mode is not None:
+        attribute["mhlo.layout_mode"] = types.string(mode)
 
 
 def _is_token() -> dict[str, ir.Attribute]:
@@ -323,12 +334,16 @@ def _alias_donated(
     return _Donation(tuple(i for i in layout.inputs if donated[i]), unusable)
 
 
-def _result_attributes(tokens: int, paths: Sequence[str], splits: Splits) -> ir.Attribute:
+def _result_attributes(
+    tokens: int, paths: Sequence[str], splits: Splits, layouts: LayoutModes | None
+) -> ir.Attribute:
     infos: list[dict[str, ir.Attribute]] = [
         {"jax.result_info": types.string(path)} if path else {} for path in paths
     ]
     for position, attribute in splits.outputs.items():
         infos[position]["sdy.sharding"] = attribute
+    for info, mode in zip(infos, layouts.outputs if layouts else (), strict=False):
+        _set_layout(info, mode)
     return _dictionaries([_is_token() for _ in range(tokens)] + infos)
 
 

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from hlofront.base.elements import ExtendedDType
 from hlofront.bridge.client import Sharding
 from hlofront.bridge.members import xla_layout_of
+from hlofront.core.aval import AbstractValue
 
 
 class Layout:
@@ -37,6 +39,32 @@ class Layout:
             layout.minor_to_major()[::-1], tuple(layout.tiling()), layout.element_size_in_bits()
         )
 
+    def mode(self, aval: AbstractValue, what: str) -> str:
+        """Return the layout in XLA's notation, as a layout mode of an array.
+
+        Args:
+          aval: the aval of the array.
+          what: the array's role, for errors.
+
+        Raises:
+          ValueError: if the layout does not order the array's axes.
+        """
+        shape = aval.shape
+        dtype: Any = aval.dtype
+        if sorted(self.major_to_minor) != list(range(len(shape))):
+            raise ValueError(
+                f"{what} is incompatible with its layout annotation {self}: the length of "
+                f"major_to_minor and the rank of the value should match, with each axis once. Got "
+                f"major_to_minor={self.major_to_minor} and shape={shape}"
+            )
+        order = self.major_to_minor
+        if isinstance(dtype, ExtendedDType):
+            # The axes of the elements' storage come last, in the default order.
+            order += tuple(range(len(shape), len(dtype.physical(shape)[0])))
+        axes = ",".join(map(str, order[::-1]))
+        tiles = "".join(f"({','.join(map(str, tile))})" for tile in self.tiling or ())
+        return f"{{{axes}:T{tiles}}}" if tiles else f"{{{axes}}}"
+
     def _fields(self) -> tuple[Any, ...]:
         return (self.major_to_minor, self.tiling, self.sub_byte_element_size_in_bits)
 
@@ -58,6 +86,10 @@ class _Automatic:
 
     __slots__ = ()
 
+    def mode(self, aval: AbstractValue, what: str) -> str:
+        """Return the layout mode of XLA's choice."""
+        return "auto"
+
     def __repr__(self) -> str:
         return "Layout.AUTO"
 
@@ -66,6 +98,8 @@ class _Automatic:
 
 
 _automatic = Layout.AUTO = _Automatic()
+# A layout, XLA's choice of one, or None for the default of the device.
+LayoutChoice = Layout | _Automatic | None
 
 
 class Format:
@@ -73,6 +107,7 @@ class Format:
 
     Raises:
       TypeError: if the layout or the sharding has another type.
+      ValueError: if there is a Layout and no sharding.
     """
 
     __slots__ = ("layout", "sharding")
@@ -88,8 +123,13 @@ class Format:
                 "the sharding of a Format is None or a Sharding: got "
                 f"{sharding!r} of type {type(sharding).__name__}"
             )
-        self.layout = layout
-        self.sharding = sharding
+        if isinstance(layout, Layout) and sharding is None:
+            raise ValueError(
+                f"Sharding has to be concrete when layout is a Layout: got {layout} and no "
+                "sharding. Pass a NamedSharding or SingleDeviceSharding with it."
+            )
+        self.layout: LayoutChoice = layout
+        self.sharding: Sharding | None = sharding
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -24,7 +24,8 @@ class ShapeDtypeStruct:
     Args:
       shape: the sizes of its axes.
       dtype: the dtype of its elements.
-      sharding: a Sharding, PartitionSpec or Format, or None.
+      sharding: a Sharding, PartitionSpec or Format, or None. Of a Format, `sharding` is its
+        sharding and `format` the Format; programs are lowered for arguments of its layout.
       weak_type: whether the dtype is weak, as that of a Python scalar.
       is_ref: whether it describes a mutable reference to such an array.
 
@@ -32,7 +33,7 @@ class ShapeDtypeStruct:
       ValueError: if the dtype is None, or the sharding is none or does not fit the shape.
     """
 
-    __slots__ = ("dtype", "is_ref", "shape", "sharding", "weak_type")
+    __slots__ = ("dtype", "format", "is_ref", "shape", "sharding", "weak_type")
 
     def __init__(
         self,
@@ -49,7 +50,9 @@ class ShapeDtypeStruct:
         self.shape = tuple(shape)
         self.dtype = dtype_of(dtype)
         _check_sharding(sharding, self.shape)
-        self.sharding = sharding
+        # A Format has a layout besides its sharding.
+        self.format = sharding if hasattr(sharding, "layout") else None
+        self.sharding = sharding if self.format is None else sharding.sharding
         self.weak_type = bool(weak_type)
         self.is_ref = bool(is_ref)
 
@@ -81,7 +84,13 @@ class ShapeDtypeStruct:
 
     def update(self, **changes: Any) -> "ShapeDtypeStruct":
         """Return a copy of the struct with changed shape, dtype, sharding or weak_type."""
-        fields = {name: getattr(self, name) for name in ShapeDtypeStruct.__slots__}
+        fields = {
+            "shape": self.shape,
+            "dtype": self.dtype,
+            "sharding": self.format or self.sharding,
+            "weak_type": self.weak_type,
+            "is_ref": self.is_ref,
+        }
         return ShapeDtypeStruct(**{**fields, **changes})
 
     def __eq__(self, other: object) -> bool:
@@ -90,10 +99,13 @@ class ShapeDtypeStruct:
         )
 
     def __hash__(self):
-        return hash((self.shape, self.dtype, self.sharding, self.weak_type, self.is_ref))
+        fields = self.shape, self.dtype, self.sharding, self.format, self.weak_type, self.is_ref
+        return hash(fields)
 
     def __repr__(self):
         sharding = "" if self.sharding is None else f", sharding={self.sharding}"
+        if self.format is not None:
+            sharding += f", format={self.format.layout}"
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak})"
 
@@ -113,7 +125,6 @@ def _check_sharding(sharding: Any, shape: tuple[Any, ...]) -> None:
             f"applied to a value of rank {len(shape)}: leave out the entries of axes that it does "
             "not have"
         )
-    # A Format has a layout besides its sharding.
     if not hasattr(sharding, "check_compatible_aval") and not hasattr(sharding, "layout"):
         raise ValueError(
             "the sharding of a ShapeDtypeStruct is a Sharding, a PartitionSpec or a Format: got "

@@ -21,7 +21,7 @@ from hlofront.primitives.keys import KeyDType
 from hlofront.primitives.placing import CopySemantics
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.key_array import KeyArray, base_of, stored_sharding
-from hlofront.runtime.array.transfer import device_put, format_sharding, put_leaf
+from hlofront.runtime.array.transfer import device_put, put_leaf
 
 
 @boundary
@@ -141,7 +141,7 @@ def make_array_from_callback(
       TypeError: if `sharding` is no sharding, or a value is no array.
       ValueError: if a value has the wrong shape or dtype.
     """
-    target = format_sharding(sharding) if isinstance(sharding, Format) else sharding
+    target = sharding.sharding if isinstance(sharding, Format) else sharding
     target = check_sharding(target, "make_array_from_callback")
     shape = tuple(shape)
     made: list[tuple[Index, ArrayLike]] = []
@@ -154,7 +154,8 @@ def make_array_from_callback(
         arrays.append(
             put_leaf(value, on_device(device, target.memory_kind), CopySemantics.REUSE_INPUT)
         )
-    return make_array_from_single_device_arrays(shape, target, arrays, dtype=dtype)
+    array = make_array_from_single_device_arrays(shape, target, arrays, dtype=dtype)
+    return put_leaf(array, sharding, CopySemantics.REUSE_INPUT)
 
 
 @boundary

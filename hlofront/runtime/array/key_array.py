@@ -14,6 +14,7 @@ from hlofront.bridge import fast_parts
 from hlofront.bridge.client import Device, NamedSharding, Sharding
 from hlofront.core.aval import ShapedArray, register_value_type
 from hlofront.core.operators import await_operators, plug_in_operators
+from hlofront.pjrt.layouts import Format, Layout
 from hlofront.primitives.keys import Generator, KeyDType, random_wrap
 from hlofront.primitives.placing import CopySemantics
 from hlofront.runtime.array import shards, transfer
@@ -274,6 +275,8 @@ fast_parts.call_registry.register_node(
 
 
 def _put(keys: KeyArray, target: object, semantics: CopySemantics) -> KeyArray:
+    if isinstance(target, Format):
+        target = _stored_format(target, keys.aval)
     if type(target) is NamedSharding:
         target.check_compatible_aval(keys.shape)
         target = stored_sharding(target, keys.aval)
@@ -286,6 +289,16 @@ def _put(keys: KeyArray, target: object, semantics: CopySemantics) -> KeyArray:
 
 
 transfer.register_putter(KeyArray, _put)
+
+
+def _stored_format(target: Format, aval: ShapedArray) -> Format:
+    """Return the Format of the integers behind keys, whose own axes are the last."""
+    layout, sharding = target.layout, target.sharding
+    if isinstance(layout, Layout):
+        layout.mode(aval, f"the value of device_put, {aval.str_short()},")
+        count = aval.ndim + len(aval.dtype.generator.key_shape)
+        layout = Layout((*layout.major_to_minor, *range(aval.ndim, count)), layout.tiling)
+    return Format(layout, sharding and stored_sharding(sharding, aval))
 
 
 def stored_sharding(sharding: Sharding, aval: ShapedArray) -> Sharding:

@@ -32,6 +32,7 @@ from hlofront.primitives import placing
 from hlofront.primitives.placing import CopySemantics, MemorySpace, device_put_p
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.host_value import host_value, prefetch
+from hlofront.runtime.array.relayout import laid_out
 from hlofront.runtime.sharding.placement import (
     DevicePlacement,
     check_attached,
@@ -199,6 +200,8 @@ def put_leaf(x: Any, target: Target, semantics: CopySemantics) -> Any:
 
     A NumPy array of float0 is returned unchanged, as no device has that dtype.
     """
+    if isinstance(target, Format) and type(x) not in _putters:
+        return _put_as(x, target, semantics)
     if type(x) is ArrayImpl:
         check_not_deleted(x)
         sharding = _target_sharding(target, x)
@@ -249,23 +252,22 @@ def _target_sharding(target: Target, array: Array | None) -> Sharding | None:
         if target is MemorySpace.Device:
             return now.with_memory_kind(device_list_of(now).default_memory_kind)
         return now.with_memory_kind(target.value)
-    if isinstance(target, Format):
-        return format_sharding(target)
     _check_target(target)
     return None
 
 
-def format_sharding(target: Format) -> Sharding | None:
-    """Return the sharding of a Format; raise a ValueError for a layout other than the default."""
-    layout = target.layout
-    if isinstance(layout, Layout):
-        row_major = tuple(range(len(layout.major_to_minor)))
-        if layout.major_to_minor != row_major or layout.tiling:
-            raise ValueError(
-                f"device_put cannot lay elements out as {layout}: only in the default order, "
-                f"{row_major}. Transpose the array, and put it in the order of its new axes."
-            )
-    return target.sharding
+def _put_as(x: Any, target: Format, semantics: CopySemantics) -> Any:
+    """Put one concrete value on the devices of a Format, in its layout."""
+    aval, layout = typeof(x), target.layout
+    if layout is None:
+        return put_leaf(x, target.sharding, semantics)
+    if not isinstance(layout, Layout):
+        raise ValueError(
+            f"device_put lays arrays out as it is told, and got {target} for {aval.str_short()}: "
+            "XLA chooses layouts for programs, as `input_formats` of a compiled one says."
+        )
+    mode = layout.mode(aval, f"the value of device_put, {aval.str_short()},")
+    return laid_out(put_leaf(x, target.sharding, semantics), mode)
 
 
 def _moved(x: Array, sharding: SingleDeviceSharding, semantics: CopySemantics) -> Array:

@@ -91,7 +91,7 @@ class AbsentExecutable:
         """Raise AbsentDeviceError, whose text says how to run the program."""
         raise AbsentDeviceError(_absence(self.name, self.device, len(self.devices)))
 
-    def fast_path(self, out_tree: object, argument_count: int, result: object) -> None:
+    def fast_path(self, out_tree: object, args: object, result: object) -> None:
         """Return None, as C++ cannot call a program of compile-only devices."""
 
 

@@ -14,6 +14,7 @@ from hlofront.base.option import changed_options
 from hlofront.bridge.client import LoadedExecutable, is_absent
 from hlofront.core.derived import DerivedCache
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.layout_modes import LayoutModes
 from hlofront.core.rule_checks import checked
 from hlofront.pjrt.cache_key import text_digest
 from hlofront.pjrt.clients import check_not_forked, lowering_platform
@@ -75,6 +76,7 @@ class CompilationKey(NamedTuple):
     fences: bool
     compiler_settings: ChangedOptions
     locations: ChangedOptions
+    layouts: LayoutModes | None = None
 
 
 # The modules of a program, by all arguments and options that lowering depends on.
@@ -107,6 +109,7 @@ def lowered(
     fences: bool | None = None,
     device_assignment: DeviceAssignment | None = None,
     locations: ChangedOptions | None = None,
+    layouts: LayoutModes | None = None,
 ) -> "Module":
     """Lower a program to a StableHLO module for its platforms; the result is cached.
 
@@ -121,13 +124,14 @@ def lowered(
       device_assignment: the devices, where the program is for several.
       locations: the `location_settings` of a module that was lowered before; None for the
         current ones.
+      layouts: the layout modes of inputs and outputs; None for the defaults of the device.
     """
     # Loads MLIR and every lowering rule, which a process that compiles nothing does not need.
     from hlofront.lowering.rules import lower_program
 
     fences = wants_fences(platform) if fences is None else fences
     settings = location_settings() if locations is None else locations
-    key = (platform, name, donated, keep_unused, fences, device_assignment, *settings)
+    key = (platform, name, donated, keep_unused, fences, device_assignment, layouts, *settings)
     modules = _modules.of(program)
     module = modules.get(key)
     if module is None:
@@ -148,6 +152,7 @@ def lowered(
                         result_paths=info.result_paths if info else None,
                         fences=fences,
                         device_assignment=device_assignment,
+                        layouts=layouts,
                     )
                 timings_of(program).lower += clock.seconds
                 _warn_of_donations(module.unusable)
@@ -165,11 +170,12 @@ def executable_for(
     compiler_options: CompilerOptionPairs = (),
     fences: bool | None = None,
     locations: ChangedOptions | None = None,
+    layouts: LayoutModes | None = None,
 ) -> "Executable | AbsentExecutable":
     """Return the executable of a program for a device; compiled on first use, by one thread.
 
     Args:
-      program, name, donated, keep_unused, fences, locations: as for `lowered`.
+      program, name, donated, keep_unused, fences, locations, layouts: as for `lowered`.
       device: the device, or the DeviceAssignment of a program for several.
       committed: whether results are committed to the device.
       compiler_options: the user's options for this function.
@@ -190,6 +196,7 @@ def executable_for(
         wants_fences(platform) if fences is None else fences,
         compiler_settings(),
         location_settings() if locations is None else locations,
+        layouts,
     )
     executables = _executables.of(program)
     executable = executables.get((key, committed))
@@ -249,8 +256,11 @@ class Compilation:
         donates = any(self._key.donated)
         if self._device_assignment is not None:
             make = sharded_executables().ShardedExecutable
-            return make(program, name, call, loaded, self._device_assignment, donates)
-        return Executable(program, name, call, loaded, self._device, committed, donates)
+            executable = make(program, name, call, loaded, self._device_assignment, donates)
+        else:
+            executable = Executable(program, name, call, loaded, self._device, committed, donates)
+        executable.layouts = self._key.layouts
+        return executable
 
     def _is_keyed_by_digest(self) -> bool:
         # A key with source lines is known only after lowering.
@@ -271,6 +281,7 @@ class Compilation:
             fences=key.fences,
             device_assignment=self._device_assignment,
             locations=key.locations,
+            layouts=key.layouts,
         )
         if module.ordered and len(self._devices) > 1:
             effects = ", ".join(map(str, module.ordered))
@@ -294,6 +305,8 @@ class Compilation:
             settings["config"] = " ".join(f"{name}={value}" for name, value in changed)
         if _metadata_in_key.value and module is not None:
             settings["metadata"] = text_digest(module.text(debug_info=True))
+        if key.layouts is not None:
+            settings["layouts"] = str(tuple(key.layouts))
         if self._device_assignment is not None:
             settings["device_assignment"] = self._device_assignment.text()
         return disk_cache.cache_entry_for(

@@ -48,7 +48,7 @@ class CompiledCall:
             call = discharged_call(self._traced.program, self._traced.donated)
             return out_tree.unflatten(call.run(leaves, executable.run)), None, False
         result = out_tree.unflatten(executable.run(leaves))
-        return result, executable.fast_path(out_tree, len(leaves), result), False
+        return result, executable.fast_path(out_tree, leaves, result), False
 
     def _check_shardings(self, names: Sequence[str], leaves: Sequence[Any]) -> None:
         """Raise a ValueError if committed arguments do not have the program's shardings."""

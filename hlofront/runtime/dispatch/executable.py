@@ -16,10 +16,12 @@ from hlofront.bridge.client import Device, LoadedExecutable, Sharding, result_ha
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.layout_modes import LayoutModes
 from hlofront.pjrt.clients import check_not_forked
 from hlofront.pjrt.executable import cost_of
 from hlofront.primitives.barriers import Token
 from hlofront.runtime.array.key_array import base_of, key_handler
+from hlofront.runtime.array.relayout import is_laid_as, laid_as_parameters
 from hlofront.runtime.compilation.disk_cache import ProgramCall, StoredCall
 from hlofront.runtime.debugging import nan_checks
 from hlofront.runtime.sharding.device_assignment import CompiledShardings, ProgramDevices
@@ -84,6 +86,7 @@ class Executable:
         "host_calls",
         "kept",
         "kept_avals",
+        "layouts",
         "loaded",
         "name",
         "out_avals",
@@ -99,6 +102,8 @@ class Executable:
     # The sharding of all values on its device; None if it is for several devices.
     sharding: Sharding | None
     const_args: list[Array]
+    # The layout modes that it was compiled with; None for the defaults of the device.
+    layouts: LayoutModes | None
     handlers: list[Callable[..., Any]]
 
     def __init__(
@@ -113,6 +118,7 @@ class Executable:
     ):
         self.name = name
         self.donates = donates
+        self.layouts = None
         self.unordered = any(e.on_host and not e.ordered for e in program.effects)
         self.plain = not (
             self.unordered
@@ -209,7 +215,24 @@ class Executable:
         buffers = list(self.const_args)
         for position, aval in zip(self.kept, self.kept_avals, strict=True):
             buffers.append(put(args[position], aval, self.device, self.committed))
+        buffers = self.laid(buffers)
         return self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
+
+    def laid(self, buffers: list[Any], tokens: int = 0) -> list[Any]:
+        """Return arrays in the layouts of the program's parameters, of which the first are tokens.
+
+        PJRT reads buffers in other layouts as if they had those.
+        """
+        layouts = self.loaded.get_parameter_layouts()[tokens:]
+        return buffers[:tokens] + laid_as_parameters(buffers[tokens:], layouts)[0]
+
+    def takes_as_laid(self, args: Sequence[Any]) -> bool:
+        """Return whether arguments have the layouts of the program's parameters as they are."""
+        if self.layouts is not None and any(self.layouts.inputs):
+            return False  # Arrays on the host have no layout yet.
+        layouts = self.loaded.get_parameter_layouts()[-len(self.kept) :] if self.kept else ()
+        taken = (storage_of(args[i]) if self.takes_stored else args[i] for i in self.kept)
+        return all(map(is_laid_as, taken, layouts))
 
     def _run_with_tokens(self, args: Sequence[Any]) -> list[Any]:
         """Execute after earlier programs with these ordered effects; store the new tokens."""
@@ -222,6 +245,7 @@ class Executable:
             else:
                 buffers.append(put(x, aval, device, self.committed))
         handlers = [host_calls.token_handler(device)] * len(ordered) + self.handlers
+        buffers = self.laid(buffers, len(ordered))
         executed = self.loaded.execute_sharded(buffers, with_tokens=self.unordered)
         if self.unordered:
             host_calls.keep_running(executed.consume_token())
@@ -233,18 +257,28 @@ class Executable:
         ]
 
     def fast_path(
-        self, out_tree: PyTreeDef, argument_count: int, result: object
+        self, out_tree: PyTreeDef, args: Sequence[object], result: object
     ) -> FastPath | None:
-        """Return the data for C++ calls of the executable; None if it must run through Python."""
+        """Return the data for C++ calls of the executable; None if it must run through Python.
+
+        Args:
+          out_tree: the tree structure of the result.
+          args: the flat arguments of a call: C++ makes calls with arguments of the same types and
+            layouts.
+          result: the result of that call.
+        """
         # C++ neither passes tokens, nor stores those that others wait for, nor checks results for
         # NaNs and keys for reuse.
         if not self.plain or nan_checks.are_on() or (self.with_keys and debug_key_reuse.value):
+            return None
+        # Nor does it change layouts.
+        if not self.takes_as_laid(args):
             return None
         if self.gives_keys:
             # C++ makes the arrays, and the key arrays around them.
             out_tree = fast_parts.call_registry.flatten(result)[1]
         kept_inputs = set(self.kept)
-        taken = [True] * len(self.const_args) + [i in kept_inputs for i in range(argument_count)]
+        taken = [True] * len(self.const_args) + [i in kept_inputs for i in range(len(args))]
         return self._fast(out_tree, taken)
 
     def _fast(self, out_tree: PyTreeDef, kept_inputs: list[bool]) -> FastPath:

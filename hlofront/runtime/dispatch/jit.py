@@ -44,7 +44,8 @@ from hlofront.runtime.sharding.device_assignment import (
     device_assignment_of,
     shardings_inside,
 )
-from hlofront.runtime.sharding.jit_shardings import JitShardings, constrained
+from hlofront.runtime.sharding.jit_layouts import JitLayouts, requested_modes, without_formats
+from hlofront.runtime.sharding.jit_shardings import JitShardings, constrained, one_device
 from hlofront.runtime.sharding.placement import choose_placement, device_inside, no_value
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import (
@@ -111,6 +112,7 @@ class Jitted(Function):
         "device",
         "inline",
         "plan_key",
+        "jit_layouts",
         "jit_shardings",
         "table",
         "traced_for",
@@ -127,9 +129,11 @@ class Jitted(Function):
         backend: str | None = None,
         traced_for: str = "jit",
         jit_shardings: JitShardings | None = None,
+        jit_layouts: JitLayouts | None = None,
     ):
         super().__init__(fun, plan, keep_unused, compiler_options)
         self.jit_shardings = jit_shardings
+        self.jit_layouts = jit_layouts
         self.inline = canonical_inline(inline)
         self.device = device
         self.backend = backend
@@ -267,7 +271,7 @@ class Jitted(Function):
         executable = self._executable(traced, leaves)
         results = executable.run(leaves)
         result = traced.out_tree.unflatten(results)
-        return result, executable.fast_path(traced.out_tree, len(leaves), result), False
+        return result, executable.fast_path(traced.out_tree, leaves, result), False
 
     def _run_with_references(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
         """Run a program of mutable references on the arrays that they hold."""
@@ -291,6 +295,7 @@ class Jitted(Function):
             traced.donated,
             self.keep_unused,
             self.compiler_options,
+            layouts=requested_modes(self.jit_layouts, traced),
         )
 
     def _bind(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
@@ -383,7 +388,8 @@ class Jitted(Function):
     def trace(self, *args: object, **kwargs: object) -> "stages.Traced":
         """Trace the function for these arguments: arrays, or any objects with a shape and dtype."""
         traced, leaves = self.traced(args, kwargs)
-        return stages.Traced(self, traced, *self._stages_where(traced, leaves))
+        layouts = requested_modes(self.jit_layouts, traced, leaves)
+        return stages.Traced(self, traced, *self._stages_where(traced, leaves), layouts)
 
     @boundary
     def lower(self, *args: object, **kwargs: object) -> "stages.Lowered":
@@ -425,7 +431,9 @@ def jit(
       fun: a pure function of pytrees of arrays. Without it, jit returns a decorator.
       in_shardings, out_shardings: how arguments and results are split over devices: one Sharding
         for all, or a tree of Shardings that is a prefix of the positional arguments, or of the
-        result. None where the arguments, or XLA, decide. A device stands for its own sharding.
+        result. None where the arguments, or XLA, decide. A device stands for its own sharding. A
+        Format also requests a layout in memory, or `Layout.AUTO` for XLA's choice of one;
+        arguments in other layouts are copied, and inside of other programs XLA chooses layouts.
       static_argnums: positions of arguments that are Python values and not arrays; the function
         is compiled anew for each of their values, which must be hashable.
       static_argnames: names of static arguments.
@@ -474,9 +482,11 @@ def jit(
             f"device={device} and backend={backend!r}: leave one out"
         )
     plan = ArgumentPlan(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
+    jit_layouts = JitLayouts.of_user(in_shardings, out_shardings)
+    in_shardings, out_shardings = without_formats(in_shardings), without_formats(out_shardings)
     jit_shardings = JitShardings.of_user(in_shardings, out_shardings)
     if jit_shardings is None:
-        device = _one_device(device, in_shardings, out_shardings)
+        device = one_device(device, in_shardings, out_shardings)
     elif device is not None or backend is not None:
         raise ValueError(
             "If in_shardings or out_shardings are specified on jit, then device and backend "
@@ -484,9 +494,18 @@ def jit(
         )
     options = tuple(sorted((compiler_options or {}).items()))
     jitted = Jitted(
-        fun, plan, keep_unused, inline, options, device, backend, jit_shardings=jit_shardings
+        fun,
+        plan,
+        keep_unused,
+        inline,
+        options,
+        device,
+        backend,
+        jit_shardings=jit_shardings,
+        jit_layouts=jit_layouts,
     )
-    key = (jitted.plan_key, keep_unused, inline, options, device, backend, jit_shardings)
+    shape_of_call = jit_shardings, jit_layouts
+    key = (jitted.plan_key, keep_unused, inline, options, device, backend, *shape_of_call)
     return make_callable(jitted, key)
 
 
@@ -510,20 +529,6 @@ def _weakly_referable(fun: Callable[..., Any]) -> Callable[..., Any]:
         raise TypeError(message)
 
     return update_wrapper(refuse, fun)
-
-
-def _one_device(device: Device | None, *shardings: object) -> Device | None:
-    """Return the device that single-device shardings name; None if there are no such shardings.
-
-    Raises:
-      ValueError: if the shardings name several devices.
-    """
-    for named in _flatten(shardings)[0]:
-        named = device_of(named) if isinstance(named, bridge.SingleDeviceSharding) else named
-        if device is not None and named != device:
-            raise ValueError(f"jit was told to run on {device} and on {named}: name one device")
-        device = named
-    return device
 
 
 def make_callable(

@@ -19,6 +19,7 @@ from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.kernels import load_host_kernels
 from hlofront.bridge.plugins import jaxlib_version
 from hlofront.core.aval import AbstractValue, ShapedArray
+from hlofront.core.layout_modes import LayoutModes
 from hlofront.core.mesh import Mesh
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
@@ -178,6 +179,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
         "kept": list(executable.kept),
         "has_barriers": call.has_barriers,
         "committed": executable.committed,
+        "layouts": executable.layouts,
         "shardings": shardings
         and [
             [_described_sharding(sharding, devices) for sharding in of_values]
@@ -262,6 +264,8 @@ def deserialize_and_load(
         executable = ShardedExecutable(
             program, deserialized.name, call, loaded, assignment, any(donated)
         )
+    if header["layouts"] is not None:
+        executable.layouts = LayoutModes(*map(tuple, header["layouts"]))
     deserialized.executable = executable
     traced = TracedProgram(program, in_tree, out_tree, donated)
     return Compiled(_function_named(deserialized.name), traced, executable)

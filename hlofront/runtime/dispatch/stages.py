@@ -13,6 +13,7 @@ from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.members import raw_platform_of
 from hlofront.core.aval import AbstractValue
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.layout_modes import LayoutModes
 from hlofront.pjrt import clients
 from hlofront.pjrt.layouts import Format, Layout
 from hlofront.runtime.compilation.pipeline import (
@@ -73,11 +74,17 @@ class ArgInfo:
 class Stage:
     """The base of the stages: the trees and avals of a function's arguments and results."""
 
-    __slots__ = ("_is_committed", "_jitted", "_traced", "_where")
+    __slots__ = ("_is_committed", "_jitted", "_layouts", "_traced", "_where")
 
     def __init__(
-        self, jitted: Function, traced: TracedProgram, where: ProgramDevices, committed: bool
+        self,
+        jitted: Function,
+        traced: TracedProgram,
+        where: ProgramDevices,
+        committed: bool,
+        layouts: LayoutModes | None = None,
     ):
+        self._layouts = layouts
         self._jitted = jitted
         self._traced = traced
         self._where = where
@@ -182,9 +189,16 @@ class Traced(Stage):
             traced.donated,
             self._jitted.keep_unused,
             device_assignment=self._where if type(self._where) is DeviceAssignment else None,
+            layouts=self._layouts,
         )
         return Lowered(
-            self._jitted, self._traced, self._where, self._is_committed, module, platforms
+            self._jitted,
+            self._traced,
+            self._where,
+            self._is_committed,
+            module,
+            platforms,
+            self._layouts,
         )
 
     def __call__(self, *args: object, **kwargs: object) -> Any:
@@ -210,8 +224,9 @@ class Lowered(Stage):
         committed: bool,
         module: "Module",
         platforms: tuple[str, ...],
+        layouts: LayoutModes | None = None,
     ):
-        super().__init__(jitted, traced, where, committed)
+        super().__init__(jitted, traced, where, committed, layouts)
         self._module = module
         self._platforms = platforms
         self._locations = location_settings()
@@ -312,6 +327,7 @@ class Lowered(Stage):
             tuple(sorted(options.items())),
             self._module.fences is not None,
             self._locations,
+            self._layouts,
         )
         return Compiled(self._jitted, self._traced, executable)
 

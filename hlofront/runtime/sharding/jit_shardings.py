@@ -8,6 +8,7 @@ from hlofront.base.tree import tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import Device, Sharding, SingleDeviceSharding
+from hlofront.bridge.members import device_of
 from hlofront.core.aval import typeof
 from hlofront.core.mesh import AbstractMesh, entered_mesh
 from hlofront.core.partition import UNCONSTRAINED, PartitionSpec
@@ -101,6 +102,20 @@ def _flat(prefix: object, tree: object, name: str, what: str) -> list[Sharding |
             f"{name} is one sharding for all of {what}, or a tree that is a prefix of {what}: "
             f"{error}"
         ) from None
+
+
+def one_device(device: Device | None, *shardings: object) -> Device | None:
+    """Return the device that single-device shardings name; None if there are no such shardings.
+
+    Raises:
+      ValueError: if the shardings name several devices.
+    """
+    for named in tree_flatten(shardings)[0]:
+        named = device_of(named) if isinstance(named, SingleDeviceSharding) else named
+        if device is not None and named != device:
+            raise ValueError(f"jit was told to run on {device} and on {named}: name one device")
+        device = named
+    return device
 
 
 def checked_shardings(tree: object, name: str, function: str) -> object:

@@ -227,6 +227,7 @@ class ShardedExecutable(Executable):
         shardings = self.shardings.stored_kept
         for i, aval, sharding in zip(self.kept, self.kept_avals, shardings, strict=True):
             buffers.append(split(args[i], aval, sharding))
+        buffers = self.laid(buffers)
         if self.meets_on_cpu:
             executed, token = _on_cpu.launch(self.loaded, buffers)
         else:
@@ -237,10 +238,10 @@ class ShardedExecutable(Executable):
         return executed.consume_with_handlers(self.handlers)
 
     def fast_path(
-        self, out_tree: PyTreeDef, argument_count: int, result: object
+        self, out_tree: PyTreeDef, args: Sequence[object], result: object
     ) -> FastPath | None:
         # C++ would not wait for the previous program.
-        return None if self.meets_on_cpu else super().fast_path(out_tree, argument_count, result)
+        return None if self.meets_on_cpu else super().fast_path(out_tree, args, result)
 
     def _fast(self, out_tree: PyTreeDef, kept_inputs: list[bool]) -> FastPath:
         shardings = self.shardings

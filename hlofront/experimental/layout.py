@@ -1,0 +1,4 @@
+"""jax.experimental.layout: the order of arrays' elements in memory."""
+
+from hlofront.pjrt.layouts import Format as Format
+from hlofront.pjrt.layouts import Layout as Layout

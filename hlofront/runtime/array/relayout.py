@@ -1,0 +1,79 @@
+"""Relayout: copies of arrays with their elements in another order in memory."""
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from hlofront.base.caches import memoize
+from hlofront.base.typing import Array
+from hlofront.bridge.arrays import assembled
+from hlofront.bridge.client import ArrayImpl
+from hlofront.bridge.members import is_committed, pjrt_layout_of, sharding_of
+from hlofront.core.aval import ShapedArray
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.layout_modes import LayoutModes
+from hlofront.transforms.stage import stage
+
+if TYPE_CHECKING:
+    from hlofront.bridge.jaxlib_types import PjRtLayout
+
+# The size of packed elements in the text of a layout, which the dtype decides.
+_ELEMENT_SIZE = re.compile(r":?E\(\d+\)")
+
+
+def mode_of(layout: "PjRtLayout") -> str:
+    """Return the layout of a buffer as a layout mode, such as "{1,0}"."""
+    return _ELEMENT_SIZE.sub("", str(layout))
+
+
+def is_laid_as(x: object, layout: "PjRtLayout") -> bool:
+    """Return whether a value is no array, or has its elements in the order of a layout."""
+    if type(x) is not ArrayImpl:
+        return True
+    own_layout = pjrt_layout_of(x)
+    return own_layout == layout or mode_of(own_layout) == mode_of(layout)
+
+
+def laid_as_parameters(
+    arrays: Sequence[Any], layouts: "Sequence[PjRtLayout]"
+) -> tuple[list[Any], bool]:
+    """Return arrays in the layouts of a program's parameters, and whether one was copied for it."""
+    laid = [
+        x if is_laid_as(x, layout) else laid_out(x, mode_of(layout))
+        for x, layout in zip(arrays, layouts, strict=True)
+    ]
+    return laid, any(x is not y for x, y in zip(laid, arrays, strict=True))
+
+
+def laid_out(x: Array, mode: str) -> Array:
+    """Return an array on the same devices with the layout of a mode; unchanged if it has that.
+
+    Args:
+      x: an array.
+      mode: the order of the axes, as in LayoutModes.
+    """
+    if mode_of(pjrt_layout_of(x)) == mode:
+        return x
+    sharding = sharding_of(x)
+    if sharding.num_devices == 1 and len(sharding.device_set) == 1:
+        return _laid_out_on_one_device(x, mode)
+    shards = [_laid_out_on_one_device(shard.data, mode) for shard in x.addressable_shards]
+    return assembled(x.aval, sharding, shards, is_committed(x))
+
+
+def _laid_out_on_one_device(x: Any, mode: str) -> Array:
+    # A copy is a program, and programs are above arrays.
+    from hlofront.runtime.compilation.pipeline import executable_for
+
+    modes = LayoutModes((mode_of(pjrt_layout_of(x)),), (mode,))
+    (device,) = sharding_of(x).device_set
+    program = _identity(x.aval)
+    executable = executable_for(program, "relayout", device, is_committed(x), layouts=modes)
+    (copy,) = executable.run([x])
+    sharding = sharding_of(x)
+    return copy if sharding_of(copy) == sharding else assembled(x.aval, sharding, [copy], True)
+
+
+@memoize
+def _identity(aval: ShapedArray) -> ClosedJaxpr:
+    return stage(lambda x: [x], [aval])
