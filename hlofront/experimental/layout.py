@@ -2,3 +2,6 @@
 
 from hlofront.pjrt.layouts import Format as Format
 from hlofront.pjrt.layouts import Layout as Layout
+from hlofront.runtime.array.layout_constraint import (
+    with_layout_constraint as with_layout_constraint,
+)

@@ -5,7 +5,7 @@ from typing import Any
 from hlofront.base.elements import ExtendedDType
 from hlofront.bridge.client import Sharding
 from hlofront.bridge.members import xla_layout_of
-from hlofront.core.aval import AbstractValue
+from hlofront.core.aval import ShapedArray
 
 
 class Layout:
@@ -39,7 +39,7 @@ class Layout:
             layout.minor_to_major()[::-1], tuple(layout.tiling()), layout.element_size_in_bits()
         )
 
-    def mode(self, aval: AbstractValue, what: str) -> str:
+    def mode(self, aval: ShapedArray, what: str) -> str:
         """Return the layout in XLA's notation, as a layout mode of an array.
 
         Args:
@@ -50,7 +50,7 @@ class Layout:
           ValueError: if the layout does not order the array's axes.
         """
         shape = aval.shape
-        dtype: Any = aval.dtype
+        dtype = aval.dtype
         if sorted(self.major_to_minor) != list(range(len(shape))):
             raise ValueError(
                 f"{what} is incompatible with its layout annotation {self}: the length of "
@@ -64,6 +64,11 @@ class Layout:
         axes = ",".join(map(str, order[::-1]))
         tiles = "".join(f"({','.join(map(str, tile))})" for tile in self.tiling or ())
         return f"{{{axes}:T{tiles}}}" if tiles else f"{{{axes}}}"
+
+    def with_axis(self, axis: int) -> "Layout":
+        """Return the layout of arrays with a new axis, whose stride is the largest."""
+        rest = (old + (old >= axis) for old in self.major_to_minor)
+        return Layout((axis, *rest), self.tiling, self.sub_byte_element_size_in_bits)
 
     def _fields(self) -> tuple[Any, ...]:
         return (self.major_to_minor, self.tiling, self.sub_byte_element_size_in_bits)
@@ -86,7 +91,7 @@ class _Automatic:
 
     __slots__ = ()
 
-    def mode(self, aval: AbstractValue, what: str) -> str:
+    def mode(self, aval: ShapedArray, what: str) -> str:
         """Return the layout mode of XLA's choice."""
         return "auto"
 

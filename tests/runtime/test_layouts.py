@@ -5,7 +5,7 @@ import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
-from hlofront.experimental.layout import Format, Layout
+from hlofront.experimental.layout import Format, Layout, with_layout_constraint
 from hlofront.experimental.serialize_executable import deserialize_and_load, serialize
 
 ONE = jax.sharding.SingleDeviceSharding(jax.devices()[0])
@@ -134,6 +134,35 @@ def test_donation_and_keywords(columns):
     assert order(made) == (1, 0)
 
 
+def by_columns(x):
+    return with_layout_constraint(x, Layout((1, 0)))
+
+
+def test_a_constraint_lays_values_out_inside_of_programs():
+    f = jax.jit(lambda x: by_columns(x) * 2)
+    text = f.lower(VALUES).as_text()
+    assert "@LayoutConstraint" in text
+    assert "dense<[0, 1]>" in text
+    np.testing.assert_array_equal(f(VALUES), 2 * VALUES)
+    assert order(by_columns(VALUES)) == (1, 0)
+    tree = with_layout_constraint(
+        {"a": VALUES, "b": VALUES}, {"a": Layout((1, 0)), "b": Layout((0, 1))}
+    )
+    assert (order(tree["a"]), order(tree["b"])) == ((1, 0), (0, 1))
+
+
+def test_a_constraint_is_its_own_derivative_and_maps():
+    program = jax.make_jaxpr(jax.grad(lambda x: by_columns(x).sum()))(VALUES)
+    assert [e.primitive.name for e in program.eqns].count("layout_constraint") == 2
+    for axis, wanted in ((0, (0, 2, 1)), (2, (2, 1, 0))):
+        mapped = jax.make_jaxpr(jax.vmap(by_columns, in_axes=axis))(np.zeros((2, 3, 4)))
+        assert mapped.eqns[0].params["layout"] == Layout(wanted)
+    np.testing.assert_array_equal(jax.vmap(by_columns)(np.ones((4, 2, 3))), np.ones((4, 2, 3)))
+    keys = jax.random.split(jax.random.key(0), (2, 3))
+    assert (jax.jit(by_columns)(keys) == keys).all()
+    assert (by_columns(keys) == keys).all()
+
+
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
@@ -151,6 +180,8 @@ def test_donation_and_keywords(columns):
             ValueError,
             r"the argument of jit at \[0\] is incompatible .* with each axis once",
         ),
+        (lambda: with_layout_constraint(VALUES, BY_ROWS), ValueError, "must be of type `Layout`"),
+        (lambda: with_layout_constraint(VALUES, Layout((0,))), ValueError, "is incompatible"),
         (
             lambda: jax.jit(twice, out_shardings=Format(Layout((0,)), ONE))(VALUES),
             ValueError,
