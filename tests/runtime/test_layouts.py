@@ -134,6 +134,21 @@ def test_donation_and_keywords(columns):
     assert order(made) == (1, 0)
 
 
+def test_programs_with_ordered_effects_take_layouts(columns, capfd):
+    def show(x):
+        jax.debug.print("{}", x[0, 1], ordered=True)
+        return x * 2
+
+    for options in ({}, {"in_shardings": BY_COLUMNS}):
+        f = jax.jit(show, **options)
+        for x in (columns, jnp.asarray(VALUES), VALUES):
+            np.testing.assert_array_equal(f(x), 2 * VALUES)
+    jax.effects_barrier()
+    assert capfd.readouterr().out == "1.0\n" * 6
+    with pytest.raises(ValueError, match="has effects, and XLA does not say"):
+        jax.jit(show, in_shardings=CHOSEN)(VALUES)
+
+
 def by_columns(x):
     return with_layout_constraint(x, Layout((1, 0)))
 

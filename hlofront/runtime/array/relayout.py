@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from hlofront.base.caches import memoize
 from hlofront.base.typing import Array
 from hlofront.bridge.arrays import assembled
-from hlofront.bridge.client import ArrayImpl
+from hlofront.bridge.client import ArrayImpl, Device, LoadedExecutable, result_handler
 from hlofront.bridge.members import is_committed, pjrt_layout_of, sharding_of
 from hlofront.core.aval import ShapedArray
-from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.layout_modes import LayoutModes
+from hlofront.pjrt.clients import lowering_platform
+from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
 from hlofront.transforms.stage import stage
 
 if TYPE_CHECKING:
@@ -34,15 +35,18 @@ def is_laid_as(x: object, layout: "PjRtLayout") -> bool:
     return own_layout == layout or mode_of(own_layout) == mode_of(layout)
 
 
-def laid_as_parameters(
-    arrays: Sequence[Any], layouts: "Sequence[PjRtLayout]"
-) -> tuple[list[Any], bool]:
-    """Return arrays in the layouts of a program's parameters, and whether one was copied for it."""
-    laid = [
+def laid_as_parameters(arrays: Sequence[Any], layouts: "Sequence[PjRtLayout]") -> list[Any]:
+    """Return arrays in the layouts of a program's parameters: those in others are copied."""
+    return [
         x if is_laid_as(x, layout) else laid_out(x, mode_of(layout))
         for x, layout in zip(arrays, layouts, strict=True)
     ]
-    return laid, any(x is not y for x, y in zip(laid, arrays, strict=True))
+
+
+@memoize
+def default_mode(aval: ShapedArray, device: Device) -> str:
+    """Return the layout mode that arrays of a type have by default on a device."""
+    return mode_of(device.client.get_default_layout(aval.dtype, aval.shape, device))
 
 
 def laid_out(x: Array, mode: str) -> Array:
@@ -62,18 +66,22 @@ def laid_out(x: Array, mode: str) -> Array:
 
 
 def _laid_out_on_one_device(x: Any, mode: str) -> Array:
-    # A copy is a program, and programs are above arrays.
-    from hlofront.runtime.compilation.pipeline import executable_for
-
-    modes = LayoutModes((mode_of(pjrt_layout_of(x)),), (mode,))
-    (device,) = sharding_of(x).device_set
-    program = _identity(x.aval)
-    executable = executable_for(program, "relayout", device, is_committed(x), layouts=modes)
-    (copy,) = executable.run([x])
     sharding = sharding_of(x)
-    return copy if sharding_of(copy) == sharding else assembled(x.aval, sharding, [copy], True)
+    (device,) = sharding.device_set
+    modes = LayoutModes((mode_of(pjrt_layout_of(x)),), (mode,))
+    loaded = _copying_program(x.aval, modes, device)
+    handler = result_handler(x.aval, sharding, is_committed(x))
+    (copy,) = loaded.execute_sharded([x]).consume_with_handlers([handler])
+    return copy
 
 
 @memoize
-def _identity(aval: ShapedArray) -> ClosedJaxpr:
-    return stage(lambda x: [x], [aval])
+def _copying_program(aval: ShapedArray, modes: LayoutModes, device: Device) -> LoadedExecutable:
+    """Return the executable that returns its argument in another layout."""
+    # Loads MLIR, which a process that compiles nothing does not need.
+    from hlofront.lowering.module import lower_program
+
+    program = stage(lambda x: [x], [aval])
+    with mlir_lock:
+        module = lower_program(program, "relayout", lowering_platform(device), layouts=modes)
+    return compile_module(device.client, module.ir_module, [device], compile_options([device]))

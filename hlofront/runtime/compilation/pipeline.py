@@ -283,6 +283,11 @@ class Compilation:
             locations=key.locations,
             layouts=key.layouts,
         )
+        if self._program.effects and key.layouts is not None and "auto" in key.layouts.inputs:
+            raise ValueError(
+                f"{key.name} has effects, and XLA does not say which layouts it chooses for the "
+                "arguments of such programs: request a Layout in place of Layout.AUTO"
+            )
         if module.ordered and len(self._devices) > 1:
             effects = ", ".join(map(str, module.ordered))
             raise ValueError(

@@ -21,7 +21,12 @@ from hlofront.pjrt.clients import check_not_forked
 from hlofront.pjrt.executable import cost_of
 from hlofront.primitives.barriers import Token
 from hlofront.runtime.array.key_array import base_of, key_handler
-from hlofront.runtime.array.relayout import is_laid_as, laid_as_parameters
+from hlofront.runtime.array.relayout import (
+    default_mode,
+    is_laid_as,
+    laid_as_parameters,
+    laid_out,
+)
 from hlofront.runtime.compilation.disk_cache import ProgramCall, StoredCall
 from hlofront.runtime.debugging import nan_checks
 from hlofront.runtime.sharding.device_assignment import CompiledShardings, ProgramDevices
@@ -218,13 +223,12 @@ class Executable:
         buffers = self.laid(buffers)
         return self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
 
-    def laid(self, buffers: list[Any], tokens: int = 0) -> list[Any]:
-        """Return arrays in the layouts of the program's parameters, of which the first are tokens.
+    def laid(self, buffers: list[Any]) -> list[Any]:
+        """Return arrays in the layouts of the program's parameters.
 
         PJRT reads buffers in other layouts as if they had those.
         """
-        layouts = self.loaded.get_parameter_layouts()[tokens:]
-        return buffers[:tokens] + laid_as_parameters(buffers[tokens:], layouts)[0]
+        return laid_as_parameters(buffers, self.loaded.get_parameter_layouts())
 
     def takes_as_laid(self, args: Sequence[Any]) -> bool:
         """Return whether arguments have the layouts of the program's parameters as they are."""
@@ -243,9 +247,11 @@ class Executable:
             if aval == token_aval:
                 buffers.append(host_calls.new_token(device) if x.array is None else x.array)
             else:
-                buffers.append(put(x, aval, device, self.committed))
+                array = put(x, aval, device, self.committed)
+                # XLA does not say the layouts of programs with tokens, which are not its choice.
+                mode = self.layouts and self.layouts.inputs[position]
+                buffers.append(laid_out(array, mode or default_mode(aval, device)))
         handlers = [host_calls.token_handler(device)] * len(ordered) + self.handlers
-        buffers = self.laid(buffers, len(ordered))
         executed = self.loaded.execute_sharded(buffers, with_tokens=self.unordered)
         if self.unordered:
             host_calls.keep_running(executed.consume_token())
