@@ -84,7 +84,7 @@ class ShapeDtypeStruct:
 
     def update(self, **changes: Any) -> "ShapeDtypeStruct":
         """Return a copy of the struct with changed shape, dtype, sharding or weak_type."""
-        fields = {
+        fields: dict[str, Any] = {
             "shape": self.shape,
             "dtype": self.dtype,
             "sharding": self.format or self.sharding,
