@@ -52,6 +52,7 @@ CORPORA = (
     "corpus_fuzz_regressions",
     "corpus_options",
     "corpus_jet",
+    "corpus_ode",
 )
 
 
