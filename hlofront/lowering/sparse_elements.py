@@ -39,7 +39,7 @@ def by_tracing(primitive: Primitive) -> Callable[[Callable[..., Any]], Callable[
     """Register a function of arrays and parameters as the general lowering of a primitive."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        def rule(build: Builder, *values: Value, **params: object) -> Value | list[Value]:
+        def rule(build: Builder, *values: Value, **params: Any) -> Value | list[Value]:
             results = build.by_tracing(function, values, **params)
             return results if primitive.multiple_results else results[0]
 

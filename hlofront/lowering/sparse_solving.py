@@ -1,8 +1,6 @@
 """Lowering rules of spsolve: SciPy on the host for CPUs, cuSOLVER on GPUs of NVIDIA."""
 
-import numpy as np
-
-from hlofront.base.typing import Array
+from hlofront.base.typing import Array, NumPyArray
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import typeof
 from hlofront.core.rules import lower
@@ -26,8 +24,10 @@ def _(
     def solve(*operands: Array) -> Array:
         aval = typeof(operands[3])
 
-        def on_host(*arrays: np.ndarray) -> list[np.ndarray]:
-            return [solve_on_host(*map(np.asarray, arrays), aval.dtype)]
+        def on_host(
+            data: NumPyArray, indices: NumPyArray, indptr: NumPyArray, b: NumPyArray
+        ) -> list[NumPyArray]:
+            return [solve_on_host(data, indices, indptr, b, aval.dtype)]
 
         (x,) = pure_callback_p.bind(
             *operands, callback=on_host, result_avals=(aval,), sharding=None, vmap_method=None

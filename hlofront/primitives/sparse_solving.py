@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.typing import Array, ArrayLike, DType
+from hlofront.base.typing import Array, ArrayLike, DType, NumPyArray
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -103,10 +103,11 @@ def _transposed(
 
 
 def solve_on_host(
-    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, b: np.ndarray, dtype: DType
-) -> np.ndarray:
+    data: NumPyArray, indices: NumPyArray, indptr: NumPyArray, b: NumPyArray, dtype: DType
+) -> NumPyArray:
     """Solve a sparse system with SciPy's direct solver."""
     from scipy.sparse import csr_matrix, linalg  # pyright: ignore[reportMissingTypeStubs]
 
-    matrix = csr_matrix((data, indices, indptr), shape=(b.size, b.size))
-    return linalg.spsolve(matrix, b).astype(dtype)
+    buffers = tuple(map(np.asarray, (data, indices, indptr)))
+    matrix = csr_matrix(buffers, shape=(b.size, b.size))
+    return linalg.spsolve(matrix, np.asarray(b)).astype(dtype)

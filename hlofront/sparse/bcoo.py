@@ -267,14 +267,14 @@ def element_of_batch(mat: Any, axis: int | None, n_batch: int) -> int | None:
     if axis is None:
         return None
     name = type(mat).__name__
-    axis = axis if axis >= 0 else axis + mat.ndim
-    if not 0 <= axis < n_batch:
+    number = axis if axis >= 0 else axis + int(mat.ndim)
+    if not 0 <= number < n_batch:
         raise ValueError(
             f"Cannot map in_axis={axis} for {name} array with n_batch={n_batch}. in_axes for "
             "batched sparse operations must correspond to a batch dimension: convert with "
             "update_layout(n_batch=...)"
         )
-    return axis
+    return number
 
 
 def _to_element(inner: Any, index: Any, mat: BCOO, axis: int | None) -> BCOO:
