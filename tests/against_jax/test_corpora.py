@@ -45,6 +45,7 @@ CORPORA = (
     "corpus_stats_domains",
     "corpus_singular_points",
     "corpus_nn",
+    "corpus_sparse",
     "corpus_scipy_small",
     "corpus_transform_errors",
     "corpus_debugging",
