@@ -46,6 +46,7 @@ CORPORA = (
     "corpus_singular_points",
     "corpus_nn",
     "corpus_sparse",
+    "corpus_sparse_formats",
     "corpus_scipy_small",
     "corpus_transform_errors",
     "corpus_debugging",
