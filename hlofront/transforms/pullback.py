@@ -11,9 +11,11 @@ from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Jaxpr
 from hlofront.core.names import TRANSPOSE, transformed
+from hlofront.core.references import is_reference
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import as_array
 from hlofront.primitives.derivatives import instantiate
+from hlofront.primitives.reference_rules import RefAccumulator
 from hlofront.transforms.flatten import Signature, abstract
 from hlofront.transforms.transpose import transpose_jaxpr
 
@@ -57,7 +59,13 @@ class NotNeeded(_Mark):
     __slots__ = ()
 
 
-for _mark in (DidntWant, NotNeeded):
+class GradRef(_Mark):
+    """A marker in place of a cotangent that was added to a reference: a pytree without leaves."""
+
+    __slots__ = ()
+
+
+for _mark in (DidntWant, GradRef, NotNeeded):
     tree.register_pytree_node(_mark, lambda _: ((), None), lambda _, __, of=_mark: of())
 
 
@@ -120,14 +128,23 @@ class Pullback:
         with NotNeeded() for others. Entries may be set, for example to restore an argument
         that was removed.
       opaque_residuals: the other residuals.
+      references: per leaf of the arguments, the reference to which its cotangent is added, or None;
+        empty if there are no references.
     """
 
-    __slots__ = ("__weakref__", "args_res", "opaque_residuals", "spec")
+    __slots__ = ("__weakref__", "args_res", "opaque_residuals", "references", "spec")
 
-    def __init__(self, args_res: list[Any], opaque_residuals: list[Any], spec: PullbackSpec):
+    def __init__(
+        self,
+        args_res: list[Any],
+        opaque_residuals: list[Any],
+        spec: PullbackSpec,
+        references: Sequence[Any] = (),
+    ):
         self.args_res = args_res
         self.opaque_residuals = opaque_residuals
         self.spec = spec
+        self.references = references
 
     @property
     def in_tree(self) -> PyTreeDef:
@@ -152,27 +169,32 @@ class Pullback:
         return [leaves[n] if n >= 0 else others[~n] for n in self.spec.sources]
 
     def with_refs(self, *wanted: Any) -> Callable[[Any], Any]:
-        """Return a pullback that computes only some of the cotangents.
+        """Return a pullback that computes only some of the cotangents, or adds them to references.
 
         Args:
-          wanted: a pytree like the arguments, of GradValue() and DontWant() markers.
+          wanted: a pytree like the arguments, of GradValue() and DontWant() markers and of mutable
+            references, to which the cotangents of their arguments are added.
 
         Returns:
           A function of a cotangent like the result; its results have DidntWant() in place of
-          unwanted cotangents.
+          unwanted cotangents, and GradRef() in place of those that were added to references.
 
         Raises:
-          ValueError: if `wanted` is not a pytree of these markers like the arguments.
+          ValueError: if `wanted` is not a pytree of these like the arguments.
         """
-        flags, structure = tree.tree_flatten(wanted)
-        if structure != self.in_tree or any(type(x) not in (GradValue, DontWant) for x in flags):
+        leaves, structure = tree.tree_flatten(wanted)
+        references = [x if is_reference(getattr(x, "aval", None)) else None for x in leaves]
+        if structure != self.in_tree or any(
+            ref is None and type(x) not in (GradValue, DontWant)
+            for x, ref in zip(leaves, references, strict=True)
+        ):
             raise ValueError(
-                "with_refs wants ad.GradValue() or ad.DontWant() for each array of the arguments, "
-                f"whose structure is {self.in_tree}: got {wanted}."
+                "with_refs wants ad.GradValue(), ad.DontWant() or a reference for each array of "
+                f"the arguments, whose structure is {self.in_tree}: got {wanted}."
             )
-        flags = tuple([type(x) is GradValue for x in flags])
+        flags = tuple([type(x) is GradValue for x in leaves])
         spec = dataclasses.replace(self.spec, wanted=flags)
-        return Pullback(self.args_res, self.opaque_residuals, spec)
+        return Pullback(self.args_res, self.opaque_residuals, spec, references)
 
     @boundary
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
@@ -212,7 +234,12 @@ class Pullback:
                 jaxpr.outvars, (c for c, p in zip(arriving, present, strict=True) if p), strict=True
             )
         ]
-        linear = [UndefinedPrimal(var.aval) for var in jaxpr.invars]
+        references = self.references or [None] * len(spec.moving)
+        moving = [ref for ref, moves in zip(references, spec.moving, strict=True) if moves]
+        linear = [
+            UndefinedPrimal(var.aval, None if ref is None else RefAccumulator(ref.aval, ref))
+            for var, ref in zip(jaxpr.invars, moving, strict=True)
+        ]
         with transformed(TRANSPOSE):
             linear_cotangents = iter(
                 transpose_jaxpr(jaxpr, self.residuals, linear, arriving_cotangents)
@@ -222,7 +249,11 @@ class Pullback:
             for aval, moves in zip(spec.in_avals, spec.moving, strict=True)
         ]
         return [
-            as_array(instantiate(c)) if wanted is None or wanted[position] else DidntWant()
+            GradRef()
+            if references[position] is not None
+            else as_array(instantiate(c))
+            if wanted is None or wanted[position]
+            else DidntWant()
             for position, c in enumerate(cotangents)
         ]
 
@@ -232,6 +263,6 @@ class Pullback:
 
 tree.register_pytree_node(
     Pullback,
-    lambda f: ((f.args_res, f.opaque_residuals), f.spec),
-    lambda spec, children: Pullback(children[0], children[1], spec),
+    lambda f: ((f.args_res, f.opaque_residuals, f.references), f.spec),
+    lambda spec, children: Pullback(children[0], children[1], spec, children[2]),
 )

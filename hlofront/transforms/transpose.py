@@ -27,7 +27,8 @@ def transpose_jaxpr(
     Args:
       jaxpr: the program.
       consts: the values of its constants.
-      inputs: known values, and UndefinedPrimals for the linear inputs.
+      inputs: known values, and UndefinedPrimals for the linear inputs. One with an accumulator has
+        its cotangent added to the accumulator's reference, and a zero in the result.
       cotangents: of the outputs; some may be symbolic zeros.
 
     Returns:
@@ -51,7 +52,10 @@ def transpose_jaxpr(
     arrived: dict[Any, Any] = {}
     for atom, cotangent in zip(jaxpr.outvars, cotangents, strict=True):
         if type(cotangent) is not Zero and atom in linear:
-            _add(arrived, atom, cotangent)
+            if atom in accumulators:
+                accumulators[atom].add(cotangent)
+            else:
+                _add(arrived, atom, cotangent)
     checks = checks_are_on()
     while backwards:
         equation = backwards.pop()
@@ -71,7 +75,9 @@ def transpose_jaxpr(
         operands = [
             atom.operand
             if type(atom) is Literal
-            else UndefinedPrimal(atom.aval, accumulators.get(atom))
+            else UndefinedPrimal(
+                atom.aval, accumulators.get(atom) if is_reference(atom.aval) else None
+            )
             if atom in linear
             else values[atom]
             for atom in equation.invars

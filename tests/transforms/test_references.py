@@ -198,6 +198,35 @@ def test_references_from_outside_are_written_to_once_by_a_checkpoint():
     assert count[...] == 1
 
 
+def test_cotangents_are_added_to_references_that_are_given_to_a_pullback():
+    x = jnp.arange(3.0)
+    _, pullback = jax.vjp(lambda x, z: (x * x).sum() * z, x, 3.0)
+    total = jax.new_ref(jnp.ones(3))
+    results = pullback.with_refs(total, jax.ad.GradValue())(1.0)
+    assert results == (jax.ad.GradRef(), 5)
+    assert list(total[...]) == [1, 7, 13]
+    assert pullback.with_refs(total, jax.ad.DontWant())(1.0)[1] == jax.ad.DidntWant()
+    assert list(total[...]) == [1, 13, 25]
+
+
+def test_cotangents_of_references_are_added_to_references():
+    ref = jax.new_ref(jnp.arange(1.0, 4.0))
+    _, pullback = jax.vjp(lambda r, x: r[0] * r[1] * x, ref, 2.0)
+    total, of_x = jax.new_ref(jnp.zeros(3)), jax.new_ref(jnp.float32(10))
+    pullback.with_refs(total, of_x)(1.0)
+    assert list(total[...]) == [4, 2, 0]
+    assert of_x[...] == 12
+
+
+def test_with_refs_adds_each_part_as_it_arrives():
+    def backwards(x, total):
+        return jax.vjp(lambda x: (jnp.sin(x) * x).sum(), x)[1].with_refs(total)(1.0)
+
+    jaxpr = make_jaxpr(backwards)(VECTOR, jax.new_ref(jnp.zeros(3)))
+    assert [str(e).count("+=") for e in jaxpr.eqns[-4:]].count(1) == 2
+    assert not jaxpr.out_avals
+
+
 def test_a_while_loop_that_writes_in_its_condition_writes_once_more_than_it_iterates():
     def f(n):
         ref = jax.new_ref(0)
