@@ -55,6 +55,9 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "jax._src.sharding_impls": {
         "make_single_device_sharding": ("hlofront.pjrt.shardings", "on_device")
     },
+    "jax._src.state": {},
+    # flax.nnx
+    "jax._src.state.types": {"AbstractRef": ("hlofront.core.references", "AbstractRef")},
     # equinox, flax, jaxtyping
     "jax._src.traceback_util": {
         "_exclude_paths": (_PARTS, "excluded_paths"),
