@@ -26,7 +26,7 @@ from hlofront.higher_order.jit_call import (
 from hlofront.higher_order.saved_residuals import log_checkpoint_residuals
 from hlofront.higher_order.selecting import Flags, nonzero, where, where_not
 from hlofront.transforms.arguments import ArgumentPlan
-from hlofront.transforms.flatten import abstract, result_paths, stage_tree
+from hlofront.transforms.flatten import abstract, check_hashable, result_paths, stage_tree
 from hlofront.transforms.make_jaxpr import bad_argument
 from hlofront.transforms.partial_eval import SplitEquation
 from hlofront.transforms.vmap import documented
@@ -73,7 +73,10 @@ def checkpoint(
             "Python values with static_argnums."
         )
     plan = ArgumentPlan(
-        fun, static_argnums or None, static_argnames or None, what="Checkpointed function"
+        fun,
+        None if static_argnums == () else static_argnums,
+        static_argnames or None,
+        what="Checkpointed function",
     )
     if not isinstance(prevent_cse, bool | Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
@@ -136,6 +139,7 @@ def _traced(
     The program is cached in `table`, by the avals of the leaves and the static arguments. A call
     with static arguments that cannot be hashed is traced each time.
     """
+    check_hashable(fun)
     statics = plan.static_values(args, kwargs, required=False)
     leaves, in_tree = tree.tree_flatten(plan.dynamic(args, kwargs))
     try:

@@ -36,7 +36,7 @@ from hlofront.higher_order.selecting import Flags, where
 from hlofront.primitives.comparing import ne
 from hlofront.primitives.converting import convert, convert_element_type, convert_element_type_p
 from hlofront.primitives.elementwise import clamp
-from hlofront.transforms.flatten import result_paths, stage_tree
+from hlofront.transforms.flatten import check_hashable, result_paths, stage_tree
 from hlofront.transforms.reference_checks import check_references
 from hlofront.transforms.simplify import forwarded
 
@@ -134,6 +134,7 @@ def cond(
             "lax.cond: true_fun and false_fun arguments should be callable; got "
             f"{_brief(true_fun)} and {_brief(false_fun)}."
         )
+    check_hashable(true_fun, false_fun)
     dtype = _predicate_dtype(pred)
     if _disable_jit.value and _is_known(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
@@ -258,6 +259,7 @@ def switch(
         raise ValueError("Empty branch sequence: switch wants at least one function")
     if len(branches) == 1:
         return branches[0](*operands)
+    check_hashable(*branches)
     last = len(branches) - 1
     if _disable_jit.value and _is_known(index):
         return branches[min(max(int(cast(SupportsInt, index)), 0), last)](*operands)

@@ -34,7 +34,7 @@ from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.derivatives import add_tangents, instantiate
 from hlofront.primitives.elementwise import neg
 from hlofront.transforms.batch import batch_program
-from hlofront.transforms.flatten import stage_tree
+from hlofront.transforms.flatten import check_hashable, stage_tree
 from hlofront.transforms.grad import linearize
 from hlofront.transforms.jvp import jvp_jaxpr
 from hlofront.transforms.linear_transpose import linear_transpose
@@ -404,6 +404,7 @@ def custom_root(
       TypeError: if the structure of a function's result is not that of `initial_guess`.
       ValueError: if shapes differ.
     """
+    check_hashable(f)
     leaves, structure = tree.tree_flatten(initial_guess)
     avals = [typeof(x) for x in leaves]
 

@@ -25,7 +25,7 @@ from hlofront.primitives import reducing as r
 from hlofront.primitives import windowed as w
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import refuse_sharding
-from hlofront.transforms.flatten import stage_tree
+from hlofront.transforms.flatten import check_hashable, stage_tree
 
 # A reduction function of primitives/reducing.py or windowed.py.
 Fold = Callable[..., Array]
@@ -63,10 +63,9 @@ def _stage_scalars(
         avals.append(ShapedArray((), aval.dtype, aval.weak_type))
     if not callable(function):
         raise TypeError(f"{purpose} must be a function, got {function!r}")
-    # A function that cannot be a cache key is traced each time.
-    kind = type(function)
-    may_be_key = kind.__weakrefoffset__ and kind.__hash__ is not None
-    write = _write_down if may_be_key else _write_down.__wrapped__
+    check_hashable(function)
+    # A function without weak references cannot be a cache key, and is traced each time.
+    write = _write_down if type(function).__weakrefoffset__ else _write_down.__wrapped__
     return write(function, structures, tuple(avals), purpose)
 
 

@@ -31,7 +31,7 @@ from hlofront.higher_order.bodies import (
 )
 from hlofront.primitives.converting import convert
 from hlofront.primitives.slicing import index_in_dim, stack
-from hlofront.transforms.flatten import stage_tree
+from hlofront.transforms.flatten import check_hashable, stage_tree
 from hlofront.transforms.reference_checks import check_references
 from hlofront.transforms.simplify import constants_as_inputs, forwarded
 
@@ -154,6 +154,7 @@ def scan(
             "lax.scan: f argument should be a callable; got "
             f"{source.shortened(repr(f))} of type {type(f)}."
         )
+    check_hashable(f)
     return loop(f, None, init, xs, length, reverse, unroll)
 
 

@@ -59,6 +59,7 @@ def scatter_apply(
         raise TypeError(f"func of scatter_apply must be callable, got {func!r}")
     try:
         weakref.ref(func)
+        hash(func)
     except TypeError:
         func = functools.partial(func)
     dtype = typeof(operand).dtype

@@ -38,6 +38,7 @@ from hlofront.higher_order.selecting import three_parts
 from hlofront.primitives.comparing import lt
 from hlofront.primitives.converting import convert
 from hlofront.primitives.elementwise import add
+from hlofront.transforms.flatten import check_hashable
 from hlofront.transforms.simplify import forwarded
 
 # Operands: the constants of the condition, the constants of the body, and the first carry. The
@@ -142,6 +143,7 @@ def while_loop(
             "lax.while_loop: body_fun and cond_fun arguments should be callable; got "
             f"{source.shortened(repr(cond_fun))} and {source.shortened(repr(body_fun))}."
         )
+    check_hashable(cond_fun, body_fun)
     return _repeat(cond_fun, body_fun, None, init_val)
 
 
@@ -385,6 +387,7 @@ def fori_loop(
             "lax.fori_loop: body_fun argument should be callable; got "
             f"{source.shortened(repr(body_fun))}."
         )
+    check_hashable(body_fun)
     first, last = _known(lower), _known(upper)
     dtype = _dtype_of_both(lower, upper)
     if first is not None and last is not None:

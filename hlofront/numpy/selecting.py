@@ -36,6 +36,7 @@ from hlofront.primitives.gathering import GatherDimensionNumbers, gather
 from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter
 from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.operation import operation
+from hlofront.transforms.flatten import check_hashable
 
 _bool = np.dtype(np.bool_)
 
@@ -180,6 +181,7 @@ def piecewise(
     cases = [*funclist, *[0] * (count + 1 - len(funclist))]
     functions = tuple([case if callable(case) else None for case in cases])
     constants = [None if callable(case) else case for case in cases]
+    check_hashable(*functions)
     return _piecewise(x, conditions, constants, list(args), kw, functions)
 
 

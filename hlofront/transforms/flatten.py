@@ -256,6 +256,18 @@ def check_callable(fun: Any, what: str = "a transformation") -> None:
     refuse_generators(fun, what)
 
 
+def check_hashable(*functions: object) -> None:
+    """Raise TypeError for a function that cannot be hashed: programs are cached by functions."""
+    for function in functions:
+        try:
+            hash(function)
+        except TypeError as error:
+            raise TypeError(
+                f"{error}: programs are cached by the functions that they are traced from. Define "
+                "__hash__ beside __eq__; a dataclass has it with frozen=True or eq=False."
+            ) from None
+
+
 def refuse_generators(fun: Any, what: str) -> None:
     """Raise TypeError if `fun` is a generator function, whose results are no arrays.
 

@@ -17,6 +17,7 @@ from hlofront.transforms.flatten import (
     ShapeDtypeStruct,
     abstract,
     check_callable,
+    check_hashable,
     refuse_generators,
     result_paths,
     stage_tree,
@@ -141,6 +142,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Any, l
       (converted, values): `converted(*args, *values)` equals `fun(*args)`, and closes over no
       traced value of floating dtype.
     """
+    check_hashable(fun)
     plan = ArgumentPlan(fun)
     program, out_tree = _staged(fun, plan, example_args, {}, "closure_convert")
     moved = [_may_have_tangent(const) for const in program.consts]

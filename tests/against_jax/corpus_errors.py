@@ -30,6 +30,7 @@ def programs(jax, jnp, lax):
     dtypes(corpus, jax, jnp, lax)
     tracers(corpus, jax, jnp, lax)
     calling_jit(corpus, jax, jnp, lax)
+    unhashable_functions(corpus, jax, jnp, lax)
     arrays(corpus, jax, jnp)
     trees(corpus, jax)
     odd_but_right(corpus, jax, jnp)
@@ -437,6 +438,52 @@ def calling_jit(corpus, jax, jnp, lax):
         "named_scope_of_no_string": lambda: jax.named_scope(3).__enter__(),
     }.items():
         corpus.add(name, function)
+
+
+class Unhashable:
+    """A function that is equal to others and has no hash, as an object of a dataclass has none."""
+
+    __hash__ = None
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, *args):
+        return self.function(*args)
+
+
+def unhashable_functions(corpus, jax, jnp, lax):
+    x = floats(3)
+    twice, add = Unhashable(lambda x: x * 2), Unhashable(lambda x, y: x + y)
+    for name, function in {
+        "jit": lambda x: jax.jit(twice)(x),
+        "inner_jit": lambda x: jax.jit(lambda x: jax.jit(twice)(x))(x),
+        "checkpoint": lambda x: jax.checkpoint(twice)(x),
+        "scan": lambda x: lax.scan(Unhashable(lambda c, x: (c, x)), 0, x),
+        "while_loop": lambda x: lax.while_loop(lambda x: x[0] < 9, twice, x),
+        "while_cond": lambda x: lax.while_loop(Unhashable(lambda x: x[0] < 9), jnp.exp, x),
+        "fori_loop": lambda x: lax.fori_loop(0, 2, Unhashable(lambda _, x: x * 2), x),
+        "cond": lambda x: lax.cond(x[0] > 0, jnp.sin, twice, x),
+        "switch": lambda x: lax.switch(0, [jnp.sin, twice], x),
+        "switch_of_one": lambda x: lax.switch(0, [twice], x),
+        "map": lambda x: lax.map(twice, x),
+        "associative_scan": lambda x: lax.associative_scan(add, x),
+        "reduce": lambda x: lax.reduce(x, np.float32(0), add, (0,)),
+        "reduce_window": lambda x: lax.reduce_window(x, np.float32(0), add, (1,), (1,), "SAME"),
+        "closure_convert": lambda x: jax.closure_convert(twice, x)[1],
+        "custom_root": lambda x: lax.custom_root(twice, x, lambda f, x: x, lambda g, y: y),
+        "pure_callback": lambda x: jax.pure_callback(Unhashable(np.sin), x, x),
+        "debug_callback": lambda x: jax.debug.callback(Unhashable(np.sin), x),
+        "vmap": lambda x: jax.vmap(twice)(x),
+        "grad": lambda x: jax.grad(Unhashable(jnp.sum))(x),
+        "make_jaxpr": lambda x: jax.eval_shape(twice, x),
+        "piecewise": lambda x: jnp.piecewise(x, [x > 0], [twice, twice]),
+        "apply": lambda x: x.at[0].apply(twice),
+        "static_argument_of_checkpoint": lambda x: jax.checkpoint(
+            lambda f, x: f(x), static_argnums=0
+        )(twice, x),
+    }.items():
+        corpus.add(f"unhashable_function_of_{name}", function, jnp.asarray(x))
 
 
 def _twice(f, x):

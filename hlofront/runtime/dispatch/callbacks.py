@@ -27,6 +27,7 @@ from hlofront.runtime.array.key_array import array_of, base_of
 from hlofront.runtime.dispatch.host_calls import call_on_the_host, checked_results, describe_failure
 from hlofront.runtime.sharding.device_assignment import first_device
 from hlofront.runtime.sharding.placement import choose_device, put
+from hlofront.transforms.flatten import check_hashable
 
 # Imported for its side effect: it registers the batch rules of callbacks.
 del callback_batching
@@ -143,6 +144,7 @@ def _flat(
     kwargs: dict[str, object],
 ) -> tuple[list[Any], FlatCallback, tuple[ShapedArray, ...], tree.PyTreeDef]:
     """Flatten a callback: return its flat arguments and function, result avals and structure."""
+    check_hashable(callback)
     leaves, in_tree = tree.tree_flatten((args, kwargs))
     for path, leaf in tree.tree_leaves_with_path((args, kwargs)):
         try:

@@ -52,6 +52,7 @@ from hlofront.transforms.flatten import (
     ShapeDtypeStruct,
     abstract,
     check_callable,
+    check_hashable,
     result_paths,
     stage_tree,
 )
@@ -475,7 +476,7 @@ def jit(
             compiler_options=compiler_options,
         )
     check_callable(fun, "jit")
-    fun = _weakly_referable(fun)
+    fun = _as_cache_key(fun)
     if device is not None and backend is not None:
         raise ValueError(
             "can't specify both a device and a backend for jit, got "
@@ -509,21 +510,26 @@ def jit(
     return make_callable(jitted, key)
 
 
-def _weakly_referable(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function, or a wrapper that raises a TypeError if it is not weakly referable.
+def _as_cache_key(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function, or a wrapper that raises a TypeError if it cannot be a cache key.
 
     jaxlib looks up the executables of a function by a weak reference to it; without one the process
     may crash.
     """
     try:
-        weakref.ref(fun)
+        check_hashable(fun)
     except TypeError as error:
-        message = (
-            f"{error}, which jit needs to find what it compiled: give jit a function, or add "
-            "'__weakref__' to the __slots__ of the class."
-        )
+        message = str(error)
     else:
-        return fun
+        try:
+            weakref.ref(fun)
+        except TypeError as error:
+            message = (
+                f"{error}, which jit needs to find what it compiled: give jit a function, or add "
+                "'__weakref__' to the __slots__ of the class."
+            )
+        else:
+            return fun
 
     def refuse(*_: object, **__: object) -> NoReturn:
         raise TypeError(message)
