@@ -55,6 +55,7 @@ CORPORA = (
     "corpus_options",
     "corpus_jet",
     "corpus_ode",
+    "corpus_example_libraries",
 )
 
 

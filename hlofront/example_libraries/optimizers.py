@@ -1,0 +1,33 @@
+"""jax.example_libraries.optimizers: optimizers by steepest descent, and schedules of steps."""
+
+from hlofront.nn.optimizers import InitFn as InitFn
+from hlofront.nn.optimizers import JoinPoint as JoinPoint
+from hlofront.nn.optimizers import Optimizer as Optimizer
+from hlofront.nn.optimizers import OptimizerState as OptimizerState
+from hlofront.nn.optimizers import Params as Params
+from hlofront.nn.optimizers import ParamsFn as ParamsFn
+from hlofront.nn.optimizers import Schedule as Schedule
+from hlofront.nn.optimizers import State as State
+from hlofront.nn.optimizers import Step as Step
+from hlofront.nn.optimizers import UpdateFn as UpdateFn
+from hlofront.nn.optimizers import Updates as Updates
+from hlofront.nn.optimizers import adagrad as adagrad
+from hlofront.nn.optimizers import adam as adam
+from hlofront.nn.optimizers import adamax as adamax
+from hlofront.nn.optimizers import clip_grads as clip_grads
+from hlofront.nn.optimizers import constant as constant
+from hlofront.nn.optimizers import exponential_decay as exponential_decay
+from hlofront.nn.optimizers import inverse_time_decay as inverse_time_decay
+from hlofront.nn.optimizers import l2_norm as l2_norm
+from hlofront.nn.optimizers import make_schedule as make_schedule
+from hlofront.nn.optimizers import momentum as momentum
+from hlofront.nn.optimizers import nesterov as nesterov
+from hlofront.nn.optimizers import optimizer as optimizer
+from hlofront.nn.optimizers import pack_optimizer_state as pack_optimizer_state
+from hlofront.nn.optimizers import piecewise_constant as piecewise_constant
+from hlofront.nn.optimizers import polynomial_decay as polynomial_decay
+from hlofront.nn.optimizers import rmsprop as rmsprop
+from hlofront.nn.optimizers import rmsprop_momentum as rmsprop_momentum
+from hlofront.nn.optimizers import sgd as sgd
+from hlofront.nn.optimizers import sm3 as sm3
+from hlofront.nn.optimizers import unpack_optimizer_state as unpack_optimizer_state
