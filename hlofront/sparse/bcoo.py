@@ -10,7 +10,7 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported
 from hlofront.base.errors import ConcretizationTypeError
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
+from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.trace import Tracer, process
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.filling import zeros
@@ -23,13 +23,12 @@ from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import full
 from hlofront.primitives.reducing import reduce_or
 from hlofront.primitives.shaping import broadcast_in_dim
-from hlofront.primitives.sparse_layout import SparseInfo, all_zero, layout_of, row_constant
-from hlofront.sparse.arrays import JAXSparse
-from hlofront.transforms.vmappable import register_vmappable
+from hlofront.primitives.sparse_layout import all_zero, layout_of, row_constant
+from hlofront.sparse.batched import BatchedSparse, register_batched
 
 
 @tree.register_pytree_node_class
-class BCOO(JAXSparse):
+class BCOO(BatchedSparse):
     """A sparse array in batched coordinates: stored elements, and the indices of each.
 
     Its axes are batch axes, then sparse axes, then dense axes. Each element of the batch has `nse`
@@ -50,11 +49,6 @@ class BCOO(JAXSparse):
       indices_sorted: whether the caller promises that indices are in lexicographic order.
       unique_indices: whether the caller promises that no position repeats.
     """
-
-    data: Array
-    indices: Array
-    indices_sorted: bool
-    unique_indices: bool
 
     def __init__(
         self,
@@ -78,11 +72,6 @@ class BCOO(JAXSparse):
         return self.indices.shape[-2]
 
     @property
-    def dtype(self) -> DType:
-        """The dtype of the elements."""
-        return self.data.dtype
-
-    @property
     def n_batch(self) -> int:
         """The number of batch axes."""
         return self.indices.ndim - 2
@@ -93,20 +82,8 @@ class BCOO(JAXSparse):
         return self.indices.shape[-1]
 
     @property
-    def n_dense(self) -> int:
-        """The number of dense axes."""
-        return self.data.ndim - 1 - self.n_batch
-
-    @property
-    def _info(self) -> SparseInfo:
-        return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
-
-    @property
     def _bufs(self) -> tuple[Array, Array]:
         return self.data, self.indices
-
-    def _extent(self) -> str:
-        return extent_text(self.nse, self.n_batch, self.n_dense)
 
     @classmethod
     def fromdense(
@@ -235,9 +212,6 @@ class BCOO(JAXSparse):
         order = tuple(range(self.ndim))[::-1] if axes is None else tuple(axes)
         return bcoo_transpose(self, permutation=order)
 
-    def tree_flatten(self) -> tuple[tuple[Array, Array], dict[str, Any]]:
-        return (self.data, self.indices), self._info._asdict()
-
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> "BCOO":
         mat = object.__new__(cls)
@@ -246,87 +220,7 @@ class BCOO(JAXSparse):
         return mat
 
 
-def extent_text(nse: int, n_batch: int, n_dense: int) -> str:
-    """Return the numbers of stored elements and of batch and dense axes, where not zero."""
-    text = f"nse={nse}"
-    for name, count in (("n_batch", n_batch), ("n_dense", n_dense)):
-        if count:
-            text += f", {name}={count}"
-    return text
-
-
-# ---- vmap ----------------------------------------------------------------------------------------
-
-
-def element_of_batch(mat: Any, axis: int | None, n_batch: int) -> int | None:
-    """Return the axis of the buffers of a batched sparse array that vmap maps over.
-
-    Raises:
-      ValueError: if the axis is no batch axis.
-    """
-    if axis is None:
-        return None
-    name = type(mat).__name__
-    number = axis if axis >= 0 else axis + int(mat.ndim)
-    if not 0 <= number < n_batch:
-        raise ValueError(
-            f"Cannot map in_axis={axis} for {name} array with n_batch={n_batch}. in_axes for "
-            "batched sparse operations must correspond to a batch dimension: convert with "
-            "update_layout(n_batch=...)"
-        )
-    return number
-
-
-def _to_element(inner: Any, index: Any, mat: BCOO, axis: int | None) -> BCOO:
-    axis = element_of_batch(mat, axis, mat.n_batch)
-    if axis is None:
-        return mat
-    shape = (*mat.shape[:axis], *mat.shape[axis + 1 :])
-    size = mat.shape[axis]
-    buffers = [inner(with_full_axis(x, axis, size), axis) for x in mat._bufs]
-    return _rebuilt(BCOO, buffers, mat._info._replace(shape=shape))
-
-
-def with_full_axis(buffer: Array, axis: int, size: int) -> Array:
-    """Return a buffer whose axis of size 1 is broadcast to the array's size."""
-    if buffer.shape[axis] == size:
-        return buffer
-    shape = (*buffer.shape[:axis], size, *buffer.shape[axis + 1 :])
-    return broadcast_in_dim(buffer, shape, range(buffer.ndim))
-
-
-def batch_axis_of_result(mat: Any, axis: int | None, n_batch: int) -> int | None:
-    """Return the axis that vmap adds to the buffers of a sparse result.
-
-    Raises:
-      ValueError: if it would not be a batch axis.
-    """
-    if axis is None:
-        return None
-    name = type(mat).__name__
-    axis = axis % (mat.ndim + 1)
-    if axis > n_batch:
-        raise ValueError(
-            f"{name}: cannot add out_axis={axis} for {name} array with n_batch={n_batch}. {name} "
-            "batch axes must be a contiguous block of leading dimensions."
-        )
-    return axis
-
-
-def _from_element(inner: Any, size: int, mat: BCOO, axis: int | None) -> BCOO:
-    axis = batch_axis_of_result(mat, axis, mat.n_batch)
-    if axis is None:
-        return mat
-    shape = (*mat.shape[:axis], size, *mat.shape[axis:])
-    buffers = [inner(size, x, axis) for x in mat._bufs]
-    return _rebuilt(BCOO, buffers, mat._info._replace(shape=shape))
-
-
-def _rebuilt(cls: type[Any], buffers: Sequence[Any], info: SparseInfo) -> Any:
-    return cls.tree_unflatten(info._asdict(), buffers)
-
-
-register_vmappable(BCOO, int, int, _to_element, _from_element, None)
+register_batched(BCOO)
 
 
 # ---- functions -----------------------------------------------------------------------------------
@@ -449,7 +343,7 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
 
 def with_data(mat: BCOO, data: Array) -> BCOO:
     """Return a BCOO array with other data at the same positions."""
-    return _rebuilt(BCOO, (data, mat.indices), mat._info)
+    return BCOO.tree_unflatten(mat._info._asdict(), (data, mat.indices))
 
 
 @boundary

@@ -8,31 +8,25 @@ import numpy as np
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
+from hlofront.base.typing import Array, ArrayLike, DTypeLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.core.trace import process
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.filling import zeros
 from hlofront.primitives import sparse_rows
 from hlofront.primitives.creating import full
-from hlofront.primitives.sparse_layout import SparseInfo
-from hlofront.sparse.arrays import JAXSparse
+from hlofront.sparse.batched import BatchedSparse, register_batched
 from hlofront.sparse.bcoo import (
     BCOO,
-    batch_axis_of_result,
     check_roles,
-    element_of_batch,
-    extent_text,
     number_of_elements,
     numbers_as_array,
     stored_count,
-    with_full_axis,
 )
-from hlofront.transforms.vmappable import register_vmappable
 
 
 @tree.register_pytree_node_class
-class BCSR(JAXSparse):
+class BCSR(BatchedSparse):
     """A sparse array in batched compressed rows: stored elements, their columns, and row starts.
 
     Its axes are batch axes, then two sparse axes, then dense axes. Elements after the end of the
@@ -50,11 +44,7 @@ class BCSR(JAXSparse):
       unique_indices: whether the caller promises that no position repeats.
     """
 
-    data: Array
-    indices: Array
     indptr: Array
-    indices_sorted: bool
-    unique_indices: bool
 
     def __init__(
         self,
@@ -78,11 +68,6 @@ class BCSR(JAXSparse):
         return self.indices.shape[-1]
 
     @property
-    def dtype(self) -> DType:
-        """The dtype of the elements."""
-        return self.data.dtype
-
-    @property
     def n_batch(self) -> int:
         """The number of batch axes."""
         return self.indices.ndim - 1
@@ -93,24 +78,12 @@ class BCSR(JAXSparse):
         return 2
 
     @property
-    def n_dense(self) -> int:
-        """The number of dense axes."""
-        return self.data.ndim - 1 - self.n_batch
-
-    @property
-    def _info(self) -> SparseInfo:
-        return SparseInfo(self.shape, self.indices_sorted, self.unique_indices)
-
-    @property
     def _bufs(self) -> tuple[Array, Array, Array]:
         return self.data, self.indices, self.indptr
 
     @property
     def _sparse_shape(self) -> Shape:
         return self.shape[self.n_batch : self.n_batch + 2]
-
-    def _extent(self) -> str:
-        return extent_text(self.nse, self.n_batch, self.n_dense)
 
     @classmethod
     def _empty(
@@ -214,9 +187,6 @@ class BCSR(JAXSparse):
             "Transpose is not implemented for BCSR: convert with .to_bcoo() first"
         )
 
-    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:
-        return self._bufs, self._info._asdict()
-
     @classmethod
     def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> "BCSR":
         mat = object.__new__(cls)
@@ -225,26 +195,7 @@ class BCSR(JAXSparse):
         return mat
 
 
-def _to_element(inner: Any, index: Any, mat: BCSR, axis: int | None) -> BCSR:
-    axis = element_of_batch(mat, axis, mat.n_batch)
-    if axis is None:
-        return mat
-    shape = (*mat.shape[:axis], *mat.shape[axis + 1 :])
-    size = mat.shape[axis]
-    buffers = [inner(with_full_axis(x, axis, size), axis) for x in mat._bufs]
-    return BCSR.tree_unflatten(mat._info._replace(shape=shape)._asdict(), buffers)
-
-
-def _from_element(inner: Any, size: int, mat: BCSR, axis: int | None) -> BCSR:
-    axis = batch_axis_of_result(mat, axis, mat.n_batch)
-    if axis is None:
-        return mat
-    shape = (*mat.shape[:axis], size, *mat.shape[axis:])
-    buffers = [inner(size, x, axis) for x in mat._bufs]
-    return BCSR.tree_unflatten(mat._info._replace(shape=shape)._asdict(), buffers)
-
-
-register_vmappable(BCSR, int, int, _to_element, _from_element, None)
+register_batched(BCSR)
 
 
 @boundary

@@ -177,12 +177,8 @@ class COO(_Matrix):
             raise NotImplementedError(  # JAX raises this class.
                 "axes argument to transpose(): a matrix has one transpose"
             )
-        return COO(
-            (self.data, self.col, self.row),
-            shape=self.shape[::-1],
-            rows_sorted=self._cols_sorted,
-            cols_sorted=self._rows_sorted,
-        )
+        transposed = COOInfo(self.shape[::-1], self._cols_sorted, self._rows_sorted)
+        return COO((self.data, self.col, self.row), **transposed._asdict())
 
     def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:
         return self._bufs, self._info._asdict()

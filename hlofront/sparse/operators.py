@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from hlofront.numpy import contraction, indexing, logic, powers, reductions, ufuncs
+from hlofront.numpy import contraction, logic, powers, ufuncs
 from hlofront.sparse import rules as rules  # The rules are registered when it is imported.
 from hlofront.sparse.bcoo import BCOO
 from hlofront.sparse.bcoo_roles import bcoo_update_layout
@@ -19,29 +19,23 @@ def _swapped(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return swapped
 
 
-def _getitem(array: Any, index: Any) -> Any:
-    """Return `array[index]`; the index is that of a dense array, and is not sparse itself."""
-    return sparsify(lambda x: indexing.getitem(x, index))(array)
+def _of_dense(name: str) -> Callable[..., Any]:
+    """Return the method of sparse arrays that is one of dense arrays, and has its arguments.
+
+    The arguments, such as indices, are passed on as they are: only the array is sparse.
+    """
+
+    def method(self: BCOO | BCSR, *args: Any, **kwargs: Any) -> Any:
+        return sparsify(lambda x: getattr(x, name)(*args, **kwargs))(self)
+
+    method.__name__ = name
+    method.__doc__ = f"Return the result of the method `{name}` of dense arrays, for a sparse one."
+    return method
 
 
 def _iterate(array: Any) -> Iterator[Any]:
     """Return an iterator over the elements along axis 0."""
     return (array[i] for i in range(array.shape[0]))
-
-
-def _sum(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return the sum over axes, with the arguments of `jnp.sum`."""
-    return sparsify(lambda x: reductions.sum(x, *args, **kwargs))(self)
-
-
-def _reshape(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return the array with another shape, with the arguments of `jnp.ndarray.reshape`."""
-    return sparsify(lambda x: x.reshape(*args, **kwargs))(self)
-
-
-def _astype(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return the array with another dtype, with the arguments of `jnp.ndarray.astype`."""
-    return sparsify(lambda x: x.astype(*args, **kwargs))(self)
 
 
 def _update_layout(
@@ -75,11 +69,11 @@ _MEMBERS: dict[str, Any] = {
     "__abs__": sparsify(ufuncs.abs),
     "__neg__": sparsify(ufuncs.negative),
     "__pos__": sparsify(ufuncs.positive),
-    "__getitem__": _getitem,
+    "__getitem__": _of_dense("__getitem__"),
     "__iter__": _iterate,
-    "sum": _sum,
-    "reshape": _reshape,
-    "astype": _astype,
+    "sum": _of_dense("sum"),
+    "reshape": _of_dense("reshape"),
+    "astype": _of_dense("astype"),
     "update_layout": _update_layout,
 }
 for _name, _function in _BINARY.items():
