@@ -103,8 +103,13 @@ def test_an_error_of_a_foreign_function_is_raised(scale_target):
 def test_a_primitive_whose_lowering_is_a_foreign_function(scale_target):
     p = Primitive("scale_by_library")
     p.def_abstract_eval(lambda x, **_: x)
-    mlir.register_lowering(p, ffi.ffi_lowering(scale_target), platform="cpu")
-    f = jax.jit(lambda x: p.bind(x, factor=np.float32(3), offsets=np.array([1], np.int64)))
+
+    def lower(ctx, x, *, factor, offset):
+        offsets = np.array([offset], np.int64)
+        return ffi.ffi_lowering(scale_target)(ctx, x, factor=factor, offsets=offsets)
+
+    mlir.register_lowering(p, lower, platform="cpu")
+    f = jax.jit(lambda x: p.bind(x, factor=np.float32(3), offset=1))
     np.testing.assert_array_equal(f(jnp.ones(2)), [4.0, 4.0])
 
 
