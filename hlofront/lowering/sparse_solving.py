@@ -1,5 +1,7 @@
 """Lowering rules of spsolve: SciPy on the host for CPUs, cuSOLVER on GPUs of NVIDIA."""
 
+import numpy as np
+
 from hlofront.base.typing import Array, NumPyArray
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import typeof
@@ -48,7 +50,9 @@ def _(
     tol: float,
     reorder: int,
 ) -> Value:
-    attributes = {"tol": f"{tol!r} : f64", "reorder": f"{reorder} : i32"}
+    # MLIR's floats have a decimal point, also before an exponent.
+    tolerance = np.format_float_scientific(tol, trim="0")
+    attributes = {"tol": f"{tolerance} : f64", "reorder": f"{reorder} : i32"}
     operands = data, indices, indptr, b
     return kernels.call(
         build,
