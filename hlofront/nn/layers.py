@@ -211,17 +211,17 @@ def elementwise(fun: Callable[..., Array], **fun_kwargs: Any) -> Layer:
     return _same_shape, apply_fun
 
 
-Tanh = elementwise(jnp.tanh)
-Relu = elementwise(relu)
+Elu = elementwise(elu)
 Exp = elementwise(jnp.exp)
+Gelu = elementwise(gelu)
+LeakyRelu = elementwise(leaky_relu)
 LogSoftmax = elementwise(log_softmax, axis=-1)
+Relu = elementwise(relu)
+Selu = elementwise(selu)
+Sigmoid = elementwise(sigmoid)
 Softmax = elementwise(softmax, axis=-1)
 Softplus = elementwise(softplus)
-Sigmoid = elementwise(sigmoid)
-Elu = elementwise(elu)
-LeakyRelu = elementwise(leaky_relu)
-Selu = elementwise(selu)
-Gelu = elementwise(gelu)
+Tanh = elementwise(jnp.tanh)
 
 
 def _pooling(
