@@ -3,10 +3,10 @@
 import abc
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from hlofront.base import tree
-from hlofront.base.typing import Array, ArrayLike, DType, Shape
+from hlofront.base.typing import Array, ArrayLike, DType, Params, Shape
 from hlofront.core.trace import Tracer, process
 from hlofront.numpy.creation import asarray
 from hlofront.primitives.sparse_elements import todense_p
@@ -15,7 +15,7 @@ from hlofront.primitives.sparse_elements import todense_p
 def _refused(name: str) -> Callable[..., Any]:
     """Return an operator that a format of sparse arrays does not have."""
 
-    def operator(self: "JAXSparse", *args: object, **kwargs: object) -> Any:
+    def operator(self: "JAXSparse", *args: object, **kwargs: object) -> NoReturn:
         raise NotImplementedError(  # JAX raises this class.
             f"{self.__class__}.{name}: this format has no such operation; convert the array to "
             "BCOO, which has most, or to a dense one with .todense()"
@@ -60,11 +60,11 @@ class JAXSparse(abc.ABC):
         """Return the array with its axes permuted, or reversed for None."""
 
     @abc.abstractmethod
-    def tree_flatten(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def tree_flatten(self) -> tuple[tuple[Array, ...], Params]:
         """Return the buffers, and what is static."""
 
     @classmethod
-    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> "JAXSparse":
+    def tree_unflatten(cls, aux_data: Params, children: Sequence[Array]) -> "JAXSparse":
         """Return an array of buffers and what `tree_flatten` returned beside them."""
         raise NotImplementedError(  # JAX raises this class.
             f"{cls.__name__}.tree_unflatten: a subclass of JAXSparse defines it, beside "

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported
 from hlofront.base.errors import ConcretizationTypeError
-from hlofront.base.typing import Array, ArrayLike, DTypeLike
+from hlofront.base.typing import Array, ArrayLike, DTypeLike, Params
 from hlofront.core.trace import Tracer, process
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.filling import zeros
@@ -213,7 +213,7 @@ class BCOO(BatchedSparse):
         return bcoo_transpose(self, permutation=order)
 
     @classmethod
-    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> "BCOO":
+    def tree_unflatten(cls, aux_data: Params, children: Sequence[Array]) -> "BCOO":
         mat = object.__new__(cls)
         mat.data, mat.indices = children
         mat.__dict__.update(aux_data)
@@ -251,7 +251,7 @@ def numbers_as_array(mat: ArrayLike) -> Array:
     return convert(mat, np.dtype(np.int32), True) if mat.dtype == np.bool_ else mat
 
 
-def stored_count(nse: Any) -> int:
+def stored_count(nse: SupportsIndex) -> int:
     """Return a number of stored elements as an int.
 
     Raises:

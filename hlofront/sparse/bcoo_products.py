@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
@@ -369,7 +368,7 @@ def bcoo_conv_general_dilated(
     return result if order == [0, 1, 2] else result.transpose(order)
 
 
-def _sparse_or_array(x: BCOO | ArrayLike) -> Any:
+def _sparse_or_array(x: BCOO | ArrayLike) -> BCOO | Array:
     return x if isinstance(x, BCOO) else asarray(x)
 
 

@@ -3,12 +3,11 @@
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.typing import Array
+from hlofront.base.typing import Array, DType
 from hlofront.primitives.comparing import select
 from hlofront.primitives.creating import broadcasted_iota, full
 from hlofront.primitives.shaping import broadcast_in_dim, reshape, squeeze
@@ -118,7 +117,7 @@ def _report(how: str | None, mat: BCOO, name: str, old: int, new: int) -> None:
         )
 
 
-def _numbers_of_elements(shape: Sequence[int], sizes: Sequence[int], dtype: Any) -> Array:
+def _numbers_of_elements(shape: Sequence[int], sizes: Sequence[int], dtype: DType) -> Array:
     """Return the indices of the elements of some axes in order, repeated over leading axes."""
     count = math.prod(sizes)
     grid = np.indices(sizes).reshape(len(sizes), count).T.astype(dtype)
@@ -163,7 +162,7 @@ def _sparse_to_dense(mat: BCOO, n_dense: int) -> BCOO:
     sizes = mat.shape[mat.ndim - n_dense : mat.ndim - mat.n_dense]
     leading = (*indices.shape[:n_batch], mat.nse)
     block = (*leading, *sizes)
-    mask: Any = full(block, True, np.dtype(bool))
+    mask = full(block, True, np.dtype(bool))
     for number, column in enumerate(range(mat.n_sparse - n_new, mat.n_sparse)):
         at = squeeze(columns(indices, (column,)), (n_batch + 1,))
         at = broadcast_in_dim(at, block, range(n_batch + 1))
@@ -184,7 +183,7 @@ def _sparse_to_batch(mat: BCOO, n_batch: int) -> BCOO:
     block = (*batch, *sizes, mat.nse)
     # The stored positions are repeated for each new element of the batch, and belong to one.
     axes = (*range(n_old), n_batch)
-    mask: Any = full(block, True, np.dtype(bool))
+    mask = full(block, True, np.dtype(bool))
     for number in range(n_new):
         at = squeeze(columns(indices, (number,)), (n_old + 1,))
         at = broadcast_in_dim(at, block, axes)

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ def _padded_where(
     return data, select(mask, indices, row_constant(sizes, indices.shape, indices.dtype))
 
 
-def check_is_bcoo(caller: str, mat: Any) -> None:
+def check_is_bcoo(caller: str, mat: object) -> None:
     if not isinstance(mat, BCOO):
         raise TypeError(f"{caller}: input should be BCOO array, got type(mat)={type(mat)}")
 
@@ -126,7 +125,9 @@ def _not_wider(mat: BCOO) -> BCOO:
 
 
 @boundary
-def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
+def bcoo_dynamic_slice(
+    mat: BCOO, start_indices: Sequence[ArrayLike], slice_sizes: Sequence[int]
+) -> BCOO:
     """Return the elements of a BCOO array in a window whose start may be traced.
 
     Starts are wrapped and clamped as in `lax.dynamic_slice`.
@@ -236,7 +237,7 @@ def bcoo_gather(
     flat = starts.reshape((math.prod(starts.shape[:-1]), starts.shape[-1]))
 
     def window(start: Array) -> BCOO:
-        firsts: list[Any] = [np.int32(0)] * operand.ndim
+        firsts: list[ArrayLike] = [np.int32(0)] * operand.ndim
         for position, axis in enumerate(numbers.start_index_map):
             firsts[axis] = start[position]
         part = bcoo_dynamic_slice(operand, firsts, slice_sizes)

@@ -8,7 +8,7 @@ import numpy as np
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported
-from hlofront.base.typing import Array, ArrayLike, DTypeLike, Shape
+from hlofront.base.typing import Array, ArrayLike, DTypeLike, Params, Shape
 from hlofront.core.aval import typeof
 from hlofront.core.trace import process
 from hlofront.numpy.creation import asarray
@@ -178,7 +178,7 @@ class BCSR(BatchedSparse):
         """Return the array with each position once; see `BCOO.sum_duplicates`."""
         return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse=nse, remove_zeros=remove_zeros))
 
-    def transpose(self, *args: Any, **kwargs: Any) -> "BCSR":
+    def transpose(self, *args: object, **kwargs: object) -> "BCSR":
         """Raise NotImplementedError: compressed rows have no transpose.
 
         Convert with `to_bcoo()`, which has.
@@ -188,7 +188,7 @@ class BCSR(BatchedSparse):
         )
 
     @classmethod
-    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> "BCSR":
+    def tree_unflatten(cls, aux_data: Params, children: Sequence[Array]) -> "BCSR":
         mat = object.__new__(cls)
         mat.data, mat.indices, mat.indptr = children
         mat.__dict__.update(aux_data)

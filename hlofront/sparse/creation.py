@@ -20,7 +20,7 @@ from hlofront.sparse.bcsr import BCSR
 from hlofront.sparse.matrices import COO, CSC, CSR
 from hlofront.transforms.vmap import vmap
 
-_FORMATS: dict[str, Any] = {"bcsr": BCSR, "bcoo": BCOO, "coo": COO, "csr": CSR, "csc": CSC}
+_FORMATS: dict[str, type[Any]] = {"bcsr": BCSR, "bcoo": BCOO, "coo": COO, "csr": CSR, "csc": CSC}
 
 
 @boundary
@@ -93,7 +93,7 @@ def random_bcoo(
     unique_indices: bool = True,
     sorted_indices: bool = False,
     generator: Callable[..., Array] = uniform,
-    **kwds: Any,
+    **kwds: object,
 ) -> BCOO:
     """Return a BCOO array with random elements at random positions.
 

@@ -1,23 +1,27 @@
 """Derivatives of functions of sparse arrays, with respect to their stored elements."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary, named_as
-from hlofront.base.typing import Array
+from hlofront.base.tree import PyTree
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.primitives.shaping import broadcast_in_dim
 from hlofront.sparse.arrays import JAXSparse
 from hlofront.sparse.bcoo import BCOO
 from hlofront.transforms import grad as dense_gradients
 from hlofront.transforms import jacobian as dense_jacobians
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
-def _is_sparse(x: Any) -> bool:
+
+def _is_sparse(x: object) -> "TypeIs[JAXSparse]":
     return isinstance(x, JAXSparse)
 
 
-def _with_data(x: Any, data: Any) -> Any:
+def _with_data(x: JAXSparse | ArrayLike, data: ArrayLike) -> JAXSparse | ArrayLike:
     """Return a sparse array with other data, and `data` itself in the place of a dense array."""
     if not _is_sparse(x):
         return data
@@ -25,7 +29,7 @@ def _with_data(x: Any, data: Any) -> Any:
     return structure.unflatten([data, *leaves[1:]])
 
 
-def _jacobian_of(x: Any, data: Any) -> Any:
+def _jacobian_of(x: JAXSparse | ArrayLike, data: PyTree) -> PyTree:
     """Return the Jacobian with respect to a sparse array, sparse if it is BCOO."""
     if not isinstance(x, BCOO):
         return data
@@ -45,21 +49,21 @@ def _jacobian_of(x: Any, data: Any) -> Any:
 class _Data:
     """The data of all arguments, as one argument that is told from containers of the user."""
 
-    def __init__(self, *arrays: Any):
+    def __init__(self, *arrays: ArrayLike):
         self.arrays = arrays
 
-    def tree_flatten(self) -> tuple[tuple[Any, ...], None]:
+    def tree_flatten(self) -> tuple[tuple[ArrayLike, ...], None]:
         return self.arrays, None
 
     @classmethod
-    def tree_unflatten(cls, aux_data: None, children: Sequence[Any]) -> "_Data":
+    def tree_unflatten(cls, aux_data: None, children: Sequence[ArrayLike]) -> "_Data":
         return cls(*children)
 
 
 class _Split:
     """The arguments of a call, with the data of sparse arrays apart from all else of them."""
 
-    def __init__(self, fun: Callable[..., Any], args: tuple[Any, ...], argnums: Any):
+    def __init__(self, fun: Callable[..., PyTree], args: tuple[PyTree, ...], argnums: Any):
         self.fun = fun
         self.args = args
         self.single = isinstance(argnums, int)
@@ -69,7 +73,7 @@ class _Split:
         self.leaves, self.structure = tree.tree_flatten(chosen, _is_sparse)
         self.data = _Data(*[x.data if _is_sparse(x) else x for x in self.leaves])
 
-    def call(self, data: _Data, **kwargs: Any) -> Any:
+    def call(self, data: _Data, **kwargs: PyTree) -> PyTree:
         """Call the function with other data in the arguments that are differentiated."""
         pairs = zip(self.leaves, data.arrays, strict=True)
         chosen = self.structure.unflatten([_with_data(x, d) for x, d in pairs])
@@ -78,7 +82,7 @@ class _Split:
             args[number] = value
         return self.fun(*args, **kwargs)
 
-    def joined(self, derivatives: _Data, make: Callable[[Any, Any], Any]) -> Any:
+    def joined(self, derivatives: _Data, make: Callable[[Any, Any], PyTree]) -> PyTree:
         """Return derivatives in the structure of the arguments."""
         pairs = zip(self.leaves, derivatives.arrays, strict=True)
         chosen = self.structure.unflatten([make(x, d) for x, d in pairs])
@@ -87,11 +91,11 @@ class _Split:
 
 @boundary
 def value_and_grad(
-    fun: Callable[..., Any],
+    fun: Callable[..., PyTree],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     **kwargs: Any,
-) -> Callable[..., tuple[Any, Any]]:
+) -> Callable[..., tuple[PyTree, PyTree]]:
     """Return a function that computes the result of `fun` and its gradient.
 
     The gradient with respect to a sparse array has its format and positions.
@@ -103,7 +107,7 @@ def value_and_grad(
       **kwargs: further arguments of `hlofront.value_and_grad`.
     """
 
-    def value_and_gradient(*args: Any, **keywords: Any) -> tuple[Any, Any]:
+    def value_and_gradient(*args: PyTree, **keywords: PyTree) -> tuple[PyTree, PyTree]:
         split = _Split(fun, args, argnums)
         derive = dense_gradients.value_and_grad(split.call, has_aux=has_aux, **kwargs)
         value, derivatives = derive(split.data, **keywords)
@@ -114,11 +118,11 @@ def value_and_grad(
 
 @boundary
 def grad(
-    fun: Callable[..., Any],
+    fun: Callable[..., PyTree],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     **kwargs: Any,
-) -> Callable[..., Any]:
+) -> Callable[..., PyTree]:
     """Return a function that computes the gradient of `fun`; see `value_and_grad`.
 
     >>> m = sparse.BCOO.fromdense(jnp.eye(3))
@@ -127,22 +131,22 @@ def grad(
     """
     both = value_and_grad(fun, argnums, has_aux, **kwargs)
 
-    def gradient(*args: Any, **keywords: Any) -> Any:
+    def gradient(*args: PyTree, **keywords: PyTree) -> PyTree:
         value, derivative = both(*args, **keywords)
         return (derivative, value[1]) if has_aux else derivative
 
     return named_as(gradient, fun)
 
 
-def _jacobian(derive: Callable[..., Any]) -> Callable[..., Any]:
+def _jacobian(derive: Callable[..., Callable[..., PyTree]]) -> Callable[..., Callable[..., PyTree]]:
     """Return the function for Jacobians of functions of sparse arrays, from that of dense ones."""
 
     def jacobian_of(
-        fun: Callable[..., Any],
+        fun: Callable[..., PyTree],
         argnums: int | Sequence[int] = 0,
         has_aux: bool = False,
         **kwargs: Any,
-    ) -> Callable[..., Any]:
+    ) -> Callable[..., PyTree]:
         """Return a function that computes the Jacobian of `fun`.
 
         The Jacobian with respect to a BCOO array is one, whose axes of the result are batch axes.
@@ -154,7 +158,7 @@ def _jacobian(derive: Callable[..., Any]) -> Callable[..., Any]:
           **kwargs: further arguments of the function for dense arrays.
         """
 
-        def jacobian_function(*args: Any, **keywords: Any) -> Any:
+        def jacobian_function(*args: PyTree, **keywords: PyTree) -> PyTree:
             split = _Split(fun, args, argnums)
             result = derive(split.call, has_aux=has_aux, **kwargs)(split.data, **keywords)
             derivatives, aux = result if has_aux else (result, None)

@@ -1,7 +1,7 @@
 """Sparse linear algebra: eigenvectors by LOBPCG, and the direct solution of linear systems."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import finfo
@@ -70,7 +70,7 @@ class _State(NamedTuple):
       converged: which eigenvalues have converged.
     """
 
-    count: Any
+    count: int | Array
     vectors: Array
     directions: Array
     residuals: Array
@@ -131,21 +131,21 @@ def lobpcg_standard(
 
 
 def _iterate(
-    operator: Operator, X: Array, m: int, tol: Any, epsilon: float
+    operator: Operator, X: Array, m: int, tol: ArrayLike, epsilon: float
 ) -> tuple[Array, Array, Array]:
     n, k = X.shape
     basis = _orthonormal(X, epsilon)
     values, weights = _ritz(operator, basis, k)
     vectors = _product(basis, weights)
 
-    def measured(count: Any, vectors: Array, directions: Array, values: Array) -> _State:
+    def measured(count: int | Array, vectors: Array, directions: Array, values: Array) -> _State:
         image = operator(vectors)
         residuals = image - vectors * values
         scale = norm(image, axis=0) + absolute(values)
         converged = norm(residuals, axis=0) < 10 * n * tol * scale
         return _State(count, vectors, directions, residuals, values, converged)
 
-    def proceed(state: _State) -> Any:
+    def proceed(state: _State) -> Array:
         return (state.count < m) & ~array_all(state.converged)
 
     def step(state: _State) -> _State:

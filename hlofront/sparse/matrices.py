@@ -1,14 +1,14 @@
 """Sparse matrices in coordinates (COO), compressed rows (CSR) and compressed columns (CSC)."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Self
 
 import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import process
 from hlofront.numpy.creation import asarray
@@ -32,7 +32,7 @@ def _checked_shape(name: str, shape: Sequence[int]) -> tuple[int, int]:
 
 def _from_dense(
     primitive: Primitive, name: str, mat: ArrayLike, nse: int | None, index_dtype: DTypeLike
-) -> tuple[Any, Any]:
+) -> tuple[Array, Sequence[Array]]:
     """Return the dense matrix as an array, and the buffers of its sparse form."""
     mat = numbers_as_array(mat)
     assert mat.ndim == 2, f"{name}.fromdense: a matrix has two axes, got shape {mat.shape}"
@@ -180,11 +180,11 @@ class COO(_Matrix):
         transposed = COOInfo(self.shape[::-1], self._cols_sorted, self._rows_sorted)
         return COO((self.data, self.col, self.row), **transposed._asdict())
 
-    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:
+    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], Params]:
         return self._bufs, self._info._asdict()
 
     @classmethod
-    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> "COO":
+    def tree_unflatten(cls, aux_data: Params, children: Sequence[Array]) -> "COO":
         mat = object.__new__(cls)
         mat.data, mat.row, mat.col = children
         mat.shape = aux_data["shape"]
@@ -212,11 +212,11 @@ class _Compressed(_Matrix):
     def _bufs(self) -> tuple[Array, Array, Array]:
         return self.data, self.indices, self.indptr
 
-    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], dict[str, Any]]:
+    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], Params]:
         return self._bufs, {"shape": self.shape}
 
     @classmethod
-    def tree_unflatten(cls, aux_data: dict[str, Any], children: Sequence[Any]) -> Any:
+    def tree_unflatten(cls, aux_data: Params, children: Sequence[Array]) -> Self:
         mat = object.__new__(cls)
         mat.data, mat.indices, mat.indptr = children
         mat.shape = aux_data["shape"]

@@ -3,29 +3,32 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from hlofront.base.typing import Array
 from hlofront.numpy import contraction, logic, powers, ufuncs
 from hlofront.sparse import rules as rules  # The rules are registered when it is imported.
 from hlofront.sparse.bcoo import BCOO
 from hlofront.sparse.bcoo_roles import bcoo_update_layout
 from hlofront.sparse.bcsr import BCSR
-from hlofront.sparse.sparsify import sparsify
+from hlofront.sparse.sparsify import SparseArray, SparseOrDense, sparsify
 
 
-def _swapped(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def swapped(x: Any, y: Any) -> Any:
+def _swapped(
+    function: Callable[[SparseOrDense, SparseOrDense], object],
+) -> Callable[[SparseOrDense, SparseOrDense], object]:
+    def swapped(x: SparseOrDense, y: SparseOrDense) -> object:
         return function(y, x)
 
     swapped.__name__ = f"r{getattr(function, '__name__', 'operator')}"
     return swapped
 
 
-def _of_dense(name: str) -> Callable[..., Any]:
+def _of_dense(name: str) -> Callable[..., SparseArray | Array]:
     """Return the method of sparse arrays that is one of dense arrays, and has its arguments.
 
     The arguments, such as indices, are passed on as they are: only the array is sparse.
     """
 
-    def method(self: BCOO | BCSR, *args: Any, **kwargs: Any) -> Any:
+    def method(self: SparseArray, *args: object, **kwargs: object) -> SparseArray | Array:
         return sparsify(lambda x: getattr(x, name)(*args, **kwargs))(self)
 
     method.__name__ = name
@@ -33,7 +36,7 @@ def _of_dense(name: str) -> Callable[..., Any]:
     return method
 
 
-def _iterate(array: Any) -> Iterator[Any]:
+def _iterate(array: BCOO) -> Iterator[BCOO | Array]:
     """Return an iterator over the elements along axis 0."""
     return (array[i] for i in range(array.shape[0]))
 
@@ -65,7 +68,7 @@ _COMPARISONS = {
     "gt": logic.greater,
     "ge": logic.greater_equal,
 }
-_MEMBERS: dict[str, Any] = {
+_MEMBERS: dict[str, Callable[..., Any]] = {
     "__abs__": sparsify(ufuncs.abs),
     "__neg__": sparsify(ufuncs.negative),
     "__pos__": sparsify(ufuncs.positive),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.typing import Array, Shape
+from hlofront.base.typing import Array, ArrayLike, Params, Shape
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.primitive import Primitive
@@ -44,7 +44,19 @@ from hlofront.sparse.bcsr_functions import (
     bcsr_dot_general,
     bcsr_sum_duplicates,
 )
-from hlofront.sparse.sparsify import RULES, SparseArray, SparseRule, SparseValue, evaluate
+from hlofront.sparse.sparsify import (
+    RULES,
+    SparseArray,
+    SparseOrDense,
+    SparseRule,
+    SparseValue,
+    evaluate,
+)
+
+# An operand of a rule.
+RuleOperand = SparseValue | ArrayLike
+# The flat results of a program of which some may be sparse.
+SparseResults = Sequence[SparseOrDense]
 
 _of_bcoo, _of_bcsr = RULES[BCOO], RULES[BCSR]
 
@@ -60,7 +72,7 @@ def _rule(
     return register
 
 
-def array_of(x: Any) -> Any:
+def array_of(x: RuleOperand) -> SparseOrDense:
     """Return the sparse array of an operand, or the operand if it is dense."""
     return x.array if isinstance(x, SparseValue) else x
 
@@ -144,12 +156,12 @@ def _(x: SparseValue, *, y: int) -> SparseValue:
     return _with_data(x, elementwise.integer_pow(x.array.data, y))
 
 
-def _shape(x: Any) -> Shape:
+def _shape(x: RuleOperand) -> Shape:
     return x.array.shape if isinstance(x, SparseValue) else typeof(x).shape
 
 
 @_rule(elementwise.add_p)
-def _(x: Any, y: Any) -> Any:
+def _(x: RuleOperand, y: RuleOperand) -> SparseValue | Array:
     if isinstance(x, SparseValue) and isinstance(y, SparseValue):
         return _sum_of_sparse(x, y)
     sparse, dense = (x.array, y) if isinstance(x, SparseValue) else (y.array, x)
@@ -206,7 +218,7 @@ def _sum_of_sparse(x: SparseValue, y: SparseValue) -> SparseValue:
 
 
 @_rule(elementwise.sub_p)
-def _(x: Any, y: Any) -> Any:
+def _(x: RuleOperand, y: RuleOperand) -> SparseValue | Array:
     if isinstance(x, SparseValue) and isinstance(y, SparseValue):
         return _sum_of_sparse(x, _with_data(y, elementwise.neg(y.array.data)))
     raise NotImplementedError(  # JAX raises this class.
@@ -215,7 +227,7 @@ def _(x: Any, y: Any) -> Any:
 
 
 @_rule(elementwise.mul_p)
-def _(x: Any, y: Any, **params: object) -> Any:
+def _(x: RuleOperand, y: RuleOperand, **params: object) -> SparseValue | BCOO:
     if isinstance(x, SparseValue) and isinstance(y, SparseValue):
         if x.positions is y.positions and x.array.unique_indices:
             return _with_data(x, elementwise.mul(x.array.data, y.array.data, **params))
@@ -225,7 +237,7 @@ def _(x: Any, y: Any, **params: object) -> Any:
 
 
 @_rule(elementwise.div_p)
-def _(x: Any, y: Any) -> SparseValue:
+def _(x: SparseValue, y: RuleOperand) -> SparseValue:
     if isinstance(y, SparseValue):
         raise NotImplementedError(  # JAX raises this class.
             "Division by a sparse array is not implemented because it would result in dense "
@@ -242,22 +254,22 @@ def _(x: Any, y: Any) -> SparseValue:
 
 
 @_rule(dot_general_p)
-def _(x: Any, y: Any, **params: Any) -> Any:
+def _(x: RuleOperand, y: RuleOperand, **params: Any) -> BCOO | Array:
     return bcoo_dot_general(array_of(x), array_of(y), **params)
 
 
 @_rule(dot_general_p, _of_bcsr)
-def _(x: Any, y: Any, **params: Any) -> Any:
+def _(x: RuleOperand, y: RuleOperand, **params: Any) -> Array:
     return bcsr_dot_general(array_of(x), array_of(y), **params)
 
 
 @_rule(conv_general_dilated_p)
-def _(x: Any, y: Any, **params: Any) -> BCOO:
+def _(x: RuleOperand, y: RuleOperand, **params: Any) -> BCOO:
     return bcoo_conv_general_dilated(array_of(x), array_of(y), **params)
 
 
 @_rule(reduce_sum_p)
-def _(x: SparseValue, *, axes: Sequence[int], **_: object) -> Any:
+def _(x: SparseValue, *, axes: Sequence[int], **_: object) -> BCOO | Array:
     result = bcoo_reduce_sum(x.array, axes=axes)
     return result if result.shape else result.todense()
 
@@ -278,30 +290,30 @@ def _(x: SparseValue, **params: Any) -> BCSR:
 
 
 @_rule(slicing.concatenate_p)
-def _(*operands: Any, dimension: int) -> BCOO:
+def _(*operands: RuleOperand, dimension: int) -> BCOO:
     return bcoo_concatenate(tuple(map(array_of, operands)), dimension=dimension)
 
 
 @_rule(slicing.concatenate_p, _of_bcsr)
-def _(*operands: Any, dimension: int) -> BCSR:
+def _(*operands: RuleOperand, dimension: int) -> BCSR:
     return bcsr_concatenate(tuple(map(array_of, operands)), dimension=dimension)
 
 
 @_rule(slicing.stack_p)
-def _(*operands: Any, axis: int) -> BCOO:
+def _(*operands: SparseValue, axis: int) -> BCOO:
     return bcoo_concatenate(
         [bcoo_broadcast_in_dim(x.array, **_new_axis(x, axis)) for x in operands], dimension=axis
     )
 
 
 @_rule(slicing.stack_p, _of_bcsr)
-def _(*operands: Any, axis: int) -> BCSR:
+def _(*operands: SparseValue, axis: int) -> BCSR:
     return bcsr_concatenate(
         [bcsr_broadcast_in_dim(x.array, **_new_axis(x, axis)) for x in operands], dimension=axis
     )
 
 
-def _new_axis(x: Any, axis: int) -> dict[str, Any]:
+def _new_axis(x: RuleOperand, axis: int) -> Params:
     """Return the parameters of the broadcast that inserts an axis of size 1."""
     shape = _shape(x)
     return {
@@ -336,7 +348,7 @@ def _(x: SparseValue, **params: Any) -> BCOO:
 
 
 @_rule(dynamic_slice_p)
-def _(x: SparseValue, *starts: Any, slice_sizes: Shape) -> BCOO:
+def _(x: SparseValue, *starts: ArrayLike, slice_sizes: Shape) -> BCOO:
     return bcoo_dynamic_slice(x.array, starts, slice_sizes)
 
 
@@ -349,8 +361,10 @@ def _(x: SparseValue, indices: Array, **params: Any) -> BCOO:
 
 
 @_rule(cond_p, _of_bcoo, _of_bcsr)
-def _(index: Any, *operands: Any, branches: Sequence[ClosedJaxpr], **_: object) -> Sequence[Any]:
-    def branch(program: ClosedJaxpr) -> Callable[..., list[Any]]:
+def _(
+    index: ArrayLike, *operands: RuleOperand, branches: Sequence[ClosedJaxpr], **_: object
+) -> SparseResults:
+    def branch(program: ClosedJaxpr) -> Callable[..., SparseResults]:
         return lambda *args: evaluate(program, *args)
 
     return switch(index, [branch(program) for program in branches], *map(array_of, operands))
@@ -358,13 +372,13 @@ def _(index: Any, *operands: Any, branches: Sequence[ClosedJaxpr], **_: object) 
 
 @_rule(while_p, _of_bcoo, _of_bcsr)
 def _(
-    *operands: Any,
+    *operands: RuleOperand,
     cond_nconsts: int,
     cond_jaxpr: ClosedJaxpr,
     body_nconsts: int,
     body_jaxpr: ClosedJaxpr,
     **_: object,
-) -> Sequence[Any]:
+) -> SparseResults:
     arrays = list(map(array_of, operands))
     n_consts = cond_nconsts + body_nconsts
     of_condition, of_body = arrays[:cond_nconsts], arrays[cond_nconsts:n_consts]
@@ -377,7 +391,7 @@ def _(
 
 @_rule(scan_p, _of_bcoo, _of_bcsr)
 def _(
-    *operands: Any,
+    *operands: RuleOperand,
     jaxpr: ClosedJaxpr,
     length: int,
     reverse: bool,
@@ -385,7 +399,7 @@ def _(
     num_consts: int,
     num_carry: int,
     **_: object,
-) -> Sequence[Any]:
+) -> SparseResults:
     n_state = num_consts + num_carry
     if any(isinstance(x, SparseValue) for x in operands[n_state:]):
         raise NotImplementedError(  # JAX raises this class.
@@ -395,7 +409,7 @@ def _(
     arrays = list(map(array_of, operands))
     consts = arrays[:num_consts]
 
-    def step(carry: list[Any], xs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def step(carry: SparseResults, xs: SparseResults) -> tuple[SparseResults, SparseResults]:
         results = evaluate(jaxpr, *consts, *carry, *xs)
         return results[:num_carry], results[num_carry:]
 

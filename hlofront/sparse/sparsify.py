@@ -1,11 +1,12 @@
 """The transformation sparsify: functions of dense arrays that take sparse ones."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary, named_as
-from hlofront.base.typing import Params
+from hlofront.base.tree import PyTree
+from hlofront.base.typing import ArrayLike, Params
 from hlofront.core.aval import ShapedArray, register_value_type
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr
@@ -14,7 +15,12 @@ from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with
 from hlofront.sparse.bcoo import BCOO
 from hlofront.sparse.bcsr import BCSR
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
 SparseArray = BCOO | BCSR
+# A sparse array, or a value that operations accept as a dense one.
+SparseOrDense = SparseArray | ArrayLike
 # A rule takes the operands, which are SparseValues or dense arrays, and the parameters.
 SparseRule = Callable[..., Any]
 
@@ -70,20 +76,20 @@ class SparseTrace(Trace):
         # Programs that captured values of this function; see `StagingTrace.programs_of`.
         self.programs_of: dict[Any, Any] = {}
 
-    def lift(self, x: Any) -> Any:
+    def lift(self, x: object) -> Any:
         return self.parent.lift(x)
 
-    def wrap(self, x: Any) -> Any:
+    def wrap(self, x: object) -> object:
         """Return a sparse array or value as a tracer of this trace, and others unchanged."""
         if isinstance(x, SparseValue):
             return SparseTracer(self, x)
         return SparseTracer(self, SparseValue(x)) if isinstance(x, SparseArray) else x
 
-    def split(self, x: Any) -> Any:
+    def split(self, x: object) -> Any:
         """Return the value that a tracer of this trace stands for, and others unchanged."""
         return x._value if type(x) is SparseTracer and x._trace is self else x
 
-    def process(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
+    def process(self, primitive: Primitive, args: tuple[object, ...], params: Params) -> object:
         operands = [self.split(x) for x in args]
         kinds = {type(x.array) for x in operands if isinstance(x, SparseValue)}
         if not kinds:
@@ -105,7 +111,7 @@ class SparseTrace(Trace):
         return self.wrap(results)
 
 
-def _call_of(primitive: Primitive, params: Params) -> Callable[..., Any] | None:
+def _call_of(primitive: Primitive, params: Params) -> Callable[..., object] | None:
     """Return the function that a call runs, if the operation only calls a program, or None."""
     parameter = _CALLS.get(primitive.name)
     program = None if parameter is None else params[parameter]
@@ -118,12 +124,14 @@ def _call_of(primitive: Primitive, params: Params) -> Callable[..., Any] | None:
 _CALLS = {"jit": "jaxpr", "closed_call": "jaxpr", "custom_jvp_call": "call_jaxpr"}
 
 
-def evaluate(program: ClosedJaxpr, *args: Any) -> list[Any]:
+def evaluate(program: ClosedJaxpr, *args: SparseOrDense) -> list[SparseOrDense]:
     """Evaluate a program of dense arrays on arguments of which some may be sparse."""
     return run(lambda *xs: eval_jaxpr(program.jaxpr, program.consts, *xs), args)
 
 
-def run(function: Callable[..., Sequence[Any]], args: Sequence[Any]) -> list[Any]:
+def run(
+    function: Callable[..., Sequence[object]], args: Sequence[SparseOrDense]
+) -> list[SparseOrDense]:
     """Call a function of dense arrays on sparse ones, and return its flat results."""
     trace = SparseTrace(current_trace())
     with interpreting_with(trace):
@@ -133,12 +141,12 @@ def run(function: Callable[..., Sequence[Any]], args: Sequence[Any]) -> list[Any
     return [x.array if isinstance(x, SparseValue) else x for x in values]
 
 
-def is_sparse(x: Any) -> bool:
+def is_sparse(x: object) -> "TypeIs[SparseArray]":
     """Return whether a value is a sparse array of a format that sparsify knows."""
     return isinstance(x, SparseArray)
 
 
-def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
+def sparsify(f: Callable[..., PyTree], use_tracer: bool = False) -> Callable[..., PyTree]:
     """Return a function that takes sparse arrays where `f` takes dense ones.
 
     Operations of `f` on sparse arrays are those of the module: products, sums, slices, functions
@@ -158,11 +166,11 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     """
 
     @boundary
-    def sparsified(*args: Any, **kwargs: Any) -> Any:
+    def sparsified(*args: PyTree, **kwargs: PyTree) -> PyTree:
         leaves, in_tree = tree.tree_flatten(args, is_sparse)
         out_tree: Any = None
 
-        def flat(*values: Any) -> Sequence[Any]:
+        def flat(*values: object) -> Sequence[PyTree]:
             nonlocal out_tree
             result = f(*in_tree.unflatten(values), **kwargs)
             results, out_tree = tree.tree_flatten(result, is_sparse)
