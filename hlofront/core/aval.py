@@ -4,7 +4,7 @@ import enum
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
@@ -291,7 +291,7 @@ def register_value_type(type_: type, aval_of: Callable[[Any], AbstractValue]) ->
     _aval_of_type[type_] = aval_of
 
 
-def is_value(x: object) -> bool:
+def is_value(x: object) -> TypeGuard[ArrayLike]:
     """Return whether `x` may be an operand: an array, a tracer, a NumPy array or a scalar."""
     return _aval_rule(type(x)) is not None
 

@@ -98,7 +98,7 @@ def _(
     call_jaxpr: Value,
     fwd_jaxpr_thunk: FlatForward,
     num_consts: int,
-    **params: object,
+    **params: Value,
 ) -> BatchResult:
     call = BatchedCall(axis, tag, axes)
     results = custom_vjp_call_p.bind(
