@@ -1,11 +1,12 @@
 """Mutable references: their avals, the effects of reading and writing, and their indexers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from hlofront.base import tree
+from hlofront.base.typing import ArrayLike, DType
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.computed_slices import Slice
 from hlofront.core.effects import Effect
@@ -24,7 +25,9 @@ class AbstractRef(AbstractValue):
 
     inner_aval: ShapedArray
 
-    def __init__(self, inner_aval: ShapedArray, memory_space: Any = None, kind: Any = None):
+    def __init__(
+        self, inner_aval: ShapedArray, memory_space: object = None, kind: str | None = None
+    ):
         self.inner_aval = inner_aval
         self.memory_space = memory_space
         self.kind = kind
@@ -34,7 +37,7 @@ class AbstractRef(AbstractValue):
         return self.inner_aval.shape
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType:
         return self.inner_aval.dtype
 
     @property
@@ -56,8 +59,8 @@ class AbstractRef(AbstractValue):
     def update(
         self,
         inner_aval: ShapedArray | None = None,
-        memory_space: Any = None,
-        kind: Any = None,
+        memory_space: object = None,
+        kind: str | None = None,
         **changes: Any,
     ) -> "AbstractRef":
         """Return an aval with some fields, of its own or of its array's aval, replaced."""
@@ -144,6 +147,10 @@ def touches_references(effects: frozenset[Effect]) -> bool:
 # ---- indexers ------------------------------------------------------------------------------------
 
 
+# An index of an axis, after those that a user writes were made whole.
+AxisIndex = ArrayLike | Slice
+
+
 class NDIndexer:
     """An index of all axes of an array: a pytree whose leaves are the indices that are no slices.
 
@@ -157,7 +164,10 @@ class NDIndexer:
     __slots__ = ("indices", "int_indexer_shape", "shape")
 
     def __init__(
-        self, indices: Sequence[Any], shape: tuple[int, ...], int_indexer_shape: tuple[int, ...]
+        self,
+        indices: Sequence[AxisIndex],
+        shape: tuple[int, ...],
+        int_indexer_shape: tuple[int, ...],
     ):
         self.indices = tuple(indices)
         self.shape = shape
@@ -206,7 +216,7 @@ def shape_after(shape: tuple[int, ...], transforms: Sequence[NDIndexer]) -> tupl
     return transforms[-1].get_indexer_shape() if transforms else shape
 
 
-def indexers_text(transforms: Sequence[NDIndexer], text: Any) -> str:
+def indexers_text(transforms: Sequence[NDIndexer], text: Callable[[object], str]) -> str:
     """Return the text of indexers behind a name, such as `[0,:][1:3]`; `[...]` if there are none.
 
     Args:
@@ -218,7 +228,7 @@ def indexers_text(transforms: Sequence[NDIndexer], text: Any) -> str:
     return "".join(f"[{','.join(_index_texts(indexer, text))}]" for indexer in transforms)
 
 
-def _index_texts(indexer: NDIndexer, text: Any) -> Iterator[str]:
+def _index_texts(indexer: NDIndexer, text: Callable[[object], str]) -> Iterator[str]:
     for index, size in zip(indexer.indices, indexer.shape, strict=True):
         if not isinstance(index, Slice):
             yield text(index)
@@ -231,12 +241,12 @@ def _index_texts(indexer: NDIndexer, text: Any) -> Iterator[str]:
             yield f"{index.start or ''}:{'' if stop == size else stop}"
 
 
-def is_known_integer(index: Any) -> bool:
+def is_known_integer(index: object) -> bool:
     """Return whether an index is an integer of Python or NumPy."""
     return isinstance(index, (int, np.integer)) and not isinstance(index, (bool, np.bool_))
 
 
-def is_integer_array(index: Any) -> bool:
+def is_integer_array(index: ArrayLike) -> bool:
     """Return whether an index is an array of integers, traced or not."""
-    aval: Any = typeof(index)
+    aval = typeof(index)
     return not is_reference(aval) and np.issubdtype(aval.dtype, np.integer)

@@ -1,19 +1,19 @@
 """Rules of the primitives on references: derivatives, transposes, batching and discharge."""
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from hlofront.base import tree
 from hlofront.base.dtypes import float0
-from hlofront.base.tree import PyTreeDef
-from hlofront.base.typing import ArrayLike
+from hlofront.base.tree import PyTree, PyTreeDef
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.computed_slices import Slice
 from hlofront.core.jaxpr import Equation
-from hlofront.core.references import AbstractRef, NDIndexer, full_slice
-from hlofront.core.rules import BatchResult
+from hlofront.core.references import AbstractRef, AxisIndex, NDIndexer, full_slice
+from hlofront.core.rules import BatchResult, Results, Tangents
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import current_trace
 from hlofront.primitives.batching import move_axis, to_front, with_new_axis
@@ -22,6 +22,7 @@ from hlofront.primitives.derivatives import instantiate, is_linear
 from hlofront.primitives.elementwise import add, mul
 from hlofront.primitives.reference_updates import add_at, read_at, write_at
 from hlofront.primitives.references import (
+    RefLike,
     addupdate_p,
     empty_ref_p,
     free_ref_p,
@@ -40,7 +41,7 @@ Axes = Sequence[BatchAxis]
 
 
 # The new array of each operand that is a reference and was written to, else None; and the results.
-Discharged = tuple[Sequence[ArrayLike | None], Any]
+Discharged = tuple[Sequence[ArrayLike | None], Results]
 
 
 @rules.discharge(new_ref_p)
@@ -89,7 +90,7 @@ def _(equation: Equation, operands: Values) -> Discharged:
 # ---- tangents ------------------------------------------------------------------------------------
 
 
-def _not_differentiated(operation: str, ref: Any) -> NoReturn:
+def _not_differentiated(operation: str, ref: ArrayLike) -> NoReturn:
     raise Exception(  # JAX raises this class.
         f"performing {operation} operation with a differentiated value on a non-differentiated "
         f"array reference of type {typeof(ref)}. Move the array reference to be an argument of the "
@@ -98,7 +99,7 @@ def _not_differentiated(operation: str, ref: Any) -> NoReturn:
 
 
 @rules.jvp(new_ref_p)
-def _(primals: Values, tangents: Sequence[Tangent], **params: Any) -> tuple[Any, Any]:
+def _(primals: Values, tangents: Sequence[Tangent], **params: object) -> tuple[Results, Tangents]:
     (value,), (tangent,) = primals, tangents
     ref = new_ref_p.bind(value, **params)
     aval = typeof(ref).to_tangent_aval()
@@ -110,7 +111,7 @@ def _(primals: Values, tangents: Sequence[Tangent], **params: Any) -> tuple[Any,
 
 
 @rules.jvp(empty_ref_p)
-def _(_: object, __: object, *, ty: ShapedArray, **params: Any) -> tuple[Any, Any]:
+def _(_: object, __: object, *, ty: ShapedArray, **params: object) -> tuple[Results, Tangents]:
     ref = empty_ref_p.bind(ty=ty, **params)
     tangent = ty.to_tangent_aval()
     if tangent.dtype == float0:
@@ -120,14 +121,14 @@ def _(_: object, __: object, *, ty: ShapedArray, **params: Any) -> tuple[Any, An
 
 
 @rules.jvp(freeze_p)
-def _(primals: Values, tangents: Sequence[Tangent]) -> tuple[Any, Any]:
+def _(primals: Values, tangents: Sequence[Tangent]) -> tuple[Results, Tangents]:
     (ref,), (tangent,) = primals, tangents
     value = freeze_p.bind(ref)
     return value, Zero.of(value) if type(tangent) is Zero else freeze_p.bind(tangent)
 
 
 @rules.jvp(free_ref_p)
-def _(primals: Values, tangents: Sequence[Tangent]) -> tuple[Any, Any]:
+def _(primals: Values, tangents: Sequence[Tangent]) -> tuple[Results, Tangents]:
     for ref in (*primals, *tangents):
         if type(ref) is not Zero:
             free_ref_p.bind(ref)
@@ -135,7 +136,7 @@ def _(primals: Values, tangents: Sequence[Tangent]) -> tuple[Any, Any]:
 
 
 @rules.jvp(get_p)
-def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple[Any, Any]:
+def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple[Results, Tangents]:
     value = get_p.bind(*primals, tree=tree)
     tangent = tangents[0]
     if type(tangent) is Zero:
@@ -144,7 +145,7 @@ def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple
 
 
 @rules.jvp(swap_p)
-def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple[Any, Any]:
+def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple[Results, Tangents]:
     ref_tangent, tangent = tangents[:2]
     if type(ref_tangent) is Zero:
         if _moves(tangent):
@@ -156,7 +157,7 @@ def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple
 
 
 @rules.jvp(addupdate_p)
-def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple[Any, Any]:
+def _(primals: Values, tangents: Sequence[Tangent], *, tree: PyTreeDef) -> tuple[Results, Tangents]:
     ref_tangent, tangent = tangents[:2]
     if type(ref_tangent) is Zero and _moves(tangent):
         _not_differentiated("an addupdate", primals[0])
@@ -186,11 +187,11 @@ class RefAccumulator:
 
     __slots__ = ("aval", "ref")
 
-    def __init__(self, aval: AbstractRef, ref: Any = None):
+    def __init__(self, aval: AbstractRef, ref: RefLike | None = None):
         self.aval = aval
         self.ref = ref
 
-    def instantiated(self) -> Any:
+    def instantiated(self) -> RefLike:
         """Return the reference, and make one of zeros if there is none."""
         if self.ref is None:
             self._make(instantiate(Zero(self.aval.inner_aval)))
@@ -199,7 +200,7 @@ class RefAccumulator:
     def add(
         self,
         cotangent: ArrayLike,
-        indices: Sequence[Any] = (),
+        indices: Sequence[ArrayLike] = (),
         structure: PyTreeDef = _WHOLE,
     ) -> None:
         """Add a cotangent to the part that indexers select."""
@@ -213,12 +214,12 @@ class RefAccumulator:
 
 
 @rules.transpose(new_ref_p)
-def _(ref: Any, init_val: Operand, **_: object) -> Sequence[Cotangent]:
+def _(ref: RefLike, init_val: Operand, **_: object) -> Sequence[Cotangent]:
     return [freeze_p.bind(ref)]
 
 
 @rules.transpose(empty_ref_p)
-def _(ref: Any, **_: object) -> Sequence[Cotangent]:
+def _(ref: RefLike, **_: object) -> Sequence[Cotangent]:
     free_ref_p.bind(ref)
     return []
 
@@ -237,7 +238,7 @@ def _(_: object, ref: Operand) -> Sequence[Cotangent | None]:
 
 @rules.transpose(get_p)
 def _(
-    cotangent: Cotangent, ref: Operand, *indices: Any, tree: PyTreeDef
+    cotangent: Cotangent, ref: Operand, *indices: ArrayLike, tree: PyTreeDef
 ) -> Sequence[Cotangent | None]:
     if type(cotangent) is not Zero:
         _accumulator(ref).add(cotangent, indices, tree)
@@ -246,7 +247,7 @@ def _(
 
 @rules.transpose(swap_p)
 def _(
-    cotangent: Cotangent, ref: Operand, value: Operand, *indices: Any, tree: PyTreeDef
+    cotangent: Cotangent, ref: Operand, value: Operand, *indices: ArrayLike, tree: PyTreeDef
 ) -> Sequence[Cotangent | None]:
     accumulator = _accumulator(ref)
     arrived = None
@@ -262,7 +263,7 @@ def _(
 
 @rules.transpose(addupdate_p)
 def _(
-    _: object, ref: Operand, value: Operand, *indices: Any, tree: PyTreeDef
+    _: object, ref: Operand, value: Operand, *indices: ArrayLike, tree: PyTreeDef
 ) -> Sequence[Cotangent | None]:
     accumulator = _accumulator(ref)
     arrived = None
@@ -271,14 +272,14 @@ def _(
     return [None, arrived, *[None] * len(indices)]
 
 
-def _accumulator(ref: Any) -> RefAccumulator:
+def _accumulator(ref: Operand) -> RefAccumulator:
     return ref.accumulator
 
 
 # ---- batching ------------------------------------------------------------------------------------
 
 
-def _not_batched(operation: str, ref: Any) -> NoReturn:
+def _not_batched(operation: str, ref: ArrayLike) -> NoReturn:
     raise Exception(  # JAX raises this class.
         f"performing {operation} operation with vmapped value on an unbatched array reference of "
         f"type {typeof(ref)}. Move the array reference to be an argument to the vmapped function?"
@@ -286,14 +287,16 @@ def _not_batched(operation: str, ref: Any) -> NoReturn:
 
 
 @rules.batch_with_axis(new_ref_p)
-def _(axis: AxisData, values: Values, axes: Axes, **params: Any) -> BatchResult:
+def _(axis: AxisData, values: Values, axes: Axes, **params: object) -> BatchResult:
     (value,), (batch_axis,) = values, axes
     # Batched values may be written to it later, even if its first value is not batched.
     return new_ref_p.bind(to_front(value, batch_axis, axis.size), **params), 0
 
 
 @rules.batch_with_axis(empty_ref_p)
-def _(axis: AxisData, values: Values, axes: Axes, *, ty: ShapedArray, **params: Any) -> BatchResult:
+def _(
+    axis: AxisData, values: Values, axes: Axes, *, ty: ShapedArray, **params: object
+) -> BatchResult:
     return empty_ref_p.bind(ty=ty.update(shape=(axis.size, *ty.shape)), **params), 0
 
 
@@ -350,7 +353,7 @@ class _BatchedPart:
 
     def __init__(
         self,
-        ref: Any,
+        ref: ArrayLike,
         ref_axis: BatchAxis,
         indices: Values,
         axes: Axes,
@@ -375,7 +378,7 @@ class _BatchedPart:
         self.order = order
 
     def _batched(
-        self, indexer: NDIndexer, axes: Sequence[Any], order: list[int]
+        self, indexer: NDIndexer, axes: Sequence[PyTree], order: list[int]
     ) -> tuple[NDIndexer, list[int]]:
         """Return the indexer of a batch of arrays whose axes have an order, and its result's."""
         shape = tuple(self.size if axis == BATCH else indexer.shape[axis] for axis in order)
@@ -403,7 +406,7 @@ class _BatchedPart:
     def _with_batched_indices(
         self,
         indexer: NDIndexer,
-        axes: Sequence[Any],
+        axes: Sequence[PyTree],
         order: list[int],
         shape: tuple[int, ...],
         arrays: list[tuple[str, int]],
@@ -419,7 +422,7 @@ class _BatchedPart:
         }
         ends = [("slice", i) for i in moving]
         common = (self.size, *indexer.int_indexer_shape, *[s.size for s in moving.values()])
-        indices: list[Any] = []
+        indices: list[AxisIndex] = []
         for axis in order:
             if axis == BATCH:
                 indices.append(broadcasted_iota("int32", common, 0))
@@ -439,7 +442,7 @@ class _BatchedPart:
         label = ("slice", BATCH)
         return NDIndexer(indices, shape, common), [label, *arrays, *ends]
 
-    def _array_of(self, index: ArrayLike, batch_axis: BatchAxis, common: tuple[int, ...]) -> Any:
+    def _array_of(self, index: ArrayLike, batch_axis: BatchAxis, common: tuple[int, ...]) -> Array:
         ndim = typeof(index).ndim
         if batch_axis is None:
             return broadcast_in_dim(index, common, tuple(range(1, 1 + ndim)))
@@ -476,6 +479,6 @@ class _Axis:
         self.batch_axis = batch_axis
 
 
-def _batch_axis_of(axes: Any) -> BatchAxis:
+def _batch_axis_of(axes: PyTree) -> BatchAxis:
     leaves = tree.tree_leaves(axes)
     return leaves[0].batch_axis if leaves else None

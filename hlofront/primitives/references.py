@@ -1,21 +1,24 @@
 """Primitives on mutable references: new_ref, empty_ref, freeze, free_ref, get, swap, addupdate."""
 
 from collections.abc import Sequence
-from typing import Any
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.dtypes import dtype_of
 from hlofront.base.tree import PyTreeDef
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.computed_slices import Slice
 from hlofront.core.effects import Effects
+from hlofront.core.jaxpr import Equation
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import (
     AbstractRef,
+    AxisIndex,
     NDIndexer,
     accumulate_effect,
     allocation_effect,
@@ -28,6 +31,9 @@ from hlofront.core.references import (
 from hlofront.core.trace import is_eager
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import broadcast_in_dim
+
+if TYPE_CHECKING:
+    from hlofront.core.print import Printing
 
 # The operand is an array, the result a reference that holds a copy of it.
 new_ref_p = Primitive("new_ref")
@@ -55,6 +61,22 @@ _WHOLE: tuple[NDIndexer, ...] = ()
 # ---- indices -------------------------------------------------------------------------------------
 
 
+class RefLike(Protocol):
+    """A protocol of references, tracers of references, and views of parts of references."""
+
+    @property
+    def shape(self) -> Shape: ...
+
+    @property
+    def dtype(self) -> DType: ...
+
+
+# What may stand in the brackets of a reference, for one axis or, as an ellipsis, for several.
+RefIndexEntry = ArrayLike | Slice | slice | EllipsisType
+# What may stand in the brackets of a reference; None is all of its elements.
+RefIndex = RefIndexEntry | tuple[RefIndexEntry, ...] | None
+
+
 class TransformedRef:
     """A view of a part of a reference: `ref.at[index]`, which is indexed as the reference is.
 
@@ -68,7 +90,7 @@ class TransformedRef:
     # NumPy's arrays leave operators to the other operand.
     __array_priority__ = 1000
 
-    def __init__(self, ref: Any, transforms: Sequence[NDIndexer]):
+    def __init__(self, ref: RefLike, transforms: Sequence[NDIndexer]):
         self.ref = ref
         self.transforms = tuple(transforms)
 
@@ -77,7 +99,7 @@ class TransformedRef:
         return shape_after(self.ref.shape, self.transforms)
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType:
         return self.ref.dtype
 
     @property
@@ -92,17 +114,17 @@ class TransformedRef:
     def at(self) -> "RefIndexer":
         return RefIndexer(self)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: RefIndex) -> Array:
         return get(self, index)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: RefIndex, value: ArrayLike) -> None:
         set(self, index, value)
 
-    def get(self, index: Any = None) -> Any:
+    def get(self, index: RefIndex = None) -> Array:
         """Return the elements at an index of the part."""
         return get(self, index)
 
-    def addupdate(self, value: Any, index: Any = None) -> None:
+    def addupdate(self, value: ArrayLike, index: RefIndex = None) -> None:
         """Add a value to the elements at an index of the part."""
         addupdate(self, index, value)
 
@@ -120,14 +142,14 @@ class RefIndexer:
 
     __slots__ = ("ref",)
 
-    def __init__(self, ref: Any):
+    def __init__(self, ref: RefLike):
         self.ref = ref
 
-    def __getitem__(self, index: Any) -> TransformedRef:
+    def __getitem__(self, index: RefIndex) -> TransformedRef:
         return TransformedRef(*indexed(self.ref, index, "at"))
 
 
-def indexed(ref: Any, index: Any, function: str) -> tuple[Any, tuple[NDIndexer, ...]]:
+def indexed(ref: RefLike, index: RefIndex, function: str) -> tuple[RefLike, tuple[NDIndexer, ...]]:
     """Return the reference behind a reference or view, and its indexers with one for `index`.
 
     Args:
@@ -151,7 +173,7 @@ def indexed(ref: Any, index: Any, function: str) -> tuple[Any, tuple[NDIndexer, 
     return ref, (*transforms, indexer)
 
 
-def _indexer(index: Any, shape: tuple[int, ...]) -> NDIndexer:
+def _indexer(index: RefIndex, shape: tuple[int, ...]) -> NDIndexer:
     entries = list(index) if type(index) is tuple else [index]
     ellipses = [i for i, entry in enumerate(entries) if entry is Ellipsis]
     if len(ellipses) > 1:
@@ -175,7 +197,7 @@ def _indexer(index: Any, shape: tuple[int, ...]) -> NDIndexer:
     return NDIndexer(indices, shape, common)
 
 
-def _index_of_axis(index: Any, size: int) -> Any:
+def _index_of_axis(index: RefIndexEntry, size: int) -> AxisIndex:
     """Return the index of an axis as a Slice, an integer or an array of integers."""
     if isinstance(index, Slice):
         return index
@@ -185,7 +207,7 @@ def _index_of_axis(index: Any, size: int) -> Any:
         return Slice.from_slice(index, size)
     if isinstance(index, (int, np.integer)) and not isinstance(index, (bool, np.bool_)):
         return _in_bounds(int(index), size)
-    aval: Any = typeof(index)
+    aval = typeof(index)
     if is_reference(aval) or not np.issubdtype(aval.dtype, np.integer):
         raise TypeError(
             "an index of a reference is made of integers, slices, arrays of integers and "
@@ -203,8 +225,8 @@ def _in_bounds(index: int, size: int) -> int:
     return index
 
 
-def _broadcast(index: Any, shape: tuple[int, ...]) -> Any:
-    aval: Any = typeof(index)
+def _broadcast(index: ArrayLike, shape: tuple[int, ...]) -> ArrayLike:
+    aval = typeof(index)
     if aval.shape == shape:
         return index
     axes = range(len(shape) - aval.ndim, len(shape))
@@ -218,7 +240,7 @@ def _broadcast(index: Any, shape: tuple[int, ...]) -> Any:
 # ---- functions -----------------------------------------------------------------------------------
 
 
-def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None) -> Any:
+def new_ref(init_val: ArrayLike, *, memory_space: object = None, kind: str | None = None) -> Any:
     """Return a mutable reference that holds a copy of an array.
 
     `ref[...]` reads it, `ref[i] = x` writes to it, `ref[i] += x` does both, in jitted functions
@@ -242,7 +264,7 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
     return new_ref_p.bind(init_val, memory_space=memory_space, kind=kind)
 
 
-def empty_ref(ty: Any, memory_space: Any = None) -> Any:
+def empty_ref(ty: Any, memory_space: object = None) -> Any:
     """Return a mutable reference whose elements are undefined until they are written.
 
     Args:
@@ -254,7 +276,7 @@ def empty_ref(ty: Any, memory_space: Any = None) -> Any:
     return empty_ref_p.bind(ty=ty, memory_space=memory_space)
 
 
-def freeze(ref: Any) -> Array:
+def freeze(ref: RefLike) -> Array:
     """Return the array that a reference holds, and end the use of the reference.
 
     Raises:
@@ -264,7 +286,7 @@ def freeze(ref: Any) -> Array:
     return freeze_p.bind(ref)
 
 
-def free_ref(ref: Any) -> None:
+def free_ref(ref: RefLike) -> None:
     """End the use of a reference, so that its memory can be used for other values.
 
     Raises:
@@ -274,7 +296,7 @@ def free_ref(ref: Any) -> None:
     free_ref_p.bind(ref)
 
 
-def get(ref: Any, idx: Any = None) -> Array:
+def get(ref: RefLike, idx: RefIndex = None) -> Array:
     """Return the elements of a reference at an index: `ref[idx]`.
 
     Args:
@@ -290,7 +312,7 @@ def get(ref: Any, idx: Any = None) -> Array:
     return get_p.bind(ref, *leaves, tree=structure)
 
 
-def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Array:
+def swap(ref: RefLike, idx: RefIndex, value: ArrayLike, _function_name: str = "ref_swap") -> Array:
     """Write a value to the elements of a reference at an index, and return the old elements.
 
     Args:
@@ -306,7 +328,7 @@ def swap(ref: Any, idx: Any, value: Any, _function_name: str = "ref_swap") -> Ar
     return swap_p.bind(ref, _written(value), *leaves, tree=structure)
 
 
-def set(ref: Any, idx: Any, value: Any) -> None:
+def set(ref: RefLike, idx: RefIndex, value: ArrayLike) -> None:
     """Write a value to the elements of a reference at an index: `ref[idx] = value`.
 
     Args:
@@ -320,7 +342,7 @@ def set(ref: Any, idx: Any, value: Any) -> None:
     swap(ref, idx, value, "ref_set")
 
 
-def addupdate(ref: Any, idx: Any, x: Any) -> None:
+def addupdate(ref: RefLike, idx: RefIndex, x: ArrayLike) -> None:
     """Add a value to the elements of a reference at an index, without reading them.
 
     As sums commute, cotangents can be accumulated in any order. Elements that an array of integers
@@ -339,9 +361,9 @@ def addupdate(ref: Any, idx: Any, x: Any) -> None:
     addupdate_p.bind(ref, _written(x), *leaves, tree=structure)
 
 
-def _written(value: Any) -> ArrayLike:
+def _written(value: ArrayLike) -> ArrayLike:
     """Return a value without weak type, as references hold it."""
-    aval: Any = typeof(value)
+    aval = typeof(value)
     if is_reference(aval):
         raise TypeError(f"a reference holds arrays, and no references: read {value} with [...]")
     return convert(value, aval.dtype, False) if aval.weak_type else value
@@ -351,14 +373,14 @@ def _written(value: Any) -> ArrayLike:
 
 
 @rules.infer(new_ref_p)
-def _(init_val: Any, *, memory_space: Any, kind: Any) -> AbstractRef:
+def _(init_val: ShapedArray, *, memory_space: object, kind: str | None) -> AbstractRef:
     if is_reference(init_val):
         raise TypeError(f"new_ref wants an array, and got a reference: {init_val}. Read it: [...]")
     return AbstractRef(init_val, memory_space, kind)
 
 
 @rules.infer(empty_ref_p)
-def _(*, ty: ShapedArray, memory_space: Any) -> AbstractRef:
+def _(*, ty: ShapedArray, memory_space: object) -> AbstractRef:
     return AbstractRef(ty, memory_space)
 
 
@@ -372,30 +394,38 @@ def _(ref: AbstractRef) -> list[ShapedArray]:
     return []
 
 
-def _selected(ref: AbstractRef, indices: Sequence[Any], structure: PyTreeDef) -> ShapedArray:
+def _selected(
+    ref: AbstractRef, indices: Sequence[ShapedArray], structure: PyTreeDef
+) -> ShapedArray:
     """Return the aval of the elements that indexers select."""
     transforms = tree.tree_unflatten(structure, indices)
     return ref.inner_aval.update(shape=shape_after(ref.shape, transforms))
 
 
 @rules.infer(get_p)
-def _(ref: AbstractRef, *indices: Any, tree: PyTreeDef) -> ShapedArray:
+def _(ref: AbstractRef, *indices: ShapedArray, tree: PyTreeDef) -> ShapedArray:
     return _selected(ref, indices, tree)
 
 
 @rules.infer(swap_p)
-def _(ref: AbstractRef, value: ShapedArray, *indices: Any, tree: PyTreeDef) -> ShapedArray:
+def _(ref: AbstractRef, value: ShapedArray, *indices: ShapedArray, tree: PyTreeDef) -> ShapedArray:
     return _checked("swap", ref, value, indices, tree)
 
 
 @rules.infer(addupdate_p)
-def _(ref: AbstractRef, value: ShapedArray, *indices: Any, tree: PyTreeDef) -> list[ShapedArray]:
+def _(
+    ref: AbstractRef, value: ShapedArray, *indices: ShapedArray, tree: PyTreeDef
+) -> list[ShapedArray]:
     _checked("addupdate", ref, value, indices, tree)
     return []
 
 
 def _checked(
-    name: str, ref: AbstractRef, value: ShapedArray, indices: Sequence[Any], structure: PyTreeDef
+    name: str,
+    ref: AbstractRef,
+    value: ShapedArray,
+    indices: Sequence[ShapedArray],
+    structure: PyTreeDef,
 ) -> ShapedArray:
     selected = _selected(ref, indices, structure)
     if value.shape != selected.shape:
@@ -428,7 +458,7 @@ _effect(addupdate_p, frozenset((accumulate_effect,)))
 # ---- as text -------------------------------------------------------------------------------------
 
 
-def _shown(equation: Any, printing: Any, indices: Sequence[Any]) -> str:
+def _shown(equation: Equation, printing: "Printing", indices: Sequence[object]) -> str:
     """Return the text of a reference and its indexers, such as `a[0,:]`."""
     transforms = tree.tree_unflatten(equation.params["tree"], indices)
     return printing.used(equation.invars[0]) + indexers_text(
@@ -437,13 +467,13 @@ def _shown(equation: Any, printing: Any, indices: Sequence[Any]) -> str:
 
 
 @rules.show(get_p)
-def _(equation: Any, printing: Any) -> str:
+def _(equation: Equation, printing: "Printing") -> str:
     (result,) = equation.outvars
     return f"{printing.bound(result)} <- {_shown(equation, printing, equation.invars[1:])}"
 
 
 @rules.show(swap_p)
-def _(equation: Any, printing: Any) -> str:
+def _(equation: Equation, printing: "Printing") -> str:
     (result,) = equation.outvars
     _, value, *indices = equation.invars
     part, new = _shown(equation, printing, indices), printing.used(value)
@@ -453,6 +483,6 @@ def _(equation: Any, printing: Any) -> str:
 
 
 @rules.show(addupdate_p)
-def _(equation: Any, printing: Any) -> str:
+def _(equation: Equation, printing: "Printing") -> str:
     _, value, *indices = equation.invars
     return f"{_shown(equation, printing, indices)} += {printing.used(value)}"

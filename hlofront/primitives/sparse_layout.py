@@ -1,7 +1,7 @@
 """The layout of sparse arrays in coordinates (BCOO), and reads and sums at their coordinates."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -121,7 +121,7 @@ def common_batch(*shapes: Shape, n_batch: int) -> Shape:
     return tuple([max(sizes) for sizes in zip(*[shape[:n_batch] for shape in shapes], strict=True)])
 
 
-def with_batch(buffer: Any, batch: Shape) -> Array:
+def with_batch(buffer: ArrayLike, batch: Shape) -> Array:
     """Return a buffer whose batch axes of size 1 are broadcast to the sizes `batch`."""
     shape = typeof(buffer).shape
     n_batch = len(batch)
@@ -130,7 +130,7 @@ def with_batch(buffer: Any, batch: Shape) -> Array:
     return broadcast_in_dim(buffer, (*batch, *shape[n_batch:]), range(len(shape)))
 
 
-def columns(indices: Any, numbers: Sequence[int]) -> Array:
+def columns(indices: ArrayLike, numbers: Sequence[int]) -> Array:
     """Return some columns of indices: indices along these of the sparse axes, in that order."""
     shape = typeof(indices).shape
     last = len(shape) - 1

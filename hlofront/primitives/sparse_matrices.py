@@ -1,6 +1,6 @@
 """Primitives of sparse matrices in coordinates (COO) and in compressed rows (CSR), unbatched."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from hlofront.base.typing import Array, ArrayLike, DType, Shape
@@ -70,7 +70,7 @@ CSR_FORMAT = MatrixFormat(
 FORMATS = (COO_FORMAT, CSR_FORMAT)
 
 
-def shape_of(params: dict[str, Any]) -> Shape:
+def shape_of(params: Mapping[str, Any]) -> Shape:
     """Return the shape of the matrix that an equation's parameters describe."""
     return params["spinfo"].shape if "spinfo" in params else params["shape"]
 
@@ -84,7 +84,7 @@ def _register(kind: MatrixFormat) -> None:
     """Register the rules of the primitives of a format."""
 
     @infer(kind.todense)
-    def _(data: ShapedArray, *_: ShapedArray, **params: Any) -> ShapedArray:
+    def _(data: ShapedArray, *_: ShapedArray, **params: object) -> ShapedArray:
         return ShapedArray(shape_of(params), data.dtype)
 
     @rules.jvp(kind.todense)
@@ -133,7 +133,7 @@ def _register_product(kind: MatrixFormat, product: Primitive) -> None:
         v: ShapedArray,
         *,
         transpose: bool,
-        **params: Any,
+        **params: object,
     ) -> ShapedArray:
         rows, width = shape_of(params)[::-1] if transpose else shape_of(params)
         assert v.shape[0] == width, (
@@ -168,7 +168,7 @@ def _register_product(kind: MatrixFormat, product: Primitive) -> None:
         v: Operand,
         *,
         transpose: bool,
-        **params: Any,
+        **params: object,
     ) -> Sequence[Cotangent | None]:
         if not is_linear(data):
             params |= {"transpose": not transpose}

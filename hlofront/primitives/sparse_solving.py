@@ -1,7 +1,6 @@
 """The direct solution of sparse linear systems: spsolve."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -62,7 +61,7 @@ def _(
     data, indices, indptr, b = primals
     x = process(spsolve_p, tuple(primals), params)
     # A' x + A x' = b'
-    right: Any = tangents[3]
+    right: Tangent = tangents[3]
     if type(tangents[0]) is not Zero:
         size = typeof(b).shape[0]
         change = process(
