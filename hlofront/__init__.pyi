@@ -1,6 +1,6 @@
 # Written by scripts/write_stubs.py from the running package: do not edit.
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -115,12 +115,12 @@ from hlofront.runtime.debugging.environment import print_environment_info as pri
 from hlofront.runtime.dispatch.forward_backward import fwd_and_bwd as fwd_and_bwd
 from hlofront.runtime.dispatch.stages import Lowered, Traced
 from hlofront.transforms.flatten import ShapeDtypeStruct as ShapeDtypeStruct
+from hlofront.transforms.linear_transpose import linear_transpose as linear_transpose
 from hlofront.transforms.make_jaxpr import make_jaxpr as make_jaxpr
 from hlofront.typing import ArrayLike, DTypeLike
 
 Sharding: TypeAlias = Any
 PartitionSpec: TypeAlias = Any
-AxisName: TypeAlias = Any
 _Tree = TypeVar("_Tree")
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -631,7 +631,7 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-    reduce_axes: Sequence[Any] = (),
+    reduce_axes: Sequence[object] = (),
 ) -> Callable[_P, Any]: ...
 def value_and_grad(
     fun: Callable[_P, Any],
@@ -639,7 +639,7 @@ def value_and_grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-    reduce_axes: Sequence[Any] = (),
+    reduce_axes: Sequence[object] = (),
 ) -> Callable[_P, tuple[Any, Any]]: ...
 def jacfwd(
     fun: Callable[_P, Any],
@@ -669,11 +669,11 @@ def hessian(
 ) -> Callable[_P, Any]: ...
 def vmap(
     fun: Callable[_P, _R],
-    in_axes: int | Sequence[Any] | None = 0,
-    out_axes: Any = 0,
-    axis_name: AxisName | None = None,
+    in_axes: int | Sequence[object] | None = 0,
+    out_axes: object = 0,
+    axis_name: Hashable = None,
     axis_size: int | None = None,
-    spmd_axis_name: Any = None,
+    spmd_axis_name: Hashable = None,
     sum_match: bool = False,
 ) -> Callable[_P, _R]: ...
 @overload
@@ -718,7 +718,9 @@ def remat(
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]: ...
 def block_until_ready(x: _R) -> _R: ...
 def device_get(x: Any) -> Any: ...
-def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Any, list[Any]]: ...
+def closure_convert(
+    fun: Callable[..., Any], *example_args: object
+) -> tuple[Callable[..., Any], list[Any]]: ...
 def copy_to_host_async(x: _Tree) -> _Tree: ...
 def device_put(
     x: ArrayLike,
@@ -732,12 +734,9 @@ def ds(start: Any, size: Any = None, stride: Any = None) -> Any: ...
 def effects_barrier() -> None: ...
 def empty_ref(ty: Any, memory_space: object = None) -> Any: ...
 def ensure_compile_time_eval() -> Generator[None]: ...
-def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
+def eval_shape(fun: Callable[..., Any], *args: object, **kwargs: object) -> Any: ...
 def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any: ...
-def linear_transpose(
-    fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()
-) -> Callable[..., Any]: ...
-def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any: ...
+def linearize(fun: Callable[..., Any], *primals: object, has_aux: bool = False) -> Any: ...
 def make_array_from_callback(
     shape: Sequence[int],
     sharding: Any,
@@ -764,5 +763,8 @@ def pure_callback(
 ) -> Any: ...
 def transfer_guard(new_val: str | None) -> Generator[None]: ...
 def vjp(
-    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = ()
+    fun: Callable[..., Any],
+    *primals: object,
+    has_aux: bool = False,
+    reduce_axes: Sequence[object] = (),
 ) -> Any: ...

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hlofront.base import source, tree
+from hlofront.base.tree import PyTree
 from hlofront.transforms.flatten import Signature
 
 # Parameter kinds that a keyword argument cannot name.
@@ -33,7 +34,7 @@ class ArgumentPlan:
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        fun: Callable[..., PyTree],
         static_argnums: int | Sequence[int] | None = None,
         static_argnames: str | Iterable[str] | None = None,
         donate_argnums: int | Sequence[int] | None = None,
@@ -123,7 +124,7 @@ class ArgumentPlan:
         return frozenset(_from_the_start(self.static_argnums, count))
 
     def static_values(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], required: bool = True
+        self, args: tuple[object, ...], kwargs: dict[str, object], required: bool = True
     ) -> Any:
         """Return a hashable key of a call's static arguments, for caches.
 
@@ -158,8 +159,8 @@ class ArgumentPlan:
         return f"argument {names[where]!r}" if where < len(names) else f"argument number {where}"
 
     def dynamic(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        self, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[tuple[object, ...], dict[str, object]]:
         """Return the args and kwargs of a call without its static arguments."""
         if self._static_positions:
             static = self._static_of(len(args))
@@ -173,7 +174,9 @@ class ArgumentPlan:
         static = self._static_of(count)
         return [i for i in range(count) if i not in static]
 
-    def with_statics(self, fun: Callable[..., Any], args: Any, kwargs: Any) -> Callable[..., Any]:
+    def with_statics(
+        self, fun: Callable[..., PyTree], args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> Callable[..., PyTree]:
         """Return `fun` as a function of its dynamic arguments, with the static ones bound."""
         if not self._static_positions and not self._static_names:
             return fun
@@ -181,14 +184,14 @@ class ArgumentPlan:
         fixed = {i: args[i] for i in self._static_of(count) if i < count}
         named = {n: kwargs[n] for n in self._static_names if n in kwargs}
 
-        def of_dynamic(*dynamic_args: Any, **dynamic_kwargs: Any) -> Any:
+        def of_dynamic(*dynamic_args: object, **dynamic_kwargs: object) -> PyTree:
             rest = iter(dynamic_args)
             whole = [fixed[i] if i in fixed else next(rest) for i in range(count)]
             return fun(*whole, **named, **dynamic_kwargs)
 
         return of_dynamic
 
-    def donated(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[bool, ...]:
+    def donated(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[bool, ...]:
         """Return per leaf of the dynamic arguments whether its buffer is donated."""
         if not self.donate_argnums and not self.donate_argnames:
             return ()
@@ -205,7 +208,7 @@ class ArgumentPlan:
                 flags += [name in self.donate_argnames] * leaves
         return tuple(flags)
 
-    def names(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, ...]:
+    def names(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[str, ...]:
         """Return the names of the leaves of a call's dynamic arguments, such as `params['w']`."""
         dynamic_args, dynamic_kwargs = self.dynamic(args, kwargs)
         return self.signature.argument_names(
@@ -218,7 +221,7 @@ class StaticValue:
 
     __slots__ = ("_hash", "value", "where")
 
-    def __init__(self, where: int | str, value: Any):
+    def __init__(self, where: int | str, value: object):
         self.where = where
         self.value = value
         self._hash = hash((where, value))

@@ -6,12 +6,12 @@ from typing import Any
 
 from hlofront.base.boundary import user_context
 from hlofront.base.config import check_tracer_leaks
-from hlofront.base.typing import Params
+from hlofront.base.typing import ArrayLike, Params
 from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
 from hlofront.core.axes import AxisData, axes_in_scope
 from hlofront.core.derived import once_per_program
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, Literal, Value
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import is_reference
@@ -31,7 +31,7 @@ class BatchTracer(Tracer):
 
     _trace: "BatchTrace"
 
-    def __init__(self, trace: "BatchTrace", value: Any, batch_axis: int):
+    def __init__(self, trace: "BatchTrace", value: ArrayLike, batch_axis: int):
         # It is never replaced, so it may have a narrower type than in the base class.
         self._trace = trace  # pyright: ignore[reportIncompatibleVariableOverride]
         self.value = value
@@ -66,34 +66,34 @@ class BatchTrace(RuleTrace):
     tag: object
 
     def __init__(
-        self, parent: Trace, axis: AxisData, debug_info: DebugInfo | None = None, tag: Any = None
+        self, parent: Trace, axis: AxisData, debug_info: DebugInfo | None = None, tag: object = None
     ):
         self.parent = parent
         self.axis = axis
         self.tag = object() if tag is None else tag
         self.debug_info = debug_info
         # Programs that captured values of this function; see `StagingTrace.programs_of`.
-        self.programs_of: dict[Any, Any] = {}
+        self.programs_of: dict[object, object] = {}
 
     @property
     def main(self) -> object:
         return self.tag
 
-    def wrap(self, value: Any, axis: int | None) -> Any:
+    def wrap(self, value: Value, axis: int | None) -> Value:
         return value if axis is None else BatchTracer(self, value, axis)
 
-    def split(self, x: Any) -> tuple[Any, int | None]:
+    def split(self, x: Value) -> tuple[Value, int | None]:
         if type(x) is BatchTracer and x._trace.tag is self.tag:  # pyright: ignore[reportPrivateUsage]
             return x.value, x.batch_axis
         return x, None
 
-    def lift(self, x: Any) -> Any:
+    def lift(self, x: Value) -> Value:
         return self.parent.lift(x)
 
-    def process(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
-        values: list[Any] = []
+    def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Value:
+        values: list[Value] = []
         axes: list[int | None] = []
-        results: Any
+        results: Value
         axes_out: Any
         mapped = False
         tag = self.tag
@@ -118,7 +118,7 @@ class BatchTrace(RuleTrace):
         return self.wrap(results, axes_out)
 
 
-def asks_for_axis(primitive: Primitive, axis: AxisData, operands: Sequence[Any]) -> bool:
+def asks_for_axis(primitive: Primitive, axis: AxisData, operands: Sequence[ArrayLike]) -> bool:
     """Return whether to apply a primitive's batch rule even if no operand is batched.
 
     hlofront's own rules need the batch axis only if it has a name, or for mutable references: those
@@ -134,8 +134,8 @@ def asks_for_axis(primitive: Primitive, axis: AxisData, operands: Sequence[Any])
 
 
 def run_batched(
-    primitive: Primitive, axis: AxisData, values: Any, axes: Any, params: Params
-) -> tuple[Any, Any]:
+    primitive: Primitive, axis: AxisData, values: Sequence[ArrayLike], axes: Axes, params: Params
+) -> tuple[Value, Value]:
     """Apply a primitive's batch rule; return (result, batch axis), or a list of each."""
     values, axes = tuple(values), tuple(axes)
     with_axis = rules.batch_with_axis.get(primitive)
@@ -145,13 +145,13 @@ def run_batched(
 
 
 def batch_flat(
-    fun: Callable[..., Sequence[Any]],
+    fun: Callable[..., Sequence[Value]],
     axis: AxisData,
-    values: Sequence[Any],
+    values: Sequence[Value],
     axes: Axes,
     debug_info: DebugInfo | None = None,
-    tag: Any = None,
-) -> tuple[list[Any], list[int | None]]:
+    tag: object = None,
+) -> tuple[list[Value], list[int | None]]:
     """Run a flat function under vmap; return its results and their batch axes.
 
     Args:
@@ -180,13 +180,13 @@ def batch_flat(
 
 
 def batch_jaxpr(
-    jaxpr: Jaxpr, consts: Sequence[Any], axis: AxisData, values: Sequence[Any], axes: Axes
-) -> tuple[list[Any], list[int | None]]:
+    jaxpr: Jaxpr, consts: Sequence[ArrayLike], axis: AxisData, values: Sequence[Value], axes: Axes
+) -> tuple[list[Value], list[int | None]]:
     """Evaluate a jaxpr on batched values; return its results and their batch axes."""
-    known: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    known: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts, strict=True))
     known.update(zip(jaxpr.invars, values, strict=True))
     # A variable without an entry is not batched.
-    placed: dict[Any, int] = {
+    placed: dict[Atom, int] = {
         var: a for var, a in zip(jaxpr.invars, axes, strict=True) if a is not None
     }
     for equation in jaxpr.eqns:
@@ -198,7 +198,7 @@ def batch_jaxpr(
         try:
             with coming_from(equation.name_stack, equation.traceback):
                 if all(a is None for a in own) and not asks_for_axis(primitive, axis, operands):
-                    results: Any = process(primitive, tuple(operands), equation.params)
+                    results: Value = process(primitive, tuple(operands), equation.params)
                     if primitive.multiple_results:
                         known.update(zip(equation.outvars, results, strict=True))
                     else:
@@ -214,7 +214,7 @@ def batch_jaxpr(
             known[var] = result
             if a is not None:
                 placed[var] = a
-    outputs: list[Any] = []
+    outputs: list[Value] = []
     axes_found: list[int | None] = []
     for atom in jaxpr.outvars:
         if type(atom) is Literal:
@@ -269,14 +269,19 @@ def batch_program_at(
 
 
 @once_per_program
-def _batch_program(program: ClosedJaxpr, axis: AxisData, axes: Any, front: Any) -> Any:
+def _batch_program(
+    program: ClosedJaxpr,
+    axis: AxisData,
+    axes: tuple[int | None, ...],
+    front: tuple[bool, ...] | None,
+) -> tuple[ClosedJaxpr, tuple[int | None, ...]]:
     axes_out: tuple[int | None, ...] = ()
     avals = [
         aval if a is None else aval.update(shape=(*aval.shape[:a], axis.size, *aval.shape[a:]))
         for aval, a in zip(program.in_avals, axes, strict=True)
     ]
 
-    def over_axis(*values: Any) -> list[Any]:
+    def over_axis(*values: Value) -> list[Value]:
         nonlocal axes_out
         outputs, own_axes = batch_jaxpr(program.jaxpr, program.consts, axis, values, axes)
         if front is not None:

@@ -9,9 +9,10 @@ import numpy as np
 
 from hlofront.base import source
 from hlofront.base.dtypes import ExtendedDType, finfo, float0, issubdtype
-from hlofront.base.tree import keystr, tree_flatten, tree_flatten_with_path, tree_structure
-from hlofront.base.typing import ArrayLike, NumPyArray, Shape
+from hlofront.base.tree import PyTree, keystr, tree_flatten, tree_flatten_with_path, tree_structure
+from hlofront.base.typing import Array, ArrayLike, DType, NumPyArray, Shape
 from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.jaxpr import Value
 from hlofront.primitives.converting import convert
 from hlofront.primitives.placing import CopySemantics, device_put
 from hlofront.transforms.grad import jvp, vjp
@@ -33,11 +34,13 @@ _MODES = ("fwd", "rev")
 Tolerance = float | Mapping[Any, float] | None
 # The distance that is allowed: of all elements, or of each.
 Bound = float | NumPyArray
+# Per leaf its float64 or complex128 array; None where it is not differentiable.
+LeafArrays = list[Any]
 
 
 def check_grads(
-    f: Callable[..., Any],
-    args: Sequence[Any],
+    f: Callable[..., PyTree],
+    args: Sequence[PyTree],
     order: int,
     modes: Sequence[str] = _MODES,
     atol: Tolerance = None,
@@ -73,9 +76,9 @@ def check_grads(
 
 
 def check_jvp(
-    f: Callable[..., Any],
-    f_jvp: Callable[..., Any],
-    args: Sequence[Any],
+    f: Callable[..., PyTree],
+    f_jvp: Callable[..., PyTree],
+    args: Sequence[PyTree],
     atol: Tolerance = None,
     rtol: Tolerance = None,
     eps: float | None = None,
@@ -134,9 +137,9 @@ def check_jvp(
 
 
 def check_vjp(
-    f: Callable[..., Any],
-    f_vjp: Callable[..., Any],
-    args: Sequence[Any],
+    f: Callable[..., PyTree],
+    f_vjp: Callable[..., PyTree],
+    args: Sequence[PyTree],
     atol: Tolerance = None,
     rtol: Tolerance = None,
     eps: float | None = None,
@@ -170,7 +173,7 @@ def check_vjp(
     cotangents, cotangent_tree = outputs.cotangents()
     pulled = point.cotangents(pull_back(cotangent_tree), what)
 
-    def compare(direction: list[Any]) -> tuple[float, float, float, float]:
+    def compare(direction: LeafArrays) -> tuple[float, float, float, float]:
         """Compare the vjp with numerical differences along a direction.
 
         Returns:
@@ -211,8 +214,8 @@ def check_vjp(
 
 
 def _check_orders(
-    f: Callable[..., Any],
-    args: tuple[Any, ...],
+    f: Callable[..., PyTree],
+    args: tuple[PyTree, ...],
     order: int,
     modes: Sequence[str],
     options: tuple[Tolerance, Tolerance, float | None],
@@ -224,7 +227,7 @@ def _check_orders(
             point = _Point(args, None)
             directions = point.tangents(point.direction(seed=order))
 
-            def pushed(*args: Any) -> Any:
+            def pushed(*args: object) -> PyTree:
                 return jvp(f, args, directions)[1]
 
             _check_orders(pushed, args, order - 1, modes, options, f"jvp of {name}")
@@ -233,13 +236,13 @@ def _check_orders(
         if order > 1:
             cotangents = _Outputs(f(*args), name).cotangents(seed=order)[1]
 
-            def pulled(*args: Any) -> Any:
+            def pulled(*args: object) -> PyTree:
                 return vjp(f, *args)[1](cotangents)
 
             _check_orders(pulled, args, order - 1, modes, options, f"vjp of {name}")
 
 
-def _name_of(f: Callable[..., Any]) -> str:
+def _name_of(f: Callable[..., PyTree]) -> str:
     return source.callable_name(f)
 
 
@@ -249,11 +252,11 @@ def _name_of(f: Callable[..., Any]) -> str:
 class _Point:
     """The flattened arguments at which derivatives are checked."""
 
-    def __init__(self, args: Sequence[Any], eps: float | None):
+    def __init__(self, args: Sequence[PyTree], eps: float | None):
         self.args = tuple(args)
         pairs, self.structure = tree_flatten_with_path(self.args)
         self.paths = [f"args{keystr(path)}" for path, _ in pairs]
-        self.leaves: list[Any] = [leaf for _, leaf in pairs]
+        self.leaves: list[PyTree] = [leaf for _, leaf in pairs]
         self.avals = [_aval(leaf) for leaf in self.leaves]
         self.moving = [i for i, aval in enumerate(self.avals) if _moves(aval.dtype)]
         self.dtypes = [self.avals[i].dtype for i in self.moving]
@@ -261,7 +264,7 @@ class _Point:
         steps = [_STEPS.get(_real_class(dtype), _NARROW_STEP) for dtype in self.dtypes]
         self.step = max(steps, default=1.0) if eps is None else eps
 
-    def direction(self, only: int | None = None, seed: int = 0) -> list[Any]:
+    def direction(self, only: int | None = None, seed: int = 0) -> LeafArrays:
         """Return a random direction: one float64 or complex128 array per leaf of the arguments.
 
         Leaves that are not differentiable have None, and those other than `only` zeros. A step
@@ -269,7 +272,7 @@ class _Point:
         error.
         """
         generator = np.random.default_rng(seed)
-        directions: list[Any] = [None] * len(self.leaves)
+        directions: LeafArrays = [None] * len(self.leaves)
         for i, value in self.values.items():
             direction = _random(generator, value)
             if value.dtype.kind == "c":
@@ -288,7 +291,7 @@ class _Point:
         count = np.rint(self.step * direction / unit)
         return np.where(count == 0, np.sign(direction), count) * unit / self.step
 
-    def tangents(self, direction: list[Any]) -> Any:
+    def tangents(self, direction: LeafArrays) -> tuple[PyTree, ...]:
         """Return a direction as a pytree of tangents like the arguments; None is a float0 zero."""
         leaves = [
             np.zeros(aval.shape, float0) if along is None else _as_array(along, aval.dtype)
@@ -296,7 +299,7 @@ class _Point:
         ]
         return self.structure.unflatten(leaves)
 
-    def _moved(self, direction: list[Any], steps: int) -> Any:
+    def _moved(self, direction: LeafArrays, steps: int) -> tuple[PyTree, ...]:
         leaves = list(self.leaves)
         for i, value in self.values.items():
             moved = value + steps * self.step * direction[i]
@@ -309,11 +312,11 @@ class _Point:
         return self.structure.unflatten(leaves)
 
     def differences(
-        self, f: Callable[..., Any], direction: list[Any]
-    ) -> tuple[list[Any], list[Any]]:
+        self, f: Callable[..., PyTree], direction: LeafArrays
+    ) -> tuple[LeafArrays, LeafArrays]:
         """Return numerical derivatives of each result along a direction, and rounding errors."""
-        slopes: list[Any] = []
-        sizes: list[Any] = []
+        slopes: LeafArrays = []
+        sizes: LeafArrays = []
         for steps, weight in _STENCIL:
             leaves = tree_flatten(f(*self._moved(direction, steps)))[0]
             outputs = [_wide(x) if _moves(_aval(x).dtype) else None for x in leaves]
@@ -327,7 +330,7 @@ class _Point:
                         sizes[i] = np.maximum(sizes[i], np.nan_to_num(np.abs(x)))
         return slopes, [None if x is None else 2 * x / self.step for x in sizes]
 
-    def cotangents(self, tree: Any, what: str) -> list[Any]:
+    def cotangents(self, tree: object, what: str) -> LeafArrays:
         """Return flat float64 or complex128 cotangents of the arguments, None for integer ones.
 
         Raises:
@@ -341,7 +344,7 @@ class _Point:
                 f"of the arguments, {self.structure}; they have {structure}"
             )
         leaves, _ = tree_flatten(tree)
-        checked_leaves: list[Any] = []
+        checked_leaves: LeafArrays = []
         for path, aval, leaf in zip(self.paths, self.avals, leaves, strict=True):
             wanted = aval.dtype if _moves(aval.dtype) else float0
             _check_type(f"{what}: the cotangent of {path}", leaf, aval.shape, wanted)
@@ -365,16 +368,16 @@ class _Point:
 class _Outputs:
     """The flattened results of a function, and the indices of the differentiable ones."""
 
-    def __init__(self, results: Any, what: str):
+    def __init__(self, results: object, what: str):
         pairs, self.structure = tree_flatten_with_path(results)
         self.what = what
         self.paths = [keystr(path) for path, _ in pairs]
-        self.leaves: list[Any] = [leaf for _, leaf in pairs]
+        self.leaves: list[PyTree] = [leaf for _, leaf in pairs]
         self.avals = [_aval(leaf) for leaf in self.leaves]
         self.dtypes = [aval.dtype for aval in self.avals]
         self.moving = [i for i, dtype in enumerate(self.dtypes) if _moves(dtype)]
 
-    def check_values(self, results: Any, tolerances: tuple[Tolerance, Tolerance]) -> None:
+    def check_values(self, results: object, tolerances: tuple[Tolerance, Tolerance]) -> None:
         """Raise AssertionError if results that come with derivatives differ from the function's."""
         result_leaves = self._leaves(results, "results")
         for i, leaf in enumerate(result_leaves):
@@ -386,9 +389,9 @@ class _Outputs:
                 if line:
                     raise AssertionError(f"{path} is not that of the function\n{line}")
 
-    def tangents(self, tangents: Any) -> list[Any]:
+    def tangents(self, tangents: object) -> LeafArrays:
         """Return flat float64 or complex128 tangents of the results, None for integer results."""
-        wide_tangents: list[Any] = []
+        wide_tangents: LeafArrays = []
         for i, leaf in enumerate(self._leaves(tangents, "tangents")):
             wanted = self.dtypes[i] if i in self.moving else float0
             where = f"{self.what}: the tangent of result{self.paths[i]}"
@@ -396,11 +399,11 @@ class _Outputs:
             wide_tangents.append(_wide(leaf) if i in self.moving else None)
         return wide_tangents
 
-    def cotangents(self, seed: int = 0) -> tuple[list[Any], Any]:
+    def cotangents(self, seed: int = 0) -> tuple[LeafArrays, PyTree]:
         """Return random cotangents of the results, as flat NumPy arrays and as a pytree."""
         generator = np.random.default_rng(seed)
-        wide: list[Any] = [None] * len(self.leaves)
-        arrays: list[Any] = []
+        wide: LeafArrays = [None] * len(self.leaves)
+        arrays: list[ArrayLike] = []
         for i, aval in enumerate(self.avals):
             if i in self.moving:
                 array = _as_array(_random(generator, _wide(self.leaves[i])), aval.dtype)
@@ -410,7 +413,7 @@ class _Outputs:
             arrays.append(array)
         return wide, self.structure.unflatten(arrays)
 
-    def _leaves(self, tree: Any, name: str) -> list[Any]:
+    def _leaves(self, tree: object, name: str) -> list[PyTree]:
         leaves, structure = tree_flatten(tree)
         if structure != self.structure:
             raise ValueError(
@@ -427,11 +430,11 @@ def _aval(leaf: ArrayLike) -> ShapedArray:
     return typeof(leaf)
 
 
-def _moves(dtype: Any) -> bool:
+def _moves(dtype: DType) -> bool:
     return not isinstance(dtype, ExtendedDType) and issubdtype(dtype, np.inexact)
 
 
-def _wide(x: Any) -> NumPyArray:
+def _wide(x: ArrayLike) -> NumPyArray:
     array: NumPyArray = np.asarray(x)
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
@@ -441,7 +444,7 @@ def _real_class(dtype: Any) -> Any:
     return {np.complex64: np.float32, np.complex128: np.float64}.get(dtype.type, dtype.type)
 
 
-def _as_array(x: NumPyArray, dtype: Any) -> Any:
+def _as_array(x: NumPyArray, dtype: Any) -> Array:
     """Return a device array of a dtype; functions may use methods that NumPy arrays lack."""
     return device_put([x.astype(dtype)], [None], [None], [CopySemantics.ALWAYS_COPY])[0]
 
@@ -517,7 +520,7 @@ def _compare(derivative: NumPyArray, wanted: NumPyArray, absolute: Bound, relati
     )
 
 
-def _check_type(where: str, x: Any, shape: tuple[int, ...], dtype: Any) -> None:
+def _check_type(where: str, x: Value, shape: tuple[int, ...], dtype: DType) -> None:
     own_shape, own_dtype = np.shape(x), x.dtype if hasattr(x, "dtype") else _aval(x).dtype
     if (own_shape, own_dtype) != (shape, dtype):
         raise AssertionError(
@@ -526,5 +529,5 @@ def _check_type(where: str, x: Any, shape: tuple[int, ...], dtype: Any) -> None:
         )
 
 
-def _named(dtype: Any) -> str:
+def _named(dtype: DType) -> str:
     return "float0" if dtype == float0 else str(dtype)

@@ -5,12 +5,13 @@ the array that it holds at the end becomes an output.
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hlofront.base.boundary import user_context
+from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.derived import once_per_program
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Value
 from hlofront.core.liveness import live_equations
 from hlofront.core.names import coming_from
 from hlofront.core.references import is_reference, touches_references
@@ -34,8 +35,8 @@ class Discharged(NamedTuple):
 
 
 def discharge_jaxpr(
-    jaxpr: Jaxpr, consts: Sequence[Any], inputs: Sequence[Any]
-) -> tuple[list[Any], list[Any]]:
+    jaxpr: Jaxpr, consts: Sequence[ArrayLike], inputs: Sequence[Value]
+) -> tuple[list[Value], list[Value]]:
     """Evaluate a jaxpr with references as operations on the arrays that they hold.
 
     Args:
@@ -47,9 +48,9 @@ def discharge_jaxpr(
       The outputs; and per input the new array of a reference that was written to, else None.
     """
     # References have an entry too: the array that they hold.
-    values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    values: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts, strict=True))
     values.update(zip(jaxpr.invars, inputs, strict=True))
-    written: set[Any] = set()
+    written: set[Atom] = set()
     for equation in jaxpr.eqns:
         operands = [
             atom.operand if type(atom) is Literal else values[atom] for atom in equation.invars
@@ -81,7 +82,9 @@ def _has_references(equation: Equation) -> bool:
     )
 
 
-def discharge_equation(equation: Equation, operands: Sequence[Any]) -> tuple[Sequence[Any], Any]:
+def discharge_equation(
+    equation: Equation, operands: Sequence[Value]
+) -> tuple[Sequence[Value], Value]:
     """Run an equation on the arrays that references hold; return their new arrays, and results.
 
     An operation that calls a program and has no rule of its own is replaced by the program.
@@ -94,7 +97,7 @@ def discharge_equation(equation: Equation, operands: Sequence[Any]) -> tuple[Seq
     if call is None:
         return rules.discharge[primitive](equation, operands)
     results, new_arrays = discharge_jaxpr(call.jaxpr, call.consts, inputs_among(call, operands))
-    of_operands: list[Any] = [None] * len(operands)
+    of_operands: list[Value] = [None] * len(operands)
     for index, array in zip(call.operands or (), new_arrays, strict=True):
         of_operands[index] = array
     return of_operands, results
@@ -115,7 +118,7 @@ def _discharged(program: ClosedJaxpr, written: tuple[bool, ...] | None) -> Disch
     avals = [getattr(aval, "inner_aval", aval) for aval in program.in_avals]
     flags = written
 
-    def on_arrays(*inputs: Any) -> list[Any]:
+    def on_arrays(*inputs: Value) -> list[Value]:
         nonlocal flags
         outputs, new_arrays = discharge_jaxpr(program.jaxpr, program.consts, inputs)
         if flags is None:

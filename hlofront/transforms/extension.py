@@ -9,12 +9,14 @@ from contextlib import nullcontext
 from typing import Any
 
 from hlofront.base import tree
-from hlofront.core.aval import AbstractValue
+from hlofront.base.tree import PyTree
+from hlofront.base.typing import ArrayLike
+from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.axes import AxisData, axes_in_scope
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Value, Var
 from hlofront.core.names import JVP, TRANSPOSE, transformed
 from hlofront.core.subprograms import Program, closed, opened
-from hlofront.core.symbolic_zeros import Cotangent, Zero
+from hlofront.core.symbolic_zeros import Cotangent, Tangent, Zero
 from hlofront.primitives.batching import move_axis, to_front
 from hlofront.primitives.derivatives import instantiate as instantiated
 from hlofront.transforms import jvp as forward
@@ -26,10 +28,10 @@ from hlofront.transforms.stage import stage
 from hlofront.transforms.transpose import transpose_jaxpr
 
 # A function of pytrees of arrays, or a wrapped one.
-Function = Callable[..., Any] | WrappedFun
+Function = Callable[..., PyTree] | WrappedFun
 
 
-def _called(fun: Function) -> Callable[..., Any]:
+def _called(fun: Function) -> Callable[..., PyTree]:
     return fun.call_wrapped if isinstance(fun, WrappedFun) else fun
 
 
@@ -43,11 +45,11 @@ class _FlatFunction:
         self.structure = structure
         self.has_aux = has_aux
         self.out_tree: Any = None
-        self.auxiliary: tuple[list[Any], Any] = [], None
+        self.auxiliary: tuple[list[Value], Any] = [], None
 
-    def __call__(self, *leaves: Any) -> list[Any]:
+    def __call__(self, *leaves: Value) -> list[Value]:
         result = self.fun(*self.structure.unflatten(leaves))
-        auxiliary: list[Any] = []
+        auxiliary: list[Value] = []
         if self.has_aux:
             result, more = result
             auxiliary, aux_tree = tree.tree_flatten(more)
@@ -55,7 +57,7 @@ class _FlatFunction:
         results, self.out_tree = tree.tree_flatten(result)
         return [*results, *auxiliary]
 
-    def split(self, flat: Sequence[Any]) -> tuple[list[Any], tuple[Any, ...]]:
+    def split(self, flat: Sequence[Value]) -> tuple[list[Value], tuple[PyTree, ...]]:
         """Return the results of the function, and a tuple of its auxiliary output, or ()."""
         count = len(flat) - len(self.auxiliary[0])
         if not self.has_aux:
@@ -68,12 +70,12 @@ class _FlatFunction:
 
 def jvp(
     fun: Function,
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
     has_aux: bool = False,
     instantiate: bool | Sequence[bool] = True,
     transform_stack: bool = True,
-) -> Any:
+) -> PyTree:
     """Run a function and its derivative, with symbolic zeros among the tangents.
 
     Args:
@@ -113,8 +115,8 @@ def jvp(
 
 
 def linearize(
-    traceable: Function, primals: Sequence[Any], has_aux: bool = False, is_vjp: bool = False
-) -> Any:
+    traceable: Function, primals: Sequence[ArrayLike], has_aux: bool = False, is_vjp: bool = False
+) -> PyTree:
     """Run a function, and write down its derivative as a program that is linear in tangents.
 
     Args:
@@ -134,7 +136,7 @@ def linearize(
     results, auxiliary = flat.split(linear.outputs)
     program = linear.program
     inputs = iter(program.jaxpr.invars)
-    avals: list[Any] = [aval.to_tangent_aval() for aval in linear.in_avals]
+    avals: list[ShapedArray] = [aval.to_tangent_aval() for aval in linear.in_avals]
     invars = [next(inputs) if m else Var(a) for a, m in zip(avals, linear.moving, strict=True)]
     present = linear.present[: len(results)]
     jaxpr = program.jaxpr.replace(invars=invars, outvars=program.jaxpr.outvars[: sum(present)])
@@ -163,12 +165,12 @@ def jvp_jaxpr(
 def backward_pass(
     jaxpr: Jaxpr,
     transform_stack: bool,
-    consts: Sequence[Any],
-    primals_in: Sequence[Any],
+    consts: Sequence[ArrayLike],
+    primals_in: Sequence[ArrayLike],
     cts_in: Sequence[Cotangent],
     *,
     return_logs: bool = False,
-) -> Any:
+) -> PyTree:
     """Return the cotangents of the inputs of a program that is linear in some of them.
 
     Args:
@@ -231,7 +233,7 @@ def batch_jaxpr_axes(
     program = closed(closed_jaxpr)
     batched: list[bool] = []
 
-    def over_axis(*values: Any) -> list[Any]:
+    def over_axis(*values: Value) -> list[Value]:
         outputs, axes = batch_jaxpr(program.jaxpr, program.consts, axis_data, values, in_axes)
         wanted = [
             (None if axis is None else 0) if isinstance(want, ZeroIfMapped) else want
@@ -240,7 +242,7 @@ def batch_jaxpr_axes(
         batched[:] = [want is not None for want in wanted]
         return list(map(_with_axis, outputs, axes, wanted))
 
-    def _with_axis(x: Any, axis: int | None, wanted: int | None) -> Any:
+    def _with_axis(x: Value, axis: int | None, wanted: int | None) -> Value:
         if wanted is None:
             if axis is not None:
                 raise ValueError(
@@ -261,13 +263,13 @@ def batch_jaxpr_axes(
 
 @transformation_with_aux2
 def batch_subtrace(
-    fun: Callable[..., Sequence[Any]],
-    store: AuxiliaryStore[Any],
+    fun: Callable[..., Sequence[Value]],
+    store: AuxiliaryStore[object],
     tag: object,
     axis_data: AxisData,
     in_dims: Axes,
-    *in_vals: Any,
-) -> list[Any]:
+    *in_vals: Value,
+) -> list[Value]:
     """Transform a wrapped function of flat values to a batched one.
 
     The batched function takes a `TraceTag`, an AxisData, the batch axes of the values, and the
@@ -282,7 +284,7 @@ def batch_subtrace(
 
 
 def abstract_eval_fun(
-    fun: Callable[..., Any], *avals: AbstractValue, debug_info: DebugInfo, **params: Any
+    fun: Callable[..., PyTree], *avals: AbstractValue, debug_info: DebugInfo, **params: object
 ) -> list[AbstractValue]:
     """Return the avals of a function's results, by tracing it.
 

@@ -9,10 +9,11 @@ from typing import Any
 from hlofront.base import source, tree
 from hlofront.base.dtypes import array_dtype, dtype_of
 from hlofront.base.elements import ExtendedDType
+from hlofront.base.tree import PyTree
 from hlofront.base.typing import DTypeLike
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import AbstractValue, ShapedArray, is_value, register_value_type, typeof
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.references import AbstractRef, is_reference
 from hlofront.transforms.stage import stage
@@ -57,7 +58,7 @@ class ShapeDtypeStruct:
         self.is_ref = bool(is_ref)
 
     @classmethod
-    def like(cls, x: Any) -> "ShapeDtypeStruct":
+    def like(cls, x: object) -> "ShapeDtypeStruct":
         """Return a ShapeDtypeStruct with the shape, dtype, weak type and sharding of a value.
 
         The sharding of an uncommitted array is left out.
@@ -110,7 +111,7 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{sharding}{weak})"
 
 
-def _check_sharding(sharding: Any, shape: tuple[Any, ...]) -> None:
+def _check_sharding(sharding: object, shape: tuple[object, ...]) -> None:
     """Check that a value is a sharding, with no more entries than the shape has axes.
 
     Raises:
@@ -171,7 +172,7 @@ class Signature:
 
     __slots__ = ("_parameters", "_where", "fun", "name")
 
-    def __init__(self, fun: Callable[..., Any]):
+    def __init__(self, fun: Callable[..., PyTree]):
         self.fun = fun
         self.name = source.callable_name(fun)
         self._where: str | None = None
@@ -205,7 +206,9 @@ class Signature:
         return [name for name, p in self.parameters.items() if p.kind in kinds]
 
     def argument_names(
-        self, args_and_kwargs: Any, positions: Sequence[int] | None = None
+        self,
+        args_and_kwargs: tuple[Sequence[object], Mapping[str, object]],
+        positions: Sequence[int] | None = None,
     ) -> tuple[str, ...]:
         """Return a name per pytree leaf of (args, kwargs), such as `x`, `params['w']` or `rest[2]`.
 
@@ -232,12 +235,12 @@ class Signature:
             ]
         return tuple(argument_names)
 
-    def names_in(self, in_tree: Any) -> tuple[str, ...]:
+    def names_in(self, in_tree: PyTreeDef) -> tuple[str, ...]:
         """Return the names of the leaves of positional arguments whose structure is `in_tree`."""
         return self.argument_names((in_tree.unflatten(range(in_tree.num_leaves)), {}))
 
 
-def check_callable(fun: Any, what: str = "a transformation") -> None:
+def check_callable(fun: object, what: str = "a transformation") -> None:
     """Raise TypeError if `fun` is not callable, or is a generator function or a method object.
 
     Objects of `staticmethod` and `classmethod` are refused, because they cannot be traced.
@@ -268,7 +271,7 @@ def check_hashable(*functions: object) -> None:
             ) from None
 
 
-def refuse_generators(fun: Any, what: str) -> None:
+def refuse_generators(fun: object, what: str) -> None:
     """Raise TypeError if `fun` is a generator function, whose results are no arrays.
 
     Args:
@@ -297,7 +300,9 @@ def result_paths(out_tree: PyTreeDef, prefix: str = "result") -> tuple[str, ...]
     )
 
 
-def check_outputs(leaves: Sequence[Any], where: str, traced_for: str, out_tree: PyTreeDef) -> None:
+def check_outputs(
+    leaves: Sequence[object], where: str, traced_for: str, out_tree: PyTreeDef
+) -> None:
     """Raise TypeError if an output of a traced function is not a value such as an array."""
     for i, leaf in enumerate(leaves):
         if not is_value(leaf):
@@ -337,12 +342,12 @@ NO_KEYWORDS: Mapping[str, object] = {}
 
 
 def stage_tree(
-    fun: Callable[..., Any],
+    fun: Callable[..., PyTree],
     in_tree: PyTreeDef,
     in_avals: Sequence[AbstractValue],
     debug_info: DebugInfo,
     operands: Sequence[object] = (),
-) -> tuple[ClosedJaxpr, Any]:
+) -> tuple[ClosedJaxpr, PyTreeDef]:
     """Trace `fun(*args, **kwargs)` to a closed jaxpr of flat inputs.
 
     Args:
@@ -355,9 +360,9 @@ def stage_tree(
     Returns:
       The closed jaxpr, and the structure of the result of `fun`.
     """
-    out_tree = None
+    out_tree: Any = None
 
-    def flat(*leaves: Any) -> list[Any]:
+    def flat(*leaves: Value) -> list[Value]:
         nonlocal out_tree
         args, kwargs = tree.tree_unflatten(in_tree, leaves)
         out_leaves, out_tree = tree.tree_flatten(fun(*args, **kwargs))

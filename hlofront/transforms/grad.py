@@ -11,11 +11,12 @@ from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0, issubdtype
 from hlofront.base.elements import host_number
-from hlofront.base.typing import is_tuple_or_list
+from hlofront.base.tree import PyTree
+from hlofront.base.typing import DType, is_tuple_or_list
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.evaluate import eval_jaxpr
-from hlofront.core.jaxpr import DebugInfo, Jaxpr
+from hlofront.core.jaxpr import DebugInfo, Jaxpr, Value
 from hlofront.core.names import JVP, transformed
 from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import Tracer, as_array, as_result
@@ -35,7 +36,7 @@ class FlatCall:
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        fun: Callable[..., PyTree],
         signature: Signature,
         in_tree: PyTreeDef,
         has_aux: bool = False,
@@ -47,9 +48,9 @@ class FlatCall:
         self.out_tree: Any = None
         self.aux: Any = None
 
-    def __call__(self, *leaves: Any) -> list[Any]:
+    def __call__(self, *leaves: Value) -> list[Value]:
         results = self.fun(*self.in_tree.unflatten(leaves))
-        traced: list[Any] = []
+        traced: list[Value] = []
         if self.has_aux:
             if not is_tuple_or_list(results) or len(results) != 2:
                 raise TypeError(
@@ -70,7 +71,7 @@ class FlatCall:
                 )
         return [*outputs, *traced] if self.has_aux else outputs
 
-    def split(self, outputs: Sequence[Any]) -> tuple[Any, Any]:
+    def split(self, outputs: Sequence[Value]) -> tuple[PyTree, PyTree]:
         """Return (result, auxiliary value) as pytrees, from the flat outputs of a call."""
         count = self.out_tree.num_leaves
         result = self.out_tree.unflatten(map(as_result, outputs[:count]))
@@ -83,7 +84,7 @@ class FlatCall:
         return result, aux_tree.unflatten(aux)
 
 
-def _check_values(signature: Signature, args: Any, leaves: Sequence[Any]) -> None:
+def _check_values(signature: Signature, args: tuple[object, ...], leaves: Sequence[object]) -> None:
     for position, leaf in enumerate(leaves):
         if not is_value(leaf):
             name = signature.argument_names((args, {}))[position]
@@ -98,7 +99,9 @@ def _check_values(signature: Signature, args: Any, leaves: Sequence[Any]) -> Non
 
 
 @boundary
-def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = False) -> Any:
+def jvp(
+    fun: Callable[..., PyTree], primals: PyTree, tangents: PyTree, has_aux: bool = False
+) -> PyTree:
     """Return the value of a function, and its directional derivative along `tangents`.
 
     Args:
@@ -142,7 +145,7 @@ def jvp(fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool = Fa
     return (result, tangent, aux) if has_aux else (result, tangent)
 
 
-def _check_tangent(primal: Any, tangent: Any) -> None:
+def _check_tangent(primal: ShapedArray, tangent: ShapedArray) -> None:
     wanted = primal.to_tangent_aval()
     if tangent.dtype != wanted.dtype:
         shown = wanted.dtype if wanted.dtype != float0 else "float0"
@@ -160,7 +163,7 @@ def _check_tangent(primal: Any, tangent: Any) -> None:
 
 
 @boundary
-def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+def linearize(fun: Callable[..., PyTree], *primals: object, has_aux: bool = False) -> PyTree:
     """Return the value of a function, and its derivative as a linear function of tangents.
 
     Args:
@@ -199,7 +202,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
 
 def _linearize(
-    fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, traced_for: str
+    fun: Callable[..., PyTree], primals: tuple[object, ...], has_aux: bool, traced_for: str
 ) -> tuple[Linearized, FlatCall]:
     leaves, in_tree = tree.tree_flatten(primals)
     signature = Signature(fun)
@@ -230,12 +233,12 @@ class LinearFunction:
 
     __slots__ = ("residuals", "spec")
 
-    def __init__(self, residuals: Sequence[Any], spec: LinearFunctionSpec):
+    def __init__(self, residuals: Sequence[Value], spec: LinearFunctionSpec):
         self.residuals = residuals
         self.spec = spec
 
     @boundary
-    def __call__(self, *tangents: Any) -> Any:
+    def __call__(self, *tangents: PyTree) -> PyTree:
         spec = self.spec
         leaves, given_tree = tree.tree_flatten(tangents)
         if given_tree != spec.in_tree:
@@ -276,8 +279,11 @@ tree.register_pytree_node(
 
 @boundary
 def vjp(
-    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, reduce_axes: Any = ()
-) -> Any:
+    fun: Callable[..., PyTree],
+    *primals: object,
+    has_aux: bool = False,
+    reduce_axes: Sequence[object] = (),
+) -> PyTree:
     """Return the value of a function, and its vector-Jacobian product as a linear function.
 
     Args:
@@ -301,8 +307,8 @@ def vjp(
 
 
 def pull_back(
-    fun: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool, traced_for: str
-) -> tuple[Any, "Pullback", Any]:
+    fun: Callable[..., PyTree], primals: tuple[object, ...], has_aux: bool, traced_for: str
+) -> tuple[PyTree, "Pullback", PyTree]:
     """Return (result, pullback, auxiliary value or None) of `fun` at `primals`."""
     linearized, call = _linearize(fun, primals, has_aux, traced_for)
     result, aux = call.split(linearized.outputs)
@@ -328,7 +334,7 @@ def pull_back(
     return result, pullback, aux
 
 
-def refuse_reduce_axes(name: str, reduce_axes: Any) -> None:
+def refuse_reduce_axes(name: str, reduce_axes: object) -> None:
     """Raise NotImplementedError if `reduce_axes`, an option that JAX has removed, is not empty."""
     if reduce_axes:
         raise NotImplementedError(  # JAX raises this class.
@@ -337,13 +343,13 @@ def refuse_reduce_axes(name: str, reduce_axes: Any) -> None:
 
 
 def grad(
-    fun: Callable[..., Any],
+    fun: Callable[..., PyTree],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-    reduce_axes: Sequence[Any] = (),
-) -> Callable[..., Any]:
+    reduce_axes: Sequence[object] = (),
+) -> Callable[..., PyTree]:
     """Return a function that computes the gradient of `fun`, whose result is a scalar.
 
     Args:
@@ -366,7 +372,7 @@ def grad(
     value_and_grad_fun = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @boundary
-    def grad_fun(*args: Any, **kwargs: Any) -> Any:
+    def grad_fun(*args: object, **kwargs: object) -> PyTree:
         value, gradient = value_and_grad_fun(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
 
@@ -380,13 +386,13 @@ def grad(
 
 
 def value_and_grad(
-    fun: Callable[..., Any],
+    fun: Callable[..., PyTree],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-    reduce_axes: Sequence[Any] = (),
-) -> Callable[..., Any]:
+    reduce_axes: Sequence[object] = (),
+) -> Callable[..., PyTree]:
     """Return a function that computes the result and the gradient of `fun`.
 
     The arguments are those of `grad`.
@@ -401,7 +407,7 @@ def value_and_grad(
     check_input = _check_holomorphic if holomorphic else check_real_or_complex
 
     @boundary
-    def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
+    def value_and_grad_fun(*args: object, **kwargs: object) -> PyTree:
         chosen, partial = at_positions(fun, args, kwargs, argnums)
         for leaf in tree.tree_leaves(chosen):
             check_input("grad", leaf, allow_int)
@@ -438,12 +444,12 @@ def argument_numbers(argnums: Any) -> int | tuple[int, ...]:
 
 
 def at_positions(
-    fun: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    argnums: Any,
+    fun: Callable[..., PyTree],
+    args: tuple[PyTree, ...],
+    kwargs: dict[str, object],
+    argnums: int | Sequence[int],
     too_few: type[Exception] = TypeError,
-) -> tuple[tuple[Any, ...], Callable[..., Any]]:
+) -> tuple[tuple[PyTree, ...], Callable[..., PyTree]]:
     """Return the arguments at `argnums`, and `fun` as a function of these arguments alone.
 
     Raises:
@@ -466,7 +472,7 @@ def at_positions(
     for n in positions:
         rest[n] = None
 
-    def partial(*chosen: Any) -> Any:
+    def partial(*chosen: object) -> PyTree:
         whole = list(rest)
         for n, x in zip(positions, chosen, strict=True):
             whole[n] = x
@@ -477,7 +483,7 @@ def at_positions(
     return tuple([args[n] for n in positions]), partial
 
 
-def _check_scalar(result: Any) -> None:
+def _check_scalar(result: Value) -> None:
     message = "Gradient only defined for scalar-output functions. Output "
     if not is_value(result):
         raise TypeError(f"{message}was {source.shortened(repr(result))}.")
@@ -485,7 +491,7 @@ def _check_scalar(result: Any) -> None:
         raise TypeError(f"{message}had shape: {typeof(result).shape}.")
 
 
-def check_real_or_complex(name: str, x: Any, allow_int: bool = False) -> None:
+def check_real_or_complex(name: str, x: Value, allow_int: bool = False) -> None:
     """Raise TypeError if `x` is not a real or complex array; integers pass with `allow_int`."""
     if not is_value(x):
         raise TypeError(
@@ -501,12 +507,12 @@ def check_real_or_complex(name: str, x: Any, allow_int: bool = False) -> None:
     )
 
 
-def dtype_name(dtype: Any) -> str:
+def dtype_name(dtype: DType) -> str:
     """Return the name of a NumPy or extended dtype, such as "float32"."""
     return getattr(dtype, "name", str(dtype))
 
 
-def _check_holomorphic(name: str, x: Any, allow_int: bool = False) -> None:
+def _check_holomorphic(name: str, x: Value, allow_int: bool = False) -> None:
     check_real_or_complex(name, x, True)
     dtype = typeof(x).dtype
     if not issubdtype(dtype, np.complexfloating):
@@ -516,7 +522,7 @@ def _check_holomorphic(name: str, x: Any, allow_int: bool = False) -> None:
         )
 
 
-def check_output(name: str, aval: Any, holomorphic: bool) -> None:
+def check_output(name: str, aval: ShapedArray, holomorphic: bool) -> None:
     """Raise TypeError if an output's dtype is not real (not complex, if `holomorphic`)."""
     dtype = aval.dtype
     if holomorphic:

@@ -1,17 +1,19 @@
 """Jacobians and Hessians: jvp or vjp, vmapped over a basis of the tangent space."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 import numpy as np
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
-from hlofront.base.typing import NumPyArray
-from hlofront.core.aval import is_value, typeof
+from hlofront.base.tree import PyTree
+from hlofront.base.typing import ArrayLike, NumPyArray
+from hlofront.bridge.fast_parts import PyTreeDef
+from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.axes import AxisData
-from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.jaxpr import DebugInfo, Value
 from hlofront.core.names import JVP, VMAP, transformed
 from hlofront.primitives.batching import move_axis, to_front
 from hlofront.primitives.comparing import eq
@@ -27,11 +29,11 @@ from hlofront.transforms.vmap import documented
 
 
 def jacfwd(
-    fun: Callable[..., Any],
+    fun: Callable[..., PyTree],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[..., PyTree]:
     """Return a function that computes the Jacobian of `fun` in forward mode, column by column.
 
     Forward mode suits functions with fewer inputs than outputs.
@@ -54,7 +56,7 @@ def jacfwd(
     argnums = gradients.argument_numbers(argnums)
 
     @boundary
-    def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
+    def jacobian_fun(*args: object, **kwargs: object) -> PyTree:
         chosen, partial = gradients.at_positions(fun, args, kwargs, argnums, ValueError)
         leaves, in_tree = tree.tree_flatten(chosen)
         for leaf in leaves:
@@ -63,11 +65,11 @@ def jacfwd(
         call = gradients.FlatCall(partial, signature, in_tree, has_aux)
         avals = [typeof(leaf) for leaf in leaves]
         basis, size = _basis(avals)
-        outputs: list[Any] = []
+        outputs: list[Value] = []
 
         info = DebugInfo("jacfwd", signature.find_where)
 
-        def push(*tangents: Any) -> list[Any]:
+        def push(*tangents: Value) -> list[Value]:
             with transformed(JVP):
                 primals, moved = jvp_flat(call, leaves, tangents, info)
             outputs.extend(primals)
@@ -93,12 +95,12 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Callable[..., Any],
+    fun: Callable[..., PyTree],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[..., PyTree]:
     """Return a function that computes the Jacobian of `fun` in reverse mode, row by row.
 
     Reverse mode suits functions with fewer outputs than inputs. The arguments and the result are
@@ -109,7 +111,7 @@ def jacrev(
     argnums = gradients.argument_numbers(argnums)
 
     @boundary
-    def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
+    def jacobian_fun(*args: object, **kwargs: object) -> PyTree:
         chosen, partial = gradients.at_positions(fun, args, kwargs, argnums, ValueError)
         for leaf in tree.tree_leaves(chosen):
             if holomorphic:
@@ -149,11 +151,11 @@ def jacrev(
 
 
 def hessian(
-    fun: Callable[..., Any],
+    fun: Callable[..., PyTree],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[..., PyTree]:
     """Return a function that computes the Hessian of `fun`, as `jacfwd(jacrev(fun))`.
 
     The arguments are those of `jacfwd`. The result has, per leaf of the result of `fun`, a pytree
@@ -168,7 +170,7 @@ def hessian(
     )
 
 
-def _summary(fun: Any, argnums: Any) -> str:
+def _summary(fun: Callable[..., PyTree], argnums: object) -> str:
     name = source.callable_name(fun)
     return (
         f"Jacobian of {name} with respect to positional argument(s) {argnums}: it takes the same "
@@ -176,7 +178,7 @@ def _summary(fun: Any, argnums: Any) -> str:
     )
 
 
-def _check_forward_input(x: Any, holomorphic: bool, name: str = "jacfwd") -> None:
+def _check_forward_input(x: Value, holomorphic: bool, name: str = "jacfwd") -> None:
     if not is_value(x):
         raise TypeError(
             f"Argument {source.shortened(repr(x))} of type {type(x)} is not a valid JAX type."
@@ -197,7 +199,7 @@ def _check_forward_input(x: Any, holomorphic: bool, name: str = "jacfwd") -> Non
         )
 
 
-def _basis(avals: Sequence[Any]) -> tuple[list[Any], int]:
+def _basis(avals: Sequence[ShapedArray]) -> tuple[list[ArrayLike], int]:
     """Return the standard basis of values of these avals along a new axis 0, and its size."""
     size = sum(aval.size for aval in avals)
     if not avals:
@@ -213,16 +215,21 @@ def _basis(avals: Sequence[Any]) -> tuple[list[Any], int]:
     ], size
 
 
-def _parts(x: Any, avals: Sequence[Any], axis: int) -> list[Any]:
+def _parts(x: ArrayLike, avals: Sequence[ShapedArray], axis: int) -> Sequence[ArrayLike]:
     """Split an array along an axis into pieces of the avals' sizes."""
     return split(x, [aval.size for aval in avals], axis) if len(avals) > 1 else [x]
 
 
-def _last(x: Any) -> Any:
+def _last(x: ArrayLike) -> ArrayLike:
     return move_axis(x, 0, typeof(x).ndim - 1)
 
 
-def _in_structure(parts: Sequence[Any], in_tree: Any, avals: Sequence[Any], argnums: Any) -> Any:
+def _in_structure(
+    parts: Sequence[Value],
+    in_tree: PyTreeDef,
+    avals: Sequence[ShapedArray],
+    argnums: int | tuple[int, ...],
+) -> PyTree:
     """Return Jacobian columns as a pytree like the arguments, the last axis in each one's shape."""
     shaped = [
         part if aval.ndim == 1 else reshape(part, (*typeof(part).shape[:-1], *aval.shape))
@@ -231,9 +238,9 @@ def _in_structure(parts: Sequence[Any], in_tree: Any, avals: Sequence[Any], argn
     return _chosen(in_tree.unflatten(shaped), argnums)
 
 
-def _chosen(trees: tuple[Any, ...], argnums: Any) -> Any:
+def _chosen(trees: tuple[PyTree, ...], argnums: int | tuple[int, ...]) -> PyTree:
     return trees[0] if isinstance(argnums, int) else trees
 
 
-def _is_float0(x: Any) -> TypeGuard[NumPyArray]:
+def _is_float0(x: Value) -> TypeGuard[NumPyArray]:
     return issubclass(type(x), np.ndarray) and x.dtype == gradients.float0

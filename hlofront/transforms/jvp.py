@@ -2,21 +2,20 @@
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from hlofront.base.boundary import user_context
 from hlofront.base.config import check_tracer_leaks, enable_x64
 from hlofront.base.dtypes import float0
-from hlofront.base.typing import Params
+from hlofront.base.typing import ArrayLike, Params
 from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
 from hlofront.core.derived import once_per_program
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, Literal, Value
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
 from hlofront.core.rule_checks import check_tangents, checks_are_on
-from hlofront.core.symbolic_zeros import Zero
+from hlofront.core.symbolic_zeros import Tangent, Zero
 from hlofront.core.trace import RuleTrace, Trace, Tracer, current_trace, interpreting_with, process
 from hlofront.primitives.derivatives import instantiate as instantiated
 from hlofront.transforms.leaks import raise_if_leaked
@@ -38,7 +37,7 @@ class JVPTracer(Tracer):
 
     _trace: "JVPTrace"
 
-    def __init__(self, trace: "JVPTrace", primal: Any, tangent: Any):
+    def __init__(self, trace: "JVPTrace", primal: Value, tangent: Value):
         # It is never replaced, so it may have a narrower type than in the base class.
         self._trace = trace  # pyright: ignore[reportIncompatibleVariableOverride]
         self.primal = primal
@@ -90,23 +89,23 @@ class JVPTrace(RuleTrace):
         self.inner = parent if inner is None else inner
         self.debug_info = debug_info
         # Programs that captured values of this function; see `StagingTrace.programs_of`.
-        self.programs_of: dict[Any, Any] = {}
+        self.programs_of: dict[object, object] = {}
         self.x64 = _x64.value
         self.checks = checks_are_on()
 
-    def wrap(self, primal: Any, tangent: Any) -> Any:
+    def wrap(self, primal: Value, tangent: Value) -> Value:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
-    def split(self, x: Any) -> tuple[Any, Any]:
+    def split(self, x: Value) -> tuple[Value, Value]:
         """Return the primal and tangent of a value; a constant's tangent is a symbolic zero."""
         if type(x) is JVPTracer and x._trace is self:  # pyright: ignore[reportPrivateUsage]
             return x.primal, x.tangent
         return x, Zero.of(x)
 
-    def lift(self, x: Any) -> Any:
+    def lift(self, x: Value) -> Value:
         return self.parent.lift(x)
 
-    def process(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
+    def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Value:
         for x in args:
             if type(x) is JVPTracer and x._trace is self:  # pyright: ignore[reportPrivateUsage]
                 break
@@ -115,8 +114,8 @@ class JVPTrace(RuleTrace):
             if not primitive.ref_allocating:
                 with interpreting_with(self.parent):
                     return self.parent.process(primitive, args, params)
-        primals: list[Any] = []
-        tangents: list[Any] = []
+        primals: list[Value] = []
+        tangents: list[Tangent] = []
         for x in args:
             if type(x) is JVPTracer and x._trace is self:  # pyright: ignore[reportPrivateUsage]
                 primals.append(x.primal)
@@ -129,7 +128,7 @@ class JVPTrace(RuleTrace):
             self._keep_types(args, tangents)
         rule = rules.jvp[primitive]
         with interpreting_with(self.inner):
-            results: tuple[Any, Any] = rule(primals, tangents, **params)
+            results: tuple[Value, Value] = rule(primals, tangents, **params)
         primal_out, tangent_out = results
         if self.checks:
             check_tangents(primitive, primal_out, tangent_out)
@@ -137,7 +136,7 @@ class JVPTrace(RuleTrace):
             return [self.wrap(p, t) for p, t in zip(primal_out, tangent_out, strict=True)]
         return self.wrap(primal_out, tangent_out)
 
-    def _keep_types(self, args: tuple[Any, ...], values: list[Any]) -> None:
+    def _keep_types(self, args: tuple[Value, ...], values: list[Value]) -> None:
         """Replace Python scalars in `values` by arrays of their tracers' dtypes, in place.
 
         In a block that switches 64-bit dtypes, a differentiated Python scalar would change its
@@ -149,7 +148,7 @@ class JVPTrace(RuleTrace):
                     values[i] = self.parent.lift(value)
 
 
-def as_tangent(tangent: Any) -> Any:
+def as_tangent(tangent: Tangent) -> Tangent:
     """Return a tangent, as a symbolic zero if its dtype is float0."""
     if type(tangent) is not Zero and getattr(tangent, "dtype", None) == float0:
         return Zero(typeof(tangent))
@@ -157,11 +156,11 @@ def as_tangent(tangent: Any) -> Any:
 
 
 def jvp_flat(
-    fun: Callable[..., Sequence[Any]],
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
+    fun: Callable[..., Sequence[Value]],
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
     debug_info: DebugInfo | None = None,
-) -> tuple[list[Any], list[Any]]:
+) -> tuple[list[ArrayLike], list[Tangent]]:
     """Return primals and tangents of a flat function's results; tangents may be symbolic zeros."""
     trace = JVPTrace(current_trace(), debug_info=debug_info)
     arguments = [trace.wrap(p, as_tangent(t)) for p, t in zip(primals, tangents, strict=True)]
@@ -181,8 +180,11 @@ def jvp_flat(
 
 
 def jvp_jaxpr(
-    jaxpr: Jaxpr, consts: Sequence[Any], primals: Sequence[Any], tangents: Sequence[Any]
-) -> tuple[list[Any], list[Any]]:
+    jaxpr: Jaxpr,
+    consts: Sequence[ArrayLike],
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+) -> tuple[list[ArrayLike], list[Tangent]]:
     """Evaluate a jaxpr and its tangents in the current trace; return (primals, tangents).
 
     Args:
@@ -191,10 +193,10 @@ def jvp_jaxpr(
       primals: one per input.
       tangents: one per primal, an array or a symbolic zero.
     """
-    values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    values: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts, strict=True))
     values.update(zip(jaxpr.invars, primals, strict=True))
     # A variable without an entry has a zero tangent.
-    moving: dict[Any, Any] = {
+    moving: dict[Atom, Value] = {
         var: tangent
         for var, tangent in zip(jaxpr.invars, tangents, strict=True)
         if type(tangent) is not Zero
@@ -202,8 +204,8 @@ def jvp_jaxpr(
     checks = checks_are_on()
     for equation in jaxpr.eqns:
         primitive = equation.primitive
-        operands: list[Any] = []
-        own: list[Any] = []
+        operands: list[Value] = []
+        own: list[Tangent | None] = []
         moves = False
         for atom in equation.invars:
             if type(atom) is Literal:
@@ -227,7 +229,7 @@ def jvp_jaxpr(
                     Zero(atom.aval.to_tangent_aval()) if tangent is None else tangent
                     for atom, tangent in zip(equation.invars, own, strict=True)
                 ]
-                rule: Callable[..., tuple[Any, Any]] = rules.jvp[primitive]
+                rule: Callable[..., tuple[Value, Value]] = rules.jvp[primitive]
                 results, moved = rule(operands, own, **equation.params)
                 if checks:
                     check_tangents(primitive, results, moved)
@@ -240,8 +242,8 @@ def jvp_jaxpr(
             values[var] = result
             if type(tangent) is not Zero:
                 moving[var] = tangent
-    primals_out: list[Any] = []
-    tangents_out: list[Any] = []
+    primals_out: list[ArrayLike] = []
+    tangents_out: list[Tangent] = []
     for atom in jaxpr.outvars:
         if type(atom) is Literal:
             primals_out.append(atom.operand)
@@ -275,13 +277,15 @@ def jvp_program(
 
 
 @once_per_program
-def _jvp_program(program: ClosedJaxpr, nonzero: Any, instantiate: Any) -> Any:
+def _jvp_program(
+    program: ClosedJaxpr, nonzero: tuple[bool, ...], instantiate: tuple[bool, ...]
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
     jaxpr = program.jaxpr
     avals = program.in_avals
     moving = [aval.to_tangent_aval() for aval, n in zip(avals, nonzero, strict=True) if n]
     present: tuple[bool, ...] = ()
 
-    def with_tangents(*args: Any) -> list[Any]:
+    def with_tangents(*args: Value) -> list[Value]:
         nonlocal present
         primals = args[: len(avals)]
         present_tangents = iter(args[len(avals) :])

@@ -3,6 +3,7 @@
 import gc
 import types
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 from hlofront.base import errors
@@ -40,14 +41,14 @@ def raise_if_leaked(reference: "weakref.ref[Any]") -> None:
     )
 
 
-def _line(tracer: Tracer, survivors: list[Any]) -> str:
+def _line(tracer: Tracer, survivors: Sequence[Tracer]) -> str:
     holders = _holders(tracer, survivors)
     text = f"  {tracer} is kept by {', '.join(holders) or 'something'}."
     origin = tracer._origin_message()  # pyright: ignore[reportPrivateUsage]
     return f"{text} {origin}" if origin else text
 
 
-def _holders(held: Any, ours: list[Any], depth: int = 2) -> list[str]:
+def _holders(held: object, ours: Sequence[object], depth: int = 2) -> list[str]:
     """Return descriptions of an object's referrers: globals, closures and containers.
 
     Args:
@@ -82,7 +83,7 @@ def _says_little(holder: str) -> bool:
     return "'" not in holder
 
 
-def _described_holder(what: str, container: Any, ours: list[Any], depth: int) -> str:
+def _described_holder(what: str, container: object, ours: Sequence[object], depth: int) -> str:
     """Return a description of a container and of the first named object that refers to it."""
     if depth <= 1:
         return what

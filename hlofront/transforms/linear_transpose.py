@@ -1,15 +1,16 @@
 """The transposition of linear functions of pytrees: linear_transpose."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.tree import PyTree
+from hlofront.base.typing import ArrayLike
 from hlofront.bridge.fast_parts import PyTreeDef
-from hlofront.core.aval import typeof
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.jaxpr import DebugInfo, Jaxpr
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import as_array
@@ -20,8 +21,8 @@ from hlofront.transforms.transpose import transpose_jaxpr
 
 
 def linear_transpose(
-    fun: Callable[..., Any], *primals: Any, reduce_axes: Any = ()
-) -> Callable[..., Any]:
+    fun: Callable[..., PyTree], *primals: object, reduce_axes: Sequence[object] = ()
+) -> Callable[..., PyTree]:
     """Return the transpose of a linear function.
 
     Args:
@@ -39,7 +40,7 @@ def linear_transpose(
     """
     check_callable(fun)
     refuse_reduce_axes("linear_transpose", reduce_axes)
-    no_keywords: dict[str, Any] = {}
+    no_keywords: dict[str, object] = {}
     leaves, in_tree = tree.tree_flatten((primals, no_keywords))
     avals = [abstract(leaf) for leaf in leaves]
     signature = Signature(fun)
@@ -65,7 +66,7 @@ class _Transposed:
     __slots__ = ("avals", "in_tree", "jaxpr", "out_tree")
 
     def __init__(
-        self, jaxpr: Jaxpr, in_tree: PyTreeDef, out_tree: PyTreeDef, avals: tuple[Any, ...]
+        self, jaxpr: Jaxpr, in_tree: PyTreeDef, out_tree: PyTreeDef, avals: tuple[ShapedArray, ...]
     ):
         self.jaxpr = jaxpr
         self.in_tree = in_tree
@@ -73,7 +74,7 @@ class _Transposed:
         self.avals = avals
 
     @boundary
-    def __call__(self, consts: Any, cotangent: Any) -> tuple[Any, ...]:
+    def __call__(self, consts: Sequence[ArrayLike], cotangent: PyTree) -> tuple[PyTree, ...]:
         leaves, tree_of_leaves = tree.tree_flatten(cotangent)
         if tree_of_leaves != self.out_tree:
             raise TypeError(

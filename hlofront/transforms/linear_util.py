@@ -13,18 +13,19 @@ from typing import Any, Generic, TypeVar
 from hlofront.base import source
 from hlofront.base.caches import weak_keyed
 from hlofront.base.config import explain_cache_misses
+from hlofront.base.tree import PyTree
 from hlofront.base.typing import Params
 from hlofront.core.jaxpr import DebugInfo
 
 Value = TypeVar("Value")
 # A function of arrays, pytrees or what a transformation makes of them.
-Function = Callable[..., Any]
+Function = Callable[..., PyTree]
 Result = TypeVar("Result")
 
 # A step calls the function it transforms: step(fun, *static_arguments, *args, **kwargs).
 Step = Function
 # A generator step yields the arguments for the function, receives its result and yields its own.
-StepGenerator = Callable[..., Generator[Any, Any, None]]
+StepGenerator = Callable[..., Generator[PyTree, PyTree, None]]
 
 
 class StoreException(Exception):
@@ -113,7 +114,7 @@ class WrappedFun:
         f: Function,
         f_transformed: Function,
         transforms: tuple[tuple[Step, tuple[Hashable, ...]], ...],
-        stores: "tuple[AuxiliaryStore[Any] | None, ...]",
+        stores: "tuple[AuxiliaryStore[PyTree] | None, ...]",
         params: tuple[tuple[str, Hashable], ...],
         in_type: Hashable,
         debug_info: DebugInfo,
@@ -134,7 +135,7 @@ class WrappedFun:
         self,
         gen: Step,
         gen_static_args: tuple[Hashable, ...],
-        out_store: "AuxiliaryStore[Any] | None",
+        out_store: "AuxiliaryStore[PyTree] | None",
     ) -> "WrappedFun":
         """Return this function with another transformation around it.
 
@@ -155,11 +156,11 @@ class WrappedFun:
             self.debug_info,
         )
 
-    def call_wrapped(self, *args: Any, **kwargs: Any) -> Any:
+    def call_wrapped(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Call the function through all of its transformations, and return its result."""
         return self.f_transformed(*args, **kwargs)
 
-    def populate_stores(self, stores: "Sequence[AuxiliaryStore[Any] | None]") -> None:
+    def populate_stores(self, stores: "Sequence[AuxiliaryStore[PyTree] | None]") -> None:
         """Copy auxiliary values into this function's stores from an equal function that has run."""
         for own, other in zip(self.stores, stores, strict=True):
             if own is not None and other is not None:
@@ -237,7 +238,7 @@ def _transformation_with_aux2(
     *gen_static_args: Hashable,
     use_eq_store: bool = False,
     unk_names: bool = False,
-) -> tuple[WrappedFun, Callable[[], Any]]:
+) -> tuple[WrappedFun, Callable[[], PyTree]]:
     """Return a wrapped function transformed by a step that stores an auxiliary value.
 
     Args:
@@ -252,12 +253,12 @@ def _transformation_with_aux2(
       The transformed function, and a function that returns the auxiliary value; it raises
       StoreException before the transformed function has run.
     """
-    store: AuxiliaryStore[Any] = EqualAuxiliaryStore() if use_eq_store else AuxiliaryStore()
+    store: AuxiliaryStore[PyTree] = EqualAuxiliaryStore() if use_eq_store else AuxiliaryStore()
     wrapped = fun.wrap(gen, gen_static_args, store)
     return wrapped.with_unknown_names() if unk_names else wrapped, lambda: store.val
 
 
-def _run_generator(fun: Function, gen: StepGenerator, *args: Any, **kwargs: Any) -> Any:
+def _run_generator(fun: Function, gen: StepGenerator, *args: PyTree, **kwargs: PyTree) -> PyTree:
     """Run a generator step: call `fun` with its first yield, send the result, return the last."""
     generator = gen(*args, **kwargs)
     inner_args, inner_kwargs = next(generator)
@@ -268,11 +269,11 @@ def _run_generator(fun: Function, gen: StepGenerator, *args: Any, **kwargs: Any)
 
 def _run_generator_with_aux(
     fun: Function,
-    store: AuxiliaryStore[Any],
+    store: AuxiliaryStore[PyTree],
     gen: StepGenerator,
-    *args: Any,
-    **kwargs: Any,
-) -> Any:
+    *args: PyTree,
+    **kwargs: PyTree,
+) -> PyTree:
     result, aside = _run_generator(fun, gen, *args, **kwargs)
     store.store(aside)
     return result
@@ -292,7 +293,7 @@ def _transformation(gen: StepGenerator, fun: WrappedFun, *gen_static_args: Hasha
 
 def _transformation_with_aux(
     gen: StepGenerator, fun: WrappedFun, *gen_static_args: Hashable
-) -> tuple[WrappedFun, Callable[[], Any]]:
+) -> tuple[WrappedFun, Callable[[], PyTree]]:
     """Return a wrapped function transformed by a generator that also yields an auxiliary value.
 
     Args:
@@ -337,11 +338,11 @@ def cache(
 
     # The cached results per innermost function, which is held weakly.
     @weak_keyed(in_context=True)
-    def entries_of(f: Function) -> dict[Any, Any]:
+    def entries_of(f: Function) -> dict[object, PyTree]:
         return {}
 
     @functools.wraps(call)
-    def cached(fun: WrappedFun, *args: Any) -> Any:
+    def cached(fun: WrappedFun, *args: PyTree) -> PyTree:
         entries = entries_of(fun.f)
         key = (fun.transforms, fun.params, fun.in_type, args)
         entry = entries.get(key)
@@ -365,7 +366,7 @@ def cache(
     return result
 
 
-def merge_linear_aux(aux1: Callable[[], Any], aux2: Callable[[], Any]) -> tuple[bool, Any]:
+def merge_linear_aux(aux1: Callable[[], PyTree], aux2: Callable[[], PyTree]) -> tuple[bool, PyTree]:
     """Return the auxiliary value of the one of two transformed functions that has run.
 
     Args:

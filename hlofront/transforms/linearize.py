@@ -6,10 +6,10 @@ from typing import Any
 
 from hlofront.base.config import check_tracer_leaks
 from hlofront.base.dtypes import float0
-from hlofront.base.typing import Params
+from hlofront.base.typing import ArrayLike, Params
 from hlofront.core import rules
-from hlofront.core.aval import typeof
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, Literal, Var
+from hlofront.core.aval import AbstractValue, ShapedArray, typeof
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Literal, Value, Var
 from hlofront.core.names import (
     JVP,
     coming_from,
@@ -35,13 +35,13 @@ class SplitTrace(RuleTrace):
         self.parent = parent
         self.tangents = tangents
 
-    def lift(self, x: Any) -> Any:
+    def lift(self, x: Value) -> Value:
         return self.parent.lift(x)
 
-    def lift_tangent(self, x: Any) -> Any:
+    def lift_tangent(self, x: Value) -> Value:
         return self.tangents.lift(x)
 
-    def process(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
+    def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Value:
         tangents = self.tangents
         for x in args:
             if type(x) is JitTracer and x._trace is tangents:  # pyright: ignore[reportPrivateUsage]
@@ -53,7 +53,7 @@ class SplitTrace(RuleTrace):
             return self._split(primitive, args, params)
         return tangents.process(primitive, args, params)
 
-    def _split(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
+    def _split(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Value:
         """Run the known part of an equation that holds programs, and stage its unknown part."""
         tangents = self.tangents
         unknown = [
@@ -66,7 +66,7 @@ class SplitTrace(RuleTrace):
         outvars = [Var(aval) for aval in avals_out]
         equation = Equation(invars, outvars, primitive, params)
         known, rest, _, _ = rules.partial_eval[primitive](unknown, equation)
-        values: dict[Any, Any] = dict(zip(invars, args, strict=True))
+        values: dict[Atom, Value] = dict(zip(invars, args, strict=True))
         for known_equation in listed(known):
             with interpreting_with(self.parent):
                 _run(self.parent, known_equation, values)
@@ -77,7 +77,7 @@ class SplitTrace(RuleTrace):
         return [values[var] for var in outvars]
 
 
-def _run(trace: Trace, equation: Equation, values: dict[Any, Any]) -> None:
+def _run(trace: Trace, equation: Equation, values: dict[Atom, Value]) -> None:
     operands = tuple(
         atom.operand if type(atom) is Literal else values[atom] for atom in equation.invars
     )
@@ -94,9 +94,9 @@ class Linearized:
 
     def __init__(
         self,
-        in_avals: Sequence[Any],
+        in_avals: Sequence[ShapedArray],
         moving: Sequence[bool],
-        outputs: Sequence[Any],
+        outputs: Sequence[Value],
         present: Sequence[bool],
         program: ClosedJaxpr,
     ):
@@ -112,8 +112,8 @@ class Linearized:
 
 
 def linearize_flat(
-    fun: Callable[..., Sequence[Any]],
-    primals: Sequence[Any],
+    fun: Callable[..., Sequence[Value]],
+    primals: Sequence[ArrayLike],
     debug_info: DebugInfo | None = None,
 ) -> Linearized:
     """Run a flat function on primals, and stage its linear operations on tangents."""
@@ -123,9 +123,9 @@ def linearize_flat(
     trace = JVPTrace(parent, SplitTrace(parent, tangents), debug_info)
     avals = [typeof(x) for x in primals]
     moving: list[bool] = []
-    arguments: list[Any] = []
+    arguments: list[Value] = []
     for x, aval in zip(primals, avals, strict=True):
-        tangent_aval: Any = aval.to_tangent_aval()
+        tangent_aval: AbstractValue = aval.to_tangent_aval()
         moves = getattr(tangent_aval, "dtype", float0) != float0
         moving.append(moves)
         arguments.append(trace.wrap(x, tangents.new_input(tangent_aval)) if moves else x)

@@ -1,15 +1,16 @@
 """Transformations that only trace a function: make_jaxpr, eval_shape and closure_convert."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary, named_as
-from hlofront.bridge.fast_parts import PjitFunction
-from hlofront.core.aval import typeof
+from hlofront.base.tree import PyTree
+from hlofront.bridge.fast_parts import PjitFunction, PyTreeDef
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import axes_in_scope
 from hlofront.core.evaluate import eval_jaxpr
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.references import touches_references
 from hlofront.core.trace import Tracer
 from hlofront.transforms.arguments import ArgumentPlan
@@ -26,8 +27,12 @@ from hlofront.transforms.reference_checks import check_references
 
 
 def _staged(
-    fun: Callable[..., Any], plan: ArgumentPlan, args: Any, kwargs: Any, traced_for: str
-) -> tuple[ClosedJaxpr, Any]:
+    fun: Callable[..., PyTree],
+    plan: ArgumentPlan,
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+    traced_for: str,
+) -> tuple[ClosedJaxpr, PyTreeDef]:
     leaves, in_tree = tree.tree_flatten(plan.dynamic(args, kwargs))
     try:
         avals = [abstract(leaf) for leaf in leaves]
@@ -47,7 +52,11 @@ def _staged(
 
 
 def bad_argument(
-    fun: Callable[..., Any], plan: ArgumentPlan, args: Any, kwargs: Any, leaves: Sequence[Any]
+    fun: Callable[..., PyTree],
+    plan: ArgumentPlan,
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+    leaves: Sequence[object],
 ) -> TypeError:
     """Return the TypeError that names the first argument that is not an array."""
     names = plan.names(args, kwargs)
@@ -66,11 +75,11 @@ def bad_argument(
 
 
 def make_jaxpr(
-    fun: Callable[..., Any],
+    fun: Callable[..., PyTree],
     static_argnums: int | Sequence[int] = (),
-    axis_env: Sequence[tuple[Any, int]] | None = None,
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
     return_shape: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[..., PyTree]:
     """Return a function that computes the jaxpr of `fun` for its arguments.
 
     Args:
@@ -92,7 +101,7 @@ def make_jaxpr(
     plan = ArgumentPlan(fun, static_argnums, what="Function passed to make_jaxpr")
 
     @boundary
-    def jaxpr_of(*args: Any, **kwargs: Any) -> Any:
+    def jaxpr_of(*args: object, **kwargs: object) -> PyTree:
         with axes_in_scope(axis_env or ()):
             program, out_tree = _staged(fun, plan, args, kwargs, "make_jaxpr")
         if not return_shape:
@@ -106,12 +115,12 @@ def make_jaxpr(
     return jaxpr_of
 
 
-def _struct(aval: Any) -> ShapeDtypeStruct:
+def _struct(aval: ShapedArray) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
 
 
 @boundary
-def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def eval_shape(fun: Callable[..., PyTree], *args: object, **kwargs: object) -> PyTree:
     """Return the shapes and dtypes of `fun(*args, **kwargs)`, by tracing without computing.
 
     Args:
@@ -131,7 +140,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 @boundary
-def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Any, list[Any]]:
+def closure_convert(
+    fun: Callable[..., PyTree], *example_args: object
+) -> tuple[Callable[..., PyTree], list[Value]]:
     """Return `fun` with the traced values that it closes over turned into arguments.
 
     Args:
@@ -149,7 +160,7 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Any, l
     values = [c for c, m in zip(program.consts, moved, strict=True) if m]
     in_tree = tree.tree_structure(example_args)
 
-    def converted(*args_and_values: Any) -> Any:
+    def converted(*args_and_values: PyTree) -> PyTree:
         count = len(args_and_values) - len(values)
         args, added_values = args_and_values[:count], iter(args_and_values[count:])
         leaves, given_tree = tree.tree_flatten(args)
@@ -166,5 +177,5 @@ def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Any, l
     return named_as(converted, fun), values
 
 
-def _may_have_tangent(const: Any) -> bool:
+def _may_have_tangent(const: Value) -> bool:
     return isinstance(const, Tracer) and typeof(const).dtype.kind not in "iub"

@@ -1,7 +1,6 @@
 """Origins of tracers: the arguments that a variable depends on, and the lines that made it."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from hlofront.base import errors, source
 from hlofront.core.jaxpr import Atom, DebugInfo, Equation, Var
@@ -78,7 +77,7 @@ def _names(debug_info: DebugInfo, positions: Sequence[int]) -> list[str]:
 def _sources(
     inputs: Sequence[Var], equations: Sequence[Equation], var: Atom
 ) -> tuple[list[int], list[Equation]]:
-    wanted: set[Any] = {var}
+    wanted: set[Atom] = {var}
     made_by: list[Equation] = []
     for equation in reversed(equations):
         if wanted.isdisjoint(equation.outvars):

@@ -6,7 +6,7 @@ from typing import Any
 from hlofront.core import rules
 from hlofront.core.derived import once_per_program
 from hlofront.core.effects import no_effects
-from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Value, Var
 from hlofront.core.liveness import live_equations, variables_read
 from hlofront.core.references import touches_references
 from hlofront.core.rule_checks import checked
@@ -60,7 +60,7 @@ def partial_eval_program(
     return _partial_eval(program, tuple(unknown), tuple(instantiate))
 
 
-def split_equations(jaxpr: Jaxpr, unknown: set[Any]) -> tuple[list[Equation], list[Equation]]:
+def split_equations(jaxpr: Jaxpr, unknown: set[Var]) -> tuple[list[Equation], list[Equation]]:
     """Return the known and the unknown equations of a jaxpr; add unknown results to `unknown`."""
     if not touches_references(jaxpr.effects):
         return _split_once(jaxpr, unknown)
@@ -76,7 +76,7 @@ def split_equations(jaxpr: Jaxpr, unknown: set[Any]) -> tuple[list[Equation], li
         unknown |= used
 
 
-def _split_once(jaxpr: Jaxpr, unknown: set[Any]) -> tuple[list[Equation], list[Equation]]:
+def _split_once(jaxpr: Jaxpr, unknown: set[Var]) -> tuple[list[Equation], list[Equation]]:
     known_equations: list[Equation] = []
     unknown_equations: list[Equation] = []
     for equation in jaxpr.eqns:
@@ -109,7 +109,9 @@ def listed(known: Equation | Sequence[Equation] | None) -> Sequence[Equation]:
 
 
 @once_per_program
-def _partial_eval(program: ClosedJaxpr, unknown: Any, instantiate: Any) -> PartialEval:
+def _partial_eval(
+    program: ClosedJaxpr, unknown: tuple[bool, ...], instantiate: tuple[bool, ...]
+) -> PartialEval:
     jaxpr = program.jaxpr
     depends = {var for var, u in zip(jaxpr.invars, unknown, strict=True) if u}
     known_equations, unknown_equations = split_equations(jaxpr, depends)
@@ -117,7 +119,7 @@ def _partial_eval(program: ClosedJaxpr, unknown: Any, instantiate: Any) -> Parti
         force or (type(atom) is not Literal and atom in depends)
         for atom, force in zip(jaxpr.outvars, instantiate, strict=True)
     )
-    known_outputs: list[Any] = [
+    known_outputs: list[Atom] = [
         atom for atom, u in zip(jaxpr.outvars, unknown_out, strict=True) if not u
     ]
     unknown_outputs = [atom for atom, u in zip(jaxpr.outvars, unknown_out, strict=True) if u]
@@ -132,7 +134,7 @@ def _partial_eval(program: ClosedJaxpr, unknown: Any, instantiate: Any) -> Parti
         if type(atom) is not Literal and atom not in own and atom not in constants:
             residuals[atom] = None
     known_inputs = [var for var, u in zip(jaxpr.invars, unknown, strict=True) if not u]
-    numbers: dict[Any, int] = {}
+    numbers: dict[Atom, int] = {}
     for number, atom in enumerate(known_outputs):
         if type(atom) is not Literal:
             numbers.setdefault(atom, number)
@@ -156,9 +158,9 @@ def _partial_eval(program: ClosedJaxpr, unknown: Any, instantiate: Any) -> Parti
 
 
 def closed_part(
-    constants: dict[Any, Any],
+    constants: dict[Var, Value],
     inputs: Sequence[Var],
-    outputs: Sequence[Any],
+    outputs: Sequence[Atom],
     equations: Sequence[Equation],
     like: Jaxpr,
 ) -> ClosedJaxpr:

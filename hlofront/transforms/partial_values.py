@@ -1,10 +1,10 @@
 """Tracing of wrapped functions to jaxprs, with known and unknown arguments."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hlofront.core.aval import AbstractValue, typeof
-from hlofront.core.jaxpr import DebugInfo, Equation, Jaxpr
+from hlofront.core.jaxpr import DebugInfo, Equation, Jaxpr, Value
 from hlofront.core.subprograms import called_by, with_program
 from hlofront.core.trace import current_trace, interpreting_with
 from hlofront.transforms.linear_util import WrappedFun
@@ -17,10 +17,10 @@ class PartialVal(NamedTuple):
     """A known value, as (None, value), or an unknown value's aval, as (aval, None)."""
 
     aval: AbstractValue | None
-    const: Any
+    const: Value
 
     @classmethod
-    def known(cls, const: Any) -> "PartialVal":
+    def known(cls, const: Value) -> "PartialVal":
         """Return a PartialVal of a known value."""
         return cls(None, const)
 
@@ -32,7 +32,7 @@ class PartialVal(NamedTuple):
     def is_known(self) -> bool:
         return self.aval is None
 
-    def get_known(self) -> Any:
+    def get_known(self) -> Value:
         """Return the value if it is known, else None."""
         return self.const if self.aval is None else None
 
@@ -48,7 +48,7 @@ def trace_to_jaxpr_dynamic(
     keep_inputs: Sequence[bool] | None = None,
     lower: bool = False,
     auto_dce: bool = False,
-) -> tuple[Jaxpr, list[AbstractValue], list[Any]]:
+) -> tuple[Jaxpr, list[AbstractValue], list[Value]]:
     """Trace a wrapped function of flat, unknown arguments to a jaxpr.
 
     Args:
@@ -73,7 +73,7 @@ def trace_to_jaxpr_dynamic(
 
 def trace_to_jaxpr_nounits(
     fun: WrappedFun, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
-) -> tuple[Jaxpr, list[PartialVal], tuple[Any, ...]]:
+) -> tuple[Jaxpr, list[PartialVal], tuple[Value, ...]]:
     """Run the known part of a wrapped function, and trace its unknown part to a jaxpr.
 
     Args:

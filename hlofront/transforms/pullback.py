@@ -2,17 +2,17 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0
+from hlofront.base.tree import PyTree
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import ShapedArray
-from hlofront.core.jaxpr import Jaxpr
+from hlofront.core.jaxpr import Jaxpr, Value
 from hlofront.core.names import TRANSPOSE, transformed
 from hlofront.core.references import is_reference
-from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
+from hlofront.core.symbolic_zeros import Cotangent, UndefinedPrimal, Zero
 from hlofront.core.trace import as_array
 from hlofront.primitives.derivatives import instantiate
 from hlofront.primitives.reference_rules import RefAccumulator
@@ -25,7 +25,7 @@ class _Mark:
 
     __slots__ = ()
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return type(other) is type(self)
 
     def __hash__(self):
@@ -70,8 +70,8 @@ for _mark in (DidntWant, GradRef, NotNeeded):
 
 
 def residuals_by_source(
-    residuals: Sequence[Any], in_tree: PyTreeDef, leaves: Sequence[Any]
-) -> tuple[list[Any], list[Any], tuple[int, ...]]:
+    residuals: Sequence[Value], in_tree: PyTreeDef, leaves: Sequence[Value]
+) -> tuple[list[Value], list[Value], tuple[int, ...]]:
     """Split residuals into those that are arguments and others.
 
     Args:
@@ -85,7 +85,7 @@ def residuals_by_source(
     """
     positions = {id(leaf): position for position, leaf in enumerate(leaves)}
     sources: list[int] = []
-    others: list[Any] = []
+    others: list[Value] = []
     for x in residuals:
         position = positions.get(id(x))
         if position is None:
@@ -136,10 +136,10 @@ class Pullback:
 
     def __init__(
         self,
-        args_res: list[Any],
-        opaque_residuals: list[Any],
+        args_res: list[Value],
+        opaque_residuals: list[Value],
         spec: PullbackSpec,
-        references: Sequence[Any] = (),
+        references: Sequence[Value] = (),
     ):
         self.args_res = args_res
         self.opaque_residuals = opaque_residuals
@@ -162,13 +162,13 @@ class Pullback:
         return self.spec.jaxpr
 
     @property
-    def residuals(self) -> list[Any]:
+    def residuals(self) -> list[Value]:
         """The residuals, in the order of the jaxpr's constants."""
         leaves = tree.tree_leaves(self.args_res, is_leaf=lambda x: type(x) is NotNeeded)
         others = self.opaque_residuals
         return [leaves[n] if n >= 0 else others[~n] for n in self.spec.sources]
 
-    def with_refs(self, *wanted: Any) -> Callable[[Any], Any]:
+    def with_refs(self, *wanted: PyTree) -> Callable[[PyTree], PyTree]:
         """Return a pullback that computes only some of the cotangents, or adds them to references.
 
         Args:
@@ -197,7 +197,7 @@ class Pullback:
         return Pullback(self.args_res, self.opaque_residuals, spec, references)
 
     @boundary
-    def __call__(self, cotangent: Any) -> tuple[Any, ...]:
+    def __call__(self, cotangent: PyTree) -> tuple[PyTree, ...]:
         out_tree = self.spec.out_tree
         leaves, given_tree = tree.tree_flatten(cotangent)
         if given_tree != out_tree:
@@ -221,7 +221,7 @@ class Pullback:
                 )
         return self.spec.in_tree.unflatten(self.flat(leaves))
 
-    def flat(self, cotangents: Sequence[Any]) -> list[Any]:
+    def flat(self, cotangents: Sequence[Cotangent]) -> list[Value]:
         """Return the flat cotangents of the primals, from the flat cotangents of the result."""
         spec = self.spec
         jaxpr, present, wanted = spec.jaxpr, spec.present, spec.wanted

@@ -1,15 +1,14 @@
 """The check that a mutable reference has one name in a function."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from hlofront.core.aval import typeof
-from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.jaxpr import DebugInfo, Value
 from hlofront.core.references import is_reference
 
 
 def check_references(
-    info: DebugInfo | None, leaves: Sequence[Any], captured: Sequence[Any]
+    info: DebugInfo | None, leaves: Sequence[Value], captured: Sequence[Value]
 ) -> None:
     """Raise ValueError if a reference is passed twice, or is passed and closed over.
 

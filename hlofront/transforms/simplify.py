@@ -1,12 +1,12 @@
 """Simplification of jaxprs: dead code removal, inlined calls and forwarded inputs."""
 
 from collections.abc import Collection, Sequence
-from typing import Any
 
+from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.derived import once_per_program
 from hlofront.core.effects import no_effects
-from hlofront.core.jaxpr import ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Var
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, DropVar, Equation, Jaxpr, Literal, Value, Var
 from hlofront.core.liveness import live_equations, variables_read
 from hlofront.core.names import NameStack
 from hlofront.core.primitive import Primitive
@@ -124,7 +124,7 @@ def constants_as_inputs(program: ClosedJaxpr) -> Jaxpr:
     return jaxpr.replace(constvars=(), invars=(*jaxpr.constvars, *jaxpr.invars))
 
 
-def inputs_as_constants(jaxpr: Jaxpr, values: Sequence[Any]) -> ClosedJaxpr:
+def inputs_as_constants(jaxpr: Jaxpr, values: Sequence[Value]) -> ClosedJaxpr:
     """Return a closed jaxpr, with the leading inputs of `jaxpr` replaced by constant values."""
     count = len(values)
     return ClosedJaxpr(
@@ -152,7 +152,7 @@ def inline_jaxpr(program: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def inline_calls(
-    jaxpr: Jaxpr, consts: Sequence[Any], only: Collection[Primitive] | None = None
+    jaxpr: Jaxpr, consts: Sequence[ArrayLike], only: Collection[Primitive] | None = None
 ) -> ClosedJaxpr:
     """Return a closed jaxpr in which plain calls are inlined, at all depths.
 
@@ -161,11 +161,11 @@ def inline_calls(
       consts: the values of its constants.
       only: the primitives whose calls are inlined; None for all plain calls.
     """
-    constants: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    constants: dict[Var, Value] = dict(zip(jaxpr.constvars, consts, strict=True))
     equations: list[Equation] = []
-    names: dict[Any, Any] = {}
+    names: dict[Atom, Atom] = {}
 
-    def atom_of(atom: Any) -> Any:
+    def atom_of(atom: Atom) -> Atom:
         return atom if type(atom) is Literal else names.get(atom, atom)
 
     def write(inner: Jaxpr, scope: NameStack) -> None:

@@ -15,7 +15,7 @@ from hlofront.bridge.fast_parts import Array, get_traceback
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, register_value_type, typeof
 from hlofront.core.effects import Effects, no_effects
-from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Var
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Value, Var
 from hlofront.core.names import SourceInfo, current_name_stack, in_own_program, replayed_traceback
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.references import is_reference
@@ -62,7 +62,7 @@ class JitTracer(Tracer):
         """Return None: an array has no mutable state (quasi-dynamic data)."""
         return None
 
-    def get_const(self) -> Any:
+    def get_const(self) -> Value:
         """Return the value of a constant or literal of the jaxpr, or None for other variables."""
         if isinstance(self._var, Literal):
             return self._var.val
@@ -127,12 +127,12 @@ class StagingTrace(RuleTrace):
     equations: list[Equation]
     inputs: list[Var]
     # From the id of a value to its variable and the value, which must stay alive.
-    constants: dict[int, tuple[Var, Any]]
+    constants: dict[int, tuple[Var, Value]]
     debug_info: DebugInfo | None
     # The values that an enclosing program calls this one with, or ().
     operands: Sequence[object]
     # Programs that captured values of this one, and so are valid only inside it.
-    programs_of: dict[Any, Any]
+    programs_of: dict[object, object]
 
     def __init__(self, debug_info: DebugInfo | None = None, operands: Sequence[object] = ()):
         self.operands = operands
@@ -150,9 +150,9 @@ class StagingTrace(RuleTrace):
         self.inputs.append(var)
         return JitTracer(self, aval, var)
 
-    def atom(self, x: Any) -> Atom:
+    def atom(self, x: Value) -> Atom:
         """Return the atom of a value in this jaxpr: a variable, or a literal for a scalar."""
-        value: Any = x
+        value: Value = x
         if isinstance(x, Tracer):
             if type(x) is JitTracer and x._trace is self:  # pyright: ignore[reportPrivateUsage]
                 return x._var  # pyright: ignore[reportPrivateUsage]
@@ -169,20 +169,20 @@ class StagingTrace(RuleTrace):
             constant = self.constants[id(value)] = (Var(typeof(value)), value)
         return constant[0]
 
-    def lift(self, x: Any) -> JitTracer:
+    def lift(self, x: Value) -> JitTracer:
         """Return a known value as a tracer of this jaxpr, for a constant or a literal."""
         atom = self.atom(x)
         return JitTracer(self, atom.aval, atom)
 
-    def process(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
+    def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Value:
         if primitive.carries_programs and primitive in _staged:
             return _staged[primitive](self, *args, **params)
         return self.write(primitive, args, params)
 
-    def write(self, primitive: Primitive, args: Sequence[Any], params: Params) -> Any:
+    def write(self, primitive: Primitive, args: Sequence[Value], params: Params) -> Value:
         """Append an equation to the jaxpr, and return tracers of its results."""
         invars: list[Atom] = []
-        avals: list[Any] = []
+        avals: list[AbstractValue] = []
         for x in args:
             if type(x) is JitTracer and x._trace is self:  # pyright: ignore[reportPrivateUsage]
                 invars.append(x._var)  # pyright: ignore[reportPrivateUsage]
@@ -219,7 +219,7 @@ class StagingTrace(RuleTrace):
         self.equations.append(Equation(invars, outvars, primitive, params, effects, source_info))
         return result
 
-    def finish(self, outputs: Sequence[Any]) -> ClosedJaxpr:
+    def finish(self, outputs: Sequence[Value]) -> ClosedJaxpr:
         """Return the closed jaxpr of the staged equations with these outputs."""
         outvars = [self.atom(x) for x in outputs]
         effects: Effects = no_effects
@@ -238,7 +238,7 @@ class StagingTrace(RuleTrace):
         return checked(ClosedJaxpr(jaxpr, [_typed(value, var.aval) for var, value in constants]))
 
 
-def _typed(value: Any, aval: Any) -> Any:
+def _typed(value: Value, aval: Any) -> Value:
     """Return a constant with the aval's dtype, which later switches of enable_x64 do not change."""
     if type(value) is not np.ndarray or value.dtype.itemsize < 8:
         return value
@@ -251,7 +251,9 @@ def _typed(value: Any, aval: Any) -> Any:
 _MOST_INFERRED = 4096
 
 
-def _infer(primitive: Primitive, key: Any, avals: Sequence[Any], params: Params) -> Any:
+def _infer(
+    primitive: Primitive, key: tuple[object, ...], avals: Sequence[AbstractValue], params: Params
+) -> Any:
     if not (primitive.ref_primitive or primitive.carries_programs):
         _refuse_references(primitive, avals)
     out = rules.infer[primitive](*avals, **params)
@@ -279,7 +281,7 @@ def _refuse_unhashable(primitive: Primitive, params: Params) -> None:
                 ) from None
 
 
-def _refuse_references(primitive: Primitive, avals: Sequence[Any]) -> None:
+def _refuse_references(primitive: Primitive, avals: Sequence[AbstractValue]) -> None:
     """Raise ValueError if an operand is a mutable reference."""
     for position, aval in enumerate(avals):
         if is_reference(aval):
@@ -301,7 +303,7 @@ EAGER = "eager execution"
 _LITERAL_TYPES = (bool, int, float, complex)
 
 
-def as_literal(x: Any) -> Literal | None:
+def as_literal(x: Value) -> Literal | None:
     """Return a scalar as a literal of its dtype on device, or None for other values."""
     if type(x) in _LITERAL_TYPES:
         return Literal(x, typeof(x))
@@ -314,7 +316,7 @@ def as_literal(x: Any) -> Literal | None:
 
 
 def stage(
-    fun: Callable[..., Sequence[Any]],
+    fun: Callable[..., Sequence[Value]],
     in_avals: Sequence[AbstractValue],
     debug_info: DebugInfo | None = None,
     operands: Sequence[object] = (),

@@ -14,7 +14,7 @@ from hlofront.base.typing import ArrayLike, Params
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, register_value_type, typeof
 from hlofront.core.derived import once_per_program
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal, Var
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, Literal, Value, Var
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import Series, Tangent, Zero, ZeroSeries, zero_series
@@ -43,7 +43,7 @@ def instantiate_series(x: ArrayLike, series: Series, order: int) -> Sequence[Arr
 
 def expand(
     primitive: Primitive, primals: Sequence[ArrayLike], series: Sequence[Series], params: Params
-) -> tuple[Any, Any]:
+) -> tuple[Value, Value]:
     """Apply a primitive to series, by its Taylor rule, or by its jvp rule if it has none.
 
     Args:
@@ -70,7 +70,7 @@ def expand(
 
 def _by_tangent(
     primitive: Primitive, primals: Sequence[ArrayLike], series: Sequence[Series], params: Params
-) -> tuple[Any, Any]:
+) -> tuple[Value, Value]:
     """Return the result and series of a primitive from its jvp rule.
 
     Along a curve x, the derivative of f(x) is the tangent that the rule gives for x and x'. The
@@ -80,7 +80,7 @@ def _by_tangent(
     multiple = primitive.multiple_results
     moving = [not isinstance(s, ZeroSeries) for s in series]
     order = order_of(series)
-    jvp: Callable[..., tuple[Any, Any]] = rules.jvp[primitive]
+    jvp: Callable[..., tuple[Value, Value]] = rules.jvp[primitive]
     if order == 1:
         tangents = [
             Zero.of(x) if isinstance(s, ZeroSeries) else s[0]
@@ -97,7 +97,7 @@ def _by_tangent(
     ]
     present: list[bool] = []
 
-    def tangents_of(*args: Any) -> list[Any]:
+    def tangents_of(*args: Value) -> list[Value]:
         rest = iter(args[count:])
         tangents = [
             next(rest) if moves else Zero.of(x)
@@ -143,7 +143,7 @@ class JetTracer(Tracer):
 
     _trace: "JetTrace"
 
-    def __init__(self, trace: "JetTrace", primal: Any, terms: Sequence[Any]):
+    def __init__(self, trace: "JetTrace", primal: ArrayLike, terms: Sequence[ArrayLike]):
         # It is never replaced, so it may have a narrower type than in the base class.
         self._trace = trace  # pyright: ignore[reportIncompatibleVariableOverride]
         self.primal = primal
@@ -186,21 +186,21 @@ class JetTrace(Trace):
         self.parent = parent
         self.debug_info = debug_info
         # Programs that captured values of this function; see `StagingTrace.programs_of`.
-        self.programs_of: dict[Any, Any] = {}
+        self.programs_of: dict[object, object] = {}
 
-    def wrap(self, primal: Any, series: Series) -> Any:
+    def wrap(self, primal: ArrayLike, series: Series) -> Value:
         return primal if isinstance(series, ZeroSeries) else JetTracer(self, primal, series)
 
-    def split(self, x: Any) -> tuple[Any, Series]:
+    def split(self, x: Value) -> tuple[Value, Series]:
         """Return the primal and series of a value; those of a constant are symbolic zeros."""
         if type(x) is JetTracer and x._trace is self:  # pyright: ignore[reportPrivateUsage]
             return x.primal, x.terms
         return x, zero_series
 
-    def lift(self, x: Any) -> Any:
+    def lift(self, x: Value) -> Value:
         return self.parent.lift(x)
 
-    def process(self, primitive: Primitive, args: tuple[Any, ...], params: Params) -> Any:
+    def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Value:
         pairs = list(map(self.split, args))
         series = [s for _, s in pairs]
         with interpreting_with(self.parent):
@@ -213,11 +213,11 @@ class JetTrace(Trace):
 
 
 def jet_flat(
-    fun: Callable[..., Sequence[Any]],
-    primals: Sequence[Any],
+    fun: Callable[..., Sequence[Value]],
+    primals: Sequence[ArrayLike],
     series: Sequence[Series],
     debug_info: DebugInfo | None = None,
-) -> tuple[list[Any], list[Series]]:
+) -> tuple[list[Value], list[Series]]:
     """Return primals and series of a flat function's results."""
     trace = JetTrace(current_trace(), debug_info)
     arguments = list(map(trace.wrap, primals, series))
@@ -259,8 +259,11 @@ def _moves(var: Var) -> bool:
 
 
 def jet_jaxpr(
-    jaxpr: Jaxpr, consts: Sequence[Any], primals: Sequence[Any], series: Sequence[Series]
-) -> tuple[list[Any], list[Series]]:
+    jaxpr: Jaxpr,
+    consts: Sequence[ArrayLike],
+    primals: Sequence[ArrayLike],
+    series: Sequence[Series],
+) -> tuple[list[Value], list[Series]]:
     """Evaluate a jaxpr on values with series, in the current trace.
 
     Args:
@@ -272,17 +275,17 @@ def jet_jaxpr(
     Returns:
       The primals of the outputs, and their series.
     """
-    values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    values: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts, strict=True))
     values.update(zip(jaxpr.invars, primals, strict=True))
     needed = _series_needed(jaxpr)
     # A variable without an entry has no series, or none that an output depends on.
-    moving: dict[Any, Series] = {
+    moving: dict[Atom, Series] = {
         var: s
         for var, s in zip(jaxpr.invars, series, strict=True)
         if s is not zero_series and var in needed
     }
 
-    def series_of(atom: Any) -> Series:
+    def series_of(atom: Atom) -> Series:
         return zero_series if type(atom) is Literal else moving.get(atom, zero_series)
 
     for equation in jaxpr.eqns:
@@ -314,7 +317,7 @@ def jet_jaxpr(
     return outputs, list(map(series_of, jaxpr.outvars))
 
 
-def with_terms(terms: Iterable[Any], flags: Iterable[bool], order: int) -> Iterator[Series]:
+def with_terms(terms: Iterable[ArrayLike], flags: Iterable[bool], order: int) -> Iterator[Series]:
     """Yield a series per flag: the next `order` terms if it is set, else the symbolic zeros."""
     rest = iter(terms)
     for moves in flags:
@@ -353,7 +356,7 @@ def _jet_program(
     terms = [aval for aval, moves in zip(avals, moving, strict=True) if moves for _ in range(order)]
     present: tuple[bool, ...] = ()
 
-    def with_series(*args: Any) -> list[Any]:
+    def with_series(*args: Value) -> list[Value]:
         nonlocal present
         primals, rest = args[: len(avals)], args[len(avals) :]
         results, series = jet_jaxpr(

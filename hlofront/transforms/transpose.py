@@ -4,13 +4,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hlofront.base.boundary import user_context
+from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.derived import once_per_program
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Value
 from hlofront.core.names import coming_from
 from hlofront.core.references import is_reference, touches_references
 from hlofront.core.rule_checks import check_cotangents, checks_are_on
-from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
+from hlofront.core.symbolic_zeros import Cotangent, UndefinedPrimal, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import add_tangents
 from hlofront.primitives.derivatives import instantiate as instantiated
@@ -20,8 +21,11 @@ from hlofront.transforms.stage import stage
 
 
 def transpose_jaxpr(
-    jaxpr: Jaxpr, consts: Sequence[Any], inputs: Sequence[Any], cotangents: Sequence[Any]
-) -> list[Any]:
+    jaxpr: Jaxpr,
+    consts: Sequence[ArrayLike],
+    inputs: Sequence[Value],
+    cotangents: Sequence[Cotangent],
+) -> list[Value]:
     """Return the cotangents of a linear jaxpr's inputs.
 
     Args:
@@ -34,9 +38,9 @@ def transpose_jaxpr(
     Returns:
       Per input its cotangent, which may be a symbolic zero; None for known inputs.
     """
-    values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    values: dict[Atom, Value] = dict(zip(jaxpr.constvars, consts, strict=True))
     linear: set[Any] = set()
-    accumulators: dict[Any, RefAccumulator] = {}
+    accumulators: dict[Atom, RefAccumulator] = {}
     for var, x in zip(jaxpr.invars, inputs, strict=True):
         if type(x) is UndefinedPrimal:
             linear.add(var)
@@ -49,7 +53,7 @@ def transpose_jaxpr(
     for var in linear:
         if is_reference(var.aval) and var not in accumulators:
             accumulators[var] = RefAccumulator(var.aval.to_tangent_aval())
-    arrived: dict[Any, Any] = {}
+    arrived: dict[Atom, Cotangent] = {}
     for atom, cotangent in zip(jaxpr.outvars, cotangents, strict=True):
         if type(cotangent) is not Zero and atom in linear:
             if atom in accumulators:
@@ -71,7 +75,9 @@ def transpose_jaxpr(
             Zero(var.aval.to_tangent_aval()) if c is None else c
             for var, c in zip(equation.outvars, outgoing, strict=True)
         ]
-        cotangent: Any = cotangents_out if primitive.multiple_results else cotangents_out[0]
+        cotangent: Cotangent | list[Cotangent] = (
+            cotangents_out if primitive.multiple_results else cotangents_out[0]
+        )
         operands = [
             atom.operand
             if type(atom) is Literal
@@ -108,7 +114,7 @@ def transpose_jaxpr(
 
 
 def _take_references(
-    equation: Equation, outgoing: list[Any], accumulators: dict[Any, RefAccumulator]
+    equation: Equation, outgoing: list[Cotangent | None], accumulators: dict[Atom, RefAccumulator]
 ) -> None:
     """Put the cotangents of results that are references among those of an equation's results."""
     for index, var in enumerate(equation.outvars):
@@ -116,7 +122,7 @@ def _take_references(
             outgoing[index] = accumulators[var].ref
 
 
-def _writes_to(equation: Equation, accumulators: dict[Any, RefAccumulator]) -> bool:
+def _writes_to(equation: Equation, accumulators: dict[Atom, RefAccumulator]) -> bool:
     """Return whether an operand of an equation is a reference with a cotangent."""
     references = [
         accumulators[a] for a in equation.invars if a in accumulators and is_reference(a.aval)
@@ -124,14 +130,14 @@ def _writes_to(equation: Equation, accumulators: dict[Any, RefAccumulator]) -> b
     return any(accumulator.ref is not None for accumulator in references)
 
 
-def _add(arrived: dict[Any, Any], var: Any, cotangent: Any) -> None:
+def _add(arrived: dict[Atom, Cotangent], var: Atom, cotangent: Cotangent) -> None:
     before = arrived.get(var)
     arrived[var] = cotangent if before is None else add_tangents(before, cotangent)
 
 
 def _run_forward(
-    jaxpr: Jaxpr, values: dict[Any, Any], linear: set[Any], given: Sequence[bool]
-) -> list[Any]:
+    jaxpr: Jaxpr, values: dict[Atom, Value], linear: set[Atom], given: Sequence[bool]
+) -> list[Equation]:
     """Run the known equations that are needed or have effects; return the linear equations.
 
     Args:
@@ -140,8 +146,8 @@ def _run_forward(
       linear: the linear variables; results of linear equations are added.
       given: per output of the jaxpr, whether its cotangent is nonzero.
     """
-    linear_equations: list[Any] = []
-    known_equations: list[Any] = []
+    linear_equations: list[Equation] = []
+    known_equations: list[Equation] = []
     if touches_references(jaxpr.effects):
         linear |= references_written_with(jaxpr.eqns, linear)
     for equation in jaxpr.eqns:
@@ -160,7 +166,7 @@ def _run_forward(
     for equation in reversed(linear_equations):
         if equation.effects or not needed.isdisjoint(equation.outvars):
             needed.update([atom for atom in equation.invars if type(atom) is not Literal])
-    to_run: list[Any] = []
+    to_run: list[Equation] = []
     for equation in reversed(known_equations):
         if equation.effects or not needed.isdisjoint(equation.outvars):
             needed.update([atom for atom in equation.invars if type(atom) is not Literal])
@@ -204,7 +210,12 @@ def transpose_program(
 
 
 @once_per_program
-def _transpose_program(program: ClosedJaxpr, linear: Any, nonzero: Any, instantiate: Any) -> Any:
+def _transpose_program(
+    program: ClosedJaxpr,
+    linear: tuple[bool, ...],
+    nonzero: tuple[bool, ...],
+    instantiate: tuple[bool, ...],
+) -> tuple[ClosedJaxpr, tuple[bool, ...]]:
     jaxpr = program.jaxpr
     known = [
         aval for aval, is_linear in zip(program.in_avals, linear, strict=True) if not is_linear
@@ -220,7 +231,7 @@ def _transpose_program(program: ClosedJaxpr, linear: Any, nonzero: Any, instanti
     ]
     present: tuple[bool, ...] = ()
 
-    def backwards(*args: Any) -> list[Any]:
+    def backwards(*args: Value) -> list[Value]:
         nonlocal present
         count = len(known)
         values, of_references = iter(args[:count]), iter(args[count : count + len(references)])
@@ -244,7 +255,7 @@ def _transpose_program(program: ClosedJaxpr, linear: Any, nonzero: Any, instanti
     return stage(backwards, avals, jaxpr.origin), present
 
 
-def linear_input(aval: Any, references: Iterator[Any]) -> UndefinedPrimal:
+def linear_input(aval: Any, references: Iterator[Value]) -> UndefinedPrimal:
     """Return a linear input of a program: for a reference, with the next one for its cotangent."""
     if not is_reference(aval):
         return UndefinedPrimal(aval)
@@ -254,7 +265,7 @@ def linear_input(aval: Any, references: Iterator[Any]) -> UndefinedPrimal:
 def references_written_with(equations: Sequence[Equation], linear: set[Any]) -> set[Any]:
     """Return the references that equations use with values that depend on linear variables."""
     depends = set(linear)
-    written: set[Any] = set()
+    written: set[Atom] = set()
     while True:
         count = len(written)
         for equation in equations:

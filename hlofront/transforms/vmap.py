@@ -1,17 +1,18 @@
 """The transformation vmap, which maps a function of one example over a batch axis."""
 
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeVar
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary, named_as
+from hlofront.base.tree import PyTree
 from hlofront.base.tree_prefixes import flatten_axes
 from hlofront.base.typing import ArrayLike
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
-from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.jaxpr import DebugInfo, Value
 from hlofront.core.names import VMAP, transformed
 from hlofront.core.trace import as_result, current_trace
 from hlofront.primitives.batching import move_axis, with_new_axis
@@ -19,18 +20,20 @@ from hlofront.primitives.reducing import reduce_sum
 from hlofront.transforms import vmappable
 from hlofront.transforms.batch import batch_flat
 from hlofront.transforms.flatten import Signature, check_callable, result_paths
-from hlofront.transforms.vmappable import from_element, to_element
+from hlofront.transforms.vmappable import AxisSize, AxisSpec, from_element, to_element
+
+Wrapper = TypeVar("Wrapper", bound=Callable[..., object])
 
 
 def vmap(
-    fun: Callable[..., Any],
-    in_axes: int | Sequence[Any] | None = 0,
-    out_axes: Any = 0,
-    axis_name: Any = None,
+    fun: Callable[..., PyTree],
+    in_axes: int | Sequence[object] | None = 0,
+    out_axes: object = 0,
+    axis_name: Hashable = None,
     axis_size: int | None = None,
-    spmd_axis_name: Any = None,
+    spmd_axis_name: Hashable = None,
     sum_match: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[..., PyTree]:
     """Return a function that maps `fun` over an axis of its arguments, as one batched computation.
 
     Args:
@@ -68,7 +71,7 @@ def vmap(
     signature = Signature(fun)
 
     @boundary
-    def mapped(*args: Any, **kwargs: Any) -> Any:
+    def mapped(*args: object, **kwargs: object) -> PyTree:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(
                 _positional(f"but got len(in_axes)={len(in_axes)}, len(args)={len(args)}")
@@ -77,8 +80,8 @@ def vmap(
         leaves, in_tree = tree.tree_flatten((args, kwargs), is_leaf)
         axes = flatten_axes("vmap in_axes", in_tree, (in_axes, 0))
         # Arguments and results, by position, that are mapped by rules registered for their type.
-        own: dict[int, Any] = {}
-        own_results: dict[int, Any] = {}
+        own: dict[int, AxisSpec] = {}
+        own_results: dict[int, Value] = {}
         for position, (leaf, axis) in enumerate(zip(leaves, axes, strict=True)):
             # Arguments that are not mapped may be of any type.
             if axis is not None and not is_value(leaf):
@@ -92,7 +95,7 @@ def vmap(
         size = _common_size(signature, args, kwargs, leaves, sized, axis_size)
         out_tree: Any = None
 
-        def flat(*flat_args: Any) -> list[Any]:
+        def flat(*flat_args: Value) -> list[Value]:
             nonlocal out_tree
             trace: Any = current_trace() if is_leaf is not None else None
             if own:
@@ -138,7 +141,7 @@ def vmap(
     )
 
 
-def documented(wrapper: Any, fun: Any, summary: str) -> Any:
+def documented(wrapper: Wrapper, fun: object, summary: str) -> Wrapper:
     """Set the name and docstring of a transformed function, and return it.
 
     Args:
@@ -160,7 +163,7 @@ def _positional(rest: str) -> str:
     )
 
 
-def _check_entries(name: str, axes: Any) -> None:
+def _check_entries(name: str, axes: object) -> None:
     for entry in tree.tree_leaves(axes):
         if (not isinstance(entry, int) or isinstance(entry, bool)) and not vmappable.is_spec(entry):
             try:
@@ -172,7 +175,13 @@ def _check_entries(name: str, axes: Any) -> None:
                 ) from None
 
 
-def _not_an_array(signature: Signature, args: Any, kwargs: Any, place: int, leaf: Any) -> TypeError:
+def _not_an_array(
+    signature: Signature,
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+    place: int,
+    leaf: object,
+) -> TypeError:
     name = signature.argument_names((args, kwargs))[place]
     return TypeError(
         f"Argument {name} of {signature.where} is {source.shortened(repr(leaf))} of type "
@@ -181,7 +190,7 @@ def _not_an_array(signature: Signature, args: Any, kwargs: Any, place: int, leaf
     )
 
 
-def _in_range(axis: Any, x: Any) -> int | None:
+def _in_range(axis: AxisSpec, x: ArrayLike) -> int | None:
     if axis is None:
         return None
     axis = operator.index(axis)
@@ -195,20 +204,20 @@ def _in_range(axis: Any, x: Any) -> int | None:
     )
 
 
-def _own_axis(x: Any, spec: Any) -> int | None:
+def _own_axis(x: object, spec: object) -> int | None:
     """Return the mapped axis of a value of a type registered with vmap, or None if it has none."""
     shape = getattr(x, "shape", ())
     return spec if type(spec) is int and -len(shape) <= spec < len(shape) else None
 
 
-def _shape_of(x: Any) -> Any:
+def _shape_of(x: Value) -> Sequence[AxisSize]:
     return x.shape if vmappable.is_vmappable(x) else typeof(x).shape
 
 
 def _common_size(
     signature: Signature,
-    args: Any,
-    kwargs: Any,
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
     leaves: Sequence[ArrayLike],
     axes: Sequence[int | None],
     axis_size: int | None,
@@ -235,11 +244,17 @@ def _common_size(
 
 
 def _inconsistent(
-    signature: Signature, args: Any, kwargs: Any, leaves: Any, axes: Any, sizes: Any, given: Any
+    signature: Signature,
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+    leaves: Sequence[Value],
+    axes: Sequence[int | None],
+    sizes: Sequence[AxisSize],
+    given: int | None,
 ) -> ValueError:
     """Return the ValueError for inconsistent axis sizes, which lists arguments by size."""
     names = signature.argument_names((args, kwargs))
-    groups: dict[Any, list[str]] = {}
+    groups: dict[AxisSize, list[str]] = {}
     for name, leaf, a, size in zip(names, leaves, axes, sizes, strict=True):
         if size is not None:
             kind = repr(leaf) if vmappable.is_vmappable(leaf) else typeof(leaf).str_short()
@@ -262,14 +277,14 @@ def _inconsistent(
 
 
 def _placed(
-    x: Any,
+    x: ArrayLike,
     axis: int | None,
-    wanted: Any,
-    size: Any,
+    wanted: AxisSpec,
+    size: int,
     place: int,
     out_tree: PyTreeDef,
     sum_match: bool,
-) -> Any:
+) -> ArrayLike:
     """Return a result of vmap with its batch axis at position `wanted`, or None for no axis."""
     if wanted is None:
         if axis is None:

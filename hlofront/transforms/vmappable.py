@@ -4,32 +4,39 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from hlofront.base.typing import Array
 from hlofront.core.aval import typeof
+from hlofront.core.jaxpr import Value
 from hlofront.core.trace import interpreting_with
 from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.creating import iota
 from hlofront.transforms.batch import BatchTrace
 
+# The size of an axis of values of a registered type, of its own type.
+AxisSize = Any
+# The axis of an array, or the spec of a value of a registered type.
+AxisSpec = Any
+
 
 class _Rules(NamedTuple):
     size_type: type
-    to_element: Callable[..., Any]
-    from_element: Callable[..., Any]
+    to_element: Callable[..., Value]
+    from_element: Callable[..., Value]
 
 
 # The class of a value of unknown type is unknown, where they are asked.
 _rules: dict[type, _Rules] = {}
 _spec_types: set[type] = set()
-_indices: dict[type, Callable[[Any], Any]] = {}
+_indices: dict[type, Callable[[AxisSize], Array]] = {}
 
 
 def register_vmappable(
     data_type: type,
     spec_type: type,
     axis_size_type: type,
-    to_elt: Callable[..., Any],
-    from_elt: Callable[..., Any],
-    make_iota: Callable[[Any], Any] | None,
+    to_elt: Callable[..., Value],
+    from_elt: Callable[..., Value],
+    make_iota: Callable[[AxisSize], Array] | None,
 ) -> None:
     """Register a type whose values vmap maps by custom rules.
 
@@ -55,28 +62,28 @@ def unregister_vmappable(data_type: type) -> None:
     """Do nothing: a registered type stays registered, as in JAX."""
 
 
-def is_vmappable(x: Any) -> bool:
+def is_vmappable(x: object) -> bool:
     """Return whether a value is of a type registered with vmap."""
     return type(x) in _rules
 
 
-def is_spec(x: Any) -> bool:
+def is_spec(x: object) -> bool:
     """Return whether an in_axes or out_axes entry is a spec of a type registered with vmap."""
     return type(x) in _spec_types
 
 
-def are_vmappable() -> Callable[[Any], bool] | None:
+def are_vmappable() -> Callable[[object], bool] | None:
     """Return `is_vmappable` as the is_leaf of flattening, or None if no type is registered."""
     return is_vmappable if _rules else None
 
 
-def to_element(trace: BatchTrace, size: Any, x: Any, spec: Any) -> Any:
+def to_element(trace: BatchTrace, size: AxisSize, x: Value, spec: AxisSpec) -> Value:
     """Return the element that a mapped function receives of a batched value or array."""
     rules = _rules.get(type(x))  # pyright: ignore[reportUnknownArgumentType]
     if rules is None:
         return trace.wrap(x, None if spec is None else spec % typeof(x).ndim)
 
-    def index() -> Any:
+    def index() -> Value:
         make = _indices.get(type(size))  # pyright: ignore[reportUnknownArgumentType]
         with interpreting_with(trace.parent):
             indices = iota("int32", size) if make is None else make(size)
@@ -85,7 +92,7 @@ def to_element(trace: BatchTrace, size: Any, x: Any, spec: Any) -> Any:
     return rules.to_element(functools.partial(to_element, trace, size), index, x, spec)
 
 
-def from_element(trace: BatchTrace, size: Any, x: Any, spec: Any) -> Any:
+def from_element(trace: BatchTrace, size: AxisSize, x: Value, spec: AxisSpec) -> Value:
     """Return the batched value of an element that a mapped function returned."""
     rules = _rules.get(type(x))  # pyright: ignore[reportUnknownArgumentType]
     if rules is not None:

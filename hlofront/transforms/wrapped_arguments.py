@@ -2,13 +2,13 @@
 
 import functools
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hlofront.base import source, tree
-from hlofront.base.tree import PyTreeDef
+from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.tree_prefixes import flatten_axes as flatten_prefix
-from hlofront.core.jaxpr import DebugInfo, Names
+from hlofront.core.jaxpr import DebugInfo, Names, Value
 from hlofront.transforms.arguments import ArgumentPlan, StaticValue
 from hlofront.transforms.linear_util import (
     AuxiliaryStore,
@@ -21,8 +21,8 @@ from hlofront.transforms.linear_util import (
 
 @transformation_with_aux2
 def flatten_fun(
-    fun: Function, store: AuxiliaryStore[PyTreeDef], in_tree: PyTreeDef, *leaves: Any
-) -> list[Any]:
+    fun: Function, store: AuxiliaryStore[PyTreeDef], in_tree: PyTreeDef, *leaves: Value
+) -> list[Value]:
     """Transform a wrapped function of (args, kwargs) to one of flat lists.
 
     `flatten_fun(wrapped_fun, in_tree)`, where `in_tree` is the structure of (args, kwargs), returns
@@ -37,8 +37,8 @@ def flatten_fun(
 
 @transformation_with_aux2
 def flatten_fun_nokwargs(
-    fun: Function, store: AuxiliaryStore[PyTreeDef], in_tree: PyTreeDef, *leaves: Any
-) -> list[Any]:
+    fun: Function, store: AuxiliaryStore[PyTreeDef], in_tree: PyTreeDef, *leaves: Value
+) -> list[Value]:
     """Transform a wrapped function of positional arguments to one of flat lists.
 
     `flatten_fun_nokwargs(wrapped_fun, in_tree)`, where `in_tree` is the structure of the tuple of
@@ -64,9 +64,9 @@ def _with_fixed_arguments(
     fun: Function,
     positions: tuple[int, ...],
     fixed: tuple[StaticValue | _ByIdentity, ...],
-    *dynamic_arguments: Any,
-    **kwargs: Any,
-) -> Any:
+    *dynamic_arguments: PyTree,
+    **kwargs: PyTree,
+) -> PyTree:
     dynamic = dict(zip(positions, dynamic_arguments, strict=True))
     static = iter(fixed)
     count = len(fixed) + len(positions)
@@ -77,9 +77,9 @@ def _with_fixed_arguments(
 def argnums_partial(
     f: WrappedFun,
     dyn_argnums: int | Sequence[int],
-    args: Sequence[Any],
+    args: Sequence[object],
     require_static_args_hashable: bool = True,
-) -> tuple[WrappedFun, tuple[Any, ...]]:
+) -> tuple[WrappedFun, tuple[object, ...]]:
     """Bind all positional arguments of a wrapped function but some.
 
     Args:
@@ -134,8 +134,8 @@ def donation_vector(
       kws: whether the structure holds keyword arguments.
     """
     numbers = tree.tree_unflatten(in_tree, range(in_tree.num_leaves))
-    args: Any = numbers[0] if kws else numbers
-    kwargs: dict[str, Any] = numbers[1] if kws else {}
+    args: PyTree = numbers[0] if kws else numbers
+    kwargs: dict[str, PyTree] = numbers[1] if kws else {}
     donated: set[int] = set()
     for position in donate_argnums:
         if position < len(args):
@@ -163,8 +163,13 @@ def rebase_donate_argnums(
 
 
 def flatten_axes(
-    name: str, treedef: PyTreeDef, axis_tree: Any, *, kws: bool = False, tupled_args: bool = False
-) -> list[Any]:
+    name: str,
+    treedef: PyTreeDef,
+    axis_tree: object,
+    *,
+    kws: bool = False,
+    tupled_args: bool = False,
+) -> list[PyTree]:
     """Return the entries of a pytree prefix of axes, one per leaf of a structure.
 
     Args:
@@ -191,8 +196,8 @@ def flatten_axes(
 def debug_info(
     traced_for: str,
     fun: Function,
-    args: Sequence[Any],
-    kwargs: dict[str, Any],
+    args: Sequence[object],
+    kwargs: dict[str, object],
     *,
     static_argnums: Sequence[int] = (),
     static_argnames: Sequence[str] = (),
@@ -226,7 +231,7 @@ def debug_info(
     )
 
 
-def safe_map(f: Function, *iterables: Any) -> list[Any]:
+def safe_map(f: Function, *iterables: Iterable[object]) -> list[Value]:
     """Return the list of a function's results over iterables of equal lengths.
 
     Raises:
