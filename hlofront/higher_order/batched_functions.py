@@ -1,12 +1,12 @@
 """The batching of functions with custom derivative rules, and of the rules themselves."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import overload
 
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import ShapedArray
 from hlofront.core.axes import AxisData
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, Zero
 from hlofront.higher_order.custom_rule import SymbolicZero
 from hlofront.primitives.batching import move_axis, to_front, with_new_axis
@@ -84,8 +84,8 @@ class BatchedCall:
         return program
 
     def run(
-        self, fun: Callable[..., Sequence[Any]], args: Sequence[Any], axes: Axes
-    ) -> tuple[list[Any], list[BatchAxis]]:
+        self, fun: Callable[..., Sequence[Value]], args: Sequence[Value], axes: Axes
+    ) -> tuple[list[Value], list[BatchAxis]]:
         """Run a function under the batch trace, and return its results and their batch axes."""
         return batch_flat(fun, self.axis, args, axes, tag=self.tag)
 
@@ -225,7 +225,7 @@ class BatchedForward:
             if call.mapped or any(a is not None for a in axes_out):
                 wanted = [0 if a is None else a for a in wanted]
             call.result_axes = wanted
-        results: list[Any] = [
+        results: list[Value] = [
             call.moved(x, a, w)
             for x, a, w in zip(values[:count], axes_out[:count], wanted, strict=True)
         ]

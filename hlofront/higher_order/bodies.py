@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 from hlofront.base import caches, source, tree
 from hlofront.base.dtypes import lattice_result
 from hlofront.base.elements import ExtendedDType
-from hlofront.base.tree import PyTreeDef
+from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.tree_nodes import KeyPath
 from hlofront.base.tree_prefixes import prefix_errors
 from hlofront.base.typing import ArrayLike
@@ -33,7 +33,7 @@ class HasConstants(Protocol):
 Written = TypeVar("Written", bound=HasConstants)
 Table = dict[tuple[Hashable, ...], HasConstants]
 # The records of each user function, by key. An entry is dropped with its function.
-_tables: "weakref.WeakKeyDictionary[Callable[..., Any], Table]" = weakref.WeakKeyDictionary()
+_tables: "weakref.WeakKeyDictionary[Callable[..., PyTree], Table]" = weakref.WeakKeyDictionary()
 # The maximum number of records per function; the oldest record is dropped first.
 _MOST_RECORDS = 1024
 _trace_context = state.trace_context
@@ -46,7 +46,7 @@ def _forget() -> None:
 
 
 def written_once(
-    function: Callable[..., Any], key: tuple[Hashable, ...], write: Callable[[], Written]
+    function: Callable[..., PyTree], key: tuple[Hashable, ...], write: Callable[[], Written]
 ) -> Written:
     """Return the record that `write()` makes of a function, cached by the function and `key`.
 
@@ -78,7 +78,7 @@ def written_once(
 
 
 def debug_info_of(
-    function: Callable[..., Any],
+    function: Callable[..., PyTree],
     purpose: str,
     args_tree: PyTreeDef,
     out_tree: Callable[[], PyTreeDef | None],
@@ -97,7 +97,7 @@ def debug_info_of(
       first_argument: the number of arguments of the program before those of the function.
     """
     try:
-        reference: Callable[[], Callable[..., Any] | None] = weakref.ref(function)
+        reference: Callable[[], Callable[..., PyTree] | None] = weakref.ref(function)
     except TypeError:  # The function cannot be weakly referenced, so that nothing is cached for it.
         reference = lambda: function
 
@@ -159,7 +159,7 @@ def _gives_way(before: AbstractValue, after: AbstractValue) -> bool:
     return lattice_result(types)[0] == after.dtype
 
 
-def carry_name(function: Callable[..., Any], position: int = 0) -> str:
+def carry_name(function: Callable[..., PyTree], position: int = 0) -> str:
     """Return the name of the argument of a loop's function that takes the carry."""
     names = Signature(function).positional_names()
     return names[position] if position < len(names) else "carry"

@@ -5,11 +5,12 @@ from typing import Any
 
 from hlofront.base.typing import Params
 from hlofront.core import rules
-from hlofront.core.aval import typeof
+from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.evaluate import eval_jaxpr
-from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.jaxpr import DebugInfo, Value
 from hlofront.core.primitive import Primitive
 from hlofront.core.subprograms import Program, closed
+from hlofront.core.symbolic_zeros import Cotangent
 from hlofront.core.trace import Trace, is_eager
 from hlofront.higher_order.jit_call import CallRules, split_captured
 from hlofront.transforms.linear_util import WrappedFun, wrap_init
@@ -36,8 +37,8 @@ class CallPrimitive(Primitive):
         rules.partial_eval(self)(call_rules.partial_eval)
 
     def bind(
-        self, *args: Any, subfuns: Sequence[WrappedFun] | None = None, **params: Any
-    ) -> list[Any]:
+        self, *args: Value, subfuns: Sequence[WrappedFun] | None = None, **params: Any
+    ) -> list[Value]:
         """Call the function in `subfuns`, or the jaxpr in `call_jaxpr`, with the operands `args`.
 
         Raises:
@@ -65,31 +66,31 @@ class CallPrimitive(Primitive):
         return super().bind(*captured, *args, call_jaxpr=program, **params)
 
     def bind_with_trace(
-        self, trace: Trace, args: Sequence[Any], avals: Sequence[Any], params: Params, /
-    ) -> Any:
+        self, trace: Trace, args: Sequence[Value], avals: Sequence[AbstractValue], params: Params, /
+    ) -> Value:
         rest = dict(params if "subfuns" in params else self.get_bind_params(params))
         (function,) = rest.pop("subfuns")
         return trace.process_call(self, function, args, rest)
 
-    def get_bind_params(self, params: dict[str, Any]) -> dict[str, Any]:
+    def get_bind_params(self, params: Params) -> Params:
         """Return the parameters for `bind`: an equation's, with the jaxpr moved to `subfuns`."""
         params = dict(params)
         program = closed(params.pop("call_jaxpr"))
 
-        def run(*args: Any) -> list[Any]:
+        def run(*args: Value) -> list[Value]:
             return eval_jaxpr(program.jaxpr, program.consts, *args)
 
         return {**params, "subfuns": (wrap_init(run, debug_info=program.debug_info),)}
 
 
-def call_impl(f: WrappedFun, *args: Any, **params: Any) -> list[Any]:
+def call_impl(f: WrappedFun, *args: Value, **params: object) -> list[Value]:
     """Run the function of a call on arrays; the call's parameters are ignored."""
     return f.call_wrapped(*args)
 
 
 def eval_jaxpr_transpose(
-    prim: Primitive, ct: Sequence[Any], *args: Any, call_jaxpr: Program, **params: Any
-) -> list[Any]:
+    prim: Primitive, ct: Sequence[Cotangent], *args: Value, call_jaxpr: Program, **params: object
+) -> list[Value]:
     """Transpose a call by transposing its program inline.
 
     Args:
@@ -126,13 +127,13 @@ def register_call_primitive_rules(
         rules.partial_eval(prim)(call_rules.partial_eval)
     if transpose_rule is not None:
 
-        def transpose(cotangents: Any, *operands: Any, **params: Any) -> Any:
+        def transpose(cotangents: Sequence[Cotangent], *operands: Value, **params: object) -> Value:
             return transpose_rule(prim, cotangents, *operands, **params)
 
         rules.transpose[prim] = transpose
     symbol = prim.name if name is None else name
 
-    def lowering(build: Any, *args: Any, call_jaxpr: Program, **_: Any) -> list[Any]:
+    def lowering(build: Any, *args: Any, call_jaxpr: Program, **_: object) -> list[Any]:
         program = closed(call_jaxpr)
         if inline_jax_late:
             return build.inline(program.jaxpr, program.consts, args)

@@ -1,10 +1,10 @@
 """The checkify transformation, which makes a function return its run-time errors."""
 
 from collections.abc import Callable
-from typing import Any
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTree
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.trace import as_array
 from hlofront.higher_order import checkify_programs
@@ -21,8 +21,8 @@ _NO_ARGUMENTS = tree.tree_structure(((), NO_KEYWORDS))
 
 
 def checkify(
-    f: Callable[..., Any], errors: frozenset[ErrorCategory] = user_checks
-) -> Callable[..., tuple[Error, Any]]:
+    f: Callable[..., PyTree], errors: frozenset[ErrorCategory] = user_checks
+) -> Callable[..., tuple[Error, PyTree]]:
     """Return a function that returns its first run-time error beside its result.
 
     `error.get()` returns the error's message and `error.throw()` raises it; the function continues
@@ -53,7 +53,7 @@ def checkify(
     wanted = frozenset(errors)
 
     @boundary
-    def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
+    def checked(*args: object, **kwargs: object) -> tuple[Error, PyTree]:
         # The arguments are not traced: Python values remain Python values.
         info = DebugInfo("checkify", lambda: source.describe_callable(f))
         program, out_tree = stage_tree(lambda: f(*args, **kwargs), _NO_ARGUMENTS, (), info)

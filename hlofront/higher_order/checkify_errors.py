@@ -1,10 +1,11 @@
 """The exception classes of checkify, which are pytrees of the arrays in their messages."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from hlofront.base import source, tree
 from hlofront.base.typing import ArrayLike, Shape
+from hlofront.core.jaxpr import Value
 
 
 class JaxException(Exception):
@@ -34,14 +35,14 @@ class JaxException(Exception):
         text = self.describe()
         return text if frame is None else f"{text}\n  at {source.describe_frame_with_line(frame)}"
 
-    def _flattened(self) -> tuple[list[Any], tuple[object, ...]]:
+    def _flattened(self) -> tuple[list[Value], tuple[object, ...]]:
         return (
             [getattr(self, name) for name in self.arrays],
             tuple([getattr(self, name) for name in self.fixed]),
         )
 
     @classmethod
-    def _unflattened(cls, fixed: Sequence[object], arrays: Sequence[Any]) -> "JaxException":
+    def _unflattened(cls, fixed: Sequence[object], arrays: Sequence[Value]) -> "JaxException":
         error = cls.__new__(cls)
         Exception.__init__(error)
         for name, value in (*zip(cls.fixed, fixed, strict=True), *zip(cls.arrays, arrays)):
@@ -60,7 +61,7 @@ class FailedCheckError(JaxException):
     fixed = ("traceback", "format")
 
     def __init__(
-        self, traceback: object, format: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+        self, traceback: object, format: str, args: Sequence[Value], kwargs: Mapping[str, Value]
     ):
         super().__init__(traceback)
         self.format = format

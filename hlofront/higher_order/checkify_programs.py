@@ -1,7 +1,6 @@
 """The checkify rules of primitives that hold programs, such as calls, branches and loops."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from hlofront.base.typing import ArrayLike, Shape
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, ParamDict
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, ParamDict, Value
 from hlofront.core.primitive import Primitive
 from hlofront.core.subprograms import (
     Subprogram,
@@ -185,7 +184,7 @@ def _call(
     """
 
     @error_check(primitive)
-    def _(state: State, equation: Equation, operands: list[Any]) -> Any:
+    def _(state: State, equation: Equation, operands: list[Value]) -> Value:
         params = equation.params
         part, program = _program_of(equation)
         with_checks = checked(program, state)
@@ -214,7 +213,7 @@ _call(
     composite_p,
     custom_linear_solve_p,
 )
-def _(state: State, equation: Equation, operands: list[Any]) -> Any:
+def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     """Run an equation that has custom rules, and run its program a second time for its checks.
 
     The second run has no derivative, and XLA merges it with the first.
@@ -234,7 +233,7 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
 
 
 @error_check(cond_p)
-def _(state: State, equation: Equation, operands: list[Any]) -> Any:
+def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     branches = closed_programs_of(equation)
     parts = [checked(branch, state) for branch in branches]
     if all(part is None for part in parts):
@@ -282,7 +281,7 @@ def _branch(
 
 
 @error_check(scan_p)
-def _(state: State, equation: Equation, operands: list[Any]) -> Any:
+def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     params, errors = equation.params, state.errors
     (step_part,) = subprograms_of(equation)
     (body,) = closed_programs_of(equation)
@@ -319,7 +318,7 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
 
 
 @error_check(while_p)
-def _(state: State, equation: Equation, operands: list[Any]) -> Any:
+def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     errors = state.errors
     condition, body = closed_programs_of(equation)
     condition_part, body_part = subprograms_of(equation)

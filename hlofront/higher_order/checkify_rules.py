@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from hlofront.base.elements import ExtendedDType
 from hlofront.base.tree import PyTreeDef
 from hlofront.base.typing import ArrayLike, Shape
 from hlofront.core.aval import typeof
-from hlofront.core.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+from hlofront.core.jaxpr import Atom, Equation, Jaxpr, Literal, Value, Var
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
 from hlofront.higher_order.checkify_errors import (
@@ -185,7 +185,7 @@ def empty_slot(effect: ErrorEffect) -> list[ArrayLike]:
 
 # (state, equation, operands) -> the result of the equation, or the list of its results. A rule
 # records errors in the state.
-Check = Callable[[State, Equation, list[Any]], Any]
+Check = Callable[[State, Equation, list[Value]], Value]
 error_checks: dict[Primitive, Check] = {}
 
 
@@ -233,7 +233,7 @@ def evaluate(
     return list(map(value_of, jaxpr.outvars))
 
 
-def run(equation: Equation, operands: Sequence[ArrayLike]) -> Any:
+def run(equation: Equation, operands: Sequence[ArrayLike]) -> Value:
     """Bind an equation's primitive to operands, and return its result or list of results."""
     return equation.primitive.bind(*operands, **equation.params)
 
@@ -242,7 +242,7 @@ def run(equation: Equation, operands: Sequence[ArrayLike]) -> Any:
 
 
 @error_check(check_p)
-def _(state: State, equation: Equation, operands: list[Any]) -> Any:
+def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     failed, code, *payload = operands
     error_type = equation.params["error_type"]
     if error_type in state.errors:
@@ -312,11 +312,11 @@ _MOVE = frozenset(
 )
 
 
-def run_for_nans(state: State, equation: Equation, operands: Sequence[ArrayLike]) -> Any:
+def run_for_nans(state: State, equation: Equation, operands: Sequence[ArrayLike]) -> Value:
     """Run an equation and return its results; record a NaNError if they have a NaN."""
     results = run(equation, operands)
     if NaNError in state.errors and equation.primitive.name not in _MOVE:
-        several: Sequence[Any] = results if equation.primitive.multiple_results else [results]
+        several: Sequence[ArrayLike] = results if equation.primitive.multiple_results else [results]
         is_nan = [_any(ne(x, x)) for x in several if _is_inexact(x)]
         if is_nan:
             bad = functools.reduce(bitwise_or, is_nan)
@@ -341,7 +341,7 @@ def _any(x: ArrayLike) -> ArrayLike:
 
 
 @error_check(div_p, rem_p)
-def _(state: State, equation: Equation, operands: list[Any]) -> Any:
+def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     if DivisionByZeroError in state.errors:
         divisor = operands[1]
         aval = typeof(divisor)
@@ -437,7 +437,7 @@ def _columns(
 
 
 @error_check(gather_p)
-def _(state: State, equation: Equation, operands: list[Any]) -> Any:
+def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     if OOBError in state.errors:
         operand, indices = operands
         shape = typeof(operand).shape
@@ -449,7 +449,7 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
 
 
 @error_check(scatter_p, scatter_add_p, scatter_sub_p, scatter_mul_p, scatter_min_p, scatter_max_p)
-def _(state: State, equation: Equation, operands: list[Any]) -> Any:
+def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     if OOBError in state.errors:
         operand, indices, updates = operands
         shape, update_shape = typeof(operand).shape, typeof(updates).shape
@@ -464,7 +464,7 @@ def _(state: State, equation: Equation, operands: list[Any]) -> Any:
 
 
 @error_check(dynamic_slice_p, dynamic_update_slice_p)
-def _(state: State, equation: Equation, operands: list[Any]) -> Any:
+def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     if OOBError in state.errors:
         shape = typeof(operands[0]).shape
         if equation.primitive is dynamic_slice_p:

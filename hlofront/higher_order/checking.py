@@ -16,6 +16,7 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.compile_time import ensure_compile_time_eval
 from hlofront.core.effects import Effect, Effects
+from hlofront.core.jaxpr import Value
 from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import BatchAxis, Tangent
 from hlofront.core.trace import is_eager
@@ -101,7 +102,7 @@ class Error:
             rank = max(rank, failed.ndim)
             codes = np.asarray(self._code[effect])
             for index in map(tuple, np.argwhere(failed).tolist()):
-                payload: Sequence[Any] = self._payload[effect]
+                payload: Sequence[Value] = self._payload[effect]
                 if index:
                     with ensure_compile_time_eval():
                         payload = [x[index] for x in payload]
@@ -175,7 +176,7 @@ init_error = Error({}, {}, {}, {})
 
 @boundary
 def check(
-    pred: ArrayLike, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any
+    pred: ArrayLike, msg: str, *fmt_args: Value, debug: bool = False, **fmt_kwargs: Value
 ) -> None:
     """Check that a predicate is True, and report an error with a message where it is False.
 
@@ -233,7 +234,7 @@ def check(
 
 
 @boundary
-def debug_check(pred: ArrayLike, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
+def debug_check(pred: ArrayLike, msg: str, *fmt_args: Value, **fmt_kwargs: Value) -> None:
     """Check that a predicate is True in functions passed to `checkify`; elsewhere do nothing.
 
     Args:

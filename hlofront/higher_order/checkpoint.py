@@ -1,11 +1,10 @@
 """The checkpoint transformation, which recomputes values for the derivative, and its rules."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from typing import Any
 
 from hlofront.base import caches, source, tree
 from hlofront.base.boundary import boundary
-from hlofront.base.tree import PyTreeDef
+from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.tree_prefixes import broadcast_prefix
 from hlofront.base.typing import ArrayLike
 from hlofront.bridge import state
@@ -36,14 +35,14 @@ _Table = dict[Hashable, tuple[ClosedJaxpr, PyTreeDef]]
 
 
 def checkpoint(
-    fun: Callable[..., Any],
+    fun: Callable[..., PyTree],
     *,
     prevent_cse: bool | Sequence[bool] = True,
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
     concrete: object = None,
-) -> Callable[..., Any]:
+) -> Callable[..., PyTree]:
     """Return a function whose derivative recomputes values instead of saving them.
 
     Args:
@@ -86,7 +85,7 @@ def checkpoint(
     table = caches.CacheTable()
 
     @boundary
-    def fun_remat(*args: Any, **kwargs: Any) -> Any:
+    def fun_remat(*args: object, **kwargs: object) -> PyTree:
         program, out_tree, leaves = _traced(fun, plan, table, args, kwargs)
         refused = [effect for effect in program.effects if not effect.in_checkpoint]
         if refused:
@@ -111,7 +110,7 @@ def checkpoint(
 
 
 def _per_leaf(
-    prevent_cse: bool | Sequence[bool], captured: int, dynamic: tuple[Any, Any]
+    prevent_cse: bool | Sequence[bool], captured: int, dynamic: tuple[PyTree, PyTree]
 ) -> bool | tuple[bool, ...]:
     """Return `prevent_cse` with one boolean per operand, from a prefix of the arguments.
 
@@ -128,11 +127,11 @@ def _per_leaf(
 
 
 def _traced(
-    fun: Callable[..., Any],
+    fun: Callable[..., PyTree],
     plan: ArgumentPlan,
     table: _Table,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
 ) -> tuple[ClosedJaxpr, PyTreeDef, list[ArrayLike]]:
     """Return a call's program, the tree definition of its result, and the argument leaves.
 

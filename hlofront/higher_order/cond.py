@@ -10,7 +10,7 @@ from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import lattice_result
 from hlofront.base.elements import ExtendedDType
-from hlofront.base.tree import PyTreeDef
+from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge import state
 from hlofront.core import rules
@@ -18,7 +18,7 @@ from hlofront.core.aval import AbstractValue, ShapedArray, is_value, typeof
 from hlofront.core.check import types_match
 from hlofront.core.derived import once_per_program
 from hlofront.core.effects import Effects, no_effects
-from hlofront.core.jaxpr import ClosedJaxpr, Var
+from hlofront.core.jaxpr import ClosedJaxpr, Value, Var
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import touches_references
 from hlofront.core.subprograms import Subprogram
@@ -98,11 +98,11 @@ def effects_of(branches: Sequence[ClosedJaxpr]) -> Effects:
 @boundary
 def cond(
     pred: ArrayLike,
-    true_fun: Callable[..., Any],
-    false_fun: Callable[..., Any],
-    *operands: Any,
-    operand: Any = _not_passed,
-) -> Any:
+    true_fun: Callable[..., PyTree],
+    false_fun: Callable[..., PyTree],
+    *operands: PyTree,
+    operand: PyTree = _not_passed,
+) -> PyTree:
     """Call `true_fun` if `pred` is true, else `false_fun`.
 
     Both functions are traced and compiled; one of them is run. Under `vmap` over `pred` both are
@@ -151,18 +151,22 @@ def _zero(x: ArrayLike) -> Array:
 
 
 def _of_own_operands(
-    pred: ArrayLike, x: Any, true_fun: Callable[[Any], Any], y: Any, false_fun: Callable[[Any], Any]
-) -> Any:
-    def when_true(x: Any, y: Any) -> Any:
+    pred: ArrayLike,
+    x: PyTree,
+    true_fun: Callable[[PyTree], PyTree],
+    y: PyTree,
+    false_fun: Callable[[PyTree], PyTree],
+) -> PyTree:
+    def when_true(x: PyTree, y: PyTree) -> PyTree:
         return true_fun(x)
 
-    def when_false(x: Any, y: Any) -> Any:
+    def when_false(x: PyTree, y: PyTree) -> PyTree:
         return false_fun(y)
 
     return cond(pred, when_true, when_false, x, y)
 
 
-def _only_operand(operand: Any, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+def _only_operand(operand: PyTree, operands: tuple[PyTree, ...]) -> tuple[PyTree, ...]:
     if operands:
         raise TypeError(
             "if 'operand' keyword is passed then no positional operands can be passed, got "
@@ -214,10 +218,10 @@ def array_type(x: ArrayLike) -> ShapedArray:
 @boundary
 def switch(
     index: ArrayLike,
-    branches: Sequence[Callable[..., Any]],
-    *operands: Any,
-    operand: Any = _not_passed,
-) -> Any:
+    branches: Sequence[Callable[..., PyTree]],
+    *operands: PyTree,
+    operand: PyTree = _not_passed,
+) -> PyTree:
     """Call the function at position `index` of `branches`.
 
     All branches are traced and compiled; one of them is run. Under `vmap` over `index` all are
@@ -302,7 +306,7 @@ class TracedFunction:
 
 
 def trace_function(
-    function: Callable[..., Any],
+    function: Callable[..., PyTree],
     purpose: str,
     args_tree: PyTreeDef,
     avals: Sequence[AbstractValue],
@@ -327,7 +331,7 @@ def trace_function(
 
 
 def trace_function_once(
-    function: Callable[..., Any],
+    function: Callable[..., PyTree],
     purpose: str,
     args_tree: PyTreeDef,
     avals: tuple[AbstractValue, ...],
@@ -405,9 +409,9 @@ class Branches:
     def __init__(
         self,
         what: str,
-        functions: Sequence[Callable[..., Any]],
+        functions: Sequence[Callable[..., PyTree]],
         names: Sequence[str],
-        operands: tuple[Any, ...],
+        operands: tuple[PyTree, ...],
     ):
         leaves, args_tree = tree.tree_flatten(operands)
         avals = tuple([typeof(x) for x in leaves])
@@ -419,7 +423,7 @@ class Branches:
         self.out_tree = self.traced[0].out_tree
         self._check()
 
-    def bind(self, index: ArrayLike, order: Sequence[int], **params: object) -> Any:
+    def bind(self, index: ArrayLike, order: Sequence[int], **params: object) -> list[Value]:
         """Bind `cond_p`, and return the result of the branch at `index`.
 
         Args:

@@ -1,19 +1,18 @@
 """The decorator custom_gradient, for functions that return a result and its backward rule."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from hlofront.base import source, tree
-from hlofront.base.tree import PyTreeDef
+from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
+from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Value
 from hlofront.higher_order.custom_vjp import custom_vjp
 from hlofront.transforms.stage import stage
 
 
-def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
+def custom_gradient(fun: Callable[..., PyTree]) -> Callable[..., PyTree]:
     """Return a function whose backward rule comes from `fun(*args) -> (result, rule)`.
 
     Args:
@@ -29,11 +28,11 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @custom_vjp
-    def wrapped_fun(*args: Any, **kwargs: Any) -> Any:
+    def wrapped_fun(*args: object, **kwargs: object) -> PyTree:
         result, _ = _pair(fun, args, kwargs)
         return result
 
-    def fwd(*args: Any, **kwargs: Any) -> tuple[Any, _Residuals]:
+    def fwd(*args: object, **kwargs: object) -> tuple[PyTree, _Residuals]:
         result, rule = _pair(fun, args, kwargs)
         leaves, out_tree = tree.tree_flatten(result)
         in_trees: list[PyTreeDef] = []
@@ -46,7 +45,7 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
         program = stage(flat, [typeof(x).to_tangent_aval() for x in leaves])
         return result, _Residuals(program, in_trees[0])
 
-    def bwd(residuals: _Residuals, cotangent: Any) -> Any:
+    def bwd(residuals: _Residuals, cotangent: PyTree) -> PyTree:
         flat = jaxpr_as_fun(residuals.program, *tree.tree_leaves(cotangent))
         of_arguments = residuals.in_tree.unflatten(flat)
         return (of_arguments,) if tree.treedef_is_leaf(residuals.in_tree) else of_arguments
@@ -56,8 +55,8 @@ def custom_gradient(fun: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _pair(
-    fun: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
-) -> tuple[Any, Callable[[Any], Any]]:
+    fun: Callable[..., PyTree], args: Sequence[PyTree], kwargs: Mapping[str, PyTree]
+) -> tuple[PyTree, Callable[[PyTree], PyTree]]:
     """Call the user's function, and return its result and its backward rule.
 
     Raises:
@@ -86,11 +85,11 @@ class _Residuals:
         self.program = program
         self.in_tree = in_tree
 
-    def flatten(self) -> tuple[tuple[list[Any]], tuple[Jaxpr, PyTreeDef]]:
+    def flatten(self) -> tuple[tuple[list[Value]], tuple[Jaxpr, PyTreeDef]]:
         return (self.program.consts,), (self.program.jaxpr, self.in_tree)
 
     @staticmethod
-    def unflatten(static: tuple[Jaxpr, PyTreeDef], children: Sequence[Any]) -> "_Residuals":
+    def unflatten(static: tuple[Jaxpr, PyTreeDef], children: Sequence[PyTree]) -> "_Residuals":
         jaxpr, in_tree = static
         (consts,) = children
         return _Residuals(ClosedJaxpr(jaxpr, consts), in_tree)

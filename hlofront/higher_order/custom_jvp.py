@@ -5,7 +5,7 @@ from typing import Any
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
-from hlofront.base.tree import PyTreeDef
+from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import typeof
@@ -71,15 +71,17 @@ class custom_jvp(CustomRule):
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        fun: Callable[..., PyTree],
         nondiff_argnums: int | Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        self.jvp: Callable[..., Any] | None = None
+        self.jvp: Callable[..., PyTree] | None = None
         self.symbolic_zeros = False
 
-    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+    def defjvp(
+        self, jvp: Callable[..., PyTree], symbolic_zeros: bool = False
+    ) -> Callable[..., PyTree]:
         """Set the jvp rule: `jvp(*nondiff, primals, tangents) -> (result, tangent of the result)`.
 
         Args:
@@ -93,7 +95,7 @@ class custom_jvp(CustomRule):
         self.symbolic_zeros = symbolic_zeros
         return jvp
 
-    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+    def defjvps(self, *jvps: Callable[..., PyTree] | None) -> None:
         """Set one jvp rule per argument: `jvp(tangent, result, *arguments) -> summand`.
 
         The tangent of the result is the sum of the summands. None is a rule of zero.
@@ -104,9 +106,9 @@ class custom_jvp(CustomRule):
         if self.nondiff_argnums:
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``: use defjvp.")
 
-        def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
+        def jvp(primals: tuple[PyTree, ...], tangents: tuple[PyTree, ...]) -> tuple[PyTree, PyTree]:
             result = self(*primals)
-            total: Any = None
+            total: PyTree = None
             for rule, tangent in zip(jvps, tangents, strict=True):
                 if rule is not None:
                     share = rule(tangent, result, *primals)
@@ -117,12 +119,12 @@ class custom_jvp(CustomRule):
 
         self.defjvp(jvp)
 
-    def fixed_argument(self, x: Any) -> Any:
+    def fixed_argument(self, x: PyTree) -> PyTree:
         # The rule takes no tangent of a nondifferentiable argument.
         return stop_gradient(x) if isinstance(x, Tracer) else x
 
     @boundary
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> PyTree:
         if self.jvp is None:
             raise self._no_rule("jvp")
         arguments = CustomRuleArguments(self, args, kwargs)
@@ -156,7 +158,7 @@ class JVPRule:
         owner: custom_jvp,
         arguments: CustomRuleArguments,
         call: FlatFunction,
-        rule: Callable[..., Any],
+        rule: Callable[..., PyTree],
     ):
         self.rule = rule
         self.__name__ = source.callable_name(rule)
@@ -220,7 +222,7 @@ def _(
     tangents: Sequence[Tangent],
     *,
     call_jaxpr: object,
-    jvp_jaxpr_fun: Callable[..., list[Any]],
+    jvp_jaxpr_fun: Callable[..., list[Value]],
     num_consts: int,
     symbolic_zeros: bool,
 ) -> tuple[list[ArrayLike], list[Tangent]]:
@@ -251,7 +253,7 @@ def _(
     axes: Sequence[BatchAxis],
     *,
     call_jaxpr: Value,
-    jvp_jaxpr_fun: Callable[..., list[Any]],
+    jvp_jaxpr_fun: Callable[..., list[Value]],
     num_consts: int,
     **params: object,
 ) -> BatchResult:

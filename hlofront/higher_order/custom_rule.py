@@ -8,7 +8,7 @@ from typing import Any
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import named_as
-from hlofront.base.tree import PyTreeDef
+from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike, DType, Shape
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.check import types_match
@@ -63,7 +63,7 @@ class CustomRuleArguments:
     avals: list[ShapedArray]
     leaves: list[ArrayLike]
 
-    def __init__(self, owner: "CustomRule", args: tuple[Any, ...], kwargs: dict[str, Any]):
+    def __init__(self, owner: "CustomRule", args: tuple[object, ...], kwargs: dict[str, object]):
         args = owner.positional(args, kwargs)
         fixed = {n % len(args) for n in owner.nondiff_positions(len(args))}
         self.fixed = {n: owner.fixed_argument(args[n]) for n in sorted(fixed)}
@@ -85,13 +85,13 @@ class CustomRuleArguments:
         self.avals = [typeof(x) for x in leaves]
         return leaves
 
-    def types(self) -> tuple[Any, ...]:
+    def types(self) -> tuple[PyTree, ...]:
         """Return the differentiated arguments as pytrees of avals."""
         return tree.tree_unflatten(self.structure, self.avals)
 
-    def whole(self, chosen: Sequence[Any]) -> list[Any]:
+    def whole(self, chosen: Sequence[PyTree]) -> list[PyTree]:
         """Merge differentiated arguments with the nondifferentiable ones, in positional order."""
-        arguments: list[Any] = [None] * (len(chosen) + len(self.fixed))
+        arguments: list[PyTree] = [None] * (len(chosen) + len(self.fixed))
         for n, x in self.fixed.items():
             arguments[n] = x
         for n, x in zip(self.differentiated, chosen, strict=True):
@@ -104,7 +104,7 @@ class CustomRule:
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        fun: Callable[..., PyTree],
         nondiff_argnums: int | Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ):
@@ -150,11 +150,11 @@ class CustomRule:
             )
         return self.nondiff_argnums
 
-    def fixed_argument(self, x: Any) -> Any:
+    def fixed_argument(self, x: PyTree) -> PyTree:
         """Return a nondifferentiable argument in the form that the function and its rules take."""
         return x
 
-    def positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def positional(self, args: tuple[object, ...], kwargs: dict[str, object]) -> tuple[PyTree, ...]:
         """Return the positional form of a call's arguments, with defaults applied.
 
         Raises:
@@ -210,7 +210,7 @@ class FlatFunction:
     __slots__ = ("arguments", "call", "debug_info", "out_avals", "out_tree")
 
     def __init__(
-        self, call: Callable[..., Any], arguments: CustomRuleArguments, signature: Signature
+        self, call: Callable[..., PyTree], arguments: CustomRuleArguments, signature: Signature
     ):
         self.call = call
         self.arguments = arguments

@@ -10,10 +10,11 @@ from hlofront.base.boundary import boundary
 from hlofront.base.config import disable_bwd_checks
 from hlofront.base.elements import float0
 from hlofront.base.errors import UnexpectedTracerError
-from hlofront.base.tree import PyTreeDef, tree_map
+from hlofront.base.tree import PyTree, PyTreeDef, tree_map
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.check import types_match
+from hlofront.core.jaxpr import Value
 from hlofront.core.symbolic_zeros import Cotangent, Zero
 from hlofront.core.trace import Tracer, as_array
 from hlofront.higher_order.custom_rule import (
@@ -30,8 +31,8 @@ from hlofront.transforms.stage import stage
 
 # The user's rules: (*arguments) -> (result, residuals), and (*nondifferentiable arguments,
 # residuals, cotangent of the result) -> cotangents of the differentiable arguments.
-ForwardRule = Callable[..., Any]
-BackwardRule = Callable[..., Any]
+ForwardRule = Callable[..., PyTree]
+BackwardRule = Callable[..., PyTree]
 Part = TypeVar("Part")
 
 
@@ -53,7 +54,7 @@ class CustomVJPPrimal:
         return f"CustomVJPPrimal(value={self.value!r}, perturbed={self.perturbed})"
 
 
-def custom_vjp_primal_tree_values(tree: Any) -> Any:
+def custom_vjp_primal_tree_values(tree: PyTree) -> PyTree:
     """Replace each CustomVJPPrimal of a pytree by its value.
 
     Raises:
@@ -68,7 +69,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
     return tree_map(value, tree, is_leaf=lambda x: type(x) is CustomVJPPrimal)
 
 
-def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
     """Return the zero cotangent of each array of a pytree: an array, or a SymbolicZero."""
 
     def zero(leaf: ArrayLike) -> ArrayLike | SymbolicZero:
@@ -103,7 +104,7 @@ class custom_vjp(CustomRule):
 
     def __init__(
         self,
-        fun: Callable[..., Any],
+        fun: Callable[..., PyTree],
         nondiff_argnums: int | Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ):
@@ -137,7 +138,7 @@ class custom_vjp(CustomRule):
         self.symbolic_zeros = symbolic_zeros
         self.optimize_remat = optimize_remat
 
-    def fixed_argument(self, x: Any) -> Any:
+    def fixed_argument(self, x: PyTree) -> PyTree:
         for leaf in tree.tree_leaves(x):
             if isinstance(leaf, Tracer):
                 raise UnexpectedTracerError(
@@ -150,7 +151,7 @@ class custom_vjp(CustomRule):
         return x
 
     @boundary
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> PyTree:
         if self.fwd is None or self.bwd is None:
             raise self._no_rule("vjp")
         arguments = CustomRuleArguments(self, args, kwargs)
@@ -209,7 +210,7 @@ class Forward:
             return self._optimized(arrays)
         return self._run(self.arguments.structure.unflatten(leaves))
 
-    def _run(self, chosen: Sequence[Any]) -> "_ForwardResult":
+    def _run(self, chosen: Sequence[PyTree]) -> "_ForwardResult":
         """Call the forward rule with differentiated arguments and the nondifferentiable ones."""
         owner, arguments = self.owner, self.arguments
         pair = self.rule(*arguments.whole(chosen))
@@ -342,7 +343,7 @@ class Backward:
             f"{tree.tree_structure(output)} for primal input structure {self.arguments.structure}."
         )
 
-    def _checked(self, index: int, cotangent: Any, primal: ShapedArray) -> Cotangent:
+    def _checked(self, index: int, cotangent: Value, primal: ShapedArray) -> Cotangent:
         """Check a cotangent from the user's rule, and convert it to the interpreter's form.
 
         Args:
@@ -393,7 +394,7 @@ class Backward:
 _ForwardResult = tuple[Sequence[ArrayLike], Sequence[ArrayLike], Backward]
 
 
-def _numbered(structure: PyTreeDef) -> Any:
+def _numbered(structure: PyTreeDef) -> PyTree:
     """Return a pytree with a tree definition whose leaves are their own indices."""
     return structure.unflatten(range(structure.num_leaves))
 

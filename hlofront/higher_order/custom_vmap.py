@@ -2,17 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
-from hlofront.base.tree import PyTreeDef
+from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.digest import not_lowered
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, Value
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult
 from hlofront.core.subprograms import Subprogram, called
@@ -49,7 +48,7 @@ run_by_program(custom_vmap_call_p, "call")
 
 # A user's rule: (axis size, flags of batched arguments, *arguments) -> (result, flags of batched
 # results).
-VmapRule = Callable[..., Any]
+VmapRule = Callable[..., PyTree]
 # The parameters of the call that is differentiated: call, rule, in_tree, out_tree.
 PrimalCall = tuple[ClosedJaxpr, VmapRule, PyTreeDef, PyTreeDef]
 
@@ -65,7 +64,7 @@ def _(*, call: ClosedJaxpr, primal: PrimalCall | None = None, **_: object) -> li
 # The flat results of a rule, and a flag per result: whether it is batched.
 FlatResults = tuple[Sequence[ArrayLike], Sequence[bool]]
 # (axis size, flags of batched operands, flat operands with batch axis 0) -> FlatResults
-FlatRule = Callable[[int, Sequence[bool], Sequence[Any]], FlatResults]
+FlatRule = Callable[[int, Sequence[bool], Sequence[Value]], FlatResults]
 
 
 class custom_vmap(CustomRule):
@@ -87,7 +86,7 @@ class custom_vmap(CustomRule):
       ValueError: if the structure of the rule's result is not the function's.
     """
 
-    def __init__(self, fun: Callable[..., Any]):
+    def __init__(self, fun: Callable[..., PyTree]):
         super().__init__(fun)
         self.vmap_rule: VmapRule | None = None
 
@@ -106,7 +105,7 @@ class custom_vmap(CustomRule):
         return vmap_rule
 
     @boundary
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> PyTree:
         if self.vmap_rule is None:
             raise AttributeError(
                 f"No batching rule defined for custom_vmap function {self.signature.name} using "
@@ -143,7 +142,7 @@ class custom_vmap(CustomRule):
         return out_tree.unflatten(results)
 
 
-def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
+def sequential_vmap(f: Callable[..., PyTree]) -> custom_vmap:
     """Return a function that vmap maps by a loop over the examples, `lax.map`.
 
     Args:
@@ -155,14 +154,14 @@ def sequential_vmap(f: Callable[..., Any]) -> custom_vmap:
     mapped_by_loop = custom_vmap(f)
 
     @mapped_by_loop.def_vmap
-    def rule(axis_size: int, in_batched: Sequence[Any], *args: Any) -> tuple[Any, Any]:
+    def rule(axis_size: int, in_batched: Sequence[PyTree], *args: PyTree) -> tuple[PyTree, PyTree]:
         leaves, structure = tree.tree_flatten(args)
         flags: list[bool] = tree.tree_leaves(in_batched)
         if not any(flags):
             out = mapped_by_loop(*args)
             return out, tree.tree_map(lambda _: False, out)
 
-        def one(examples: Sequence[ArrayLike]) -> Any:
+        def one(examples: Sequence[ArrayLike]) -> PyTree:
             rest = iter(examples)
             whole = [next(rest) if b else x for x, b in zip(leaves, flags, strict=True)]
             return mapped_by_loop(*structure.unflatten(whole))
@@ -186,7 +185,7 @@ class _TreeRule:
         self.in_tree = in_tree
         self.out_tree = out_tree
 
-    def __call__(self, size: int, flags: Sequence[bool], values: Sequence[Any]) -> FlatResults:
+    def __call__(self, size: int, flags: Sequence[bool], values: Sequence[Value]) -> FlatResults:
         if isinstance(self.rule, _FlatRule):
             return self.rule(size, flags, values)
         captured, in_batched = self.in_tree.unflatten(flags)
@@ -232,7 +231,7 @@ class _FlatRule:
         self.fun = fun
         self.__name__ = _name(like)
 
-    def __call__(self, size: int, flags: Sequence[bool], values: Sequence[Any]) -> FlatResults:
+    def __call__(self, size: int, flags: Sequence[bool], values: Sequence[Value]) -> FlatResults:
         return self.fun(size, flags, values)
 
 

@@ -1,13 +1,12 @@
 """The discharge of operations that hold programs: references become operands and results."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Value
 from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.higher_order.scan import scan_p
@@ -151,7 +150,9 @@ class _Loop:
             **dict(zip(self.written, written, strict=True)),
         }
 
-    def _staged(self, function: Any, consts: Values, carry: Values) -> ClosedJaxpr:
+    def _staged(
+        self, function: Callable[..., Sequence[Value]], consts: Values, carry: Values
+    ) -> ClosedJaxpr:
         avals = [typeof(x) for x in (*consts, *carry)]
         return stage(function, avals, self.body.program.jaxpr.origin)
 

@@ -3,13 +3,13 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import result_type, to_inexact_dtype
+from hlofront.base.tree import PyTree
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, is_value, typeof
@@ -29,7 +29,7 @@ from hlofront.transforms.flatten import Signature, check_callable
 from hlofront.transforms.grad import FlatCall
 from hlofront.transforms.taylor import jet_flat
 
-Function = Callable[..., Any]
+Function = Callable[..., PyTree]
 
 
 @boundary
@@ -39,7 +39,7 @@ def jet(
     series: Sequence[Sequence[ArrayLike]],
     factorial_scaled: bool = True,
     **_: object,
-) -> tuple[Any, Any]:
+) -> tuple[PyTree, PyTree]:
     """Return the value of a function on a curve, and the derivatives of its value along the curve.
 
     The curve goes through `primals` and is given by its derivatives there: with the series (v, 0,
@@ -120,7 +120,7 @@ def jet2(
     *,
     factorial_scaled: bool = False,
     **_: object,
-) -> tuple[Any, Any]:
+) -> tuple[PyTree, PyTree]:
     """Return what `jet` returns, for terms that are coefficients of power series by default."""
     return jet(fun, primals, series, factorial_scaled)
 

@@ -1,13 +1,13 @@
 """The function linear_call, for linear functions with a user-defined transpose."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTree
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
-from hlofront.core.aval import typeof
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.digest import not_lowered
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
@@ -42,8 +42,11 @@ def _(
 
 @boundary
 def linear_call(
-    fun: Callable[..., Any], fun_transpose: Callable[..., Any], residual_args: Any, linear_args: Any
-) -> Any:
+    fun: Callable[..., PyTree],
+    fun_transpose: Callable[..., PyTree],
+    residual_args: PyTree,
+    linear_args: PyTree,
+) -> PyTree:
     """Call a linear function that has a user-defined transpose.
 
     Args:
@@ -62,7 +65,7 @@ def linear_call(
     residuals = tree.tree_leaves(residual_args)
     operands, linear_tree = tree.tree_flatten(linear_args)
     residual_avals = [typeof(x) for x in residuals]
-    linear_avals: list[Any] = [typeof(x) for x in operands]
+    linear_avals: list[ShapedArray] = [typeof(x) for x in operands]
     call, out_tree = stage_tree(
         fun,
         tree.tree_structure(((residual_args, linear_args), NO_KEYWORDS)),

@@ -7,14 +7,14 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
-from hlofront.base.tree import PyTreeDef
+from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.effects import Effects
 from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult
 from hlofront.core.subprograms import Subprogram
@@ -102,7 +102,7 @@ class _Staged:
 
     @classmethod
     def of(
-        cls, name: str, fun: Callable[..., Any], args: tuple[Any, ...], purpose: str
+        cls, name: str, fun: Callable[..., PyTree], args: tuple[PyTree, ...], purpose: str
     ) -> "_Staged":
         """Trace a function with `args`, and turn the tracers it captures into first inputs."""
         leaves, in_tree = tree.tree_flatten((args, {}))
@@ -145,13 +145,13 @@ def _check_shapes(
 
 @boundary
 def custom_linear_solve(
-    matvec: Callable[..., Any],
-    b: Any,
-    solve: Callable[..., Any],
-    transpose_solve: Callable[..., Any] | None = None,
+    matvec: Callable[..., PyTree],
+    b: PyTree,
+    solve: Callable[..., PyTree],
+    transpose_solve: Callable[..., PyTree] | None = None,
     symmetric: bool = False,
     has_aux: bool = False,
-) -> Any:
+) -> PyTree:
     """Solve `matvec(x) = b` by `solve`; derivatives solve again and do not differentiate `solve`.
 
     Args:
@@ -176,7 +176,7 @@ def custom_linear_solve(
     leaves, structure = tree.tree_flatten(b)
     avals = [typeof(x) for x in leaves]
 
-    def staged(name: str, fun: Callable[..., Any]) -> _Staged:
+    def staged(name: str, fun: Callable[..., PyTree]) -> _Staged:
         return _Staged.of(name, fun, (b,), "custom_linear_solve")
 
     matrix = staged("matvec", matvec)
@@ -191,7 +191,7 @@ def custom_linear_solve(
     elif transpose_solve is not None:
         backwards = linear_transpose(matvec, b)
 
-        def vecmat(x: Any) -> Any:
+        def vecmat(x: PyTree) -> PyTree:
             return backwards(x)[0]
 
         transposed = staged("vecmat", vecmat)
@@ -243,7 +243,7 @@ def _split(
 
 def _bind(
     captured: "_LinearSolveTuple[list[Any]]", b: Sequence[ArrayLike], programs: _Programs
-) -> list[Any]:
+) -> list[Value]:
     return custom_linear_solve_p.bind(
         *(x for values in captured for x in values),
         *b,
@@ -380,12 +380,12 @@ class _RootPrograms:
 
 @boundary
 def custom_root(
-    f: Callable[..., Any],
-    initial_guess: Any,
-    solve: Callable[..., Any],
-    tangent_solve: Callable[..., Any],
+    f: Callable[..., PyTree],
+    initial_guess: PyTree,
+    solve: Callable[..., PyTree],
+    tangent_solve: Callable[..., PyTree],
     has_aux: bool = False,
-) -> Any:
+) -> PyTree:
     """Find a root x, `f(x) = 0`, by `solve`, with derivatives by the implicit function theorem.
 
     Args:
@@ -422,7 +422,7 @@ def custom_root(
         root_tree, root_avals = solving.split_aux("custom_root", TypeError)
     check_like("solve", root_tree, root_avals, "initial_guess")
 
-    def linearize_and_solve(x: Any, y: Any) -> Any:
+    def linearize_and_solve(x: PyTree, y: PyTree) -> PyTree:
         _, g = linearize(f, x)
         return tangent_solve(g, y)
 

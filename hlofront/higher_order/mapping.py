@@ -1,10 +1,10 @@
 """The function `lax.map`, which applies a function to elements along axis 0 by a scan."""
 
 from collections.abc import Callable
-from typing import Any
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.scan import loop
@@ -14,7 +14,7 @@ from hlofront.transforms.vmap import vmap
 
 
 @boundary
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = None) -> PyTree:
     """Apply a function to each element along axis 0 of a pytree of arrays, in a loop.
 
     Unlike `vmap` it processes one element at a time, or `batch_size` elements, and uses memory
@@ -71,17 +71,17 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
 
 
 # The body of a scan without a carry.
-Step = Callable[[tuple[()], Any], tuple[tuple[()], Any]]
+Step = Callable[[tuple[()], PyTree], tuple[tuple[()], PyTree]]
 
 
-def _each(f: Callable[[Any], Any]) -> Step:
-    def step(carry: tuple[()], x: Any) -> tuple[tuple[()], Any]:
+def _each(f: Callable[[PyTree], PyTree]) -> Step:
+    def step(carry: tuple[()], x: PyTree) -> tuple[tuple[()], PyTree]:
         return carry, f(x)
 
     return step
 
 
-def _batch(f: Callable[[Any], Any]) -> Step:
+def _batch(f: Callable[[PyTree], PyTree]) -> Step:
     return _each(vmap(f))
 
 

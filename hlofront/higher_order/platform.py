@@ -1,14 +1,14 @@
 """The functions platform_dependent (one branch per platform) and composite (a named operation)."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
 from hlofront.base import errors, source, tree
 from hlofront.base.boundary import boundary, named_as
 from hlofront.base.hashable import HashableArray
-from hlofront.base.tree import PyTreeDef
+from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
@@ -51,8 +51,10 @@ def number_for(platform: str, platforms: Platforms) -> int:
 
 @boundary
 def platform_dependent(
-    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
-) -> Any:
+    *args: object,
+    default: Callable[..., PyTree] | None = None,
+    **per_platform: Callable[..., PyTree],
+) -> PyTree:
     """Call the function for the platform that the program is compiled for.
 
     Inside a traced function all functions are traced, and one is compiled; outside, the function
@@ -77,7 +79,7 @@ def platform_dependent(
     if "gpu" in per_platform:
         raise ValueError("Use 'cuda' or 'rocm' for lax.platform_dependent.")
     # A function for several platforms is one branch.
-    functions: dict[int, tuple[Callable[..., Any], list[str]]] = {}
+    functions: dict[int, tuple[Callable[..., PyTree], list[str]]] = {}
     for platform, function in per_platform.items():
         functions.setdefault(id(function), (function, []))[1].append(platform)
     chosen = [function for function, _ in functions.values()]
@@ -100,7 +102,7 @@ def platform_dependent(
         "the default" if for_ is None else f"the function for {', '.join(for_)}"
         for for_ in platforms
     ]
-    index: Any = platform_index_p.bind(platforms=tuple(platforms))
+    index: ArrayLike = platform_index_p.bind(platforms=tuple(platforms))
     if not isinstance(index, Tracer):
         return chosen[int(index)](*args)
     branches = Branches("platform_dependent", chosen, names, args)
@@ -146,7 +148,9 @@ def _(
     )
 
 
-def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
+def composite(
+    decomposition: Callable[..., PyTree], name: str, version: int = 0
+) -> Callable[..., PyTree]:
     """Return a function that lowers to a named operation, which a compiler may replace as a whole.
 
     In StableHLO it is a `stablehlo.composite` with a decomposition, which is run by compilers
@@ -174,7 +178,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
         )
 
     @boundary
-    def decomposed(*args: Any, **kwargs: Any) -> Any:
+    def decomposed(*args: object, **kwargs: object) -> PyTree:
         leaves, args_tree = tree.tree_flatten(args)
         avals = tuple([typeof(leaf) for leaf in leaves])
         attributes = tuple([_attribute(name, key, value) for key, value in kwargs.items()])

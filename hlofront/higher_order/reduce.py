@@ -8,7 +8,7 @@ import numpy as np
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.caches import weak_keyed
-from hlofront.base.tree import PyTreeDef
+from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import Array, ArrayLike, DType, NumPyArray
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import integers
@@ -30,14 +30,14 @@ from hlofront.transforms.flatten import check_hashable, stage_tree
 # A reduction function of primitives/reducing.py or windowed.py.
 Fold = Callable[..., Array]
 # (initial value, dtype of the operand) -> whether the value is the identity of a reduction.
-IsIdentity = Callable[[NumPyArray, Any], bool]
+IsIdentity = Callable[[NumPyArray, DType], bool]
 
 
 # ---- the user's function -------------------------------------------------------------------------
 
 
 def _stage_scalars(
-    function: Callable[..., Any],
+    function: Callable[..., PyTree],
     structures: tuple[PyTreeDef, ...],
     leaves: Sequence[ArrayLike],
     purpose: str,
@@ -71,7 +71,7 @@ def _stage_scalars(
 
 @weak_keyed(in_context=True)
 def _write_down(
-    function: Callable[..., Any],
+    function: Callable[..., PyTree],
     structures: tuple[PyTreeDef, ...],
     avals: tuple[ShapedArray, ...],
     purpose: str,
@@ -97,12 +97,12 @@ def _write_down(
 
 @boundary
 def reduce(
-    operands: Any,
-    init_values: Any,
-    computation: Callable[..., Any],
+    operands: PyTree,
+    init_values: PyTree,
+    computation: Callable[..., PyTree],
     dimensions: Sequence[int],
     out_sharding: object = None,
-) -> Any:
+) -> PyTree:
     """Reduce axes of arrays by a function of two elements.
 
     Args:
@@ -165,7 +165,7 @@ def _check_result(name: str, out_tree: PyTreeDef, structure: PyTreeDef) -> None:
 
 
 def _known_reduction(
-    computation: Callable[..., Any], operand: ArrayLike, init: ArrayLike
+    computation: Callable[..., PyTree], operand: ArrayLike, init: ArrayLike
 ) -> Fold | None:
     """Return the reduction of a binary lax function if `init` is its identity, else None."""
     try:
@@ -188,7 +188,7 @@ def _is(value: float) -> IsIdentity:
     return is_value
 
 
-def _is_extreme(value: float, of_dtype: Callable[[Any], ArrayLike]) -> IsIdentity:
+def _is_extreme(value: float, of_dtype: Callable[[DType], ArrayLike]) -> IsIdentity:
     """Return a predicate of (initial value, dtype): whether the initial value is an extreme.
 
     Args:
@@ -207,7 +207,7 @@ def _all_bits(dtype: "np.dtype[Any]") -> NumPyArray:
 
 
 # By binary lax function, the reduction it defines and the test for its identity.
-_REDUCTIONS: dict[Callable[..., Any], tuple[Fold, IsIdentity]] = {
+_REDUCTIONS: dict[Callable[..., PyTree], tuple[Fold, IsIdentity]] = {
     e.add: (r.reduce_sum, _is(0)),
     e.mul: (r.reduce_prod, _is(1)),
     e.max: (r.reduce_max, _is_extreme(-np.inf, r.least_value)),
@@ -223,15 +223,15 @@ _REDUCTIONS: dict[Callable[..., Any], tuple[Fold, IsIdentity]] = {
 
 @boundary
 def reduce_window(
-    operand: Any,
-    init_value: Any,
-    computation: Callable[..., Any],
+    operand: PyTree,
+    init_value: PyTree,
+    computation: Callable[..., PyTree],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None = None,
     padding: str | Sequence[tuple[int, int]] = "VALID",
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-) -> Any:
+) -> PyTree:
     """Reduce the elements in each position of a sliding window by a function of two elements.
 
     Args:
@@ -282,7 +282,7 @@ def reduce_window(
 
 
 def _known_window_reduction(
-    computation: Callable[..., Any], operand: ArrayLike, init: ArrayLike
+    computation: Callable[..., PyTree], operand: ArrayLike, init: ArrayLike
 ) -> Fold | None:
     """Return the windowed reduction of a binary lax function if `init` is its identity, or None."""
     fold = _known_reduction(computation, operand, init)
@@ -301,13 +301,13 @@ _WINDOW_REDUCTIONS: dict[Fold, Fold] = {
 
 def select_and_scatter(
     operand: ArrayLike,
-    select: Callable[..., Any],
+    select: Callable[..., ArrayLike],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int],
     padding: Sequence[tuple[int, int]],
     source: ArrayLike,
     init_value: ArrayLike,
-    scatter: Callable[..., Any],
+    scatter: Callable[..., ArrayLike],
 ) -> Array:
     """Select an element of `operand` in each window, and add `source` at its position by `scatter`.
 

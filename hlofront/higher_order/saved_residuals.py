@@ -2,14 +2,14 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from hlofront.base import events, source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.option import options
+from hlofront.base.tree import PyTree
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import AbstractValue
-from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Literal, Var
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Literal, Value, Var
 from hlofront.higher_order.checkpoint_policies import name_p
 from hlofront.transforms.flatten import Signature, abstract, stage_tree
 from hlofront.transforms.grad import linearize
@@ -20,7 +20,7 @@ Residual = tuple[AbstractValue, str]
 
 
 @boundary
-def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Residual]:
+def saved_residuals(f: Callable[..., PyTree], *args: object, **kwargs: object) -> list[Residual]:
     """List the values that differentiation of `f` saves for its backward pass.
 
     Args:
@@ -35,7 +35,7 @@ def saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> list[Re
     names = signature.argument_names((args, kwargs))
 
     def residuals(*flat: ArrayLike) -> Sequence[ArrayLike]:
-        def of_leaves(*own: ArrayLike) -> Any:
+        def of_leaves(*own: ArrayLike) -> list[Value]:
             own_args, own_kwargs = in_tree.unflatten(own)
             return f(*own_args, **own_kwargs)
 
@@ -89,7 +89,7 @@ def _described(program: ClosedJaxpr, names: tuple[str, ...]) -> list[Residual]:
 
 
 @boundary
-def print_saved_residuals(f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+def print_saved_residuals(f: Callable[..., PyTree], *args: object, **kwargs: object) -> None:
     """Print the values that differentiation of `f` saves, one per line; see `saved_residuals`."""
     for aval, text in saved_residuals(f, *args, **kwargs):
         print(f"{aval.str_short(True)} {text}")

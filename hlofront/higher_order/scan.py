@@ -8,7 +8,7 @@ import numpy as np
 
 from hlofront.base import errors, source, tree
 from hlofront.base.boundary import boundary
-from hlofront.base.tree import PyTreeDef
+from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike
 from hlofront.bridge import state
 from hlofront.core import rules
@@ -110,14 +110,14 @@ def stacked_variable(variable: Var, length: int) -> Var:
 
 @boundary
 def scan(
-    f: Callable[..., tuple[Any, Any]],
-    init: Any,
-    xs: Any = None,
+    f: Callable[..., tuple[PyTree, PyTree]],
+    init: PyTree,
+    xs: PyTree = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> tuple[Any, Any]:
+) -> tuple[PyTree, PyTree]:
     """Scan a function along axis 0 of arrays, with a carry from iteration to iteration.
 
     The result is that of the following loop, compiled as one operation:
@@ -159,18 +159,18 @@ def scan(
 
 
 # Makes the body of a scan from a user's function; None if the user's function is the body.
-AsStep = Callable[[Callable[..., Any]], Callable[..., Any]] | None
+AsStep = Callable[[Callable[..., PyTree]], Callable[..., PyTree]] | None
 
 
 def loop(
-    f: Callable[..., Any],
+    f: Callable[..., PyTree],
     as_step: AsStep,
-    init: Any,
-    xs: Any,
+    init: PyTree,
+    xs: PyTree,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
-) -> tuple[Any, Any]:
+) -> tuple[PyTree, PyTree]:
     """Scan with the body `as_step(f)`, or with `f` if `as_step` is None; see `scan`.
 
     The traced program is cached by `f` and `as_step`, which must be a module-level function.
@@ -325,7 +325,7 @@ class Body:
 
     def assemble(
         self, first: Sequence[ArrayLike], xs: Sequence[ArrayLike], results: Sequence[ArrayLike]
-    ) -> Any:
+    ) -> tuple[PyTree, PyTree]:
         """Return the scan's result (carry, ys) as pytrees, from the flat results.
 
         Args:
@@ -347,7 +347,7 @@ def as_array(x: ArrayLike) -> ArrayLike:
 
 
 def _body(
-    f: Callable[..., Any],
+    f: Callable[..., PyTree],
     as_step: AsStep,
     init_tree: PyTreeDef,
     xs_tree: PyTreeDef,
@@ -364,7 +364,7 @@ def _body(
 
 
 def _write_down(
-    f: Callable[..., Any],
+    f: Callable[..., PyTree],
     as_step: AsStep,
     init_tree: PyTreeDef,
     xs_tree: PyTreeDef,
@@ -417,20 +417,20 @@ def _carry_tree(out_tree: PyTreeDef, avals: Sequence[ShapedArray]) -> PyTreeDef:
 
 
 def _loop_in_python(
-    f: Callable[..., Any],
-    carry: Any,
+    f: Callable[..., PyTree],
+    carry: PyTree,
     xs: Sequence[ArrayLike],
     xs_tree: PyTreeDef,
     length: int,
     reverse: bool,
-) -> tuple[Any, Any]:
+) -> tuple[PyTree, PyTree]:
     """Run a scan as a Python loop, for disabled jit; return the last carry and the stacked ys."""
     if not length:
         raise ValueError(
             "zero-length scan is not supported in disable_jit() mode because the output type is "
             "unknown: f is never called. Take it out of disable_jit()."
         )
-    collected: list[Any] = []
+    collected: list[PyTree] = []
     for i in reversed(range(length)) if reverse else range(length):
         step = [index_in_dim(x, i, keepdims=False) for x in xs]
         carry, y = f(carry, xs_tree.unflatten(step))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
@@ -320,7 +320,7 @@ def _transposed_step(
     ]
     # The types of the inputs: known constants, cotangent sums, cotangents of the carry, cotangents
     # of the ys, known xs.
-    sections: list[list[Any]] = [
+    sections: list[list[Value]] = [
         [var.aval for var in where_not(consts, linear_consts)],
         [aval.to_tangent_aval() for aval in const_references],
         [var.aval.to_tangent_aval() for var in where(consts, reached_consts)],
@@ -422,13 +422,13 @@ def _transpose_rest(
     params: ParamDict,
 ) -> list[Cotangent | None]:
     """Transpose a scan with a partly known carry: run its known part, then transpose the rest."""
-    avals: list[Any] = [aval_of_operand(x) for x in operands]
+    avals: list[ShapedArray] = [aval_of_operand(x) for x in operands]
     invars = list(map(Var, avals))
     outvars = list(map(Var, scan_result_avals(*avals, **params)))
     known, rest, _, _ = rules.partial_eval[scan_p](
         list(linear), Equation(invars, outvars, scan_p, params)
     )
-    values: dict[Atom, Any] = dict(zip(invars, operands, strict=True))
+    values: dict[Atom, Value] = dict(zip(invars, operands, strict=True))
     for equation in listed(known):
         args = [values[a] if isinstance(a, Var) else a.operand for a in equation.invars]
         results = process(equation.primitive, tuple(args), equation.params)

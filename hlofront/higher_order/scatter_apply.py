@@ -3,16 +3,16 @@
 import functools
 import weakref
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.caches import weak_keyed
+from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike, DType, ShapeLike
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.dimensions import canonical_shape
-from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Value, Var
 from hlofront.core.trace import Tracer
 from hlofront.primitives.creating import full
 from hlofront.primitives.gathering import GatherScatterMode
@@ -24,7 +24,7 @@ from hlofront.transforms.stage import stage
 def scatter_apply(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
-    func: Callable[[Any], Any],
+    func: Callable[[PyTree], PyTree],
     dimension_numbers: ScatterDimensionNumbers,
     *,
     update_shape: ShapeLike = (),
@@ -78,11 +78,11 @@ def scatter_apply(
 
 
 @weak_keyed(in_context=True, typed=False)
-def _program(func: Callable[[Any], Any], dtype: DType) -> tuple[Jaxpr, tuple[ArrayLike, ...]]:
+def _program(func: Callable[[PyTree], PyTree], dtype: DType) -> tuple[Jaxpr, tuple[ArrayLike, ...]]:
     """Trace `func` to a jaxpr of (scalar, unused update); return the jaxpr and its constants."""
     scalar = ShapedArray((), dtype)
 
-    def update(old: ArrayLike, _: ArrayLike) -> list[Any]:
+    def update(old: ArrayLike, _: ArrayLike) -> list[Value]:
         result = func(old)
         if not is_value(result):
             raise ValueError(

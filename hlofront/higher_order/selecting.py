@@ -1,11 +1,11 @@
 """The selection of operands and results by flags, such as known, linear or used."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import ShapedArray
-from hlofront.core.jaxpr import Atom, Var
+from hlofront.core.jaxpr import Atom, Value, Var
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
 
 # One boolean per operand, result or member of a carry.
@@ -68,7 +68,7 @@ def with_zeros(
     ]
 
 
-def cotangent_references(operands: Iterable[Operand]) -> list[Any]:
+def cotangent_references(operands: Iterable[Operand]) -> list[Value]:
     """Return the references to the cotangents of linear operands that are references."""
     linear = [x for x in operands if isinstance(x, UndefinedPrimal)]
     return [x.accumulator.instantiated() for x in linear if x.accumulator is not None]

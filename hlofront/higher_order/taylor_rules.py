@@ -6,7 +6,6 @@ custom_jvp rule have none, so that they are expanded by their rule, as derivativ
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
@@ -141,21 +140,21 @@ def _expanded_body(
     return stage(in_groups, avals), carry, present[count:]
 
 
-def _grouped(members: Sequence[Any], groups: Sequence[Flags], order: int) -> list[Any]:
+def _grouped(members: Sequence[Value], groups: Sequence[Flags], order: int) -> list[Value]:
     """Reorder (*primals, *terms) so that the terms of each group follow its primals."""
     primals, terms = iter(members), iter(members[sum(map(len, groups)) :])
-    ordered: list[Any] = []
+    ordered: list[Value] = []
     for flags in groups:
         ordered += [next(primals) for _ in flags]
         ordered += [next(terms) for _ in range(order * sum(flags))]
     return ordered
 
 
-def _ungrouped(members: Iterable[Any], groups: Sequence[Flags], order: int) -> list[Any]:
+def _ungrouped(members: Iterable[Value], groups: Sequence[Flags], order: int) -> list[Value]:
     """Reverse the reordering of `_grouped`."""
     rest = iter(members)
-    primals: list[Any] = []
-    terms: list[Any] = []
+    primals: list[Value] = []
+    terms: list[Value] = []
     for flags in groups:
         primals += [next(rest) for _ in flags]
         terms += [next(rest) for _ in range(order * sum(flags))]

@@ -7,7 +7,7 @@ import numpy as np
 
 from hlofront.base import errors, source, tree
 from hlofront.base.boundary import boundary
-from hlofront.base.tree import PyTreeDef
+from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.bridge import state
 from hlofront.core import rules
@@ -110,7 +110,7 @@ def _(
 
 @boundary
 def while_loop(
-    cond_fun: Callable[[_Carry], Any], body_fun: Callable[[_Carry], _Carry], init_val: _Carry
+    cond_fun: Callable[[_Carry], ArrayLike], body_fun: Callable[[_Carry], _Carry], init_val: _Carry
 ) -> _Carry:
     """Apply `body_fun` to a carry repeatedly while `cond_fun` of the carry is True.
 
@@ -148,12 +148,15 @@ def while_loop(
 
 
 # Makes the body of a while loop from a user's function; None if the function is the body.
-AsBody = Callable[[Callable[..., Any]], Callable[[Any], Any]] | None
+AsBody = Callable[[Callable[..., PyTree]], Callable[[PyTree], PyTree]] | None
 
 
 def _repeat(
-    cond_fun: Callable[[Any], Any], function: Callable[..., Any], as_body: AsBody, init_val: Any
-) -> Any:
+    cond_fun: Callable[[PyTree], ArrayLike],
+    function: Callable[..., PyTree],
+    as_body: AsBody,
+    init_val: PyTree,
+) -> PyTree:
     """Run a while loop from `init_val`, and return the last carry.
 
     Args:
@@ -174,7 +177,7 @@ def _repeat(
             # The number of iterations depends on a tracer, so that the loop is staged.
             pass
     first, structure = tree.tree_flatten(init_val)
-    avals: tuple[Any, ...] = tuple([typeof(x) for x in first])
+    avals: tuple[ShapedArray, ...] = tuple([typeof(x) for x in first])
     repeated = _loop(cond_fun, function, as_body, structure, avals)
     if repeated.carry_avals is not None:
         first = [
@@ -255,8 +258,8 @@ class _Loop:
 
 
 def _loop(
-    cond_fun: Callable[[Any], Any],
-    function: Callable[..., Any],
+    cond_fun: Callable[[PyTree], ArrayLike],
+    function: Callable[..., PyTree],
     as_body: AsBody,
     structure: PyTreeDef,
     avals: tuple[ShapedArray, ...],
@@ -303,7 +306,7 @@ class _Body:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., PyTree],
         as_body: AsBody,
         structure: PyTreeDef,
         avals: tuple[ShapedArray, ...],
@@ -436,12 +439,12 @@ def _known(bound: ArrayLike) -> int | None:
 
 
 # (index, carry) of a fori_loop; and (index, upper bound, carry).
-Counted = tuple[ArrayLike, Any]
-Bounded = tuple[ArrayLike, ArrayLike, Any]
+Counted = tuple[ArrayLike, PyTree]
+Bounded = tuple[ArrayLike, ArrayLike, PyTree]
 
 
 def _counting(
-    body_fun: Callable[[Any, Any], Any],
+    body_fun: Callable[[ArrayLike, PyTree], PyTree],
 ) -> Callable[[Counted, None], tuple[Counted, None]]:
     """Return the body of a scan that runs a fori_loop: it carries the index and the carry."""
 
@@ -452,7 +455,7 @@ def _counting(
     return step
 
 
-def _bounded(body_fun: Callable[[Any, Any], Any]) -> Callable[[Bounded], Bounded]:
+def _bounded(body_fun: Callable[[ArrayLike, PyTree], PyTree]) -> Callable[[Bounded], Bounded]:
     """Return the body of a while loop that runs a fori_loop: it carries index, bound and carry."""
 
     def body(loop_carry: Bounded) -> Bounded:

@@ -12,9 +12,9 @@ from hlofront.base import tree
 from hlofront.base.tree import PyTreeDef
 from hlofront.base.typing import ArrayLike, Params
 from hlofront.core import rules
-from hlofront.core.aval import typeof
+from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import Cotangent, Tangent, Zero
 from hlofront.core.trace import Trace
@@ -34,30 +34,32 @@ class CustomJVPCallPrimitive(Primitive):
 
     __slots__ = ()
 
-    def bind(self, *args: Any, subfuns: Sequence[WrappedFun] | None = None, **params: Any) -> Any:
+    def bind(
+        self, *args: Value, subfuns: Sequence[WrappedFun] | None = None, **params: Any
+    ) -> Value:
         """Call a function with a jvp rule: both are `subfuns`, or parameters of an equation."""
         if subfuns is not None:
             params = {**_jvp_parameters(*subfuns), **params}
         return super().bind(*args, **params)
 
     def bind_with_trace(
-        self, trace: Trace, args: Sequence[Any], avals: Sequence[Any], params: Params, /
-    ) -> Any:
+        self, trace: Trace, args: Sequence[Value], avals: Sequence[AbstractValue], params: Params, /
+    ) -> Value:
         params = self.get_bind_params(params)
         fun, jvp = params["subfuns"]
         zeros = params["symbolic_zeros"]
         return trace.process_custom_jvp_call(self, fun, jvp, args, symbolic_zeros=zeros)
 
-    def get_bind_params(self, params: Params) -> dict[str, Any]:
+    def get_bind_params(self, params: Params) -> Params:
         return dict(params) if "subfuns" in params else self._wrapped(**params)
 
     def _wrapped(
         self,
         call_jaxpr: ClosedJaxpr | FlatCall,
-        jvp_jaxpr_fun: Callable[..., list[Any]],
+        jvp_jaxpr_fun: Callable[..., list[Value]],
         num_consts: int,
         symbolic_zeros: bool,
-    ) -> dict[str, Any]:
+    ) -> Params:
         # The rule is not given what the function captured, and refuses its tangents if not zero.
         symbolic = symbolic_zeros or num_consts > 0
         params = {
@@ -67,11 +69,11 @@ class CustomJVPCallPrimitive(Primitive):
             "symbolic_zeros": symbolic_zeros,
         }
 
-        def rule(*args: Any) -> list[Any]:
+        def rule(*args: Value) -> list[Value]:
             count = len(args) // 2
             tangents = [_as_zero(t) for t in args[count:]]
-            results: Any
-            moved: Any
+            results: Value
+            moved: Value
             results, moved = rules.jvp[self](args[:count], tangents, **params)
             return [*results, *[_as_symbolic(t) if symbolic else instantiate(t) for t in moved]]
 
@@ -85,7 +87,9 @@ class CustomVJPCallPrimitive(Primitive):
 
     __slots__ = ()
 
-    def bind(self, *args: Any, subfuns: Sequence[WrappedFun] | None = None, **params: Any) -> Any:
+    def bind(
+        self, *args: Value, subfuns: Sequence[WrappedFun] | None = None, **params: Any
+    ) -> Value:
         """Call a function with vjp rules: all are `subfuns`, or parameters of an equation."""
         if subfuns is not None:
             own = _vjp_parameters(*subfuns, params["out_trees"])
@@ -93,13 +97,13 @@ class CustomVJPCallPrimitive(Primitive):
         return super().bind(*args, **params)
 
     def bind_with_trace(
-        self, trace: Trace, args: Sequence[Any], avals: Sequence[Any], params: Params, /
-    ) -> Any:
+        self, trace: Trace, args: Sequence[Value], avals: Sequence[AbstractValue], params: Params, /
+    ) -> Value:
         params = self.get_bind_params(params)
         fun, fwd, bwd = params.pop("subfuns")
         return trace.process_custom_vjp_call(self, fun, fwd, bwd, args, **params)
 
-    def get_bind_params(self, params: Params) -> dict[str, Any]:
+    def get_bind_params(self, params: Params) -> Params:
         return dict(params) if "subfuns" in params else self._wrapped(**params)
 
     def _wrapped(
@@ -109,7 +113,7 @@ class CustomVJPCallPrimitive(Primitive):
         num_consts: int,
         symbolic_zeros: bool,
         **_: object,
-    ) -> dict[str, Any]:
+    ) -> Params:
         vjp = _VJPRules(fwd_jaxpr_thunk, num_consts)
         fun = _wrapped_call(call_jaxpr)
         forward = wrap_init(vjp.forward, debug_info=fun.debug_info)
@@ -129,7 +133,7 @@ def _wrapped_call(call: ClosedJaxpr | FlatCall) -> WrappedFun:
     if isinstance(call, ClosedJaxpr):
         program = call
 
-        def run(*args: Any) -> list[Any]:
+        def run(*args: Value) -> list[Value]:
             return jaxpr_as_fun(program, *args)
 
         return wrap_init(run, debug_info=_debug_info(program))
@@ -150,11 +154,11 @@ class _VJPRules:
         self.thunk = thunk
         # The number of first operands that the function captured, which the rules do not take.
         self.captured = captured
-        self.operands: Sequence[Any] = ()
+        self.operands: Sequence[Value] = ()
         # What the forward rule returned when it ran last.
         self.ran: ForwardResult | None = None
 
-    def forward(self, *args: Any) -> list[Any]:
+    def forward(self, *args: Value) -> list[Value]:
         """Run the forward rule on operands, each with whether it is perturbed."""
         self.operands, perturbed = args[::2], args[1::2]
         refuse_captured("custom_vjp", perturbed[: self.captured])
@@ -172,7 +176,7 @@ class _VJPRules:
             raise RuntimeError("the forward rule of a custom_vjp call runs before the backward one")
         return self.ran
 
-    def backward(self, *args: Any) -> list[Cotangent]:
+    def backward(self, *args: Value) -> list[Cotangent]:
         """Return the cotangents of the operands from residuals and cotangents of the results."""
         _, residuals, run = self.result()
         count = len(residuals)
@@ -251,7 +255,7 @@ def _forward_of_wrapped(fwd: WrappedFun, bwd: WrappedFun, out_trees: OutTrees) -
     return forward
 
 
-def _as_zero(value: Any) -> Any:
+def _as_zero(value: Value) -> Value:
     """Return a tangent or cotangent, with a SymbolicZero and one of float0 as a Zero."""
     return Zero(value.aval) if type(value) is SymbolicZero else as_tangent(value)
 
