@@ -16,7 +16,7 @@ from hlofront.core.trace import process
 from hlofront.primitives.derivatives import add_tangents
 from hlofront.primitives.derivatives import instantiate as instantiated
 from hlofront.primitives.reference_rules import RefAccumulator
-from hlofront.primitives.references import freeze_p
+from hlofront.primitives.references import RefLike, freeze_p
 from hlofront.transforms.stage import stage
 
 
@@ -64,7 +64,9 @@ def transpose_jaxpr(
     while backwards:
         equation = backwards.pop()
         primitive = equation.primitive
-        outgoing = [arrived.pop(var, None) for var in equation.outvars]
+        outgoing: list[Cotangent | RefLike | None] = [
+            arrived.pop(var, None) for var in equation.outvars
+        ]
         if accumulators:
             _take_references(equation, outgoing, accumulators)
         if all(cotangent is None for cotangent in outgoing) and not (
@@ -75,7 +77,7 @@ def transpose_jaxpr(
             Zero(var.aval.to_tangent_aval()) if c is None else c
             for var, c in zip(equation.outvars, outgoing, strict=True)
         ]
-        cotangent: Cotangent | list[Cotangent] = (
+        cotangent: Cotangent | RefLike | list[Cotangent | RefLike] = (
             cotangents_out if primitive.multiple_results else cotangents_out[0]
         )
         operands = [
@@ -114,7 +116,9 @@ def transpose_jaxpr(
 
 
 def _take_references(
-    equation: Equation, outgoing: list[Cotangent | None], accumulators: dict[Atom, RefAccumulator]
+    equation: Equation,
+    outgoing: list[Cotangent | RefLike | None],
+    accumulators: dict[Atom, RefAccumulator],
 ) -> None:
     """Put the cotangents of results that are references among those of an equation's results."""
     for index, var in enumerate(equation.outvars):
