@@ -108,6 +108,7 @@ from hlofront.primitives.references import free_ref as free_ref
 from hlofront.primitives.references import freeze as freeze
 from hlofront.runtime.array.reference import Ref as Ref
 from hlofront.runtime.array.shards import Shard as Shard
+from hlofront.runtime.array.transfer import device_put as device_put
 from hlofront.runtime.array.transfer import live_arrays as live_arrays
 from hlofront.runtime.compilation.recompilation import max_compiles as max_compiles
 from hlofront.runtime.compilation.recompilation import no_recompile as no_recompile
@@ -722,14 +723,6 @@ def closure_convert(
     fun: Callable[..., Any], *example_args: object
 ) -> tuple[Callable[..., Any], list[Any]]: ...
 def copy_to_host_async(x: _Tree) -> _Tree: ...
-def device_put(
-    x: ArrayLike,
-    device: object = None,
-    *,
-    src: object = None,
-    donate: object = False,
-    may_alias: object = None,
-) -> Any: ...
 def ds(start: Any, size: Any = None, stride: Any = None) -> Any: ...
 def effects_barrier() -> None: ...
 def empty_ref(ty: Any, memory_space: object = None) -> Any: ...

@@ -11,7 +11,7 @@ import numpy as np
 from hlofront.base import source
 from hlofront.base.dtypes import finfo
 from hlofront.base.tree_nodes import is_tree_node
-from hlofront.base.typing import Array, NumPyArray
+from hlofront.base.typing import Array, DTypeLike, NumPyArray
 from hlofront.core.trace import current_trace, engine
 from hlofront.pjrt import clients
 from hlofront.runtime.array.exchange import unpickled
@@ -50,7 +50,7 @@ def trace_state_clean() -> bool:
     return current_trace() is engine()
 
 
-def supports_inf(dtype: Any) -> bool:
+def supports_inf(dtype: DTypeLike) -> bool:
     """Return whether a dtype of floats has infinities, which some of 8 bits and fewer lack."""
     return bool(np.isinf(np.array(np.inf).astype(finfo(dtype).dtype)))
 

@@ -47,7 +47,7 @@ def _member(function: Method) -> Method:
     return function
 
 
-def _property(name: str, get: Callable[[Any], object], doc: str) -> None:
+def _property(name: str, get: Callable[[Array], object], doc: str) -> None:
     """Define a property of arrays by a getter."""
     # Libraries read the members of the public class, even at import: `jax.Array.at`.
     for type_ in (Array, ArrayImpl):

@@ -1,13 +1,12 @@
 """Arrays assembled from shards: one per device, or by a function."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import array_dtype, dtype_of
-from hlofront.base.tree import tree_flatten
+from hlofront.base.tree import PyTree, tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.bridge.arrays import assembled
@@ -160,8 +159,8 @@ def make_array_from_callback(
 
 @boundary
 def make_array_from_process_local_data(
-    sharding: Sharding | Device, local_data: Any, global_shape: object = None
-) -> Any:
+    sharding: Sharding | Device, local_data: PyTree, global_shape: object = None
+) -> PyTree:
     """Return an array assembled from the data of this process.
 
     Args:

@@ -328,7 +328,7 @@ def _with_entries(sharding: NamedSharding, count: int) -> NamedSharding:
     return sharding.update(spec=spec.update(partitions=padded[:count]))
 
 
-def base_of(x: Any) -> Any:
+def base_of(x: object) -> Any:
     """Return the array of integers behind random keys; any other value unchanged."""
     return x._live_base() if type(x) is KeyArray else x
 
@@ -360,7 +360,7 @@ _METHODS = frozenset("T at copy flatten ravel reshape squeeze swapaxes take tran
 
 
 def plug_in_key_operators(
-    tracers: dict[str, Callable[..., Any]], arrays: dict[str, Callable[..., Any]]
+    tracers: dict[str, Callable[..., object]], arrays: dict[str, Callable[..., Any]]
 ) -> None:
     """Set the operators and methods of key arrays; those that compute with numbers raise.
 

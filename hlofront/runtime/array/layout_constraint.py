@@ -1,10 +1,9 @@
 """with_layout_constraint: layouts of values inside of programs."""
 
-from typing import Any
-
 from hlofront.base.boundary import boundary
-from hlofront.base.tree import tree_flatten
+from hlofront.base.tree import PyTree, tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.rules import run
@@ -17,16 +16,16 @@ from hlofront.runtime.array.transfer import put_leaf
 
 
 @run(layout_constraint_p)
-def _(x: Any, *, layout: Layout) -> Any:
+def _(x: ArrayLike, *, layout: Layout) -> Array:
     """Lay out an array at once: outside of programs there is nothing that XLA could choose."""
-    array: Any = as_array(x)
+    array = as_array(x)
     if type(array) is ArrayImpl:
         return laid_out(array, layout.mode(typeof(x), "the value of with_layout_constraint"))
     return put_leaf(array, Format(layout, array.sharding), CopySemantics.REUSE_INPUT)
 
 
 @boundary
-def with_layout_constraint(x: Any, layouts: Any) -> Any:
+def with_layout_constraint(x: PyTree, layouts: PyTree) -> PyTree:
     """Return values whose elements XLA orders in memory by a layout at this point of a program.
 
     Args:

@@ -1,7 +1,8 @@
 """Ref: a mutable reference to an array, outside of traced functions."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
+from hlofront.base.typing import ArrayLike, DType
 from hlofront.bridge.client import Sharding
 from hlofront.bridge.fast_parts import Array
 from hlofront.core import rules
@@ -11,6 +12,7 @@ from hlofront.core.trace import engine
 from hlofront.primitives.converting import copy_p
 from hlofront.primitives.creating import empty
 from hlofront.primitives.references import (
+    RefIndex,
     RefIndexer,
     addupdate,
     empty_ref_p,
@@ -20,6 +22,9 @@ from hlofront.primitives.references import (
     new_ref_p,
 )
 from hlofront.primitives.references import set as set_elements
+
+if TYPE_CHECKING:
+    from hlofront.pjrt.layouts import Format
 
 
 class Ref(metaclass=RefMeta):
@@ -74,7 +79,7 @@ class Ref(metaclass=RefMeta):
         return self._aval.shape
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType:
         """The dtype of the elements."""
         return self._aval.dtype
 
@@ -94,7 +99,7 @@ class Ref(metaclass=RefMeta):
         return self.array.sharding
 
     @property
-    def format(self) -> Any:
+    def format(self) -> "Format":
         """The layout of the array in memory, and its sharding."""
         return self.array.format
 
@@ -112,14 +117,14 @@ class Ref(metaclass=RefMeta):
         """Return the address of the array in the memory of its device."""
         return self.array.unsafe_buffer_pointer()
 
-    def addupdate(self, value: Any, index: Any = None) -> None:
+    def addupdate(self, value: ArrayLike, index: RefIndex = None) -> None:
         """Add a value to the elements at an index; None is all of them."""
         addupdate(self, index, value)
 
-    def __getitem__(self, index: Any) -> Array:
+    def __getitem__(self, index: RefIndex) -> Array:
         return get(self, index)
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: RefIndex, value: ArrayLike) -> None:
         set_elements(self, index, value)
 
     def __len__(self) -> int:
@@ -133,7 +138,7 @@ register_value_type(Ref, lambda ref: ref.aval)
 
 
 @rules.run(new_ref_p)
-def _(init_val: Any, *, memory_space: Any, kind: Any) -> Ref:
+def _(init_val: object, *, memory_space: object, kind: str | None) -> Ref:
     if not is_value(init_val):
         raise TypeError(
             "Error interpreting argument to new_ref as a JAX value. The problematic value is of "
@@ -146,7 +151,7 @@ def _(init_val: Any, *, memory_space: Any, kind: Any) -> Ref:
 
 
 @rules.run(empty_ref_p)
-def _(*, ty: ShapedArray, memory_space: Any) -> Ref:
+def _(*, ty: ShapedArray, memory_space: object) -> Ref:
     aval = rules.infer[empty_ref_p](ty=ty, memory_space=memory_space)
     return Ref(aval, empty(ty.shape, ty.dtype))
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hlofront.base.caches import memoize
 from hlofront.base.typing import Array
@@ -35,7 +35,7 @@ def is_laid_as(x: object, layout: "PjRtLayout") -> bool:
     return own_layout == layout or mode_of(own_layout) == mode_of(layout)
 
 
-def laid_as_parameters(arrays: Sequence[Any], layouts: "Sequence[PjRtLayout]") -> list[Any]:
+def laid_as_parameters(arrays: Sequence[Array], layouts: "Sequence[PjRtLayout]") -> list[Array]:
     """Return arrays in the layouts of a program's parameters: those in others are copied."""
     return [
         x if is_laid_as(x, layout) else laid_out(x, mode_of(layout))
@@ -65,7 +65,7 @@ def laid_out(x: Array, mode: str) -> Array:
     return assembled(x.aval, sharding, shards, is_committed(x))
 
 
-def _laid_out_on_one_device(x: Any, mode: str) -> Array:
+def _laid_out_on_one_device(x: Array, mode: str) -> Array:
     sharding = sharding_of(x)
     (device,) = sharding.device_set
     modes = LayoutModes((mode_of(pjrt_layout_of(x)),), (mode,))

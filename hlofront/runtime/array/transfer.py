@@ -8,9 +8,9 @@ import numpy as np
 from hlofront.base.boundary import boundary, filter_traceback
 from hlofront.base.config import options
 from hlofront.base.dtypes import float0
-from hlofront.base.tree import tree_flatten
+from hlofront.base.tree import PyTree, tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
-from hlofront.base.typing import Array
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge import arrays as bridge
 from hlofront.bridge.arrays import Explicit, batched_device_put
 from hlofront.bridge.client import (
@@ -66,13 +66,13 @@ _SEMANTICS = {
 
 
 def device_put(
-    x: Any,
+    x: PyTree,
     device: object = None,
     *,
     src: object = None,
     donate: object = False,
     may_alias: object = None,
-) -> Any:
+) -> PyTree:
     """Put arrays and host values on devices.
 
     Without a device, host values go to the default one and arrays stay where they are. With
@@ -129,7 +129,9 @@ def device_put(
 _SCALARS = frozenset({int, float, bool, complex})
 
 
-def _device_put(x: Any, device: object, src: object, donate: object, may_alias: object) -> Any:
+def _device_put(
+    x: PyTree, device: object, src: object, donate: object, may_alias: object
+) -> PyTree:
     leaves, treedef = tree_flatten(x)
     devices = _per_leaf("device", device, x, leaves)
     srcs = _per_leaf("src", src, x, leaves)
@@ -256,7 +258,7 @@ def _target_sharding(target: Target, array: Array | None) -> Sharding | None:
     return None
 
 
-def _put_as(x: Any, target: Format, semantics: CopySemantics) -> Any:
+def _put_as(x: ArrayLike, target: Format, semantics: CopySemantics) -> Array:
     """Put one concrete value on the devices of a Format, in its layout."""
     aval, layout = typeof(x), target.layout
     if layout is None:
@@ -350,7 +352,7 @@ def _(
     devices: Sequence[Target],
     srcs: Sequence[Target],
     copy_semantics: Sequence[CopySemantics],
-) -> list[Any]:
+) -> list[object]:
     with Explicit("put"):
         return list(map(put_leaf, args, devices, copy_semantics))
 
@@ -359,7 +361,7 @@ def _(
 
 
 @boundary
-def device_get(x: Any) -> Any:
+def device_get(x: PyTree) -> PyTree:
     """Copy arrays to the host.
 
     Args:

@@ -3,7 +3,6 @@
 import heapq
 import warnings
 from collections.abc import Iterator
-from typing import Any
 
 from hlofront.base import source
 from hlofront.base.config import options
@@ -40,7 +39,7 @@ def warn_of_constants(program: ClosedJaxpr) -> None:
     warnings.warn(message, stacklevel=source.frames_to_user())
 
 
-def _constants(program: ClosedJaxpr) -> Iterator[tuple[Any, tuple[Jaxpr, Var]]]:
+def _constants(program: ClosedJaxpr) -> Iterator[tuple[Array, tuple[Jaxpr, Var]]]:
     """Yield the constants of a program and its subprograms, each with its jaxpr and variable."""
     jaxpr = program.jaxpr
     for var, const in zip(jaxpr.constvars, program.consts, strict=True):

@@ -6,7 +6,7 @@ import json
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from hlofront.base import events
 from hlofront.base.config import options
@@ -209,7 +209,7 @@ class CacheEntry:
         if store is None:
             return
         hlo = "\n\n".join(part.to_string() for part in loaded.hlo_modules())
-        about: dict[str, Any] = {
+        about: dict[str, object] = {
             "name": self._name,
             "platform": self._key["platform"],
             "compile_seconds": round(seconds, 6),
@@ -217,7 +217,7 @@ class CacheEntry:
             "executable_bytes": size,
         }
         stablehlo = module.text()
-        call: dict[str, Any] = {
+        call: dict[str, object] = {
             "kept": list(module.kept),
             "has_barriers": module.has_barriers,
             "unusable": module.unusable,

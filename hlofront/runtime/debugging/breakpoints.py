@@ -7,10 +7,11 @@ import sys
 import traceback
 import types
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, TextIO
+from typing import TextIO
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
@@ -31,7 +32,7 @@ def debug_breakpoint(
     ordered: bool = False,
     token: object = None,
     **kwargs: TextIO,
-) -> Any:
+) -> PyTree:
     """Stop where a program runs this line, and read commands from the console.
 
     The command `help` lists the others: they print expressions of the variables, and walk up and
@@ -92,7 +93,7 @@ class DebuggerFrame:
         line: int,
         function: str,
         variables: Variables,
-        others: dict[str, Any],
+        others: dict[str, object],
     ):
         self.file = file
         self.line = line

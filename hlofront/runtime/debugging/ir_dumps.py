@@ -8,7 +8,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hlofront.base import source
 from hlofront.base.config import options
@@ -124,7 +124,7 @@ def _equation_profile(jaxpr: Jaxpr, name: str) -> bytes:
         }
         for (primitive, stack), count in counts.items()
     ]
-    profile: dict[str, Any] = {
+    profile: dict[str, object] = {
         "sampleType": [{"type": number("equations"), "unit": number("count")}],
         "sample": samples,
         "location": [

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class NanSearch(ABC, Generic[Operand, Outcome, Context]):
             part = branches[chosen]
         return self.in_call(equation, part.closed, inputs_among(part, operands), context, chosen)
 
-    def array_of(self, operand: Operand) -> Any:
+    def array_of(self, operand: Operand) -> object:
         """Return the array of an operand."""
         return operand
 

@@ -4,7 +4,6 @@ import logging
 import string
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
-from typing import Any
 
 from hlofront.base import source
 from hlofront.base.boundary import boundary
@@ -228,5 +227,5 @@ def _(*args: object, callback: FlatDebugCallback, **_: object) -> list[object]:
 
 
 @run(debug_print_p)
-def _(*args: object, ordered: bool, partitioned: bool, **params: Any) -> list[object]:
+def _(*args: object, ordered: bool, partitioned: bool, **params: object) -> list[object]:
     return _run_now("debug_print", partial(callbacks.print_now, **params), args)

@@ -67,7 +67,7 @@ class ProfileSession:
         log_dir: os.PathLike[str] | str | None = None,
         create_perfetto_link: bool = False,
         create_perfetto_trace: bool = False,
-        profiler_options: Any = None,
+        profiler_options: object = None,
     ):
         self._log_dir = log_dir
         self._link = create_perfetto_link
@@ -146,7 +146,7 @@ class ProfileSession:
 
 
 def export_profile_data(
-    profile_data: Any,
+    profile_data: object,
     log_dir: os.PathLike[str] | str,
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
@@ -183,7 +183,7 @@ def export_profile_data(
             _serve_to_perfetto(path)
 
 
-def _record_of(profile_data: Any) -> _Record:
+def _record_of(profile_data: object) -> _Record:
     """Return the record of a session that has ended, or of the data that it returned."""
     if isinstance(profile_data, ProfileSession):
         data = profile_data.profile_data
@@ -208,7 +208,7 @@ def start_trace(
     log_dir: os.PathLike[str] | str,
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
-    profiler_options: Any = None,
+    profiler_options: object = None,
 ) -> ProfileSession:
     """Begin to record what the host and the devices do; `stop_trace` writes it to files.
 
@@ -242,7 +242,7 @@ def trace(
     log_dir: os.PathLike[str] | str | None = None,
     create_perfetto_link: bool = False,
     create_perfetto_trace: bool = False,
-    profiler_options: Any = None,
+    profiler_options: object = None,
 ) -> Generator[ProfileSession, None, None]:
     """Record what is done inside of the block; the arguments are those of `ProfileSession`.
 
@@ -331,12 +331,12 @@ class StepTraceAnnotation(TraceAnnotation):
                 state = step(state, batch)
     """
 
-    def __init__(self, name: str, **kwargs: Any):
+    def __init__(self, name: str, **kwargs: object):
         super().__init__(name, _r=1, **kwargs)
 
 
 def annotate_function(
-    func: Callable[Parameters, Result], name: str | None = None, **decorator_kwargs: Any
+    func: Callable[Parameters, Result], name: str | None = None, **decorator_kwargs: object
 ) -> Callable[Parameters, Result]:
     """Have the host's timeline show the calls of a function; a decorator.
 

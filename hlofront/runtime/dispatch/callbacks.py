@@ -41,7 +41,7 @@ def pure_callback(
     sharding: SingleDeviceSharding | None = None,
     vmap_method: str | None = None,
     **kwargs: object,
-) -> Any:
+) -> tree.PyTree:
     """Call a Python function without side effects from inside a program.
 
     The program may call it more or less often than it is written, or not at all where nothing
@@ -95,7 +95,7 @@ def io_callback(
     sharding: SingleDeviceSharding | None = None,
     ordered: bool = False,
     **kwargs: object,
-) -> Any:
+) -> tree.PyTree:
     """Call a Python function that has side effects from inside a program.
 
     It is called as often as it is written, also where nothing uses its result.
@@ -142,7 +142,7 @@ def _flat(
     result_shape_dtypes: object,
     args: tuple[object, ...],
     kwargs: dict[str, object],
-) -> tuple[list[Any], FlatCallback, tuple[ShapedArray, ...], tree.PyTreeDef]:
+) -> tuple[list[ArrayLike], FlatCallback, tuple[ShapedArray, ...], tree.PyTreeDef]:
     """Flatten a callback: return its flat arguments and function, result avals and structure."""
     check_hashable(callback)
     leaves, in_tree = tree.tree_flatten((args, kwargs))

@@ -80,7 +80,7 @@ class CompiledCall:
         self,
         args: tuple[object, ...],
         kwargs: dict[str, object],
-        leaves: Sequence[Any],
+        leaves: Sequence[object],
         in_tree: PyTreeDef,
     ) -> None:
         """Raise an error if the arguments do not match those that the program was compiled for."""
@@ -138,7 +138,7 @@ def _structure_message(wanted: PyTreeDef, passed: PyTreeDef) -> str:
     )
 
 
-def shard_argument(x: object, sharding: Sharding, layout: object) -> Any:
+def shard_argument(x: object, sharding: Sharding, layout: object) -> object:
     """Put an argument on its devices, where C++ cannot do so itself."""
     if type(sharding) is bridge.SingleDeviceSharding:
         return put(x, abstract(x), device_of(sharding), True)

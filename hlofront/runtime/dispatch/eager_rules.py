@@ -1,8 +1,8 @@
 """The eager rules of operations that are not compiled individually."""
 
 from collections.abc import Sequence
-from typing import Any
 
+from hlofront.base.typing import ArrayLike, Params
 from hlofront.core.aval import typeof
 from hlofront.core.derived import DerivedCache
 from hlofront.core.jaxpr import ClosedJaxpr
@@ -30,7 +30,7 @@ def _(
     keep_unused: bool,
     compiler_options_kvs: CompilerOptionPairs,
     **_: object,
-) -> list[Any]:
+) -> list[object]:
     donated = donated_invars if any(donated_invars) else ()
     return run_program(jaxpr, name, args, donated, keep_unused, compiler_options_kvs)
 
@@ -46,7 +46,7 @@ def run_by_itself(primitive: Primitive) -> None:
     The compiled program is cached with the first branch, or with the body of a loop.
     """
 
-    def rule(*args: object, **params: Any) -> list[Any]:
+    def rule(*args: ArrayLike, **params: object) -> list[object]:
         parts = subprograms[primitive](**params)
         holder = next(part.program for part in parts if part.role != "condition")
         # An operation may take one reference as several operands.
@@ -67,11 +67,11 @@ def run_by_itself(primitive: Primitive) -> None:
 
 
 def _with_another(
-    params: dict[str, Any],
+    params: Params,
     parts: Sequence[Subprogram],
     program: ClosedJaxpr,
     another: ClosedJaxpr | None,
-) -> dict[str, Any]:
+) -> Params:
     """Return parameters with each occurrence of `program` replaced by `another`, or None."""
     for part in parts:
         if part.program is program:

@@ -7,6 +7,7 @@ from typing import Any
 from hlofront.base import errors
 from hlofront.base.boundary import boundary
 from hlofront.base.elements import exact_dtype_types
+from hlofront.base.typing import Params
 from hlofront.core import rules
 from hlofront.core.aval import is_value, token_aval, typeof
 from hlofront.core.primitive import Primitive
@@ -35,9 +36,7 @@ class Engine(RuleTrace):
         device, committed = choose_device(())
         return put(x, aval, device, committed)
 
-    def process(
-        self, primitive: Primitive, args: tuple[object, ...], params: dict[str, Any]
-    ) -> Any:
+    def process(self, primitive: Primitive, args: tuple[object, ...], params: Params) -> object:
         try:
             call = primitive.eager[tuple(params.items()) if params else None]
         except (KeyError, TypeError):
@@ -53,7 +52,7 @@ class Engine(RuleTrace):
             raise
 
 
-def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+def _make_call(primitive: Primitive, params: Params) -> Callable[..., object]:
     """Return the cached function that runs a primitive with these parameters."""
     rule = rules.run.get(primitive)
     if rule is not None:
@@ -63,7 +62,7 @@ def _make_call(primitive: Primitive, params: dict[str, Any]) -> Callable[..., An
     return _compiled(primitive, params, tuple(params.items()) if params else None)
 
 
-def apply_primitive(prim: Primitive, *args: object, **params: Any) -> Any:
+def apply_primitive(prim: Primitive, *args: object, **params: object) -> Any:
     """Run an operation on arrays as a compiled program, also if it has a function for that.
 
     Packages register it as that function: `p.def_impl(functools.partial(apply_primitive, p))`.
@@ -87,7 +86,7 @@ def apply_primitive(prim: Primitive, *args: object, **params: Any) -> Any:
     return call(*args)
 
 
-def _compiled(primitive: Primitive, params: dict[str, Any], key: object) -> Callable[..., Any]:
+def _compiled(primitive: Primitive, params: Params, key: object) -> Callable[..., object]:
     """Return the compiled call of a primitive with these parameters, cached under a key."""
     if primitive not in rules.infer and primitive not in rules.staged:
         raise errors.missing_rule(primitive.name, "run", kind="Evaluation rule")
@@ -118,7 +117,7 @@ def _run_checked(
     primitive: Primitive,
     rule: Callable[..., object],
     args: tuple[object, ...],
-    params: dict[str, Any],
+    params: Params,
 ) -> object:
     """Check the operands of an external primitive; return the results of its eager rule."""
     for position, x in enumerate(args):

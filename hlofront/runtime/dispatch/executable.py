@@ -10,6 +10,7 @@ import numpy as np
 from hlofront.base.config import debug_key_reuse, no_execution
 from hlofront.base.dtypes import float0
 from hlofront.base.elements import ExtendedDType
+from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array
 from hlofront.bridge import fast_parts
 from hlofront.bridge.client import Device, LoadedExecutable, Sharding, result_handler
@@ -49,7 +50,7 @@ class FastPath(NamedTuple):
 
 # The answer to a C++ call without an executable: the result, the data for the next such call, and
 # False, as the data remain valid.
-CallAnswer = tuple[Any, FastPath | None, bool]
+CallAnswer = tuple[PyTree, FastPath | None, bool]
 
 
 def host_side() -> ModuleType:
@@ -109,7 +110,7 @@ class Executable:
     const_args: list[Array]
     # The layout modes that it was compiled with; None for the defaults of the device.
     layouts: LayoutModes | None
-    handlers: list[Callable[..., Any]]
+    handlers: list[Callable[[Any], object]]
 
     def __init__(
         self,
@@ -223,14 +224,14 @@ class Executable:
         buffers = self.laid(buffers)
         return self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
 
-    def laid(self, buffers: list[Any]) -> list[Any]:
+    def laid(self, buffers: Sequence[Array]) -> list[Array]:
         """Return arrays in the layouts of the program's parameters.
 
         PJRT reads buffers in other layouts as if they had those.
         """
         return laid_as_parameters(buffers, self.loaded.get_parameter_layouts())
 
-    def takes_as_laid(self, args: Sequence[Any]) -> bool:
+    def takes_as_laid(self, args: Sequence[object]) -> bool:
         """Return whether arguments have the layouts of the program's parameters as they are."""
         if self.layouts is not None and any(self.layouts.inputs):
             return False  # Arrays on the host have no layout yet.
@@ -325,7 +326,7 @@ def storage_of(x: Any) -> Any:
 
 def result_handler_of(
     aval: AbstractValue, sharding: Sharding, committed: bool
-) -> Callable[..., Any]:
+) -> Callable[[Any], object]:
     """Return the handler that turns a raw output into an array or a key array."""
     if _is_float0(aval):
         return lambda _: np.zeros(aval.shape, float0)

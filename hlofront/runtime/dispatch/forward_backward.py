@@ -1,19 +1,19 @@
 """fwd_and_bwd: the forward and backward passes of a function, each compiled."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from hlofront.base.tree import PyTree
 from hlofront.runtime.dispatch.jit import jit
 from hlofront.transforms.grad import argument_numbers, at_positions, pull_back
 from hlofront.transforms.pullback import Pullback
 
 
 def fwd_and_bwd(
-    fun: Callable[..., Any],
+    fun: Callable[..., PyTree],
     argnums: int | Sequence[int],
     has_aux: bool = False,
     jitted: bool = True,
-) -> tuple[Callable[..., Any], Callable[..., Any]]:
+) -> tuple[Callable[..., PyTree], Callable[..., PyTree]]:
     """Return the forward and the backward pass of a function, as two functions.
 
     Args:

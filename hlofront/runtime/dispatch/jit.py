@@ -11,10 +11,10 @@ from hlofront.base.boundary import JITTED, boundary, named_as
 from hlofront.base.compute_once import compute_once
 from hlofront.base.config import no_tracing
 from hlofront.base.events import timed
+from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
 from hlofront.bridge.client import Device, PjitFunction
-from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.members import clear_call_cache, device_of
 from hlofront.core.aval import AbstractValue
 from hlofront.core.jaxpr import DebugInfo
@@ -274,13 +274,13 @@ class Jitted(Function):
         result = traced.out_tree.unflatten(results)
         return result, executable.fast_path(traced.out_tree, leaves, result), False
 
-    def _run_with_references(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
+    def _run_with_references(self, traced: TracedProgram, leaves: Sequence[object]) -> list[Any]:
         """Run a program of mutable references on the arrays that they hold."""
         call = discharged_call(traced.program, traced.donated)
         discharged = without_references(traced)
         return call.run(leaves, lambda arrays: self._executable(discharged, arrays).run(arrays))
 
-    def _executable(self, traced: TracedProgram, leaves: Sequence[Any]) -> "Executable":
+    def _executable(self, traced: TracedProgram, leaves: Sequence[object]) -> "Executable":
         """Return the executable of a program for the devices of its flat arguments."""
         device, committed = self._where(traced, leaves)
         if device not in traced.devices:
@@ -398,7 +398,7 @@ class Jitted(Function):
         return self.trace(*args, **kwargs).lower()
 
     @boundary
-    def eval_shape(self, *args: object, **kwargs: object) -> Any:
+    def eval_shape(self, *args: object, **kwargs: object) -> PyTree:
         """Return the shapes and dtypes of the result, without computing it."""
         return self.trace(*args, **kwargs).out_info
 
@@ -510,7 +510,7 @@ def jit(
     return make_callable(jitted, key)
 
 
-def _as_cache_key(fun: Callable[..., Any]) -> Callable[..., Any]:
+def _as_cache_key(fun: Callable[..., object]) -> Callable[..., object]:
     """Return the function, or a wrapper that raises a TypeError if it cannot be a cache key.
 
     jaxlib looks up the executables of a function by a weak reference to it; without one the process

@@ -21,7 +21,7 @@ from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.stage import EAGER
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 _flatten = fast_parts.registry.flatten
 _disable_jit = state.disable_jit
@@ -140,7 +140,7 @@ def operation(
     defers: bool = False,
 ) -> Callable[[F], F]: ...
 def operation(
-    fun: Callable[..., Any] | None = None,
+    fun: Callable[..., object] | None = None,
     *,
     static_argnames: Sequence[str] = (),
     nested: bool = False,

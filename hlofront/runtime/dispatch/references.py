@@ -1,7 +1,7 @@
 """Calls of programs with mutable references: on their arrays, which are donated and replaced."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr
@@ -14,6 +14,8 @@ from hlofront.runtime.compilation.pipeline import executable_for
 from hlofront.runtime.compilation.traced_program import CompilerOptionPairs, TracedProgram
 from hlofront.runtime.sharding.placement import choose_placement
 from hlofront.transforms.discharge import discharge_program
+
+Value = TypeVar("Value")
 
 
 class DischargedCall:
@@ -42,7 +44,9 @@ class DischargedCall:
         )
         self.donated: tuple[bool, ...] = donated if any(donated) else ()
 
-    def run(self, args: Sequence[Any], execute: Callable[[list[Any]], list[Any]]) -> list[Any]:
+    def run(
+        self, args: Sequence[object], execute: Callable[[list[object]], list[Any]]
+    ) -> list[Any]:
         """Run the program, store the new arrays of references, and return the results.
 
         Args:
@@ -89,9 +93,9 @@ def has_references(program: ClosedJaxpr) -> bool:
     return touches_references(program.effects) or any(map(is_reference, program.in_avals))
 
 
-def distinct_references(args: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]]:
+def distinct_references(args: Sequence[Value]) -> tuple[list[Value], tuple[int, ...]]:
     """Return arguments with each reference once, and per argument the index of it among them."""
-    distinct: list[Any] = []
+    distinct: list[Value] = []
     numbers: list[int] = []
     positions: dict[int, int] = {}
     for x in args:
@@ -105,7 +109,7 @@ def distinct_references(args: Sequence[Any]) -> tuple[list[Any], tuple[int, ...]
 def run_program(
     program: ClosedJaxpr,
     name: str,
-    args: Sequence[Any],
+    args: Sequence[object],
     donated: tuple[bool, ...] = (),
     keep_unused: bool = False,
     compiler_options: CompilerOptionPairs = (),

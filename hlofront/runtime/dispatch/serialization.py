@@ -40,6 +40,8 @@ from hlofront.transforms.stage import stage
 
 # The version of the bytes that `serialize` returns.
 _FORMAT = 1
+# A record of a header, as the module json reads it.
+JSONObject = dict[str, Any]
 
 
 # ---- the program of a deserialized executable ----------------------------------------------------
@@ -70,14 +72,14 @@ def _(*_: AbstractValue, program: Deserialized) -> list[AbstractValue]:
 
 
 @run(deserialized_call_p)
-def _(*args: ArrayLike, program: Deserialized) -> list[Any]:
+def _(*args: ArrayLike, program: Deserialized) -> list[object]:
     return program.executable.run_unchecked(args)
 
 
 # ---- avals as JSON -------------------------------------------------------------------------------
 
 
-def _described(aval: Any) -> dict[str, Any]:
+def _described(aval: ShapedArray) -> JSONObject:
     dtype = aval.dtype
     if isinstance(dtype, KeyDType):
         return {"shape": list(aval.shape), "keys": dtype.generator.name}
@@ -86,7 +88,7 @@ def _described(aval: Any) -> dict[str, Any]:
     return {"shape": list(aval.shape), "dtype": dtype.name, "weak_type": aval.weak_type}
 
 
-def _aval(record: dict[str, Any]) -> ShapedArray:
+def _aval(record: JSONObject) -> ShapedArray:
     shape = tuple(record["shape"])
     if "keys" in record:
         return ShapedArray(shape, key_dtype_of(generator_named(record["keys"])))
@@ -96,7 +98,7 @@ def _aval(record: dict[str, Any]) -> ShapedArray:
 # ---- shardings as JSON ---------------------------------------------------------------------------
 
 
-def _described_sharding(sharding: Sharding, devices: Sequence[Device]) -> dict[str, Any]:
+def _described_sharding(sharding: Sharding, devices: Sequence[Device]) -> JSONObject:
     if type(sharding) is not NamedSharding:
         raise ValueError(
             "executables for several devices are serialized if their shardings are NamedShardings, "
@@ -113,7 +115,7 @@ def _described_sharding(sharding: Sharding, devices: Sequence[Device]) -> dict[s
     }
 
 
-def _sharding(record: dict[str, Any], devices: Sequence[Device]) -> NamedSharding:
+def _sharding(record: JSONObject, devices: Sequence[Device]) -> NamedSharding:
     grid = np.empty(len(record["devices"]), object)
     grid[:] = [devices[number] for number in record["devices"]]
     mesh = Mesh(grid.reshape(record["shape"]), tuple(record["axes"]))
@@ -271,7 +273,7 @@ def deserialize_and_load(
     return Compiled(_function_named(deserialized.name), traced, executable)
 
 
-def _check_version(header: dict[str, Any]) -> None:
+def _check_version(header: JSONObject) -> None:
     """Raise a ValueError if another format or version of jaxlib wrote a serialized executable."""
     version = jaxlib_version()
     if header["format"] != _FORMAT or header["jaxlib"] != version:
@@ -283,7 +285,7 @@ def _check_version(header: dict[str, Any]) -> None:
 
 
 def _chosen_devices(
-    header: dict[str, Any], client: Client, chosen: Sequence[Device] | None
+    header: JSONObject, client: Client, chosen: Sequence[Device] | None
 ) -> list[Device]:
     """Return the devices to run on; raise a ValueError if they do not fit the executable."""
     ids = header["device_ids"]
@@ -309,7 +311,7 @@ def _chosen_devices(
 
 
 def _constants(
-    records: Sequence[dict[str, Any]], data: bytes
+    records: Sequence[JSONObject], data: bytes
 ) -> Iterator[tuple[object, AbstractValue]]:
     """Yield each constant as an array in its storage dtype, and the aval of that."""
     start = 0
@@ -334,7 +336,7 @@ def _loaded(executable: bytes, devices: Sequence[Device], barriers: bool) -> Loa
         return bridge.deserialize(client, executable, devices, settings)
 
 
-def _assignment(header: dict[str, Any], devices: Sequence[Device]) -> DeviceAssignment:
+def _assignment(header: JSONObject, devices: Sequence[Device]) -> DeviceAssignment:
     """Return the devices with the shardings of all inputs, of which some may be dropped."""
     kept, outputs = ([_sharding(each, devices) for each in of] for of in header["shardings"])
     inputs: list[Sharding | None] = [None] * len(header["inputs"])

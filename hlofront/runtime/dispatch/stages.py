@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTree
 from hlofront.base.typing import DType
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts
@@ -109,16 +110,16 @@ class Stage:
         return self._traced.out_tree
 
     @property
-    def in_avals(self) -> Any:
+    def in_avals(self) -> PyTree:
         """The avals of (args, kwargs), as a tree."""
         return self.in_tree.unflatten(self._traced.program.in_avals)
 
     @property
-    def out_avals(self) -> Any:
+    def out_avals(self) -> PyTree:
         return self.out_tree.unflatten(self._traced.program.out_avals)
 
     @property
-    def args_info(self) -> Any:
+    def args_info(self) -> PyTree:
         """The ArgInfo of each argument, as a tree."""
         avals = self._traced.program.in_avals
         donated = self._traced.donated or (False,) * len(avals)
@@ -130,12 +131,12 @@ class Stage:
         return tuple(i for i, is_donated in enumerate(self._traced.donated) if is_donated)
 
     @property
-    def out_info(self) -> Any:
+    def out_info(self) -> PyTree:
         """The ShapeDtypeStruct of each result, as a tree."""
         shardings = self._where.outputs if type(self._where) is DeviceAssignment else ()
         return self._described_results(shardings or (None,) * self.out_tree.num_leaves)
 
-    def _described_results(self, shardings: Sequence[Sharding | None]) -> Any:
+    def _described_results(self, shardings: Sequence[Sharding | None]) -> PyTree:
         """Return a ShapeDtypeStruct per result, with its sharding, as a tree."""
         avals = self._traced.program.out_avals
         return self.out_tree.unflatten(
@@ -201,7 +202,7 @@ class Traced(Stage):
             self._layouts,
         )
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> PyTree:
         """Compile the program, and run it on these arguments."""
         return self.lower().compile()(*args, **kwargs)
 
@@ -361,7 +362,7 @@ class Compiled(Stage):
             bridge.PjitFunctionCache(capacity=8),
         )
 
-    def call(self, *args: object, **kwargs: object) -> Any:
+    def call(self, *args: object, **kwargs: object) -> PyTree:
         return self.__call__(*args, **kwargs)
 
     def as_text(self, *, style: str = "raw") -> str | None:
@@ -394,29 +395,29 @@ class Compiled(Stage):
         return self._executable.loaded
 
     @property
-    def out_info(self) -> Any:
+    def out_info(self) -> PyTree:
         """The ShapeDtypeStruct of each result, with its sharding, as a tree."""
         return self._described_results(self._result_shardings())
 
     @property
-    def input_shardings(self) -> Any:
+    def input_shardings(self) -> PyTree:
         """The sharding of each argument, or None if the program does not take it, as a tree."""
         return self.in_tree.unflatten(self._per_argument(self._taken_shardings(), None))
 
     @property
-    def output_shardings(self) -> Any:
+    def output_shardings(self) -> PyTree:
         """The sharding of each result, as a tree."""
         return self.out_tree.unflatten(self._result_shardings())
 
     @property
-    def input_formats(self) -> Any:
+    def input_formats(self) -> PyTree:
         """The Format of each argument, as a tree; an empty one if the program does not take it."""
         layouts = self._executable.loaded.get_parameter_layouts()
         formats = _formats(layouts, self._taken_shardings())
         return self.in_tree.unflatten(self._per_argument(formats, Format()))
 
     @property
-    def output_formats(self) -> Any:
+    def output_formats(self) -> PyTree:
         """The Format of each result, as a tree."""
         layouts = self._executable.loaded.get_output_layouts()
         # The new arrays of mutable references follow the results.
@@ -514,7 +515,7 @@ CompilerOptions = dict[str, str | bool]
 class Wrapped(Protocol):
     """A function returned by jit: it can be called, traced and lowered."""
 
-    __call__: Callable[..., Any]
+    __call__: Callable[..., PyTree]
 
     def trace(self, *args: object, **kwargs: object) -> Traced:
         """Trace the function for these arguments."""

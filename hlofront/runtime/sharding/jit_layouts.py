@@ -1,10 +1,10 @@
 """The layouts of jit: the Formats among its in_shardings and out_shardings, as layout modes."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from hlofront.base.tree import keystr, tree_flatten, tree_flatten_with_path
+from hlofront.base.tree import KeyPath, keystr, tree_flatten, tree_flatten_with_path
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
+from hlofront.core.aval import ShapedArray
 from hlofront.core.layout_modes import LayoutModes
 from hlofront.pjrt.layouts import Format, LayoutChoice
 from hlofront.runtime.compilation.traced_program import TracedProgram
@@ -90,7 +90,7 @@ def _layouts_of(tree: object) -> object:
 
 def _modes(prefix: object, tree: object, what: str) -> tuple[str | None, ...]:
     layouts: Sequence[LayoutChoice] = broadcast_prefix(prefix, tree, is_none)
-    leaves: Sequence[tuple[Any, Any]] = tree_flatten_with_path(tree)[0]
+    leaves: Sequence[tuple[KeyPath, ShapedArray]] = tree_flatten_with_path(tree)[0]
     return tuple(
         [
             layout and layout.mode(aval, f"the {what} of jit at {keystr(path) or 'its root'}")

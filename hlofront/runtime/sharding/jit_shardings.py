@@ -1,10 +1,9 @@
 """The shardings of jit, as trees for its arguments and results, and sharding constraints."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from hlofront.base.boundary import boundary
-from hlofront.base.tree import tree_flatten
+from hlofront.base.tree import PyTree, tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import Device, Sharding, SingleDeviceSharding
@@ -190,7 +189,7 @@ def _on_one_device(x: ArrayLike, sharding: SingleDeviceSharding) -> Array:
 
 
 @boundary
-def with_sharding_constraint(x: object, shardings: object) -> Any:
+def with_sharding_constraint(x: object, shardings: object) -> PyTree:
     """Return values with a sharding constraint, by which XLA splits them inside of a program.
 
     Args:

@@ -259,7 +259,7 @@ class ShardedExecutable(Executable):
         )
 
 
-def split(x: Any, aval: ShapedArray, sharding: Sharding) -> Any:
+def split(x: Any, aval: ShapedArray, sharding: Sharding) -> Array:
     """Split a host value or an array over devices by a sharding.
 
     An array that has the sharding already is returned unchanged.
