@@ -175,7 +175,7 @@ class NDIndexer:
 
     @property
     def is_slice(self) -> list[bool]:
-        """Whether the index of each axis is a slice."""
+        """A bool per axis: whether its index is a slice."""
         return [isinstance(index, Slice) for index in self.indices]
 
     @property

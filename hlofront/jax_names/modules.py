@@ -33,12 +33,12 @@ class JaxFinder:
         if home is None:
             return None
         try:
-            found = importlib.util.find_spec(home)
+            home_spec = importlib.util.find_spec(home)
         except ModuleNotFoundError:  # What is a package in JAX is a single file here.
             return None
-        if found is None:
+        if home_spec is None:
             return None
-        return _spec(name, _PublicLoader(home), public.is_package(name), found.origin)
+        return _spec(name, _PublicLoader(home), public.is_package(name), home_spec.origin)
 
     def find_distributions(
         self, context: "DistributionFinder.Context | None" = None

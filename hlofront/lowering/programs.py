@@ -31,11 +31,11 @@ def _(
 ) -> list[Value]:
     if inline is Inline.JAX_LATE:
         return build.inline_closed(jaxpr, args, f"jit({name})")
-    marks: dict[str, ir.Attribute] = {}
+    attributes: dict[str, ir.Attribute] = {}
     if isinstance(inline, Inline):
         attribute = types.attribute(f'{{inlineable = "{inline.value}"}}')
-        marks["mhlo.frontend_attributes"] = attribute
-    return build.call(jaxpr, symbol_name(name), args, **marks)
+        attributes["mhlo.frontend_attributes"] = attribute
+    return build.call(jaxpr, symbol_name(name), args, **attributes)
 
 
 @lower(

@@ -40,7 +40,7 @@ def dot_general_of_sparse(
     """Return a product of a BCOO array and a dense one.
 
     Rows of rhs are gathered at the contracted indices. Their products with data are summed up, at
-    the indices that are kept if there are any.
+    the indices of the free axes if there are any.
     """
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     shape = lhs_spinfo.shape
@@ -49,12 +49,12 @@ def dot_general_of_sparse(
     data, indices = with_batch(data, batch), with_batch(indices, batch)
     own = dict(zip((*lhs_batch, *lhs_contracting), (*rhs_batch, *rhs_contracting), strict=True))
     contracted = [axis for axis in lhs_contracting if axis >= n_batch]
-    kept = [axis for axis in range(n_batch, n_batch + n_sparse) if axis not in contracted]
+    free_sparse = [axis for axis in range(n_batch, n_batch + n_sparse) if axis not in contracted]
     summed_batch = [axis for axis in lhs_contracting if axis < n_batch]
     free_batch = remaining_axes(n_batch, lhs_batch, summed_batch)
     # Batch axes come first, those that are summed over last among them.
     order = (*lhs_batch, *free_batch, *summed_batch)
-    n_kept_batch = n_batch - len(summed_batch)
+    n_result_batch = n_batch - len(summed_batch)
     data = transpose(data, (*order, *range(n_batch, data.ndim)))
     indices = transpose(indices, (*order, n_batch, n_batch + 1))
     batch_axes = {i: own[axis] for i, axis in enumerate(order) if axis in own}
@@ -65,16 +65,16 @@ def dot_general_of_sparse(
         [own[axis] for axis in contracted],
     )
     dtype: Any = product_dtype("dot_general", data.dtype, rhs.dtype, preferred_element_type)
-    first = tuple(range(n_kept_batch))
-    summed = tuple(range(n_kept_batch, n_batch + 1))
-    if not kept:
+    first = tuple(range(n_result_batch))
+    summed = tuple(range(n_result_batch, n_batch + 1))
+    if not free_sparse:
         return dot_general(data, rows, ((summed, summed), (first, first)), None, dtype)
     every = (*first, *summed)
     products = dot_general(data, rows, (((), ()), (every, every)), None, dtype)
-    at = columns(indices, [axis - n_batch for axis in kept])
+    at = columns(indices, [axis - n_batch for axis in free_sparse])
     rest = products.shape[n_batch + 1 :]
-    total = (*data.shape[:n_kept_batch], *[shape[axis] for axis in kept], *rest)
-    return add_at(total, at, products, n_kept_batch, SparseInfo(shape))
+    total = (*data.shape[:n_result_batch], *[shape[axis] for axis in free_sparse], *rest)
+    return add_at(total, at, products, n_result_batch, SparseInfo(shape))
 
 
 @by_tracing(s.bcoo_dot_general_sampled_p)
@@ -142,16 +142,16 @@ def product_of_sparse(
     other = of_pairs(convert(rhs.contracted, lhs_indices.dtype, False), rhs_axes)
     equal = bitwise_and(inside, reduce_and(eq(one, other), (n_batch + 2,)))
     products = select(equal, products, full(products.shape, 0, dtype))
-    # The elements of a factor without sparse axes that are kept are summed over.
-    summed = [n_batch + i for i, factor in enumerate((lhs, rhs)) if not factor.kept_sizes]
+    # The elements of a factor without free sparse axes are summed over.
+    summed = [n_batch + i for i, factor in enumerate((lhs, rhs)) if not factor.free_sizes]
     products = reduce_sum(products, summed)
-    counts = (lhs.nse if lhs.kept_sizes else 1, rhs.nse if rhs.kept_sizes else 1)
+    counts = (lhs.nse if lhs.free_sizes else 1, rhs.nse if rhs.free_sizes else 1)
     parts: list[Array] = []
     for factor, axes in ((lhs, lhs_axes), (rhs, rhs_axes)):
-        if factor.kept_sizes:
-            kept = convert(factor.kept, lhs_indices.dtype, False)
-            parts.append(of_pairs(kept, axes, counts))
-    sizes = (*lhs.kept_sizes, *rhs.kept_sizes)
+        if factor.free_sizes:
+            coordinates = convert(factor.free_coordinates, lhs_indices.dtype, False)
+            parts.append(of_pairs(coordinates, axes, counts))
+    sizes = (*lhs.free_sizes, *rhs.free_sizes)
     count = counts[0] * counts[1]
     if parts:
         at = reshape(concatenate(parts, n_batch + 2), (*batch, count, len(sizes)))
@@ -171,8 +171,8 @@ class _Factor:
     Attributes:
       data: of shape (*batch, nse).
       contracted: the columns of the indices along contracted axes.
-      kept: the other columns.
-      kept_sizes: the sizes of the axes of the other columns.
+      free_coordinates: the columns of the indices along the other sparse axes.
+      free_sizes: the sizes of those axes.
       is_inside: which positions are in bounds, of shape (*batch, nse).
       batch: the sizes of the batch axes.
       nse: the number of stored elements.
@@ -191,10 +191,10 @@ class _Factor:
         indices = with_batch(indices, shape[:n_batch])
         indices = transpose(indices, (*order, n_batch, n_batch + 1))
         contracted = [axis - n_batch for axis in contracting]
-        kept = remaining_axes(n_sparse, contracted)
+        free = remaining_axes(n_sparse, contracted)
         self.data = transpose(with_batch(data, shape[:n_batch]), (*order, n_batch))
         self.contracted = columns(indices, contracted)
-        self.kept = columns(indices, kept)
-        self.kept_sizes = tuple([shape[n_batch + axis] for axis in kept])
+        self.free_coordinates = columns(indices, free)
+        self.free_sizes = tuple([shape[n_batch + axis] for axis in free])
         self.is_inside = bitwise_not(out_of_bounds(indices, shape[n_batch:]))
         self.batch = tuple([shape[axis] for axis in order])

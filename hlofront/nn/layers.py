@@ -246,10 +246,10 @@ def _pooling(
       mean: whether to divide by the number of inputs in each window.
     """
     rank = len(window_shape) + 2
-    apart = (0, rank - 1) if spec is None else (spec.index("N"), spec.index("C"))
+    not_spatial = (0, rank - 1) if spec is None else (spec.index("N"), spec.index("C"))
     of_window, of_strides = iter(window_shape), iter(strides or (1,) * len(window_shape))
-    window = tuple([1 if axis in apart else next(of_window) for axis in range(rank)])
-    steps = tuple([1 if axis in apart else next(of_strides) for axis in range(rank)])
+    window = tuple([1 if axis in not_spatial else next(of_window) for axis in range(rank)])
+    steps = tuple([1 if axis in not_spatial else next(of_strides) for axis in range(rank)])
 
     def reduced(inputs: Array) -> Array:
         return reduce_window(inputs, initial, reducer, window, steps, padding)
@@ -260,7 +260,7 @@ def _pooling(
     def apply_fun(params: Any, inputs: Array, **kwargs: Any) -> Array:
         if not mean:
             return reduced(inputs)
-        one_example = [1 if axis in apart else n for axis, n in enumerate(inputs.shape)]
+        one_example = [1 if axis in not_spatial else n for axis, n in enumerate(inputs.shape)]
         return reduced(inputs) / reduced(jnp.ones(one_example, inputs.dtype))
 
     return init_fun, apply_fun

@@ -332,8 +332,8 @@ def sm3(step_size: Any, momentum: float = 0.9) -> ArrayOptimizer:
     def update(i: Any, g: Any, state: Any) -> Any:
         x, mean, per_axis, shape = state
         others = [tuple([a for a in range(x.ndim) if a != axis]) for axis in range(x.ndim)]
-        spread = [jnp.expand_dims(v, axes) for v, axes in zip(per_axis, others, strict=True)]
-        squares = functools.reduce(jnp.minimum, spread) + jnp.square(g)
+        broadcast = [jnp.expand_dims(v, axes) for v, axes in zip(per_axis, others, strict=True)]
+        squares = functools.reduce(jnp.minimum, broadcast) + jnp.square(g)
         mean = (1 - momentum) * (g * _inverse_root(squares)) + momentum * mean
         per_axis = [jnp.max(squares, axes) for axes in others]
         return x - size(i) * mean, mean, per_axis, shape

@@ -140,7 +140,7 @@ class _Part(NamedTuple):
 
     @property
     def is_known(self) -> bool:
-        """Whether all starts of the window are known while the program is traced."""
+        """True if all starts of the window are known while the program is traced."""
         return all(isinstance(start, int) for start in self.starts)
 
     def window(self, array: ArrayLike) -> ArrayLike:
@@ -188,14 +188,14 @@ class _Part(NamedTuple):
         axes = [axis for axis, _ in self.arrays]
         first, count = self.first_array_axis, len(self.array_shape)
         rest = typeof(array).ndim - len(axes)
-        kept = [axis if axis < first else axis + count for axis in range(rest)]
+        slice_axes = [axis if axis < first else axis + count for axis in range(rest)]
         sizes = typeof(array).shape
         columns = [
             reshape(_from_start(index, sizes[axis]), (*self.array_shape, 1))
             for axis, index in self.arrays
         ]
         indices = concatenate(columns, len(self.array_shape)) if len(columns) > 1 else columns[0]
-        return axes, kept, indices
+        return axes, slice_axes, indices
 
     def gathered(self, array: ArrayLike) -> ArrayLike:
         """Return the elements that arrays of integers select."""

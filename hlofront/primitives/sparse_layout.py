@@ -23,7 +23,7 @@ _int32 = np.dtype(np.int32)
 
 
 class SparseInfo(NamedTuple):
-    """What equations know of a sparse array beside its buffers.
+    """A sparse array's description in parameters of equations, which hold no buffers.
 
     Attributes:
       shape: the shape of the array.

@@ -20,7 +20,7 @@ from hlofront.primitives.sparse_rows import indices_of_rows
 
 
 class COOInfo(NamedTuple):
-    """What equations know of a COO matrix beside its buffers.
+    """A COO matrix's description in parameters of equations, which hold no buffers.
 
     Attributes:
       shape: the shape of the matrix.

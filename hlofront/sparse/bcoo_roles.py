@@ -143,15 +143,15 @@ def _dense_to_sparse(mat: BCOO, n_dense: int) -> BCOO:
 
 def _batch_to_sparse(mat: BCOO, n_batch: int) -> BCOO:
     data, indices = in_one_batch(mat, whole=True)
-    kept, sizes = mat.shape[:n_batch], mat.shape[n_batch : mat.n_batch]
+    batch, sizes = mat.shape[:n_batch], mat.shape[n_batch : mat.n_batch]
     count = math.prod(sizes)
-    new = _numbers_of_elements(kept, sizes, indices.dtype)
-    leading = (*kept, count, mat.nse)
+    new = _numbers_of_elements(batch, sizes, indices.dtype)
+    leading = (*batch, count, mat.nse)
     new = broadcast_in_dim(new, (*leading, len(sizes)), (*range(n_batch + 1), n_batch + 2))
     old = reshape(indices, (*leading, mat.n_sparse))
     joined = concatenate([new, old], n_batch + 2)
-    indices = reshape(joined, (*kept, count * mat.nse, len(sizes) + mat.n_sparse))
-    data = reshape(data, (*kept, count * mat.nse, *data.shape[mat.n_batch + 1 :]))
+    indices = reshape(joined, (*batch, count * mat.nse, len(sizes) + mat.n_sparse))
+    data = reshape(data, (*batch, count * mat.nse, *data.shape[mat.n_batch + 1 :]))
     return BCOO((data, indices), shape=mat.shape)
 
 
@@ -188,11 +188,11 @@ def _sparse_to_batch(mat: BCOO, n_batch: int) -> BCOO:
         at = squeeze(columns(indices, (number,)), (n_old + 1,))
         at = broadcast_in_dim(at, block, axes)
         mask = mask & (at == broadcasted_iota(indices.dtype, block, n_old + number))
-    kept = columns(indices, range(n_new, mat.n_sparse))
-    kept = broadcast_in_dim(kept, (*block, mat.n_sparse - n_new), (*axes, n_batch + 1))
+    remaining = columns(indices, range(n_new, mat.n_sparse))
+    remaining = broadcast_in_dim(remaining, (*block, mat.n_sparse - n_new), (*axes, n_batch + 1))
     rest = data.shape[n_old + 1 :]
     tail = range(n_batch + 1, n_batch + 1 + len(rest))
     data = broadcast_in_dim(data, (*block, *rest), (*axes, *tail))
     mask = broadcast_in_dim(mask, data.shape, range(n_batch + 1))
     data = select(mask, data, full(data.shape, 0, data.dtype))
-    return BCOO((data, kept), shape=mat.shape)
+    return BCOO((data, remaining), shape=mat.shape)

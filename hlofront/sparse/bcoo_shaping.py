@@ -194,9 +194,9 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     n_leading = n_batch + n_sparse
     batch = [axis for axis in axes if axis < n_batch]
     dense = [axis - n_sparse + 1 for axis in axes if axis >= n_leading]
-    kept = [axis for axis in range(n_sparse) if n_batch + axis not in axes]
+    remaining = [axis for axis in range(n_sparse) if n_batch + axis not in axes]
     data = squeeze(arr.data, (*batch, *dense))
-    indices = squeeze(columns(arr.indices, kept), batch)
+    indices = squeeze(columns(arr.indices, remaining), batch)
     shape = [size for axis, size in enumerate(arr.shape) if axis not in axes]
     return BCOO(
         (data, indices),
@@ -322,8 +322,8 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     n_leading = n_batch + n_sparse
     batch = [axis for axis in axes if axis < n_batch]
     dense = [axis - n_sparse + 1 for axis in axes if axis >= n_leading]
-    kept = [axis for axis in range(n_sparse) if n_batch + axis not in axes]
-    data, indices = reduce_sum(mat.data, dense), columns(mat.indices, kept)
+    remaining = [axis for axis in range(n_sparse) if n_batch + axis not in axes]
+    data, indices = reduce_sum(mat.data, dense), columns(mat.indices, remaining)
     if batch:
         sizes = common_batch(data.shape, indices.shape, n_batch=n_batch)
         data, indices = with_batch(data, sizes), with_batch(indices, sizes)
@@ -337,6 +337,6 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
         data = transpose_axes(data, (*order, *range(n_batch, data.ndim)))
         data = reshape(data, (*left, count, *data.shape[n_batch + 1 :]))
         indices = transpose_axes(indices, (*order, n_batch, n_batch + 1))
-        indices = reshape(indices, (*left, count, len(kept)))
+        indices = reshape(indices, (*left, count, len(remaining)))
     shape = [size for axis, size in enumerate(mat.shape) if axis not in axes]
     return BCOO((data, indices), shape=shape)

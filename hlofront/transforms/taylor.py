@@ -118,13 +118,13 @@ def _by_tangent(
         [s if isinstance(s, ZeroSeries) else s[:-1] for s in series]
         + [terms[1:] for terms in velocities],
     )
-    found = iter(
+    expansions = iter(
         [
             [scaled(x, 1 / k) for k, x in enumerate([d, *instantiate_series(d, h, order - 1)], 1)]
             for d, h in zip(derivatives, higher, strict=True)
         ]
     )
-    own = [next(found) if moves else zero_series for moves in present]
+    own = [next(expansions) if moves else zero_series for moves in present]
     return process(primitive, tuple(primals), params), own if multiple else own[0]
 
 

@@ -105,7 +105,7 @@ class Ref(metaclass=RefMeta):
 
     @property
     def committed(self) -> bool:
-        """Whether computations follow the array to its devices."""
+        """True if computations follow the array to its devices."""
         return self.array.committed
 
     @property

@@ -81,7 +81,7 @@ class ProfileSession:
 
     @property
     def is_running(self) -> bool:
-        """Whether it records."""
+        """True while the session records."""
         return self._session is not None
 
     @property

@@ -338,11 +338,11 @@ def _loaded(executable: bytes, devices: Sequence[Device], barriers: bool) -> Loa
 
 def _assignment(header: JSONObject, devices: Sequence[Device]) -> DeviceAssignment:
     """Return the devices with the shardings of all inputs, of which some may be dropped."""
-    kept, outputs = ([_sharding(each, devices) for each in of] for of in header["shardings"])
+    used_inputs, outputs = ([_sharding(each, devices) for each in of] for of in header["shardings"])
     inputs: list[Sharding | None] = [None] * len(header["inputs"])
-    for index, sharding in zip(header["kept"], kept, strict=True):
+    for index, sharding in zip(header["kept"], used_inputs, strict=True):
         inputs[index] = sharding
-    return DeviceAssignment(devices, inputs, outputs, next(iter((*kept, *outputs)), None))
+    return DeviceAssignment(devices, inputs, outputs, next(iter((*used_inputs, *outputs)), None))
 
 
 def _function_named(name: str) -> Jitted:
