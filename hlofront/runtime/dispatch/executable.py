@@ -21,7 +21,7 @@ from hlofront.core.layout_modes import LayoutModes
 from hlofront.pjrt.clients import check_not_forked
 from hlofront.pjrt.executable import cost_of
 from hlofront.primitives.barriers import Token
-from hlofront.runtime.array.key_array import base_of, key_handler
+from hlofront.runtime.array.key_array import KeyArray, base_of, key_handler
 from hlofront.runtime.array.relayout import (
     default_mode,
     is_laid_as,
@@ -236,8 +236,10 @@ class Executable:
         if self.layouts is not None and any(self.layouts.inputs):
             return False  # Arrays on the host have no layout yet.
         layouts = self.loaded.get_parameter_layouts()[-len(self.kept) :] if self.kept else ()
-        taken = (storage_of(args[i]) if self.takes_stored else args[i] for i in self.kept)
-        return all(map(is_laid_as, taken, layouts))
+        taken = (args[i] for i in self.kept)
+        # The call may have deleted its arguments, whose layouts are known still.
+        arrays = (x._base_array if type(x) is KeyArray else x for x in taken)
+        return all(map(is_laid_as, arrays, layouts))
 
     def _run_with_tokens(self, args: Sequence[Any]) -> list[Any]:
         """Execute after earlier programs with these ordered effects; store the new tokens."""
