@@ -1,5 +1,7 @@
 """serialize_executable: a compiled program becomes bytes, and these the program again."""
 
+import os
+import pathlib
 import shutil
 import subprocess
 import sys
@@ -108,7 +110,8 @@ def test_another_process_runs_it(tmp_path):
         print(deserialize_and_load(open(sys.argv[1], "rb").read(), *trees)(20.0))
     """)
     command = [sys.executable, "-P", "-c", script, str(path)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(jax.__file__).parents[1])}
+    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert "Array(21." in ran.stdout
 
 

@@ -28,8 +28,12 @@ def mode_of(layout: "PjRtLayout") -> str:
 
 
 def is_laid_as(x: object, layout: "PjRtLayout") -> bool:
-    """Return whether a value is no array, or has its elements in the order of a layout."""
-    if type(x) is not ArrayImpl:
+    """Return whether a value is no array, or has its elements in the order of a layout.
+
+    An array that a call has deleted was taken as it was: in another layout it would be a copy that
+    was donated.
+    """
+    if type(x) is not ArrayImpl or x.is_deleted():
         return True
     own_layout = pjrt_layout_of(x)
     return own_layout == layout or mode_of(own_layout) == mode_of(layout)
