@@ -168,6 +168,7 @@ __getattr__, __dir__ = _lazy(
         "NamedSharding": "hlofront.pjrt.named_shardings",
         "P": "hlofront.core.partition",
         "make_mesh": "hlofront.pjrt.device_mesh",
+        "set_mesh": "hlofront.core.mesh_context",
         "effects_barrier": "hlofront.runtime.dispatch.host_calls",
         "make_user_context": "hlofront.base.user_context",
         "print_environment_info": "hlofront.runtime.debugging.environment",

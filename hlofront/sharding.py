@@ -2,9 +2,15 @@
 
 from hlofront.bridge.client import Sharding as Sharding
 from hlofront.bridge.client import SingleDeviceSharding as SingleDeviceSharding
+from hlofront.core.manual_axes import ManualAxisType as ManualAxisType
+from hlofront.core.mesh import AbstractDevice as AbstractDevice
 from hlofront.core.mesh import AbstractMesh as AbstractMesh
 from hlofront.core.mesh import AxisType as AxisType
 from hlofront.core.mesh import Mesh as Mesh
+from hlofront.core.mesh_context import get_abstract_mesh as get_abstract_mesh
+from hlofront.core.mesh_context import get_mesh as get_mesh
+from hlofront.core.mesh_context import set_mesh as set_mesh
+from hlofront.core.mesh_context import use_abstract_mesh as use_abstract_mesh
 from hlofront.core.partition import PartitionSpec as PartitionSpec
 from hlofront.pjrt.named_shardings import NamedSharding as NamedSharding
 from hlofront.pjrt.shardings import make_single_device_sharding as make_single_device_sharding

@@ -64,6 +64,7 @@ _KIND_OF = {bool: BOOL, int: INT, float: FLOAT, str: TEXT, type(None): _TEXT_OR_
 # flag: (default, doc[, kind]); without a kind, that of the default's type. A doc follows "It".
 # First, the options that traced or compiled programs depend on.
 _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
+    "check_vma": (False, "makes types say along which manual axes values vary; shard_map sets it"),
     "hlofront_fences": (True, "stores what XLA's fusion for CPUs would compute at every use"),
     "jax_allow_f16_reductions": (True, "allows reduce_sum of float16 and bfloat16"),
     "jax_check_static_indices": (False, "checks that static indices are in bounds"),

@@ -22,7 +22,6 @@ _INT_OR_NONE = optional(INT)
 
 # Flag: default, effect in JAX, and kind if it is not that of the default's type.
 OPTIONS_WITHOUT_EFFECT: dict[str, tuple[object, str] | tuple[object, str, OptionKind]] = {
-    "check_vma": (False, "is JAX's own switch for what shard_map's check_vma asks"),
     "eager_constant_folding": (False, "folds constants while tracing"),
     "jax2tf_associative_scan_reductions": (False, "is of jax2tf"),
     "jax2tf_default_native_serialization": (True, "is of jax2tf"),

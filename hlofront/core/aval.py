@@ -4,7 +4,7 @@ import enum
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, Protocol, TypeGuard
+from typing import Any, NamedTuple, Protocol, TypeGuard, cast
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from hlofront.base.dtypes import (
 )
 from hlofront.base.elements import exact_dtype_types
 from hlofront.base.typing import ArrayLike, DType
+from hlofront.core.manual_axes import SAME, ManualAxisType, names_text
 from hlofront.core.mesh import AbstractMesh
+from hlofront.core.partition import PartitionSpec, axes_of
 
 
 class MemorySpace(enum.Enum):
@@ -57,7 +59,7 @@ class SupportsAval(Protocol):
 
 
 class ShapedArray(AbstractValue):
-    """The shape and dtype of an array, and whether its dtype is weak.
+    """The type of an array: its shape and dtype, whether that is weak, and how it is split.
 
     Equal avals are almost always the same object, so that `a is b` decides most comparisons and
     dictionaries keyed by avals are quick; `==` stays right when they are not.
@@ -68,10 +70,13 @@ class ShapedArray(AbstractValue):
         "_hash",
         "_tangent",
         "dtype",
+        "manual_axis_type",
         "memory_space",
+        "mesh",
         "ndim",
         "shape",
         "size",
+        "spec",
         "weak_type",
     )
 
@@ -79,14 +84,19 @@ class ShapedArray(AbstractValue):
     dtype: Any
     weak_type: bool
     memory_space: MemorySpace
+    # The mesh and, with an entry per axis, the mesh axes of type Explicit that the array is split
+    # along. Both are None for an array that no such axis splits, whichever mesh it is on.
+    mesh: AbstractMesh | None
+    spec: PartitionSpec | None
+    # How the value relates to its copies along the manual axes of the mesh.
+    manual_axis_type: ManualAxisType
     ndim: int
     size: int
     _hash: int
     # The tangent aval, computed on first use; None before.
     _tangent: "ShapedArray | None"
 
-    # A sharding that is replicated: types have no sharding, as mesh axes are of type Auto.
-    # pjrt/shardings.py sets the property.
+    # A NamedSharding over the aval's mesh, or the current one: pjrt/shardings.py sets the property.
     sharding: Any
 
     def __new__(
@@ -97,15 +107,14 @@ class ShapedArray(AbstractValue):
         *,
         sharding: Any = None,
         memory_space: MemorySpace = MemorySpace.Device,
+        manual_axis_type: ManualAxisType = SAME,
     ) -> "ShapedArray":
-        if sharding is not None:
-            _check_sharding(sharding, shape)
-        if memory_space is not MemorySpace.Device:
-            return _intern(cls, shape, dtype, weak_type, memory_space)
-        try:
-            return _interned[shape, dtype, weak_type]
-        except (KeyError, TypeError):
-            return _intern(cls, shape, dtype, weak_type, memory_space)
+        if sharding is None and memory_space is _DEVICE and manual_axis_type is SAME:
+            try:
+                return _interned[shape, dtype, weak_type]
+            except (KeyError, TypeError):
+                pass
+        return _intern(cls, shape, dtype, weak_type, sharding, memory_space, manual_axis_type)
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -116,13 +125,25 @@ class ShapedArray(AbstractValue):
             and self.dtype == other.dtype
             and self.weak_type == other.weak_type
             and self.memory_space is other.memory_space
+            and self.mesh is other.mesh
+            and self.spec is other.spec
+            and self.manual_axis_type is other.manual_axis_type
         )
 
     def __hash__(self):
         return self._hash
 
     def __reduce__(self):
-        return _remade, (self.shape, self.dtype, self.weak_type, self.memory_space)
+        fields = (
+            self.shape,
+            self.dtype,
+            self.weak_type,
+            self.memory_space,
+            self.mesh,
+            self.spec,
+            self.manual_axis_type,
+        )
+        return _remade, fields
 
     @property
     def itemsize(self) -> int:
@@ -139,15 +160,30 @@ class ShapedArray(AbstractValue):
         weak_type: bool | None = None,
         sharding: Any = None,
         memory_space: MemorySpace | None = None,
+        manual_axis_type: ManualAxisType | None = None,
     ) -> "ShapedArray":
-        """Return an aval with some fields replaced; None leaves a field unchanged."""
+        """Return an aval with some fields replaced; None leaves a field unchanged.
+
+        With another shape and no sharding the result is split along no axis.
+        """
+        keeps_split = sharding is None and (shape is None or tuple(shape) == self.shape)
         return ShapedArray(
             self.shape if shape is None else shape,
             self.dtype if dtype is None else dtype,
             self.weak_type if weak_type is None else weak_type,
-            sharding=sharding,
+            sharding=self.split if keeps_split else sharding,
             memory_space=self.memory_space if memory_space is None else memory_space,
+            manual_axis_type=self.manual_axis_type
+            if manual_axis_type is None
+            else manual_axis_type,
         )
+
+    @property
+    def split(self) -> "Split | None":
+        """The mesh and the spec by which Explicit axes split the array, or None."""
+        if self.mesh is None or self.spec is None:
+            return None
+        return Split(self.mesh, self.spec)
 
     def strip_weak_type(self) -> "ShapedArray":
         return self.update(weak_type=False) if self.weak_type else self
@@ -161,11 +197,17 @@ class ShapedArray(AbstractValue):
             self._tangent = tangent
         return tangent
 
+    def to_cotangent_aval(self) -> "ShapedArray":
+        """Return the aval of cotangents: unreduced where the value is reduced, and conversely."""
+        return cotangent_of(self.to_tangent_aval())
+
     def str_short(self, short_dtypes: bool = False, **_: object) -> str:
         name = short_name(self.dtype) if short_dtypes else _dtype_name(self.dtype)
         if self.memory_space is not MemorySpace.Device:
             name += f"<{self.memory_space.name.lower()}>"
-        return f"{name}[{','.join(map(str, self.shape))}]"
+        if self.spec is None and self.manual_axis_type is SAME:
+            return f"{name}[{','.join(map(str, self.shape))}]"
+        return f"{name}[{_split_shape_text(self)}]{_manual_text(self)}"
 
     def __str__(self):
         return ("~" if self.weak_type else "") + self.str_short()
@@ -178,6 +220,52 @@ class ShapedArray(AbstractValue):
         if not self.shape:
             raise TypeError("len() of unsized object")
         return self.shape[0]
+
+
+class Split(NamedTuple):
+    """The part of a sharding that is in a type: an abstract mesh and a PartitionSpec."""
+
+    mesh: AbstractMesh
+    spec: PartitionSpec
+
+
+_DEVICE = MemorySpace.Device
+
+
+def cotangent_of(aval: ShapedArray) -> ShapedArray:
+    """Return an aval with reduced and unreduced axes exchanged, as cotangents have them."""
+    spec, manual = aval.spec, aval.manual_axis_type
+    if spec is not None and (spec.unreduced or spec.reduced):
+        exchanged = spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
+        aval = aval.update(sharding=Split(cast(AbstractMesh, aval.mesh), exchanged))
+    if manual.unreduced or manual.reduced:
+        aval = aval.update(
+            manual_axis_type=ManualAxisType(
+                varying=manual.varying, unreduced=manual.reduced, reduced=manual.unreduced
+            )
+        )
+    return aval
+
+
+def _split_shape_text(aval: ShapedArray) -> str:
+    """Return the sizes of an array's axes, each with the mesh axes that split it: "8@x,4"."""
+    entries = aval.spec.partitions if aval.spec else (None,) * aval.ndim
+    return ",".join(
+        f"{size}@{names_text(axes_of(entry))}" if axes_of(entry) else str(size)
+        for size, entry in zip(aval.shape, entries, strict=True)
+    )
+
+
+def _manual_text(aval: ShapedArray) -> str:
+    """Return the text after an array's shape: "{V:x}", "{U:y}"."""
+    spec, manual = aval.spec, aval.manual_axis_type
+    if spec is None or not (spec.unreduced or spec.reduced):
+        return manual.short_text()
+    return ManualAxisType(
+        varying=manual.varying,
+        unreduced=manual.unreduced | spec.unreduced,
+        reduced=manual.reduced | spec.reduced,
+    ).short_text()
 
 
 class AbstractToken(AbstractValue):
@@ -208,30 +296,67 @@ _interned: dict[Any, ShapedArray] = {}
 _MOST_INTERNED = 1 << 16
 
 
-def _remade(shape: Any, dtype: Any, weak_type: bool, memory_space: MemorySpace) -> ShapedArray:
-    return ShapedArray(shape, dtype, weak_type, memory_space=memory_space)
+def _remade(
+    shape: Any,
+    dtype: Any,
+    weak_type: bool,
+    memory_space: MemorySpace,
+    mesh: AbstractMesh | None,
+    spec: PartitionSpec | None,
+    manual_axis_type: ManualAxisType,
+) -> ShapedArray:
+    return ShapedArray(
+        shape,
+        dtype,
+        weak_type,
+        sharding=None if mesh is None or spec is None else Split(mesh, spec),
+        memory_space=memory_space,
+        manual_axis_type=manual_axis_type,
+    )
 
 
-def _check_sharding(sharding: Any, shape: Any) -> None:
-    """Raise ValueError for a sharding that an aval cannot have."""
-    if type(sharding.mesh) is not AbstractMesh:
+def _split_by(sharding: Any, shape: tuple[int, ...]) -> Split | None:
+    """Return the mesh and the spec that a sharding gives to an aval, or None if nothing splits it.
+
+    Raises:
+      ValueError: for a sharding that an aval cannot have.
+    """
+    mesh, spec = sharding.mesh, sharding.spec
+    if type(mesh) is not AbstractMesh:
         raise ValueError(
             "the sharding of an aval is over an AbstractMesh, such as mesh.abstract_mesh: got "
-            f"{sharding.mesh!r} of type {type(sharding.mesh).__name__}"
+            f"{mesh!r} of type {type(mesh).__name__}"
         )
-    if sharding.mesh.explicit_axes:
+    if len(spec) > len(shape):
         raise ValueError(
-            f"types of arrays do not say how they are split, and {sharding.mesh!r} has axes of "
-            "type Explicit: make it of axes of type Auto"
+            "the PartitionSpec of an aval has at most an entry for each of its axes: got "
+            f"{spec} for the shape {shape}"
         )
-    if len(sharding.spec) != len(shape):
-        raise ValueError(
-            "the PartitionSpec of an aval has an entry for each of its axes: got "
-            f"{sharding.spec} for the shape {tuple(shape)}"
-        )
+    explicit = mesh.explicit_axes
+    entries = [tuple(n for n in axes_of(entry) if n in explicit) for entry in spec.partitions]
+    if not any(entries) and not spec.unreduced and not spec.reduced:
+        return None
+    for axis, (size, names) in enumerate(zip(shape, entries)):
+        parts = math.prod(mesh.shape[name] for name in names)
+        if not isinstance(size, SymbolicSize) and size % parts:
+            raise ValueError(
+                f"Sharding spec {names} implies that array axis {axis} is partitioned {parts} "
+                f"times, but does not evenly divide the dimension size {size}. Got shape: {shape} "
+                f"and sharding {sharding}"
+            )
+    entries += [()] * (len(shape) - len(entries))
+    return Split(mesh, spec.update(partitions=tuple(entries)))
 
 
-def _intern(cls: Any, shape: Any, dtype: Any, weak_type: Any, memory_space: Any) -> ShapedArray:
+def _intern(
+    cls: Any,
+    shape: Any,
+    dtype: Any,
+    weak_type: Any,
+    sharding: Any,
+    memory_space: Any,
+    manual_axis_type: ManualAxisType,
+) -> ShapedArray:
     shape = tuple(map(_dimension, shape))
     dtype = _as_dtype(dtype)
     weak_type = bool(weak_type)
@@ -239,15 +364,18 @@ def _intern(cls: Any, shape: Any, dtype: Any, weak_type: Any, memory_space: Any)
         raise TypeError(
             f"memory_space is one of {', '.join(map(repr, MemorySpace))}: got {memory_space!r}"
         )
+    split = None if sharding is None else _split_by(sharding, shape)
     key: tuple[Any, ...] = (shape, dtype, weak_type)
-    if memory_space is not MemorySpace.Device:
-        key = (*key, memory_space)
+    if split or memory_space is not MemorySpace.Device or manual_axis_type is not SAME:
+        key = (*key, memory_space, split, manual_axis_type)
     interned = _interned.get(key)
     if interned is not None:
         return interned
     self = object.__new__(cls)
     self.shape, self.dtype, self.weak_type = shape, dtype, weak_type
     self.memory_space = memory_space
+    self.mesh, self.spec = split or (None, None)
+    self.manual_axis_type = manual_axis_type
     self.ndim = len(shape)
     self.size = math.prod(shape)
     self._hash = hash(key)

@@ -14,6 +14,7 @@ from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.print import Printing
+from hlofront.core.sharded_types import infer_types
 from hlofront.core.subprograms import Subprogram, is_program, subprograms_of
 
 
@@ -156,7 +157,7 @@ def _check_results(equation: Equation) -> None:
     primitive, params = equation.primitive, equation.params
     avals = [atom.aval for atom in equation.invars]
     try:
-        inferred: Any = rules.infer[primitive](*avals, **params)
+        inferred: Any = infer_types(primitive, avals, params)
         effects: Effects = (
             rules.effects[primitive](*avals, **params) if primitive in rules.effects else no_effects
         )

@@ -1,5 +1,6 @@
 """Meshes of devices with named axes (Mesh), and their axes alone (AbstractMesh)."""
 
+import dataclasses
 import enum
 import math
 import threading
@@ -130,6 +131,30 @@ class NamedAxes:
 _fill = object.__setattr__
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class AbstractDevice:
+    """The kind of devices that an AbstractMesh stands for.
+
+    Attributes:
+      device_kind: the name of the model, such as "TPU v5 lite".
+      num_cores: the number of cores of a device, or None if it does not say.
+      platform: "cpu", "gpu", "tpu", ...
+    """
+
+    device_kind: str
+    num_cores: int | None
+    platform: str
+
+    def __repr__(self) -> str:
+        return f"AbstractDevice({self.described()})"
+
+    def described(self) -> str:
+        """Return the fields as text."""
+        return (
+            f"device_kind={self.device_kind}, num_cores={self.num_cores}, platform={self.platform}"
+        )
+
+
 class AbstractMesh(NamedAxes):
     """A mesh of named axes without devices. Equal meshes are one object.
 
@@ -137,18 +162,25 @@ class AbstractMesh(NamedAxes):
       axis_sizes: the number of devices along each axis.
       axis_names: a name for each axis; a string is one name.
       axis_types: the type of each axis; None is Auto for all.
+      abstract_device: the kind of the devices, or None if it is unknown.
 
     Raises:
       ValueError: if there are not as many names or types as sizes.
       TypeError: if a type is no AxisType.
     """
 
-    __slots__ = ("__weakref__", "_sizes", "axis_names", "axis_types")
+    __slots__ = ("__weakref__", "_sizes", "abstract_device", "axis_names", "axis_types")
 
     _sizes: tuple[int, ...]
+    abstract_device: AbstractDevice | None
 
     def __new__(
-        cls, axis_sizes: tuple[int, ...], axis_names: Any, axis_types: Any = None
+        cls,
+        axis_sizes: tuple[int, ...],
+        axis_names: Any,
+        axis_types: Any = None,
+        *,
+        abstract_device: AbstractDevice | None = None,
     ) -> "AbstractMesh":
         sizes, names = tuple(axis_sizes), _names(axis_names)
         if len(sizes) != len(names):
@@ -157,7 +189,7 @@ class AbstractMesh(NamedAxes):
                 f"{names}"
             )
         types = _types(axis_types, names, "AbstractMesh")
-        key = (sizes, names, types)
+        key = (sizes, names, types, abstract_device)
         with _lock:
             made = _abstract_meshes.get(key)
             if made is None:
@@ -165,14 +197,17 @@ class AbstractMesh(NamedAxes):
                 _fill(made, "_sizes", sizes)
                 _fill(made, "axis_names", names)
                 _fill(made, "axis_types", types)
+                _fill(made, "abstract_device", abstract_device)
         return made
 
     def __reduce__(self) -> Any:
-        return AbstractMesh, (self._sizes, self.axis_names, self.axis_types)
+        fields = self._sizes, self.axis_names, self.axis_types, self.abstract_device
+        return _remade_abstract, fields
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple) or "()"
-        return f"AbstractMesh({sizes}, axis_types={self.axis_types})"
+        device = f", {self.abstract_device.described()}" if self.abstract_device else ""
+        return f"AbstractMesh({sizes}, axis_types={self.axis_types}{device})"
 
     # C++ reads this of every mesh.
     _internal_device_list = None
@@ -207,6 +242,7 @@ class AbstractMesh(NamedAxes):
             self._sizes if axis_sizes is None else axis_sizes,
             self.axis_names if axis_names is None else axis_names,
             self.axis_types if axis_types is None else axis_types,
+            abstract_device=self.abstract_device,
         )
 
     def update_axis_types(self, name_to_type: Mapping[Any, AxisType]) -> "AbstractMesh":
@@ -241,6 +277,12 @@ class AbstractMesh(NamedAxes):
 _abstract_meshes: dict[Any, AbstractMesh] = {}
 
 
+def _remade_abstract(
+    sizes: tuple[int, ...], names: Any, types: Any, device: AbstractDevice | None
+) -> AbstractMesh:
+    return AbstractMesh(sizes, names, types, abstract_device=device)
+
+
 class Mesh(NamedAxes):
     """A mesh: an array of devices whose axes have names. Equal meshes are one object.
 
@@ -254,10 +296,20 @@ class Mesh(NamedAxes):
       TypeError: if a type is no AxisType.
     """
 
-    __slots__ = ("__weakref__", "_key", "axis_names", "axis_types", "device_list", "devices")
+    __slots__ = (
+        "__weakref__",
+        "_abstract",
+        "_key",
+        "axis_names",
+        "axis_types",
+        "device_list",
+        "devices",
+    )
 
     devices: np.ndarray
     _key: tuple[Any, ...]
+    # The mesh without devices, from its first use on; None before.
+    _abstract: AbstractMesh | None
     # The devices as jaxlib's DeviceList, from the first use by a sharding on; None before.
     device_list: Any
 
@@ -290,6 +342,7 @@ class Mesh(NamedAxes):
                 array.flags.writeable = False
                 _fill(mesh, "_key", key)
                 _fill(mesh, "device_list", None)
+                _fill(mesh, "_abstract", None)
                 _fill(mesh, "devices", array)
                 _fill(mesh, "axis_names", names)
                 _fill(mesh, "axis_types", types)
@@ -326,8 +379,17 @@ class Mesh(NamedAxes):
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
-        """The AbstractMesh with the axes of this mesh."""
-        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+        """The AbstractMesh with the axes and the kind of devices of this mesh."""
+        abstract = self._abstract
+        if abstract is None:
+            abstract = AbstractMesh(
+                self.axis_sizes,
+                self.axis_names,
+                self.axis_types,
+                abstract_device=_kind_of_devices(self.devices),
+            )
+            _fill(self, "_abstract", abstract)
+        return abstract
 
     def __enter__(self) -> "Mesh":
         """Let with_sharding_constraint take PartitionSpecs of this mesh in the block; deprecated.
@@ -406,6 +468,17 @@ class Mesh(NamedAxes):
 
 
 _meshes: dict[Any, Mesh] = {}
+
+
+def _kind_of_devices(devices: np.ndarray) -> AbstractDevice | None:
+    """Return the AbstractDevice of the first of an array of devices; None if there is none."""
+    device = next(devices.flat, None)
+    kind = getattr(device, "device_kind", None)
+    if kind is None:
+        return None
+    return AbstractDevice(kind, getattr(device, "num_cores", None), getattr(device, "platform", ""))
+
+
 # The meshes that this thread has entered; programs depend on them as on options.
 _disallow_with = options["jax_disallow_mesh_context_manager"]
 _entered = Option("meshes", (), OptionKind("a tuple of meshes", lambda given: given, str), "", True)

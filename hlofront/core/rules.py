@@ -5,9 +5,10 @@ from typing import Any, Concatenate, Generic, Protocol, TypeVar
 
 from hlofront.base.errors import NoRuleError, missing_rule
 from hlofront.base.typing import ArrayLike
-from hlofront.core.aval import AbstractValue
+from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.axes import AxisData
 from hlofront.core.effects import Effects
+from hlofront.core.manual_axes import ManualAxisType
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Series, Tangent
 
 
@@ -27,6 +28,13 @@ Results = ArrayLike | Sequence[ArrayLike]
 Tangents = Tangent | Sequence[Tangent]
 
 InferRule = Callable[..., AbstractValue | Sequence[AbstractValue]]
+# Per axis of an array, the names of the mesh axes that split it, outermost first.
+Entries = tuple[tuple[Any, ...], ...]
+# The first two arguments are the avals of the operands and of the results, those without a split.
+ShardingRule = Callable[
+    Concatenate[Sequence[ShapedArray], Sequence[ShapedArray], ...], Sequence[Entries]
+]
+VaryingRule = Callable[Concatenate[Sequence[ShapedArray], ...], Sequence[ManualAxisType]]
 EffectsRule = Callable[..., Effects]
 JvpRule = Callable[
     Concatenate[Sequence[ArrayLike], Sequence[Tangent], ...], tuple[Results, Tangents]
@@ -223,6 +231,18 @@ infer: RuleTable[InferRule] = RuleTable(
     _PRIMITIVES,
     "(*avals, **params) -> aval, or list of avals",
     "Abstract evaluation",
+)
+sharding: RuleTable[ShardingRule] = RuleTable(
+    "sharding",
+    _PRIMITIVES,
+    "(avals, result avals, **params) -> per result and axis, the explicit mesh axes that split it",
+    "Sharding rule",
+)
+varying: RuleTable[VaryingRule] = RuleTable(
+    "varying",
+    _PRIMITIVES,
+    "(avals, **params) -> the ManualAxisType of each result; without one, that of all operands",
+    "Varying manual axes rule",
 )
 jvp: RuleTable[JvpRule] = RuleTable(
     "jvp",

@@ -1,5 +1,6 @@
 """Traces, tracers and the context variable that holds the current trace."""
 
+import threading
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, Self
@@ -434,7 +435,36 @@ def as_result(x: Any) -> Any:
 
 
 def process(primitive: Any, args: tuple[Any, ...], params: Params) -> Any:
+    if _matching:
+        args = _match(primitive, args)
     return (_get() or _engine).process(primitive, args, params)
+
+
+# The number of functions with types that vary along manual axes that are being traced, in all
+# threads, and the function that makes the operands of an operation vary alike.
+_matching = 0
+_matching_lock = threading.Lock()
+_match: Callable[[Any, tuple[Any, ...]], tuple[Any, ...]] = lambda primitive, args: args
+
+
+def plug_in_matching(match: Callable[[Any, tuple[Any, ...]], tuple[Any, ...]]) -> None:
+    """Set the function that makes operands vary alike; primitives/varying.py calls this once."""
+    global _match
+    _match = match
+
+
+def begin_matching() -> None:
+    """Make `process` match operands until `end_matching` has been called as often."""
+    global _matching
+    with _matching_lock:
+        _matching += 1
+
+
+def end_matching() -> None:
+    """End what the last `begin_matching` began."""
+    global _matching
+    with _matching_lock:
+        _matching -= 1
 
 
 class interpreting_with:

@@ -9,6 +9,7 @@ from hlofront.core.rules import lower
 from hlofront.lowering.builder import Builder
 from hlofront.primitives import collectives as c
 from hlofront.primitives.reducing import reduce_max, reduce_min, reduce_sum
+from hlofront.primitives.varying import psum_invariant_p, pvary_p
 
 _FOLDS = {c.psum_p: reduce_sum, c.pmax_p: reduce_max, c.pmin_p: reduce_min}
 
@@ -49,3 +50,13 @@ for _primitive in (
     c.axis_index_p,
 ):
     _never(_primitive)
+
+
+@lower(pvary_p)
+def _(build: Builder, x: Value, *, axes: object) -> Value:
+    return x
+
+
+@lower(psum_invariant_p)
+def _(build: Builder, x: Value, *, axes: object) -> Value:
+    raise _unbound(psum_invariant_p, axes)

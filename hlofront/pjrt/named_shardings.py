@@ -62,16 +62,17 @@ def check_spec(mesh: Any, spec: Any) -> None:
             "NamedSharding takes a Mesh and a PartitionSpec, as in NamedSharding(mesh, "
             f"PartitionSpec('x')): got {mesh!r} and {spec!r}"
         )
-    if type(mesh) is Mesh and mesh.explicit_axes + mesh.manual_axes:
+    for kind in ("unreduced", "reduced"):
+        axes = getattr(spec, kind)
+        if not axes <= set(mesh.explicit_axes):
+            raise ValueError(
+                f"{kind.capitalize()} axes can only refer to mesh axes that are of type Explicit: "
+                f"got {spec} and {mesh}"
+            )
+    if mesh.axis_types and not mesh.auto_axes and UNCONSTRAINED in spec.partitions:
         raise ValueError(
-            "arrays can be split over meshes whose axes are all of type Auto, where XLA finds out "
-            f"how results are split: got {mesh}. Make it with sharding.Mesh, whose axes are of "
-            "that type by default, or with make_mesh(..., axis_types=(AxisType.Auto, ...))."
-        )
-    if spec.unreduced or spec.reduced:
-        raise ValueError(
-            "unreduced and reduced axes can only refer to mesh axes that are of type Explicit: got "
-            f"{spec} and {mesh}"
+            f"{spec} cannot contain PartitionSpec.UNCONSTRAINED, which leaves an axis to XLA, when "
+            f"no axis of the mesh is of type Auto: got {mesh}"
         )
     seen: set[object] = set()
     for name in spec.names():
@@ -103,9 +104,9 @@ with jax_shims.shims_installed:
 
 
 @functools.cache
-def not_split(ndim: int) -> NamedSharding:
-    """Return the abstract sharding, over no devices, of unsplit arrays with `ndim` axes."""
-    return NamedSharding(AbstractMesh((), ()), PartitionSpec(*[None] * ndim))
+def abstract_sharding(mesh: AbstractMesh, spec: PartitionSpec) -> NamedSharding:
+    """Return the sharding of an aval, over a mesh without devices."""
+    return NamedSharding(mesh, spec)
 
 
 # ---- conversions to and from XLA -----------------------------------------------------------------

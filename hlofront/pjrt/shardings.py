@@ -13,6 +13,8 @@ from hlofront.bridge.client import (
 )
 from hlofront.bridge.members import device_of, memory_kind_of
 from hlofront.core.aval import ShapedArray
+from hlofront.core.mesh_context import get_abstract_mesh
+from hlofront.core.partition import PartitionSpec
 from hlofront.pjrt import clients
 
 # By device and memory kind; None for the default memory.
@@ -183,10 +185,12 @@ _fill()
 
 
 def _sharding_of_aval(self: ShapedArray) -> NamedSharding:
-    """Return the sharding of an aval: split along no axis, over an abstract mesh."""
-    from hlofront.pjrt.named_shardings import not_split
+    """Return the sharding of an aval: over its mesh, or split along no axis of that in context."""
+    from hlofront.pjrt.named_shardings import abstract_sharding
 
-    return not_split(self.ndim)
+    if self.mesh is None or self.spec is None:
+        return abstract_sharding(get_abstract_mesh(), PartitionSpec(*[None] * self.ndim))
+    return abstract_sharding(self.mesh, self.spec)
 
 
 ShapedArray.sharding = property(_sharding_of_aval)

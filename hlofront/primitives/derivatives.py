@@ -11,6 +11,7 @@ from hlofront.base.elements import bfloat16, host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.manual_axes import SAME
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.rules import (
     JvpRule,
@@ -108,14 +109,20 @@ def zeros_of(aval: ShapedArray) -> ArrayLike:
         number: complex = zero.item()
         if python_scalar_dtype(type(number)) == aval.dtype:
             zero = number
-    if not aval.shape and not is_eager():
+    varies = aval.manual_axis_type is not SAME
+    if not aval.shape and not is_eager() and aval.spec is None and not varies:
         return zero  # a literal of the program
     # Looked up by name, because files that define operations on shapes import this one.
-    return process(
+    sharding = aval.sharding if aval.spec is not None else None
+    zeros = process(
         ALL["broadcast_in_dim"],
         (zero,),
-        {"shape": aval.shape, "broadcast_dimensions": (), "sharding": None},
+        {"shape": aval.shape, "broadcast_dimensions": (), "sharding": sharding},
     )
+    if varies:
+        axes = tuple(sorted(aval.manual_axis_type.varying, key=str))
+        zeros = process(ALL["pvary"], (zeros,), {"axes": axes})
+    return zeros
 
 
 def instantiate(tangent: Tangent) -> ArrayLike:

@@ -20,6 +20,7 @@ from hlofront.core.names import SourceInfo, current_name_stack, in_own_program, 
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.references import is_reference
 from hlofront.core.rule_checks import checked
+from hlofront.core.sharded_types import infer_types
 from hlofront.core.trace import RuleTrace, Tracer, current_trace, interpreting_with, leaked
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.origins import explain_origin, user_arguments
@@ -256,8 +257,9 @@ def _infer(
 ) -> Any:
     if not (primitive.ref_primitive or primitive.carries_programs):
         _refuse_references(primitive, avals)
-    out = rules.infer[primitive](*avals, **params)
-    if not primitive.carries_programs:
+    out = infer_types(primitive, avals, params)
+    # What an operation without operands varies along depends on the context.
+    if not primitive.carries_programs and (avals or primitive not in rules.varying):
         try:
             if len(primitive.inferred) >= _MOST_INFERRED:
                 primitive.inferred.clear()

@@ -9,8 +9,9 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.core import ShapedArray
+from hlofront.core.manual_axes import ManualAxisType
 from hlofront.memory import Space
-from hlofront.sharding import AbstractMesh, NamedSharding
+from hlofront.sharding import AbstractMesh, AxisType, NamedSharding
 from hlofront.sharding import PartitionSpec as P
 
 
@@ -30,7 +31,7 @@ def test_memory_spaces():
         ShapedArray((8,), np.float32, memory_space="host")
 
 
-def test_types_of_arrays_say_that_they_are_split_along_no_axis():
+def test_types_of_arrays_on_one_device_are_split_along_no_axis():
     sharding = jax.typeof(jnp.ones((2, 3))).sharding
     assert sharding.spec is P(None, None) and sharding.mesh.empty
     assert sharding == NamedSharding(AbstractMesh((), ()), P(None, None))
@@ -41,8 +42,42 @@ def test_types_of_arrays_say_that_they_are_split_along_no_axis():
         _ = sharding.device_set
     jax.jit(lambda x: x + len(jax.typeof(x).sharding.spec))(1.0)
     assert ShapedArray((2, 3), np.float32, sharding=sharding) is jax.typeof(jnp.ones((2, 3)))
-    with pytest.raises(ValueError, match="has an entry for each"):
+    with pytest.raises(ValueError, match="at most an entry for each"):
         ShapedArray((2,), np.float32, sharding=sharding)
+
+
+EXPLICIT = AbstractMesh((2, 4), ("x", "y"), (AxisType.Explicit, AxisType.Explicit))
+MIXED = AbstractMesh((2, 4), ("x", "y"), (AxisType.Auto, AxisType.Explicit))
+
+
+def split(shape, mesh, *entries, **sums):
+    return ShapedArray(shape, np.float32, sharding=NamedSharding(mesh, P(*entries, **sums)))
+
+
+def test_types_say_which_explicit_axes_split_an_array():
+    assert str(split((8, 4), EXPLICIT, "x", "y")) == "float32[8@x,4@y]"
+    assert str(split((8, 4), EXPLICIT, ("x", "y"))) == "float32[8@(x,y),4]"
+    assert str(split((8, 4), EXPLICIT, "x", unreduced={"y"})) == "float32[8@x,4]{U:y}"
+    assert str(split((8, 4), MIXED, "x", "y")) == "float32[8,4@y]"
+    assert split((8,), MIXED, "x") is ShapedArray((8,), np.float32)
+    aval = split((8, 4), EXPLICIT, "x")
+    assert aval.sharding == NamedSharding(EXPLICIT, P("x", None))
+    assert aval is split((8, 4), EXPLICIT, "x", None) and pickle.loads(pickle.dumps(aval)) is aval
+    assert str(aval.update(dtype=np.int32)) == "int32[8@x,4]"
+    assert str(aval.update(shape=(2,))) == "float32[2]"
+    with pytest.raises(ValueError, match="evenly divide"):
+        split((9,), EXPLICIT, "x")
+
+
+def test_types_say_along_which_manual_axes_values_vary():
+    aval = ShapedArray((8,), np.float32, manual_axis_type=ManualAxisType(varying={"x", "y"}))
+    assert str(aval) == "float32[8]{V:(x,y)}"
+    other = aval.update(manual_axis_type=ManualAxisType(varying={"x"}, unreduced={"y"}))
+    assert str(other) == "float32[8]{V:x, U:y}"
+    assert str(other.to_cotangent_aval()) == "float32[8]{V:x, R:y}"
+    assert pickle.loads(pickle.dumps(other)) is other
+    with pytest.raises(ValueError, match="one of these alone"):
+        ManualAxisType(varying={"x"}, reduced={"x"})
 
 
 @pytest.mark.parametrize(

@@ -77,9 +77,6 @@ def test_wrong_shardings():
     for place in ("in_shardings", "out_shardings"):
         with pytest.raises(ValueError, match="UNCONSTRAINED is for with_sharding_constraint"):
             jax.jit(jnp.sin, **{place: split(P.UNCONSTRAINED)})
-    explicit = Mesh(np.array(devices), ("x",), axis_types=(AxisType.Explicit,))
-    with pytest.raises(ValueError, match="type Auto"):
-        NamedSharding(explicit, P("x"))
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=str)

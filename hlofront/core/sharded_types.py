@@ -1,0 +1,243 @@
+"""The types of results over a mesh: what infer rules leave to the tables `sharding` and `varying`.
+
+Infer rules are about shapes and dtypes alone. They see operands without the mesh axes that split
+them or that they vary along, and this module adds to their results what these tables say.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from hlofront.base.dtypes import short_name
+from hlofront.base.errors import ShardingTypeError
+from hlofront.base.typing import Params
+from hlofront.core import rules
+from hlofront.core.aval import AbstractValue, ShapedArray, Split
+from hlofront.core.manual_axes import SAME, ManualAxisType, names_text
+from hlofront.core.mesh import AbstractMesh
+from hlofront.core.mesh_context import types_vary
+from hlofront.core.partition import PartitionSpec, axes_of
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import Entries
+
+# The parameters of primitives by which a user says how the result is split.
+_REQUESTS = ("out_sharding", "sharding")
+
+
+def infer_types(primitive: Primitive, avals: Sequence[AbstractValue], params: Params) -> Any:
+    """Return the aval of the result of an operation, or a list of avals of several.
+
+    Raises:
+      ShardingTypeError: if the splits of the operands do not say how the result is split.
+      ValueError: if the operands are split over different meshes.
+    """
+    rule = rules.infer[primitive]
+    if primitive.carries_programs:
+        return rule(*avals, **params)
+    request = _request(params)
+    varies = primitive in rules.varying and types_vary()
+    if request is None and not varies and not any(map(_is_over_mesh, avals)):
+        return rule(*avals, **params)
+    plain = [_plain(aval) for aval in avals]
+    inferred: Any = rule(*plain, **params)
+    results: list[Any] = list(inferred) if primitive.multiple_results else [inferred]
+    arrays = [aval for aval in avals if isinstance(aval, ShapedArray)]
+    if request is not None or any(aval.spec is not None for aval in arrays):
+        results = _with_splits(primitive, arrays, results, params, request)
+    if varies or any(aval.manual_axis_type is not SAME for aval in arrays):
+        results = _with_manual_types(primitive, arrays, results, params)
+    return results if primitive.multiple_results else results[0]
+
+
+def _is_over_mesh(aval: AbstractValue) -> bool:
+    return isinstance(aval, ShapedArray) and (
+        aval.spec is not None or aval.manual_axis_type is not SAME
+    )
+
+
+def _plain(aval: AbstractValue) -> AbstractValue:
+    """Return an aval without the mesh axes that split it or that it varies along."""
+    if not isinstance(aval, ShapedArray) or not _is_over_mesh(aval):
+        return aval
+    return ShapedArray(aval.shape, aval.dtype, aval.weak_type, memory_space=aval.memory_space)
+
+
+def _request(params: Params) -> Split | None:
+    """Return the mesh and spec of the sharding that an operation's parameters ask for, or None."""
+    for name in _REQUESTS:
+        asked = params.get(name)
+        if asked is not None and type(getattr(asked, "mesh", None)) is AbstractMesh:
+            return Split(asked.mesh, asked.spec)
+    return None
+
+
+# ---- explicit axes -------------------------------------------------------------------------------
+
+
+def entries_of(aval: ShapedArray) -> Entries:
+    """Return per axis of an array the names of the explicit mesh axes that split it."""
+    if aval.spec is None:
+        return ((),) * aval.ndim
+    return tuple(map(axes_of, aval.spec.partitions))
+
+
+def _with_splits(
+    primitive: Primitive,
+    avals: Sequence[ShapedArray],
+    results: list[Any],
+    params: Params,
+    request: Split | None,
+) -> list[Any]:
+    mesh = common_mesh([*avals], request.mesh if request else None)
+    if request is not None:
+        check = rules.sharding.get(primitive)
+        if check is not None:
+            check(avals, results, **params)
+        specs = [request.spec] * len(results)
+    else:
+        if primitive not in rules.sharding:
+            raise ShardingTypeError(
+                f"{primitive} has no rule for operands that are split along explicit axes of a "
+                f"mesh, and was given {_listed(avals)}. Replicate them first, by "
+                "reshard(x, PartitionSpec()), or call it in a function decorated by auto_axes, "
+                "where XLA decides how results are split."
+            )
+        entries = rules.sharding[primitive](avals, results, **params)
+        specs = [PartitionSpec(*each, **_sums(primitive, avals)) for each in entries]
+    return [
+        _split_result(primitive, avals, result, mesh, spec)
+        for result, spec in zip(results, specs, strict=True)
+    ]
+
+
+def _sums(primitive: Primitive, avals: Sequence[ShapedArray]) -> dict[str, frozenset[Any]]:
+    """Return the `unreduced` and `reduced` axes of the results; all operands have the same."""
+    none = frozenset[Any](), frozenset[Any]()
+    sums = {(aval.spec.unreduced, aval.spec.reduced) if aval.spec else none for aval in avals}
+    if len(sums) > 1:
+        raise ShardingTypeError(
+            f"{primitive} wants operands that are unreduced along the same mesh axes: got "
+            f"{_listed(avals)}. Add up the summands first, by reshard(x, PartitionSpec(...))."
+        )
+    unreduced, reduced = sums.pop() if sums else none
+    if unreduced and primitive.name not in _LINEAR_IN_SUMMANDS:
+        raise ShardingTypeError(
+            f"{primitive} of summands is not the summand of its result: got {_listed(avals)}. Add "
+            "them up first, by reshard(x, PartitionSpec(...))."
+        )
+    return {"unreduced": unreduced, "reduced": reduced}
+
+
+# Operations that may be applied to summands one by one.
+_LINEAR_IN_SUMMANDS = frozenset(
+    {
+        "add",
+        "add_any",
+        "sub",
+        "neg",
+        "copy",
+        "copy_p",
+        "convert_element_type",
+        "broadcast_in_dim",
+        "transpose",
+        "reshape",
+        "squeeze",
+        "expand_dims",
+        "reduce_sum",
+        "slice",
+        "concatenate",
+        "reshard",
+        "optimization_barrier",
+        "sharding_constraint",
+    }
+)
+
+
+def _split_result(
+    primitive: Primitive,
+    avals: Sequence[ShapedArray],
+    result: Any,
+    mesh: AbstractMesh,
+    spec: PartitionSpec,
+) -> Any:
+    if not isinstance(result, ShapedArray):
+        return result
+    names = [name for name in spec.names() if name in mesh.explicit_axes]
+    if len(names) != len(set(names)):
+        shown = _shape_text(result, spec)
+        raise ShardingTypeError(
+            f"{primitive} operation with inputs: {_listed(avals)} produces an illegally sharded "
+            f"result: {shown}. A mesh axis splits one axis of an array: reshard an operand, or "
+            "say by out_sharding= how the result is split."
+        )
+    try:
+        return result.update(sharding=Split(mesh, spec))
+    except ValueError as error:
+        raise ShardingTypeError(
+            f"the result of {primitive} of {_listed(avals)} cannot be split as {spec}: {error}"
+        ) from None
+
+
+def _shape_text(result: ShapedArray, spec: PartitionSpec) -> str:
+    """Return the type of an array as text, with a spec that it cannot have."""
+    sizes = [
+        f"{size}@{names_text(axes_of(entry))}" if axes_of(entry) else str(size)
+        for size, entry in zip(result.shape, spec.partitions, strict=True)
+    ]
+    return f"{short_name(result.dtype)}[{','.join(sizes)}]"
+
+
+def common_mesh(avals: Sequence[ShapedArray], mesh: AbstractMesh | None = None) -> AbstractMesh:
+    """Return the mesh whose explicit axes split the arrays.
+
+    Raises:
+      ValueError: if there are several.
+    """
+    for aval in avals:
+        if aval.mesh is None:
+            continue
+        if mesh is not None and aval.mesh is not mesh:
+            raise ValueError(
+                f"Mesh for all inputs should be equal. Got one mesh: {mesh} and another mesh: "
+                f"{aval.mesh}"
+            )
+        mesh = aval.mesh
+    return cast(AbstractMesh, mesh)
+
+
+def _listed(avals: Sequence[ShapedArray]) -> str:
+    return ", ".join(aval.str_short(True) for aval in avals)
+
+
+# ---- manual axes ---------------------------------------------------------------------------------
+
+
+def _with_manual_types(
+    primitive: Primitive, avals: Sequence[ShapedArray], results: list[Any], params: Params
+) -> list[Any]:
+    rule = rules.varying.get(primitive)
+    if rule is not None:
+        types = rule(avals, **params)
+    else:
+        types = [_joined(primitive, avals)] * len(results)
+    return [
+        result.update(manual_axis_type=type_) if isinstance(result, ShapedArray) else result
+        for result, type_ in zip(results, types, strict=True)
+    ]
+
+
+def _joined(primitive: Primitive, avals: Sequence[ShapedArray]) -> ManualAxisType:
+    """Return the manual type of the result of operands; `process` makes them vary alike."""
+    varying = frozenset[Any]().union(*[aval.manual_axis_type.varying for aval in avals])
+    others = {(a.manual_axis_type.unreduced, a.manual_axis_type.reduced) for a in avals}
+    if len(others) > 1:
+        raise ShardingTypeError(
+            f"{primitive} wants operands that are unreduced along the same manual axes: got "
+            f"{_listed(avals)}"
+        )
+    unreduced, reduced = others.pop()
+    if unreduced and primitive.name not in _LINEAR_IN_SUMMANDS:
+        raise ShardingTypeError(
+            f"{primitive} of summands is not the summand of its result: got {_listed(avals)}. Add "
+            "them up first, by psum."
+        )
+    return ManualAxisType(varying=varying, unreduced=unreduced, reduced=reduced)

@@ -1,0 +1,121 @@
+"""Operations on how values vary along the manual axes of a mesh: pvary and psum_invariant."""
+
+from collections.abc import Collection, Hashable, Sequence
+from typing import Any
+
+from hlofront.base.typing import ArrayLike
+from hlofront.core import trace
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.manual_axes import SAME, ManualAxisType
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import batch, infer, varying
+from hlofront.core.symbolic_zeros import Cotangent
+from hlofront.core.trace import process
+from hlofront.primitives.derivatives import linear
+
+# The identity, whose result varies along the manual axes `axes`, besides those of its operand.
+pvary_p = Primitive("pvary")
+# The sum over the manual axes `axes`, along which the result is the same on all devices.
+psum_invariant_p = Primitive("psum_invariant")
+
+# Operations whose operands may vary along different axes.
+_mixed = {pvary_p, psum_invariant_p}
+
+
+def may_mix(*primitives: Primitive) -> None:
+    """Declare operations whose operands may vary along different manual axes."""
+    _mixed.update(primitives)
+
+
+def pvary(x: ArrayLike, axes: Collection[Hashable]) -> Any:
+    """Return x as a value that varies along these manual axes of the mesh too."""
+    missing = frozenset(axes) - typeof(x).manual_axis_type.varying
+    return process(pvary_p, (x,), {"axes": _sorted(missing)}) if missing else x
+
+
+def psum_invariant(x: ArrayLike, axes: Collection[Hashable]) -> Any:
+    """Return the sum of x over manual axes along which it varies."""
+    return process(psum_invariant_p, (x,), {"axes": _sorted(axes)}) if axes else x
+
+
+def _sorted(axes: Collection[Hashable]) -> tuple[Hashable, ...]:
+    return tuple(sorted(axes, key=str))
+
+
+@infer(pvary_p, psum_invariant_p)
+def _(x: ShapedArray, *, axes: tuple[Hashable, ...]) -> ShapedArray:
+    return x
+
+
+@varying(pvary_p)
+def _(avals: Sequence[ShapedArray], *, axes: tuple[Hashable, ...]) -> list[ManualAxisType]:
+    kind = avals[0].manual_axis_type
+    return [kind.with_varying(kind.varying | frozenset(axes))]
+
+
+@varying(psum_invariant_p)
+def _(avals: Sequence[ShapedArray], *, axes: tuple[Hashable, ...]) -> list[ManualAxisType]:
+    kind = avals[0].manual_axis_type
+    missing = frozenset(axes) - kind.varying
+    if missing:
+        raise ValueError(
+            f"psum_invariant sums over axes along which its operand varies: got {avals[0]} and the "
+            f"axes {axes}, of which {sorted(map(str, missing))} are not among them"
+        )
+    return [kind.with_varying(kind.varying - frozenset(axes))]
+
+
+def _pvary_transpose(ct: Cotangent, x: object, *, axes: tuple[Hashable, ...]) -> list[Any]:
+    return [psum_invariant(ct, axes)]
+
+
+def _psum_transpose(ct: Cotangent, x: object, *, axes: tuple[Hashable, ...]) -> list[Any]:
+    return [pvary(ct, axes)]
+
+
+linear(pvary_p, _pvary_transpose)
+linear(psum_invariant_p, _psum_transpose)
+
+
+@batch(pvary_p)
+def _(
+    values: Sequence[ArrayLike], batch_axes: Sequence[int], *, axes: tuple[Hashable, ...]
+) -> tuple[Any, int]:
+    return pvary(values[0], axes), batch_axes[0]
+
+
+@batch(psum_invariant_p)
+def _(
+    values: Sequence[ArrayLike], batch_axes: Sequence[int], *, axes: tuple[Hashable, ...]
+) -> tuple[Any, int]:
+    return psum_invariant(values[0], axes), batch_axes[0]
+
+
+# ---- operands that vary alike --------------------------------------------------------------------
+
+
+def matched(primitive: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return operands that vary along the same manual axes: those that any of them varies along.
+
+    Operations that hold programs, whose inputs have types of their own, take operands as they are.
+    """
+    if len(args) < 2 or primitive.carries_programs or primitive in _mixed:
+        return args
+    kinds = [_kind(x) for x in args]
+    first = kinds[0]
+    if all(kind is first for kind in kinds):
+        return args
+    union = frozenset[Hashable]().union(*[kind.varying for kind in kinds])
+    return tuple(
+        [
+            x if kind.varying == union else pvary(x, union)
+            for x, kind in zip(args, kinds, strict=True)
+        ]
+    )
+
+
+def _kind(x: Any) -> ManualAxisType:
+    return getattr(typeof(x), "manual_axis_type", SAME)
+
+
+trace.plug_in_matching(matched)
