@@ -51,7 +51,7 @@ def canonical_inline(inline: object) -> bool | Inline:
     """Return the `inline` parameter of `jit` with booleans for the members that they stand for.
 
     Raises:
-      ValueError: if it is neither a boolean nor a member of Inline.
+      TypeError: if it is neither a boolean nor a member of Inline.
     """
     if inline is True or inline is Inline.JAX_EARLY:
         return True
@@ -59,7 +59,7 @@ def canonical_inline(inline: object) -> bool | Inline:
         return False
     if isinstance(inline, Inline):
         return inline
-    raise ValueError(f"Invalid inline option: {inline!r}. Wanted True, False or a jax.Inline.")
+    raise TypeError(f"Invalid inline option: {inline!r}. Wanted True, False or a jax.Inline.")
 
 
 jit_p = Primitive("jit", multiple_results=True, carries_programs=True)

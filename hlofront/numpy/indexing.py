@@ -192,6 +192,10 @@ def _dynamically_sliced(
         starts.append(_start(start))
         counts.append(count)
         axis += 1
+    # The starts of several axes must have one dtype. A start alone keeps its own, so that one far
+    # out of bounds is clamped and does not wrap around in int32.
+    if len(starts) > 1:
+        starts = [convert(start, int32, False) for start in starts]
     if wrap:
         starts = [from_start(start, size) for start, size in zip(starts, sizes, strict=True)]
     array = process(dynamic_slice_p, (array, *starts), {"slice_sizes": tuple(counts)})
@@ -206,7 +210,7 @@ def _start(start: ArrayLike) -> ArrayLike:
             raise _too_large(start) from None
     if isinstance(start, np.ndarray):
         start = start[()]
-    return convert(start, int32, False)
+    return convert(start, typeof(start).dtype, False)
 
 
 def _too_large(index: int) -> OverflowError:

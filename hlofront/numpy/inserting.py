@@ -6,6 +6,8 @@ import operator
 
 import numpy as np
 
+from hlofront.base.dtypes import iinfo
+from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
@@ -40,13 +42,23 @@ def _insert(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int) ->
         indices = shaping.broadcast_in_dim(shaping.reshape(indices, ()), (count,), ())
     wanted = (*shape[:axis], count, *shape[axis + 1 :])
     values = with_shape(values, typeof(values).shape, wanted)
-    indices = elementwise.clamp(
-        np.int32(0), from_start(convert(indices, int32, False), n), np.int32(n)
-    )
+    indices = elementwise.clamp(np.int32(0), _int32_from_start(indices, n), np.int32(n))
     # The sort is stable, so that the inserted values, listed first, precede the elements.
     where = slicing.concatenate([indices, creating.iota(int32, n)], 0)
     order = sorting.sort_key_val(where, creating.iota(int32, count + n))[1]
     return take_rows(slicing.concatenate([values, arr], axis), order, axis)
+
+
+def _int32_from_start(indices: ArrayLike, size: int) -> Array:
+    """Return integer indices as int32, negative ones counted from the end of an axis.
+
+    Those out of bounds stay so: what int32 cannot hold does not wrap around.
+    """
+    dtype = typeof(indices).dtype
+    if not np.can_cast(dtype, int32):
+        smallest = max(-size - 1, int(iinfo(dtype).min))
+        indices = elementwise.clamp(host_number(smallest, dtype), indices, host_number(size, dtype))
+    return from_start(convert(indices, int32, False), size)
 
 
 def _to_axis(values: Array, axis: int) -> Array:
@@ -106,7 +118,7 @@ def _deleted(arr: ArrayLike, indices: ArrayLike, axis: int) -> Array:
     """Return the array without the slices at unique indices along an axis."""
     n = typeof(arr).shape[axis]
     (count,) = typeof(indices).shape
-    indices = from_start(convert(indices, int32, False), n)
+    indices = _int32_from_start(indices, n)
     remaining = scatter(
         creating.full((n,), True, _bool),
         shaping.reshape(indices, (count, 1)),

@@ -210,9 +210,11 @@ def _clipped(x: Array) -> Array:
 
 def add_at(size: int, indices: Array, weights: Array) -> Array:
     """Return a vector (size,) of the sums of weights by index; indices outside are dropped."""
-    dtype = typeof(weights).dtype
+    zeros = creating.full((size,), host_scalar(0, typeof(weights).dtype))
+    if not typeof(indices).size:
+        return zeros
     return scatter_add(
-        creating.full((size,), host_scalar(0, dtype)),
+        zeros,
         expand_dims(indices, (1,)),
         weights,
         ScatterDimensionNumbers((), (0,), (0,)),

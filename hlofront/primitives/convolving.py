@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,7 @@ def conv_general_dilated(
         refuse_sharding("conv_general_dilated", "out_sharding", out_sharding)
     lhs_shape, rhs_shape = typeof(lhs).shape, typeof(rhs).shape
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    _check_rank(max(len(lhs_shape) - 2, 0), "window_strides", window_strides)
     strides = integers(window_strides, "window_strides")
     ones = (1,) * (len(lhs_shape) - 2)
     base = ones if lhs_dilation is None else integers(lhs_dilation, "lhs_dilation")
@@ -138,11 +139,16 @@ def _check_ranks(
         ("lhs_dilation", lhs_dilation),
         ("rhs_dilation", rhs_dilation),
     ):
-        if len(values) != len(window):
-            raise ValueError(
-                f"conv_general_dilated window and {name} must have the same number of dimensions, "
-                f"but got {len(window)} and {len(values)}"
-            )
+        _check_rank(len(window), name, values)
+
+
+def _check_rank(rank: int, name: str, values: object) -> None:
+    """Raise ValueError if `values` has a length, and not one item for each spatial axis."""
+    if isinstance(values, Sized) and len(values) != rank:
+        raise ValueError(
+            f"conv_general_dilated window and {name} must have the same number of dimensions, "
+            f"but got {rank} and {len(values)}"
+        )
 
 
 @infer(conv_general_dilated_p)

@@ -104,6 +104,17 @@ def test_narrow_indices_reach_all_of_a_long_axis():
     assert x[jnp.int8(-2)] == 298
 
 
+def test_unsigned_indices_beyond_int32_are_out_of_bounds_at_the_end():
+    x = jnp.arange(4)
+    far = jnp.uint32(2**32 - 2)
+    assert x[far] == jax.jit(lambda x, i: x[i])(x, far) == 3
+    assert x.at[far].get(mode="clip", wrap_negative_indices=False) == 3
+    assert "lt" not in str(jax.make_jaxpr(lambda x, i: x[i])(x, jnp.uint8(1)))
+    with jax.enable_x64(True):
+        for index, nearest in ((2**32 + 1, 3), (-(2**32) - 1, 0)):
+            assert x[jnp.int64(index)] == nearest
+
+
 def test_the_dtype_and_weakness_stay():
     x = jnp.ones(3, jnp.bfloat16)
     assert x[0].dtype == x[jnp.array([1])].dtype == jnp.bfloat16

@@ -311,3 +311,8 @@ def test_minmax_refuses_what_min_refuses():
         jnp.minmax(TABLE, where=TABLE > 0)
     with pytest.raises(NotImplementedError, match=r"jnp\.minmax"):
         jnp.minmax(TABLE, out=1)
+
+
+def test_an_axis_by_position_and_by_name_is_refused():
+    with pytest.raises(TypeError, match="multiple values for argument 'axis'"):
+        jnp.all(0, jnp.ones(3), axis=0)

@@ -113,6 +113,9 @@ def test_results_of_a_given_size():
     np.testing.assert_array_equal(deleted(np.array([1, -1])), [3, 2])
     inserted = jax.jit(lambda i: jnp.insert(V, i, 9))
     np.testing.assert_array_equal(inserted(np.array([2, 0])), np.insert(V, [2, 0], 9))
+    far = np.array([2**32 - 2], np.uint32)
+    np.testing.assert_array_equal(inserted(far), np.append(V, 9))
+    np.testing.assert_array_equal(deleted(far), V[:-1])
 
 
 def test_out_of_bounds_is_filled():

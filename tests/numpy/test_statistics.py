@@ -146,6 +146,8 @@ def test_bincount():
     check(jnp.bincount(numbers, length=3), [1, 3, 1])
     check(jax.jit(lambda x: jnp.bincount(x, length=9))(numbers), [1, 3, 1, 1, 0, 0, 0, 1, 0])
     check(jnp.bincount(numbers[:0]), np.zeros(0))
+    nothing = jax.make_jaxpr(lambda x: jnp.bincount(x, length=3))(np.zeros(0, "uint8"))
+    assert "scatter" not in str(nothing)
     with pytest.raises(jax.errors.ConcretizationTypeError, match="length"):
         jax.jit(jnp.bincount)(numbers)
     with pytest.raises(TypeError, match="integer type"):

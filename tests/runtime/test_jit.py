@@ -520,7 +520,7 @@ def test_a_call_that_is_inlined_late_keeps_its_name():
 
 @pytest.mark.parametrize("inline", ["jax_late", 1, None])
 def test_inline_takes_booleans_and_members_of_inline(inline):
-    with pytest.raises(ValueError, match="Invalid inline option"):
+    with pytest.raises(TypeError, match="Invalid inline option"):
         hlofront.jit(lax.sin, inline=inline)
 
 

@@ -192,6 +192,11 @@ def _taking_lists_of_axes(call: Callable[..., object], position: int) -> Any:
             return call(*args, **kwargs)
         except ValueError:
             by_name = "axis" in kwargs
+            if by_name and len(args) > position:
+                raise TypeError(
+                    f"{call.__name__}() got multiple values for argument 'axis': by name, and as "
+                    f"argument {position}."
+                ) from None
             by_position = args[position] if len(args) > position else None
             axis = kwargs["axis"] if by_name else by_position
             plain = _plain_axes(axis)
