@@ -229,8 +229,8 @@ def _aval_text(aval: Any) -> str:
     if type(aval) is not ShapedArray:
         raise _NoCanonicalForm(f"a value of type {aval}")
     if isinstance(aval.dtype, ExtendedDType):
-        return f"{_dtype_text(aval.dtype)}{aval.shape}"
-    return aval.str_short()
+        return f"{_dtype_text(aval.dtype)}{aval.shape}{aval.split or ''}{aval.manual_axis_type}"
+    return aval.str_short() if aval.mesh is None else f"{aval.str_short()} of {aval.mesh}"
 
 
 def _dtype_text(dtype: ExtendedDType) -> str:

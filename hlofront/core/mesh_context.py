@@ -1,5 +1,7 @@
 """The mesh in context: the mesh of PartitionSpecs that programs name without one."""
 
+import numpy as np
+
 from hlofront.base.config import options
 from hlofront.base.option import Option, OptionKind
 from hlofront.core import trace
@@ -39,7 +41,7 @@ def get_mesh() -> Mesh:
             "`get_mesh` can only be used outside of `jax.jit`. Inside, the mesh without its "
             "devices is `jax.sharding.get_abstract_mesh()`"
         )
-    return context_mesh() or Mesh((), ())
+    return context_mesh() or Mesh(np.array(None, dtype=object), ())
 
 
 class set_mesh:

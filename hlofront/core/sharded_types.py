@@ -37,7 +37,7 @@ def infer_types(primitive: Primitive, avals: Sequence[AbstractValue], params: Pa
     varies = primitive in rules.varying and types_vary()
     if request is None and not varies and not any(map(_is_over_mesh, avals)):
         return rule(*avals, **params)
-    plain = [_plain(aval) for aval in avals]
+    plain = [plain_aval(aval) for aval in avals]
     inferred: Any = rule(*plain, **params)
     results: list[Any] = list(inferred) if primitive.multiple_results else [inferred]
     arrays = [aval for aval in avals if isinstance(aval, ShapedArray)]
@@ -54,7 +54,7 @@ def _is_over_mesh(aval: AbstractValue) -> bool:
     )
 
 
-def _plain(aval: AbstractValue) -> AbstractValue:
+def plain_aval(aval: AbstractValue) -> AbstractValue:
     """Return an aval without the mesh axes that split it or that it varies along."""
     if not isinstance(aval, ShapedArray) or not _is_over_mesh(aval):
         return aval
@@ -64,9 +64,10 @@ def _plain(aval: AbstractValue) -> AbstractValue:
 def _request(params: Params) -> Split | None:
     """Return the mesh and spec of the sharding that an operation's parameters ask for, or None."""
     for name in _REQUESTS:
-        asked = params.get(name)
-        if asked is not None and type(getattr(asked, "mesh", None)) is AbstractMesh:
-            return Split(asked.mesh, asked.spec)
+        asked: Any = params.get(name)
+        mesh = getattr(asked, "mesh", None)
+        if mesh is not None and mesh.explicit_axes:
+            return Split(mesh.abstract_mesh, asked.spec)
     return None
 
 

@@ -21,11 +21,13 @@ from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.names import NameStack, path_of
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule, lower
+from hlofront.core.sharded_types import plain_aval
 from hlofront.core.subprograms import closed_programs_in
 from hlofront.lowering import types
 from hlofront.lowering.direct import DIRECT
 from hlofront.lowering.emitter import Emitter
 from hlofront.lowering.extended import EXTENDED, extend_to_elements
+from hlofront.lowering.mesh_attributes import typed_attribute
 from hlofront.lowering.per_platform import INDEX, index_aval, lower_per_platform
 from hlofront.lowering.pruning import live_equations
 from hlofront.transforms.flatten import ShapeDtypeStruct
@@ -71,14 +73,26 @@ class Builder(Emitter):
         self.equation = None
         fences = self.module.fences
         fenced = fences.of(jaxpr) if fences is not None else ()
+        typed_mesh = self.module.typed_mesh
         for equation in live_equations(jaxpr):
             self.lower_equation(equation, environment)
+            if typed_mesh is not None and not equation.primitive.carries_programs:
+                for var in equation.outvars:
+                    environment[var] = self.split_by_type(environment[var], var.aval)
             if fenced:
                 for var in equation.outvars:
                     if var in fenced:
                         environment[var] = self.fence(environment[var], var.aval, equation)
         self.loc, self.avals_in, self.avals_out, self.equation, self.prefix = saved
         return [self.read(atom, environment) for atom in jaxpr.outvars]
+
+    def split_by_type(self, x: Value, aval: AbstractValue) -> Value:
+        """Return a value constrained to the split that its type says, by a mesh's explicit axes."""
+        mesh = self.module.typed_mesh
+        if mesh is None or not isinstance(aval, ShapedArray):
+            return x
+        attribute = typed_attribute(self.module, mesh, aval)
+        return self.op("sdy.sharding_constraint", (x,), aval, sharding=attribute)
 
     def fence(self, x: Value, aval: AbstractValue, equation: Equation) -> Value:
         """Return a result of an equation behind an optimization barrier, so that XLA stores it."""
@@ -202,12 +216,16 @@ class Builder(Emitter):
           function: takes arrays and returns one array or a sequence of them.
           avals: the avals of the operands; None for those of the equation.
         """
-        avals = self.avals_in if avals is None else avals
+        avals = [plain_aval(aval) for aval in (self.avals_in if avals is None else avals)]
         # The equation may have been traced under enable_x64(True), which no longer applies.
         wide = enable_x64.value or any(map(types.is_wide, (*avals, *self.avals_out)))
         with enable_x64(wide):
             program = stage(lambda *xs: _as_list(function(*xs, **params)), avals)
-        return self.inline_closed(program, operands)
+        module = self.module
+        typed_mesh, module.typed_mesh = module.typed_mesh, None
+        results = self.inline_closed(program, operands)
+        module.typed_mesh = typed_mesh
+        return results
 
     def call(
         self,
@@ -294,7 +312,7 @@ class Builder(Emitter):
         and returns the tokens and the results.
         """
         module = self.module
-        key = key, module.platforms
+        key = key, module.platforms, module.typed_mesh
         symbol = module.functions.get(key)
         if symbol is not None:
             return symbol

@@ -17,8 +17,8 @@ from hlofront.lowering.builder import Builder
 from hlofront.lowering.extended import physical
 from hlofront.lowering.extension import LoweringRuleContext, builder_here
 from hlofront.lowering.host_call import Channel, Channels, HostCall
+from hlofront.lowering.mesh_attributes import on_first_device
 from hlofront.lowering.module_state import ModuleState
-from hlofront.lowering.sharding import on_first_device
 from hlofront.primitives import callbacks as c
 
 # A user's function of arrays; it returns flat results.

@@ -16,16 +16,17 @@ from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.layout_modes import LayoutModes
 from hlofront.core.liveness import variables_read
+from hlofront.core.mesh import NamedAxes
 from hlofront.core.subprograms import subjaxprs
 from hlofront.higher_order.custom_vjp_call import custom_lin_p
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder, Constant, hoisted_arguments, large_constants
 from hlofront.lowering.fences import Fence, Fences
 from hlofront.lowering.host_call import HostCall
+from hlofront.lowering.mesh_attributes import sharding_attribute
 from hlofront.lowering.module_state import ModuleState
 from hlofront.lowering.per_platform import INDEX, index_aval
 from hlofront.lowering.pruning import live_equations
-from hlofront.lowering.sharding import sharding_attribute
 from hlofront.transforms.simplify import dead_code_program
 
 
@@ -74,7 +75,10 @@ class Module:
 
 
 class DeviceShardings(Protocol):
-    """The number of devices of a program, and its input and output shardings, or None."""
+    """The number of devices of a program, and its input and output shardings, or None.
+
+    `typed_mesh` is the mesh whose axes of type Explicit split values as their types say.
+    """
 
     @property
     def device_count(self) -> int: ...
@@ -82,6 +86,8 @@ class DeviceShardings(Protocol):
     def inputs(self) -> Sequence[Any]: ...
     @property
     def outputs(self) -> Sequence[Any] | None: ...
+    @property
+    def typed_mesh(self) -> NamedAxes | None: ...
 
 
 def lower_program(
@@ -125,7 +131,8 @@ def lower_program(
     operation.attributes["mhlo.num_replicas"] = types.i32(1)
     emitted_fences = Fences() if fences else None
     platforms = (platform,) if isinstance(platform, str) else platform
-    state = ModuleState(platforms, ir_module, emitted_fences, count > 1)
+    typed_mesh = device_assignment.typed_mesh if device_assignment else None
+    state = ModuleState(platforms, ir_module, emitted_fences, count > 1, typed_mesh)
     several = len(platforms) > 1
 
     ordered = ordered_effects(jaxpr.effects)

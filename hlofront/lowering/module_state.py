@@ -6,6 +6,7 @@
 from collections.abc import Hashable, Sequence
 
 from hlofront.bridge.mlir import Operation, context, ir
+from hlofront.core.mesh import NamedAxes
 from hlofront.core.names import NameStack
 from hlofront.lowering import types
 from hlofront.lowering.fences import Fences
@@ -37,6 +38,7 @@ class ModuleState:
         "several_devices",
         "symbol_table",
         "symbols",
+        "typed_mesh",
     )
 
     def __init__(
@@ -45,6 +47,7 @@ class ModuleState:
         ir_module: ir.Module,
         fences: Fences | None = None,
         several_devices: bool = False,
+        typed_mesh: NamedAxes | None = None,
     ):
         # The platforms that are lowered for: a branch may be for some of the module's alone.
         self.platforms = self.all_platforms = platforms
@@ -59,6 +62,9 @@ class ModuleState:
         self.meshes: dict[MeshKey, str] = {}
         self.last_mesh: ir.Operation | None = None
         self.several_devices = several_devices
+        # The mesh whose axes of type Explicit split values as their types say; None if there is
+        # none, or while operations are lowered whose types do not say it.
+        self.typed_mesh = typed_mesh
         # The number of functions with each name.
         self.symbols: dict[str, int] = {"main": 1}
         # MLIR's table of the module's symbols, through which rules of other packages add functions;

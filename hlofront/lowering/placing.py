@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from hlofront.bridge.mlir import Value
 from hlofront.core.rules import lower
 from hlofront.lowering.builder import Builder
-from hlofront.lowering.sharding import constrained, is_described
+from hlofront.lowering.mesh_attributes import is_described
+from hlofront.lowering.sharding import constrained
 from hlofront.primitives.placing import device_put_p
 
 

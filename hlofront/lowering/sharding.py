@@ -1,115 +1,11 @@
-"""Shardings as Shardy attributes, and the meshes that a module declares for them."""
+"""Lowering of sharding constraints."""
 
-# The stubs of jaxlib do not name the types of all arguments and results.
-# pyright: reportUnknownMemberType=false
-
-from collections.abc import Sequence
-from typing import Any, Protocol, TypeGuard
-
-from hlofront.base.elements import ExtendedDType
-from hlofront.bridge.mlir import Operation, Value, ir
+from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
-from hlofront.core.partition import UNCONSTRAINED, axes_of
 from hlofront.core.rules import lower
-from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
-from hlofront.lowering.module_state import ModuleState
+from hlofront.lowering.mesh_attributes import DescribedSharding, is_described, sharding_attribute
 from hlofront.primitives.placing import sharding_constraint_p
-
-_SYMBOL_OF_FIRST = "maximal_mesh_0"
-
-
-# The axis names of a mesh with their sizes.
-MeshAxes = Sequence[tuple[object, int]]
-
-
-class DescribedSharding(Protocol):
-    """A sharding over the axes of a mesh."""
-
-    def described(self, ndim: int) -> tuple[MeshAxes, tuple[int, ...] | None, Sequence[object]]:
-        """Return the mesh's axes, the ids of its devices, and the mesh axes of each array axis.
-
-        The ids are None if the devices are in their usual order.
-        """
-        ...
-
-
-def is_described(sharding: object) -> TypeGuard[DescribedSharding]:
-    """Return whether a sharding is over a mesh, rather than a device, a memory or None."""
-    return hasattr(sharding, "described")
-
-
-def sharding_attribute(state: ModuleState, sharding: Any, aval: ShapedArray) -> Any:
-    """Return the attribute `#sdy.sharding<@mesh, [{"x"}, {}]>` of a value with this aval."""
-    return types.attribute(f"#sdy.sharding{_text(state, sharding, aval)}")
-
-
-def _text(state: ModuleState, sharding: Any, aval: ShapedArray) -> str:
-    """Return `<@mesh, [{"x"}, {}]>`, without splitting the axes of extended elements."""
-    ndim = aval.ndim
-    axes, ids, entries = sharding.described(ndim)
-    parts = [
-        "{?}" if entry is UNCONSTRAINED else "{" + ", ".join(map(_quoted, axes_of(entry))) + "}"
-        for entry in entries
-    ]
-    if isinstance(aval.dtype, ExtendedDType):
-        parts += ["{}"] * (len(aval.dtype.physical(aval.shape)[0]) - ndim)
-    return f"<@{_mesh(state, axes, ids)}, [{', '.join(parts)}]>"
-
-
-def _quoted(name: object) -> str:
-    return '"' + str(name).replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _mesh(state: ModuleState, axes: MeshAxes, ids: tuple[int, ...] | None) -> str:
-    """Return the symbol of the mesh with these axes and device ids; None is the usual order."""
-    key = tuple(axes), ids
-    symbol = state.meshes.get(key)
-    if symbol is None:
-        symbol = state.meshes[key] = state.unique_symbol("mesh")
-        _declare(state, symbol, axes, ids)
-    return symbol
-
-
-def _declare(state: ModuleState, symbol: str, axes: MeshAxes, ids: Sequence[int] | None) -> None:
-    listed = ", ".join(f"{_quoted(name)}={size}" for name, size in axes)
-    numbers = "" if ids is None else f", device_ids=[{', '.join(map(str, ids))}]"
-    described = ", ".join(f"{{name = {_quoted(name)}, size = {size} : i64}}" for name, size in axes)
-    if ids is not None:
-        dense = ", ".join(map(str, ids))
-        dense = dense if len(ids) == 1 else f"[{dense}]"
-        described_ids = f", device_ids = dense<{dense}> : tensor<{len(ids)}xi64>"
-    else:
-        described_ids = ""
-    last = state.last_mesh
-    top = ir.InsertionPoint.at_block_begin(state.ip.block)
-    state.last_mesh = Operation.create(
-        "sdy.mesh",
-        attributes={
-            "sym_name": types.string(symbol),
-            "mesh": types.attribute(f"#sdy.mesh<[{listed}]{numbers}>"),
-            # Versions of StableHLO that support meshes themselves read this.
-            "stablehlo.mesh": types.attribute(f"{{axes = [{described}]{described_ids}}}"),
-        },
-        loc=types.unknown,
-        ip=top if last is None else ir.InsertionPoint.after(last),
-    )
-    state.add_symbol(state.last_mesh)
-
-
-def on_first_device(state: ModuleState, results: int) -> dict[str, ir.Attribute]:
-    """Return the sharding attribute of an operation that runs on the first device only.
-
-    Return no attribute if the module is for one device. `results` is the number of results.
-    """
-    if not state.several_devices:
-        return {}
-    key = (), (0,)
-    if key not in state.meshes:
-        state.meshes[key] = _SYMBOL_OF_FIRST
-        _declare(state, _SYMBOL_OF_FIRST, (), (0,))
-    each = ", ".join([f"<@{_SYMBOL_OF_FIRST}, []>"] * max(results, 1))
-    return {"sdy.sharding": types.attribute(f"#sdy.sharding_per_value<[{each}]>")}
 
 
 def constrained(build: Builder, x: Value, sharding: DescribedSharding, aval: ShapedArray) -> Value:

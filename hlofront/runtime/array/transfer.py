@@ -42,6 +42,7 @@ from hlofront.runtime.sharding.placement import (
     placement_on,
     readable,
 )
+from hlofront.runtime.sharding.typed import aval_split_by
 from hlofront.transforms.jvp import JVPTracer
 
 Value = TypeVar("Value")
@@ -307,15 +308,22 @@ def _put_on_devices(x: Any, aval: ShapedArray, sharding: Sharding, copy: bool = 
         if device_list_of(own_sharding) == device_list_of(sharding):
             moved = placing.sharding_constraint(x, sharding)
             if sharding_of(moved) == sharding:
-                return moved
+                return _retyped(moved, sharding)
         elif own_sharding.device_set == sharding.device_set:
             return _reordered(x, aval, sharding)
+    aval = aval_split_by(sharding, aval)
     host = np.asarray(readable(x, aval), aval.dtype) if own_sharding is None else host_value(x)
     parts = sharding.addressable_devices_indices_map(aval.shape)
     devices = list(parts)
     return batched_device_put(
         aval, sharding, [host[parts[device]] for device in devices], devices, True
     )
+
+
+def _retyped(x: Array, sharding: Sharding) -> Array:
+    """Return an array with the type that its sharding says."""
+    aval = aval_split_by(sharding, x.aval)
+    return x if aval == x.aval else bridge.assembled(aval, sharding, bridge.pieces(x), True)
 
 
 def _reordered(x: Array, aval: ShapedArray, sharding: NamedSharding) -> Array:

@@ -41,12 +41,12 @@ from hlofront.runtime.dispatch.references import discharged_call, without_refere
 from hlofront.runtime.sharding.device_assignment import (
     DeviceAssignment,
     ProgramDevices,
-    device_assignment_of,
     shardings_inside,
 )
 from hlofront.runtime.sharding.jit_layouts import JitLayouts, requested_modes, without_formats
 from hlofront.runtime.sharding.jit_shardings import JitShardings, constrained, one_device
 from hlofront.runtime.sharding.placement import choose_placement, device_inside, no_value
+from hlofront.runtime.sharding.typed import program_devices
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import (
     ShapeDtypeStruct,
@@ -353,14 +353,13 @@ class Jitted(Function):
         self, traced: TracedProgram, leaves: Sequence[object]
     ) -> DeviceAssignment | None:
         """Return the DeviceAssignment of a program for several devices; None if it is for one."""
-        inside = shardings_inside(traced.program)
         requested = None if self.jit_shardings is None else self.jit_shardings.of(traced)
         names = traced.program.jaxpr.debug_info.arg_names
-        return device_assignment_of(
+        return program_devices(
+            traced.program,
             leaves,
             requested.inputs if requested else (),
             requested.outputs if requested else (),
-            inside,
             lambda i: f"argument {names[i]}",
         )
 

@@ -15,6 +15,8 @@ from hlofront.bridge.client import (
 from hlofront.bridge.members import device_list_of, hlo_sharding_of, is_committed, sharding_of
 from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
+from hlofront.core.mesh import Mesh
+from hlofront.core.partition import PartitionSpec
 from hlofront.core.subprograms import subprograms_of
 from hlofront.primitives.placing import device_put_p, sharding_constraint_p
 from hlofront.primitives.shaping import asks_nothing
@@ -65,6 +67,12 @@ class DeviceAssignment:
         shown = ", ".join("?" if each is None else _short(each) for each in self.inputs)
         return f"{self.device_count} devices from {self.device} on, inputs split as ({shown})"
 
+    @property
+    def typed_mesh(self) -> Mesh | None:
+        """The mesh whose axes of type Explicit split values as their types say, or None."""
+        mesh = getattr(self.like, "mesh", None)
+        return mesh if isinstance(mesh, Mesh) and mesh.explicit_axes else None
+
     def chosen_outputs(self, program: ClosedJaxpr) -> list[bool]:
         """Return, per output of the program, whether XLA chooses its sharding."""
         outputs = self.outputs or (None,) * len(program.out_avals)
@@ -73,7 +81,8 @@ class DeviceAssignment:
     def text(self) -> str:
         """Return the devices and shardings as text, for the keys of the disk cache."""
         ids = [device.id for device in self.devices]
-        return f"{ids} {self.inputs} {self.outputs}"
+        typed = "" if self.typed_mesh is None else f" {self.typed_mesh}"
+        return f"{ids} {self.inputs} {self.outputs}{typed}"
 
 
 # A program runs on one device, or on those of a DeviceAssignment.
@@ -130,6 +139,7 @@ def device_assignment_of(
     outputs: Sequence[Sharding | None] = (),
     inside: Sequence[Sharding] = (),
     describe: Callable[[int], str] | None = None,
+    mesh: Mesh | None = None,
 ) -> DeviceAssignment | None:
     """Return the DeviceAssignment of a program for its arguments; None if it runs on one device.
 
@@ -138,6 +148,7 @@ def device_assignment_of(
       inputs, outputs: the sharding requested of jit, or None, for each; empty where jit has none.
       inside: the shardings in the program's own equations.
       describe: a function from the position of an argument to its name in messages.
+      mesh: the mesh in context, on whose devices the program runs; None if there is none.
 
     Raises:
       ValueError: if the shardings have different devices, or an argument's sharding differs from
@@ -149,13 +160,15 @@ def device_assignment_of(
         None if type(actual) is SingleDeviceSharding and _is_for_all(wanted) else actual
         for wanted, actual in zip(requested, map(placed, leaves), strict=True)
     ]
-    if not any(map(spans_devices, (*requested, *outputs, *inside, *actual_shardings))):
+    if mesh is None and not any(
+        map(spans_devices, (*requested, *outputs, *inside, *actual_shardings))
+    ):
         return None
     name = describe or (lambda i: f"argument {i}")
     first_name = ""
     first: Sharding | None = None
     like: Sharding | None = None
-    for what, sharding in _all(requested, outputs, inside, actual_shardings, name):
+    for what, sharding in _all(requested, outputs, inside, actual_shardings, name, mesh):
         if like is None or type(like) is not NamedSharding:
             like = sharding
         if first is None:
@@ -201,8 +214,11 @@ def _all(
     inside: Sequence[Sharding],
     actual_shardings: Sequence[Sharding | None],
     name: Callable[[int], str],
+    mesh: Mesh | None,
 ) -> Iterator[tuple[str, Sharding]]:
     """Yield each sharding of a call, with a phrase that names its origin."""
+    if mesh is not None:
+        yield "the mesh in context", NamedSharding(mesh, PartitionSpec())
     for i, sharding in enumerate(requested):
         if sharding is not None:
             yield f"in_shardings of {name(i)}", sharding

@@ -19,16 +19,19 @@ from hlofront.bridge.client import (
 from hlofront.bridge.members import device_of, is_committed, memory_kind_of, sharding_of
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.mesh_context import context_mesh
 from hlofront.pjrt import clients
 from hlofront.pjrt.shardings import on_device as on_device
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.host_value import host_value
 from hlofront.runtime.sharding.device_assignment import (
+    DeviceAssignment,
     ProgramDevices,
     device_assignment_of,
     shardings_inside,
     spans_devices,
 )
+from hlofront.runtime.sharding.typed import program_devices, replicated_over, with_typed_shardings
 from hlofront.transforms.flatten import ShapeDtypeStruct, abstract
 
 _default_device = options["jax_default_device"].cell
@@ -142,11 +145,14 @@ def choose_placement(program: ClosedJaxpr, args: Sequence[object]) -> tuple[Prog
       ValueError: if arguments are committed to different devices, or to others than those of the
         constraints.
     """
-    inside = shardings_inside(program)
-    if not inside:
-        return choose_device(args)
-    if any(map(spans_devices, inside)):
-        return device_assignment_of(args, inside=inside), True
+    inside, mesh = shardings_inside(program), context_mesh()
+    if not inside and mesh is None:
+        devices, committed = choose_device(args)
+        if type(devices) is DeviceAssignment:
+            devices = with_typed_shardings(devices, program)
+        return devices, committed
+    if mesh is not None or any(map(spans_devices, inside)):
+        return program_devices(program, args), True
     device, committed = choose_device(args)
     return device_inside(inside, device if committed else None), True
 
@@ -219,6 +225,8 @@ def host_put(
 ) -> Any:
     """Put a host value on one device; return a NumPy array of float0 unchanged.
 
+    With a mesh in context, a value that is not committed is replicated over the mesh.
+
     Args:
       x: a NumPy array or a scalar, of the shape and, but for 64 bits, the dtype of the aval.
       aval: the type of the result.
@@ -239,6 +247,11 @@ def _host_put(
 ) -> Any:
     if aval.dtype is float0:  # No device has this dtype.
         return x
+    mesh = None if committed else context_mesh()
+    if mesh is not None:
+        sharding = replicated_over(mesh, aval.ndim)
+        devices = list(sharding.addressable_devices_indices_map(aval.shape))
+        return batched_device_put(aval, sharding, [readable(x, aval)] * len(devices), devices, True)
     return batched_device_put(
         aval,
         placement.sharding,

@@ -1,0 +1,98 @@
+"""Shardings by type: of arrays over meshes with explicit axes, and of programs on such arrays."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hlofront.bridge.client import NamedSharding, Sharding
+from hlofront.core.aval import ShapedArray, Split
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.mesh import AbstractMesh, Mesh
+from hlofront.core.mesh_context import context_mesh
+from hlofront.core.partition import PartitionSpec
+from hlofront.runtime.sharding.device_assignment import (
+    DeviceAssignment,
+    device_assignment_of,
+    shardings_inside,
+)
+
+
+def aval_split_by(sharding: Sharding | None, aval: ShapedArray) -> ShapedArray:
+    """Return the aval of an array with a sharding: split along the explicit axes of its mesh."""
+    if type(sharding) is not NamedSharding or not sharding.mesh.explicit_axes:
+        if aval.spec is None:
+            return aval
+        return ShapedArray(aval.shape, aval.dtype, aval.weak_type, memory_space=aval.memory_space)
+    return aval.update(sharding=Split(sharding.mesh.abstract_mesh, sharding.spec))
+
+
+def replicated_over(mesh: Mesh, ndim: int) -> NamedSharding:
+    """Return the sharding that replicates arrays with `ndim` axes over a mesh."""
+    return NamedSharding(mesh, PartitionSpec(*[None] * ndim))
+
+
+def program_devices(
+    program: ClosedJaxpr,
+    leaves: Sequence[Any],
+    inputs: Sequence[Sharding | None] = (),
+    outputs: Sequence[Sharding | None] = (),
+    describe: Callable[[int], str] | None = None,
+) -> DeviceAssignment | None:
+    """Return the DeviceAssignment of a program for its arguments; None if it runs on one device.
+
+    It is that of the arguments, of the shardings requested of jit (`inputs` and `outputs`) and in
+    the program, of the mesh in context, and of types; see `device_assignment_of`.
+    """
+    inside = shardings_inside(program)
+    devices = device_assignment_of(leaves, inputs, outputs, inside, describe, context_mesh())
+    return None if devices is None else with_typed_shardings(devices, program, inside)
+
+
+def with_typed_shardings(
+    devices: DeviceAssignment, program: ClosedJaxpr, inside: Sequence[Sharding] = ()
+) -> DeviceAssignment:
+    """Return a DeviceAssignment with the shardings that the types of a program say.
+
+    Where a mesh has explicit axes, types say how inputs and outputs are split along them; if all
+    of its axes are explicit, XLA chooses nothing.
+
+    Raises:
+      ValueError: if a type is over a mesh that neither the arguments nor the context have.
+    """
+    meshes = _explicit_meshes(devices, inside)
+    if not meshes:
+        return devices
+    # Values that are not split are replicated over the first.
+    first = next(iter(meshes.values()))
+
+    def of_type(sharding: Sharding | None, aval: Any) -> Sharding | None:
+        if sharding is not None or not isinstance(aval, ShapedArray):
+            return sharding
+        mesh = first if aval.mesh is None else meshes.get(aval.mesh)
+        if mesh is None:
+            raise ValueError(
+                f"a value of type {aval.str_short()} is split over {aval.mesh}, and the devices "
+                f"of the program are those of {first}: put the mesh of the type in context, with "
+                "set_mesh(mesh)"
+            )
+        if mesh.auto_axes:
+            return None
+        return NamedSharding(mesh, aval.spec) if aval.spec else replicated_over(mesh, aval.ndim)
+
+    outputs = devices.outputs or (None,) * len(program.out_avals)
+    return DeviceAssignment(
+        devices.devices,
+        [*map(of_type, devices.inputs, program.in_avals)],
+        [*map(of_type, outputs, program.out_avals)],
+        NamedSharding(first, PartitionSpec()),
+    )
+
+
+def _explicit_meshes(
+    devices: DeviceAssignment, inside: Sequence[Sharding]
+) -> dict[AbstractMesh, Mesh]:
+    """Return the meshes with explicit axes that are in context or that shardings are over."""
+    shardings = (devices.like, *devices.inputs, *devices.outputs, *inside)
+    meshes = [context_mesh(), *[getattr(sharding, "mesh", None) for sharding in shardings]]
+    return {
+        mesh.abstract_mesh: mesh for mesh in meshes if isinstance(mesh, Mesh) and mesh.explicit_axes
+    }

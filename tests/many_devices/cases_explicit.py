@@ -1,0 +1,108 @@
+"""Meshes with axes of type Explicit, and the mesh in context, on eight devices."""
+
+import numpy as np
+import pytest
+
+import hlofront as jax
+import hlofront.numpy as jnp
+from hlofront.sharding import (
+    AbstractMesh,
+    AxisType,
+    NamedSharding,
+    get_abstract_mesh,
+    get_mesh,
+    set_mesh,
+    use_abstract_mesh,
+)
+from hlofront.sharding import PartitionSpec as P
+
+explicit = jax.make_mesh((2, 4), ("x", "y"))
+auto = jax.make_mesh((2, 4), ("x", "y"), axis_types=(AxisType.Auto,) * 2)
+mixed = jax.make_mesh((2, 4), ("x", "y"), axis_types=(AxisType.Auto, AxisType.Explicit))
+
+
+def split(mesh, *entries, shape=(8, 4)):
+    return jax.device_put(np.ones(shape, np.float32), NamedSharding(mesh, P(*entries)))
+
+
+def test_arrays_have_the_type_that_their_sharding_says():
+    assert str(jax.typeof(split(explicit, "x", "y"))) == "float32[8@x,4@y]"
+    assert str(jax.typeof(split(mixed, "x", "y"))) == "float32[8,4@y]"
+    assert str(jax.typeof(split(auto, "x", "y"))) == "float32[8,4]"
+    there = jax.device_put(split(explicit, "x"), NamedSharding(explicit, P(None, "y")))
+    assert str(jax.typeof(there)) == "float32[8,4@y]"
+
+
+def test_results_are_split_as_their_types_say():
+    x = split(explicit, "y", "x")
+    assert jax.jit(lambda a: a)(x).sharding == x.sharding
+    with jax.set_mesh(explicit):
+        results = jax.jit(lambda a: (a, jnp.ones(8)))(x)
+    assert results[0].sharding == x.sharding
+    assert results[1].sharding == NamedSharding(explicit, P(None))
+
+
+def test_each_result_is_constrained_to_its_type():
+    with jax.set_mesh(explicit):
+        text = jax.jit(jnp.sin).lower(jnp.ones((8, 4))).as_text()
+    assert text.count("<@mesh, [{}, {}]>") == 3, text
+    with jax.set_mesh(mixed):
+        text = jax.jit(jnp.sin).lower(jnp.ones((8, 4))).as_text()
+    assert "sdy.sharding_constraint %0 <@mesh, [{?}, {?}]>" in text
+
+
+@pytest.mark.parametrize("mesh", [explicit, auto])
+def test_new_arrays_are_on_the_mesh_in_context(mesh):
+    everywhere = NamedSharding(mesh, P())
+    with set_mesh(mesh):
+        arrays = [jnp.ones((8, 4)), jnp.arange(3), jnp.asarray([1.0]), jax.random.key(0)]
+        arrays += [jax.random.normal(arrays[-1], (4,)), jnp.ones(4) + 1]
+    for array in arrays:
+        assert array.sharding.is_equivalent_to(everywhere, array.ndim)
+        assert array.committed
+    assert jnp.ones(3).sharding.num_devices == 1
+
+
+def test_the_mesh_in_context_ends_with_its_block():
+    assert get_mesh().empty and get_abstract_mesh().empty
+    with set_mesh(explicit) as mesh:
+        assert mesh is get_mesh() is explicit
+        assert get_abstract_mesh() is explicit.abstract_mesh
+        with use_abstract_mesh(auto.abstract_mesh):
+            assert get_abstract_mesh() is auto.abstract_mesh and get_mesh() is explicit
+        assert get_abstract_mesh() is explicit.abstract_mesh
+    assert get_mesh().empty and get_abstract_mesh().empty
+    set_mesh(auto)
+    assert get_mesh() is auto
+    set_mesh(None)
+    assert get_mesh().empty
+
+
+def test_meshes_that_cannot_be_in_context():
+    with pytest.raises(ValueError, match="Expected mesh of type"):
+        set_mesh(explicit.abstract_mesh)
+    with pytest.raises(ValueError, match="use_abstract_mesh takes"):
+        use_abstract_mesh(explicit)
+    with pytest.raises(ValueError, match=r"only be used outside of `jax\.jit`"):
+        jax.jit(lambda x: set_mesh(explicit))(1.0)
+    with pytest.raises(ValueError, match=r"only be used outside of `jax\.jit`"):
+        jax.jit(lambda x: get_mesh())(1.0)
+    on_first = jax.device_put(np.ones(8), jax.devices()[0])
+    with set_mesh(explicit), pytest.raises(ValueError, match="the mesh in context is on devices"):
+        jax.jit(jnp.sin)(on_first)
+
+
+def test_abstract_meshes_know_the_kind_of_their_devices():
+    text = "AbstractMesh('x': 2, 'y': 4, axis_types=(Explicit, Explicit), device_kind=cpu, "
+    assert repr(explicit.abstract_mesh) == text + "num_cores=None, platform=cpu)"
+    assert explicit.abstract_mesh != AbstractMesh((2, 4), ("x", "y"), explicit.axis_types)
+
+
+def test_operations_without_a_rule_for_splits_are_refused():
+    from hlofront.core.primitive import Primitive
+    from hlofront.core.rules import infer
+
+    odd_p = Primitive("odd")
+    infer(odd_p)(lambda x: x)
+    with pytest.raises(jax.errors.ShardingTypeError, match=r"odd has no rule .* f32\[8@x,4\]"):
+        jax.jit(odd_p.bind)(split(explicit, "x"))
