@@ -34,6 +34,7 @@ __getattr__, __dir__ = _lazy(
         "jaxpr_as_fun": "hlofront.core.curried",
         "max_dim": "hlofront.core.dimensions",
         "min_dim": "hlofront.core.dimensions",
+        "pytype_aval_mappings": "hlofront.core.aval",
         "no_effects": "hlofront.core.effects",
         "subjaxprs": "hlofront.core.subprograms",
         "typeof": "hlofront.core.aval",

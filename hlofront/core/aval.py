@@ -410,18 +410,51 @@ def _dtype_name(dtype: Any) -> str:
 
 # ---- the aval of any value -------------------------------------------------------------------
 
-# The functions return ShapedArrays, but for tokens, which only operations on tokens ask about.
-_aval_of_type: dict[type, Callable[[Any], Any]] = {}
+# Type -> the function that gives the aval of such a value, and makes it a valid operand; the entry
+# of a type is also that of its subclasses. Packages add to the table. The functions return
+# ShapedArrays, but for tokens, which only operations on tokens ask about.
+pytype_aval_mappings: dict[type, Callable[[Any], Any]] = {}
+_aval_of_type = pytype_aval_mappings.get
+
+
+class HostValues(dict[type, Callable[[Any], Any]]):
+    """A table by type of values on the host, with the functions that give what is read of them.
+
+    That is an array, or a NumPy array or scalar. The entry of a type is also that of its
+    subclasses; values of types without entry are converted by NumPy. Packages add to the table.
+    """
+
+    __slots__ = ()
+
+    def __missing__(self, type_: type) -> Callable[[Any], Any]:
+        return self.of(type_) or _canonical
+
+    def of(self, type_: type) -> Callable[[Any], Any] | None:
+        """Return the entry of a type or of its nearest base class, or None if there is none."""
+        return next((self.get(base) for base in type_.__mro__ if base in self), None)
+
+    def read(self, x: Any) -> Any:
+        """Return what is read of a value by the entry of its type, or the value without entry."""
+        rule = self.of(type(x)) if self else None
+        return x if rule is None else rule(x)
+
+
+host_values = HostValues()
+
+
+def _canonical(x: Any) -> Any:
+    """Return a value on the host as a NumPy array of its aval's dtype, others unchanged."""
+    return x if hasattr(x, "aval") else np.asarray(x, typeof(x).dtype)
 
 
 def register_value_type(type_: type, aval_of: Callable[[Any], AbstractValue]) -> None:
     """Register the aval of values of a type and its subclasses, which makes them valid operands."""
-    _aval_of_type[type_] = aval_of
+    pytype_aval_mappings[type_] = aval_of
 
 
 def is_value(x: object) -> TypeGuard[ArrayLike]:
     """Return whether `x` may be an operand: an array, a tracer, a NumPy array or a scalar."""
-    return _aval_rule(type(x)) is not None
+    return (_aval_of_type(type(x)) or _inherited(type(x))) is not None
 
 
 def typeof(x: ArrayLike | SupportsAval) -> ShapedArray:
@@ -433,7 +466,7 @@ def typeof(x: ArrayLike | SupportsAval) -> ShapedArray:
       TypeError: for anything else, and for NumPy arrays of dtypes that no device has.
     """
     # The class of a value of unknown type is unknown.
-    rule = _aval_of_type.get(type(x)) or _aval_rule(type(x))  # pyright: ignore[reportUnknownArgumentType]
+    rule = _aval_of_type(type(x)) or _inherited(type(x))  # pyright: ignore[reportUnknownArgumentType]
     if rule is None:
         raise TypeError(
             f"a value of type {type(x).__module__}.{type(x).__qualname__} is not a valid array "
@@ -443,18 +476,15 @@ def typeof(x: ArrayLike | SupportsAval) -> ShapedArray:
     return rule(x)
 
 
-def _aval_rule(type_: type[Any]) -> Callable[[Any], Any] | None:
-    rule = _aval_of_type.get(type_)
-    if rule is None:
-        for base in type_.__mro__[1:-1]:
-            if base in _aval_of_type:
-                rule = _aval_of_type[base]
-                # Compare the name of the module: importing numpy.ma costs more than this floor.
-                if base is np.ndarray and type_.__module__.startswith("numpy.ma"):
-                    rule = _no_masked_arrays
-                _aval_of_type[type_] = rule
-                break
-    return rule
+def _inherited(type_: type[Any]) -> Callable[[Any], Any] | None:
+    """Return the function for values of a type's nearest base class, or None if there is none."""
+    for base in type_.__mro__[1:-1]:
+        if base in pytype_aval_mappings:
+            # Compare the name of the module: importing numpy.ma costs more than this floor.
+            if base is np.ndarray and type_.__module__.startswith("numpy.ma"):
+                return _no_masked_arrays
+            return pytype_aval_mappings[base]
+    return None
 
 
 def _of_python_scalar(x: complex) -> ShapedArray:
@@ -486,5 +516,9 @@ for _type in (int, float, complex):
     register_value_type(_type, _of_python_scalar)
 register_value_type(np.ndarray, _of_numpy)
 register_value_type(np.generic, _of_numpy)
+# What NumPy itself has is looked up often, and listed so that its base classes need not be.
+for _type in np.ScalarType:
+    if issubclass(_type, np.bool_ | np.number):
+        register_value_type(_type, _of_numpy)
 for _type in exact_dtype_types:
     register_value_type(_type, _of_exact_dtype)

@@ -1,6 +1,7 @@
 """What rules of other packages name of XLA's clients, and of operations that are run at once."""
 
 from hlofront.bridge.client import Client as Backend
+from hlofront.core.aval import host_values as canonicalize_dtype_handlers
 from hlofront.runtime.dispatch.engine import apply_primitive as apply_primitive
 
-__all__ = ["Backend", "apply_primitive"]
+__all__ = ["Backend", "apply_primitive", "canonicalize_dtype_handlers"]

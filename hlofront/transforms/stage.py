@@ -13,7 +13,7 @@ from hlofront.base.typing import Params
 from hlofront.bridge import state
 from hlofront.bridge.fast_parts import Array, get_traceback
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, register_value_type, typeof
+from hlofront.core.aval import AbstractValue, host_values, register_value_type, typeof
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Value, Var
 from hlofront.core.names import SourceInfo, current_name_stack, in_own_program, replayed_traceback
@@ -241,7 +241,9 @@ class StagingTrace(RuleTrace):
 
 def _typed(value: Value, aval: Any) -> Value:
     """Return a constant with the aval's dtype, which later switches of enable_x64 do not change."""
-    if type(value) is not np.ndarray or value.dtype.itemsize < 8:
+    if type(value) is not np.ndarray:
+        return host_values.read(value)
+    if value.dtype.itemsize < 8:
         return value
     if value.dtype != aval.dtype:
         return value.astype(aval.dtype) if _x64.get_global() else value

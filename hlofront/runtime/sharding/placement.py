@@ -17,7 +17,7 @@ from hlofront.bridge.client import (
     is_absent,
 )
 from hlofront.bridge.members import device_of, is_committed, memory_kind_of, sharding_of
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import ShapedArray, host_values
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.mesh_context import context_mesh
 from hlofront.pjrt import clients
@@ -207,7 +207,7 @@ def readable(x: Any, aval: ShapedArray) -> object:
             )
     if isinstance(x, ShapeDtypeStruct):
         raise no_value(x)
-    return np.asarray(x, aval.dtype)
+    return np.asarray(host_values.read(x), aval.dtype)
 
 
 def no_value(struct: ShapeDtypeStruct, name: str = "") -> TypeError:
