@@ -164,6 +164,16 @@ def register_kernels(platform: str, api: object, package: str) -> bool:
 # ---- compile-only devices ------------------------------------------------------------------------
 
 
+def topology(api: object, name: str, options: Mapping[str, Any]) -> "DeviceTopology":
+    """Return the PJRT topology of a name and options that a plugin's C API describes."""
+    return xla_client.make_c_api_device_topology(api, name, **options)
+
+
+def devices_of(described: Any) -> list[Device]:
+    """Return the compile-only devices of a PJRT topology."""
+    return list(described._make_compile_only_devices())
+
+
 def absent_devices(
     api: object, platform: str, name: str, options: Mapping[str, Any]
 ) -> list[Device]:
@@ -180,8 +190,8 @@ def absent_devices(
     if platform == "tpu":
         described = xla_client.make_tfrt_tpu_c_api_device_topology(name, **options)
     else:
-        described = xla_client.make_c_api_device_topology(api, name, **options)
-    devices: list[Device] = list(described._make_compile_only_devices())
+        described = topology(api, name, options)
+    devices = devices_of(described)
     compile_process.know(devices, platform, _libraries[platform], name, options)
     return devices
 

@@ -435,7 +435,7 @@ class HostValues(dict[type, Callable[[Any], Any]]):
 
     def read(self, x: Any) -> Any:
         """Return what is read of a value by the entry of its type, or the value without entry."""
-        rule = self.of(type(x)) if self else None
+        rule = self.of(x.__class__) if self else None
         return x if rule is None else rule(x)
 
 

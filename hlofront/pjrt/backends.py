@@ -1,5 +1,6 @@
 """Clients, their caches and XLA's compile options, under the names of `jax.extend.backend`."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -8,6 +9,7 @@ import numpy as np
 from hlofront.bridge.client import Client, CompileOptions, DeviceAssignment
 from hlofront.pjrt import clients
 from hlofront.pjrt.compile import options_of_size, override
+from hlofront.pjrt.factories import factories, failures
 
 
 class Clearable(Protocol):
@@ -19,7 +21,20 @@ class Clearable(Protocol):
 def backends() -> dict[str, Client]:
     """Return the clients of this process by platform, the default one among them."""
     clients.client_for()
+    for name in factories.keys() - failures.keys():
+        with contextlib.suppress(RuntimeError):  # What cannot be made is not there.
+            clients.client_for(name)
     return clients.clients()
+
+
+def clear_backends(_crash: bool = False) -> None:
+    """Forget all clients: the next use makes new ones, and old arrays stay with the old clients.
+
+    Args:
+      _crash: JAX's private argument, which changes nothing: no client is destroyed while it has
+        arrays.
+    """
+    clients.reset()
 
 
 def backend_xla_version(platform: str | None = None) -> int | None:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hlofront.base import source
 from hlofront.base.config import options
@@ -14,6 +14,11 @@ from hlofront.bridge import client as bridge
 from hlofront.bridge import state
 from hlofront.bridge.client import Client, Device
 from hlofront.bridge.members import raw_platform_of
+from hlofront.pjrt.factories import Factory, factories, failures
+from hlofront.pjrt.factories import make_client as make_registered_client
+
+if TYPE_CHECKING:
+    from hlofront.bridge.jaxlib_types import DeviceTopology
 
 _lock = threading.Lock()
 _clients: dict[str, Client] = {}
@@ -62,6 +67,49 @@ def _make_cpu() -> Client:
 _GPUS = ("cuda", "rocm", "oneapi")
 
 
+def _make(platform: str) -> Client:
+    if platform in factories:
+        return make_registered_client(platform)
+    return _make_cpu() if platform == "cpu" else _plugins().make_client(platform)
+
+
+def register_backend_factory(
+    name: str,
+    factory: Callable[[], Client | None],
+    *,
+    priority: int = 0,
+    fail_quietly: bool = True,
+    experimental: bool = False,
+    make_topology: Callable[..., "DeviceTopology"] | None = None,
+    c_api: object = None,
+) -> None:
+    """Register a function that makes the client of a platform when the platform is first used.
+
+    A PJRT plugin that is a shared library is registered by `pjrt.platforms.register_plugin`.
+
+    Args:
+      name: the platform's name. It replaces an earlier platform of that name.
+      factory: returns the client; None if there is none here.
+      priority: the platform with the highest is the default one. CPUs have 0.
+      fail_quietly: whether the platform is passed over as the default one if its client cannot be
+        made; otherwise that is an error.
+      experimental: whether a warning is logged when the client is made.
+      make_topology: returns jaxlib's topology of a name and options, for `get_topology_desc`.
+      c_api: jaxlib's handle of the plugin, from which topologies are made without `make_topology`.
+
+    Raises:
+      RuntimeError: if the platform has a client already.
+    """
+    if name in _clients:
+        raise RuntimeError(
+            f"Backend {name} already initialized: register its factory before the first use of "
+            "its devices, or after clear_backends()"
+        )
+    factories[name] = Factory(factory, priority, fail_quietly, experimental, make_topology, c_api)
+    failures.pop(name, None)
+    _plugins().forget_plugins()
+
+
 def _plugins() -> ModuleType:
     """Import the module of plugins, which is loaded on the first use of a device."""
     from hlofront.pjrt import platforms
@@ -95,7 +143,7 @@ def client_for(platform: str | Client | None = None) -> Client:
     with _lock:
         client = _clients.get(known)
         if client is None:
-            client = _make_cpu() if known == "cpu" else _plugins().make_client(known)
+            client = _make(known)
             for prepare in _on_made:
                 prepare(client)
             if not _clients:
@@ -156,7 +204,7 @@ def _known(name: str) -> str:
     Raises:
       RuntimeError: if there is no plugin for the platform.
     """
-    if name == "cpu":
+    if name == "cpu" or name in factories:
         return name
     plugins = _plugins()
     by_name = plugins.find_plugins()
@@ -179,7 +227,7 @@ def default_platform() -> str:
     """
     wanted = _platforms.value or _platform_name.value
     if not wanted:
-        return _plugins().usable()[0]
+        return next(name for name in _plugins().usable() if _starts(name))
     first = wanted.split(",")[0].strip()
     try:
         return _known(first)
@@ -188,6 +236,26 @@ def default_platform() -> str:
             f"Unable to initialize backend {first!r}, which comes first in the option "
             f"jax_platforms, {wanted!r}: {error}"
         ) from None
+
+
+def _starts(name: str) -> bool:
+    """Return whether a platform can be the default one.
+
+    Raises:
+      RuntimeError: if its client cannot be made, and its factory is not to fail quietly.
+    """
+    factory = factories.get(name)
+    if factory is None or name in _clients:
+        return True
+    if name in failures and factory.fail_quietly:
+        return False
+    try:
+        client_for(name)
+    except RuntimeError:
+        if factory.fail_quietly:
+            return False
+        raise
+    return True
 
 
 def lowering_platform(device: Device) -> str:
@@ -237,6 +305,7 @@ def reset() -> None:
     """Drop all clients: the next use creates new ones; old arrays stay with the old clients."""
     with _lock:
         _clients.clear()
+        failures.clear()
     for forget in _on_reset:
         forget()
 

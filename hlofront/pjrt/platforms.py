@@ -22,6 +22,7 @@ from hlofront.bridge.client import Client
 from hlofront.bridge.state import JaxRuntimeError
 from hlofront.pjrt import hardware
 from hlofront.pjrt.client_settings import client_settings
+from hlofront.pjrt.factories import factories
 
 GPUS = ("cuda", "rocm", "oneapi")
 ENVIRONMENT = "PJRT_NAMES_AND_LIBRARY_PATHS"
@@ -393,8 +394,12 @@ class Standing:
 
 def standings() -> list[Standing]:
     """Return the platforms, the default one first, without loading a plugin."""
-    rows = [Standing("cpu", 0, True, "always there")]
+    rows = [Standing("cpu", 0, True, "always there")] if "cpu" not in factories else []
+    for name, factory in factories.items():
+        rows.append(Standing(name, factory.priority, True, "named by register_backend_factory"))
     for name, plugin in find_plugins().items():
+        if name in factories:
+            continue
         visibility = hardware.device_visibility(name)
         if visibility is None:
             row = Standing(name, plugin.priority, True, f"named by {plugin.source}", plugin)

@@ -8,6 +8,7 @@ from hlofront.bridge.client import Device
 from hlofront.core.mesh import Mesh
 from hlofront.pjrt import clients, platforms
 from hlofront.pjrt.device_mesh import create_device_mesh
+from hlofront.pjrt.factories import factories
 
 
 class TopologyDescription:
@@ -52,11 +53,14 @@ def get_topology_desc(
     Raises:
       PluginError: if there is no such plugin.
       JaxRuntimeError: if the plugin knows no such topology.
-      NotImplementedError: for the CPU, which compiles only for the machine that it is.
+      NotImplementedError: for the CPU, which compiles only for the machine that it is, and for
+        platforms that were registered without a function that makes topologies.
     """
     name = "tpu" if platform is None else platform
     if name == "gpu":
         name = next((kind for kind in platforms.GPUS if kind in platforms.find_plugins()), "cuda")
+    if name in factories:
+        return TopologyDescription(_devices_by_factory(name, topology_name, kwargs))
     if name == "cpu":
         raise NotImplementedError(  # JAX raises this class.
             "there are no topologies of CPUs: programs are compiled for the processor of this "
@@ -66,6 +70,26 @@ def get_topology_desc(
         raise PluginError(platforms.missing(name))
     api = platforms.load(name)
     return TopologyDescription(bridge.absent_devices(api, name, topology_name, kwargs))
+
+
+def _devices_by_factory(name: str, topology_name: str, options: dict[str, object]) -> list[Device]:
+    """Return the devices of a topology that need not be attached.
+
+    Raises:
+      NotImplementedError: if the platform was registered with neither a function for topologies
+        nor the plugin's handle.
+    """
+    factory = factories[name]
+    if factory.make_topology is not None:
+        described = factory.make_topology(topology_name, **options)
+    elif factory.c_api is not None:
+        described = bridge.topology(factory.c_api, topology_name, options)
+    else:
+        raise NotImplementedError(  # JAX raises this class.
+            f"topology not implemented for {name}: register_backend_factory was given neither "
+            "make_topology nor c_api"
+        )
+    return bridge.devices_of(described)
 
 
 def make_mesh(

@@ -76,3 +76,52 @@ def test_compiled_programs_are_forgotten():
     backend.clear_in_memory_compilation_cache()
     f(1.0)
     assert len(traces) == 2
+
+
+FACTORY = """
+from jaxlib import xla_client
+import hlofront as jax
+from hlofront.experimental.topologies import get_topology_desc
+from hlofront.extend import backend
+
+made = []
+
+def make_client():
+    made.append(xla_client.make_cpu_client(num_devices=2))
+    return made[-1]
+
+def absent():
+    raise OSError("no such hardware")
+
+backend.register_backend_factory("first", absent, priority=900)
+backend.register_backend_factory("second", make_client, priority=800, experimental=True)
+assert made == []
+assert len(jax.devices()) == 2 and jax.jit(lambda x: x + 1)(1.0).device.client is made[0]
+assert jax.devices("second")[0].client is made[0] is backend.backends()["second"]
+assert "first" not in backend.backends()
+for platform, text in [("first", "no such hardware"), ("third", "third")]:
+    try:
+        jax.devices(platform)
+    except RuntimeError as error:
+        assert text in str(error), error
+    else:
+        raise AssertionError(platform)
+try:
+    backend.register_backend_factory("second", make_client)
+except RuntimeError as error:
+    assert "already initialized" in str(error)
+try:
+    get_topology_desc("a", "second")
+except NotImplementedError as error:
+    assert "make_topology" in str(error)
+backend.register_backend_factory("loud", absent, priority=950, fail_quietly=False)
+backend.clear_backends()
+try:
+    jax.devices()
+except RuntimeError as error:
+    assert "'loud'" in str(error)
+"""
+
+
+def test_clients_made_by_registered_functions():
+    subprocess.run([sys.executable, "-P", "-c", FACTORY], check=True)

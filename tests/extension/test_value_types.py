@@ -1,4 +1,4 @@
-"""jax.core.pytype_aval_mappings and xla.canonicalize_dtype_handlers: other packages' value types."""
+"""Value types of packages: core.pytype_aval_mappings, xla.canonicalize_dtype_handlers."""
 
 import numpy as np
 import pytest
