@@ -244,6 +244,7 @@ class LoadedExecutable:
 class CompileOptions:
     """The options that XLA compiles a module with."""
 
+    parameter_is_tupled_arguments: bool
     num_replicas: int
     num_partitions: int
     profile_version: int

@@ -2,4 +2,4 @@
 
 from hlofront.base.lazy import lazy as _lazy
 
-__getattr__, __dir__ = _lazy(__name__, ("ad", "batching", "mlir", "partial_eval", "xla"))
+__getattr__, __dir__ = _lazy(__name__, ("ad", "batching", "mlir", "partial_eval", "pxla", "xla"))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from hlofront.base.typing import DType
 from hlofront.bridge.mlir import Value
+from hlofront.core.aval import MemorySpace
 from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
@@ -19,4 +20,9 @@ def _(
 
 @lower(c.empty_p)
 def _(build: Builder, *, shape: Sequence[int], dtype: DType, out_sharding: object) -> Value:
+    return build.full(0, build.avals_out[0])
+
+
+@lower(c.empty2_p)
+def _(build: Builder, *, dtype: DType, memory_space: MemorySpace) -> Value:
     return build.full(0, build.avals_out[0])

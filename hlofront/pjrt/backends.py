@@ -2,14 +2,18 @@
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from hlofront.base.typing import NumPyArray
 from hlofront.bridge.client import Client, CompileOptions, DeviceAssignment
 from hlofront.pjrt import clients
-from hlofront.pjrt.compile import options_of_size, override
+from hlofront.pjrt.compile import choose_logging, options_of_size, override
 from hlofront.pjrt.factories import factories, failures
+
+if TYPE_CHECKING:
+    from hlofront.bridge.mlir import ir
 
 
 class Clearable(Protocol):
@@ -97,4 +101,36 @@ def get_compile_options(
                 f"has as many rows and columns: got {device_assignment!r}"
             )
         options.device_assignment = DeviceAssignment.create(rows)
+    return options
+
+
+def create_compile_options(
+    computation: "ir.Module",
+    tuple_args: bool,
+    allow_prop_to_inputs: Sequence[bool],
+    allow_prop_to_outputs: Sequence[bool],
+    backend: Client,
+    np_dev: NumPyArray,
+    compiler_options: Mapping[str, Any] | None,
+) -> CompileOptions:
+    """Return the options that a lowered program is compiled with for some devices.
+
+    Args:
+      computation: the program, an MLIR module. The option jax_compiler_detailed_logging_min_ops
+        says how large a program is logged in detail.
+      tuple_args: whether the program takes all its arguments in one tuple.
+      allow_prop_to_inputs: per argument, whether XLA may choose how it is split over the devices.
+      allow_prop_to_outputs: the same per result.
+      backend: the client that will compile; all take the same options.
+      np_dev: the devices, an array of any shape.
+      compiler_options: options of the build, and XLA's flags, by name.
+    """
+    numbers = [device.id for device in np_dev.flat]
+    options = get_compile_options(1, len(numbers), [numbers], compiler_options, backend=backend)
+    choose_logging(options, computation)
+    options.parameter_is_tupled_arguments = tuple_args
+    build = options.executable_build_options
+    build.use_shardy_partitioner = True
+    build.allow_spmd_sharding_propagation_to_parameters = list(allow_prop_to_inputs)
+    build.allow_spmd_sharding_propagation_to_output = list(allow_prop_to_outputs)
     return options

@@ -15,7 +15,7 @@ from hlofront.base.dtypes import (
 )
 from hlofront.base.elements import ExtendedDType, exact_dtype, host_number
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import MemorySpace, ShapedArray, typeof
 from hlofront.core.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
@@ -300,8 +300,17 @@ def _(*, shape: Shape, dtype: DTypeLike, out_sharding: object) -> ShapedArray:
     return ShapedArray(shape, check_user_dtype_supported(dtype, "empty"))
 
 
+# A scalar without a specified value in some memory, from which programs make uninitialized arrays.
+empty2_p = Primitive("empty2")
+
+
+@infer(empty2_p)
+def _(*, dtype: DTypeLike, memory_space: MemorySpace) -> ShapedArray:
+    return ShapedArray((), check_user_dtype_supported(dtype, "empty2"), memory_space=memory_space)
+
+
 # Without operands there is no derivative.
-no_derivative(iota_p, empty_p)
+no_derivative(iota_p, empty_p, empty2_p)
 
 
 @batch(iota_p)
@@ -316,3 +325,10 @@ def _(
     values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
 ) -> tuple[ArrayLike, BatchAxis]:
     return process(empty_p, (), params), None
+
+
+@batch(empty2_p)
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
+) -> tuple[ArrayLike, BatchAxis]:
+    return process(empty2_p, (), params), None

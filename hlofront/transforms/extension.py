@@ -115,13 +115,16 @@ def jvp(
 
 
 def linearize(
-    traceable: Function, primals: Sequence[ArrayLike], has_aux: bool = False, is_vjp: bool = False
+    traceable: Function,
+    primals_ft: Sequence[ArrayLike],
+    has_aux: bool = False,
+    is_vjp: bool = False,
 ) -> PyTree:
     """Run a function, and write down its derivative as a program that is linear in tangents.
 
     Args:
       traceable: a function of pytrees, or a wrapped one.
-      primals: its arguments.
+      primals_ft: its arguments, as a sequence.
       has_aux: whether it returns a pair, whose second member is not differentiated.
       is_vjp: whether the program is transposed later, which makes no difference here.
 
@@ -130,7 +133,7 @@ def linearize(
       of all leaves of the arguments to those of the leaves that have one; the values of its
       constants, the residuals; and with `has_aux` the second member.
     """
-    leaves, structure = tree.tree_flatten(tuple(primals))
+    leaves, structure = tree.tree_flatten(tuple(primals_ft))
     flat = _FlatFunction(traceable, structure, has_aux)
     linear = linearize_flat(flat, leaves)
     results, auxiliary = flat.split(linear.outputs)

@@ -3,10 +3,12 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import hlofront as jax
 from hlofront.extend import backend
+from hlofront.interpreters import pxla
 
 
 def test_clients_by_platform():
@@ -76,6 +78,27 @@ def test_compiled_programs_are_forgotten():
     backend.clear_in_memory_compilation_cache()
     f(1.0)
     assert len(traces) == 2
+
+
+def test_options_of_a_program_for_some_devices():
+    lowered = jax.jit(lambda x: x + 1).lower(1.0)
+    devices = np.array(jax.devices()[:1])
+    options = pxla.create_compile_options(
+        lowered.compiler_ir(),
+        True,
+        (True,),
+        (False,),
+        devices[0].client,
+        devices,
+        {"xla_cpu_enable_fast_math": True, "optimization_level": "O1"},
+    )
+    build = options.executable_build_options
+    assert options.parameter_is_tupled_arguments and options.num_partitions == 1
+    assert build.allow_spmd_sharding_propagation_to_parameters == [True]
+    assert build.allow_spmd_sharding_propagation_to_output == [False]
+    assert options.env_option_overrides == [("xla_cpu_enable_fast_math", True)]
+    assert build.use_spmd_partitioning and build.use_shardy_partitioner
+    assert build.optimization_level == 19
 
 
 FACTORY = """

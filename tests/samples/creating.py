@@ -3,7 +3,9 @@
 import ml_dtypes
 import numpy as np
 
+import hlofront
 from hlofront import lax
+from hlofront.extend.core import primitives
 from tests.samples import sample
 from tests.support.cases import bf16, f32, i8, i32, u8
 
@@ -64,3 +66,9 @@ sample(lax.full_like, 1.5, 3, shape=(2,), reference=lambda *_, **__: np.full(2, 
 sample(lax.full_like, f32[2, 2], f32[()], reference=np.full_like)
 sample(lax.empty, (2, 3), np.float32)
 sample(lax.empty, (), "bool")
+sample(
+    primitives.empty2_p.bind,
+    dtype=np.dtype(np.float32),
+    memory_space=hlofront.memory.Space.Device,
+    name="empty2(float32)",
+)

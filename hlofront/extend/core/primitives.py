@@ -47,6 +47,7 @@ from hlofront.primitives.converting import copy_p as copy_p
 from hlofront.primitives.converting import reduce_precision_p as reduce_precision_p
 from hlofront.primitives.converting import stop_gradient_p as stop_gradient_p
 from hlofront.primitives.convolving import conv_general_dilated_p as conv_general_dilated_p
+from hlofront.primitives.creating import empty2_p as empty2_p
 from hlofront.primitives.creating import iota_p as iota_p
 from hlofront.primitives.cumulative import cumlogsumexp_p as cumlogsumexp_p
 from hlofront.primitives.cumulative import cummax_p as cummax_p
