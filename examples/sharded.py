@@ -1,12 +1,16 @@
 """Trains a network that is split over several devices, and shows what they send to each other.
 
-Run it on eight CPU devices:      JAX_NUM_CPU_DEVICES=8 python examples/sharded.py
+Run it on eight CPU devices:      python examples/sharded.py
 See it for TPUs you do not have:  python examples/sharded.py tpu:v5e:2x4
 """
 
 import collections
+import os
 import re
 import sys
+
+# A CPU is eight devices, unless the user says otherwise.
+os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
 
 import numpy as np
 
@@ -25,8 +29,8 @@ EXAMPLES = P("data", None)
 
 def loss(weights, inputs, wanted):
     """The mean squared error of inputs f32[BATCH, WIDTH]."""
-    found = jnp.tanh(inputs @ weights["up"]) @ weights["down"]
-    return jnp.mean((found - wanted) ** 2)
+    outputs = jnp.tanh(inputs @ weights["up"]) @ weights["down"]
+    return jnp.mean((outputs - wanted) ** 2)
 
 
 def step(weights, inputs, wanted):

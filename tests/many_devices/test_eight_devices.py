@@ -37,6 +37,21 @@ def test_with_eight_devices(name):
     assert " passed" in found.stdout
 
 
+@pytest.mark.slow
+def test_the_example_uses_eight_devices():
+    environment = {name: value for name, value in os.environ.items() if name not in EIGHT}
+    shown = subprocess.run(
+        [sys.executable, "examples/sharded.py"],
+        cwd=ROOT,
+        env={**environment, "JAX_PLATFORMS": "cpu", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert shown.startswith("8 devices: ")
+    assert "weights['up'] is split as P(None, 'model')" in shown
+
+
 def test_executables_are_kept_on_disk(tmp_path):
     environment = {**os.environ, **EIGHT, "HLOFRONT_CACHE": "on", "PYTHONPATH": str(ROOT)}
     environment["HLOFRONT_CACHE_DIR"] = str(tmp_path / "cache")
