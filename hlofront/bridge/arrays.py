@@ -93,6 +93,22 @@ def moved(array: object, sharding: Sharding, semantics: object) -> Any:
     return result
 
 
+def copies(arrays: Sequence[object], shardings: Sequence[Sharding]) -> list[Any]:
+    """Copy single-device arrays to a device each.
+
+    The arrays must not have been deleted: C++ before 0.11 does not check that.
+
+    Args:
+      arrays: the arrays.
+      shardings: the SingleDeviceSharding of each copy.
+    """
+    devices = list(map(device_list_of, shardings))
+    reused = [CopySemantics.REUSE_INPUT] * len(devices)
+    return _jax.batched_copy_array_to_devices_with_sharding(
+        list(arrays), devices, list(shardings), reused
+    )
+
+
 def to_dlpack(
     array: object, stream: int | None, max_version: tuple[int, int] | None, copied: bool
 ) -> object:

@@ -28,7 +28,7 @@ from hlofront.bridge.members import (
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, axes_of
 
-_REPLICATED = OpSharding.Type.REPLICATED
+REPLICATED = OpSharding.Type.REPLICATED
 _Split = NamedSharding | GSPMDSharding
 _Index = tuple[slice, ...]
 # The names of the mesh axes that one axis of an array is split along.
@@ -132,7 +132,7 @@ def _hlo_of_spec(
     rest = [name for name in names if name not in used]
     copies = math.prod(size_of[name] for name in rest)
     order = [names.index(name) for name in (*used, *rest)]
-    dims, types = (tiles, []) if copies == 1 else ([*tiles, copies], [_REPLICATED])
+    dims, types = (tiles, []) if copies == 1 else ([*tiles, copies], [REPLICATED])
     return HloSharding.iota_tile(tuple(dims), [size for _, size in sizes], order, types)
 
 

@@ -6,7 +6,6 @@ from typing import Any
 from hlofront.bridge import jax_shims
 from hlofront.bridge.client import (
     Device,
-    GSPMDSharding,
     NamedSharding,
     Sharding,
     SingleDeviceSharding,
@@ -194,16 +193,3 @@ def _sharding_of_aval(self: ShapedArray) -> NamedSharding:
 
 
 ShapedArray.sharding = property(_sharding_of_aval)
-
-
-def on_devices_of(sharding: Sharding, other: Sharding, ndim: int) -> GSPMDSharding:
-    """Return a sharding equivalent to `sharding`, with its devices in the order of `other`'s.
-
-    Args:
-      sharding: the sharding to convert.
-      other: a sharding over the same devices.
-      ndim: the number of axes of the arrays.
-    """
-    from hlofront.pjrt.named_shardings import reordered
-
-    return reordered(sharding, other, ndim)

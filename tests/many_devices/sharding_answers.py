@@ -1,7 +1,7 @@
 """Small calls about shardings, whose answers jax 0.10.2 gave: the names that they use, and `ask`.
 
 `PYTHON tests/many_devices/sharding_answers.py jax`, with a Python that has jax, writes the answers
-of the calls in `jax_answers.txt` anew.
+of the calls in `jax_answers.txt` and `jax_answers_*.txt` anew.
 """
 
 import copy
@@ -14,7 +14,7 @@ import warnings
 
 import numpy as np
 
-ANSWERS = pathlib.Path(__file__).parent / "jax_answers.txt"
+ANSWERS = sorted(pathlib.Path(__file__).parent.glob("jax_answers*.txt"))
 
 
 def names_for(jax):
@@ -57,7 +57,62 @@ def names_for(jax):
         with jax.default_device(device):
             return call()
 
+    def meshed(*sizes, first=0):
+        """A mesh with the axes x, y, z, from the `first` device on."""
+        chosen = np.array(devices[first : first + int(np.prod(sizes))]).reshape(sizes)
+        return sharding.Mesh(chosen, ("x", "y", "z")[: len(sizes)])
+
+    def on(mesh, *entries, **kind):
+        return sharding.NamedSharding(mesh, sharding.PartitionSpec(*entries), **kind)
+
+    def values(*shape, dtype="float32"):
+        return (np.arange(int(np.prod(shape))) % 120).reshape(shape).astype(dtype)
+
+    def plain(array):
+        """The NumPy array of an array, or of the integers of random keys."""
+        is_key = jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key)
+        return np.asarray(jax.random.key_data(array) if is_key else array)
+
+    def held(array):
+        """Where an array is: the kind of its sharding, its mesh, spec and devices, in short."""
+        own = array.sharding
+        kind = "" if own.memory_kind == "device" else own.memory_kind
+        if isinstance(own, sharding.NamedSharding):
+            ids = [device.id for device in own.mesh.devices.flat]
+            return f"{own.mesh.axis_sizes} {own.spec} {kind}", ids, array.committed
+        return f"{type(own).__name__} {kind}", sorted(d.id for d in own.device_set), array.committed
+
+    def parts(array):
+        """The device, index and number of each shard, and whether its data are those of it."""
+        whole = plain(array)
+
+        def short(index):
+            return ",".join("" if s == slice(None) else f"{s.start}-{s.stop}" for s in index)
+
+        return " ".join(
+            f"{shard.device.id}[{short(shard.index)}]{shard.replica_id}"
+            + ("" if np.array_equal(whole[shard.index], plain(shard.data)) else "!")
+            for shard in array.addressable_shards
+        )
+
+    def described(array):
+        """All that is compared of an array over devices."""
+        total = plain(array).astype("complex64").sum()
+        return held(array), parts(array), str(array.dtype), total.real, total.imag
+
     return {
+        "meshed": meshed,
+        "on": on,
+        "values": values,
+        "plain": plain,
+        "held": held,
+        "parts": parts,
+        "described": described,
+        "row": meshed(8),
+        "cubic": meshed(2, 2, 2),
+        "last": meshed(2, 2, first=4),
+        "six": meshed(6),
+        "pair": meshed(2, first=6),
         "jax": jax,
         "jnp": jax.numpy,
         "lax": jax.lax,
@@ -104,7 +159,7 @@ def ask(call, names):
 
 def calls_and_answers():
     """The pairs of a call and its answer."""
-    lines = ANSWERS.read_text().splitlines()
+    lines = [line for path in ANSWERS for line in path.read_text().splitlines()]
     return list(zip(lines[::2], lines[1::2], strict=True))
 
 
@@ -112,6 +167,6 @@ if __name__ == "__main__":
     os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
     sys.path.pop(0)
     known = names_for(importlib.import_module(sys.argv[1]))
-    ANSWERS.write_text(
-        "".join(f"{call}\n    {ask(call, known)}\n" for call, _ in calls_and_answers())
-    )
+    for path in ANSWERS:
+        calls = path.read_text().splitlines()[::2]
+        path.write_text("".join(f"{call}\n    {ask(call, known)}\n" for call in calls))

@@ -17,7 +17,6 @@ from hlofront.bridge.client import (
     ArrayImpl,
     Client,
     Device,
-    NamedSharding,
     Sharding,
     SingleDeviceSharding,
 )
@@ -27,7 +26,6 @@ from hlofront.core.rules import run
 from hlofront.core.trace import Tracer, is_eager, leaked
 from hlofront.pjrt import clients
 from hlofront.pjrt.layouts import Format, Layout
-from hlofront.pjrt.shardings import on_devices_of
 from hlofront.primitives import placing
 from hlofront.primitives.placing import CopySemantics, MemorySpace, device_put_p
 from hlofront.runtime.array.deletion import check_not_deleted
@@ -41,6 +39,7 @@ from hlofront.runtime.sharding.placement import (
     placement_of,
     placement_on,
     readable,
+    resharding,
 )
 from hlofront.runtime.sharding.typed import aval_split_by
 from hlofront.transforms.jvp import JVPTracer
@@ -147,6 +146,10 @@ def _device_put(
         )
     ]
     if not is_eager():
+        for leaf, target in zip(leaves, devices, strict=True):
+            if isinstance(target, Sharding):
+                target.check_compatible_aval(typeof(leaf).shape)
+                check_determined(target)
         srcs = list(map(_source, srcs, leaves))
         return treedef.unflatten(placing.device_put(leaves, devices, srcs, semantics))
     with Explicit("put"):
@@ -212,7 +215,7 @@ def put_leaf(x: Any, target: Target, semantics: CopySemantics) -> Any:
             return x if semantics is not _COPY else copied(x)
         if type(sharding) is SingleDeviceSharding and sharding_of(x).num_devices == 1:
             return _moved(x, sharding, semantics)
-        return _put_on_devices(x, x.aval, sharding, semantics is _COPY)
+        return _put_on_devices(x, x.aval, sharding, semantics)
     aval = typeof(x)
     if isinstance(x, Tracer):
         raise leaked(x)
@@ -290,49 +293,30 @@ def _moved(x: Array, sharding: SingleDeviceSharding, semantics: CopySemantics) -
     )
 
 
-def _put_on_devices(x: Any, aval: ShapedArray, sharding: Sharding, copy: bool = False) -> Array:
+def _put_on_devices(
+    x: Any, aval: ShapedArray, sharding: Sharding, semantics: CopySemantics = _REUSE
+) -> Array:
     """Put a value on the devices of any sharding: each gets its shard."""
-    own_sharding = sharding_of(x) if type(x) is ArrayImpl else None
-    if not copy and own_sharding is not None and is_committed(x) and own_sharding == sharding:
+    is_array = type(x) is ArrayImpl
+    if is_array and semantics is not _COPY and is_committed(x) and sharding_of(x) == sharding:
         return x
     sharding.check_compatible_aval(aval.shape)
     check_attached(next(iter(sharding.device_set)))
+    check_determined(sharding)
+    if not is_array:
+        host = np.asarray(readable(x, aval), aval.dtype)
+        return resharding().split_on_host(host, aval_split_by(sharding, aval), sharding)
+    x = copied(x) if semantics is _COPY else x
+    return resharding().resharded(x, sharding, semantics is CopySemantics.DONATE_INPUT)
+
+
+def check_determined(sharding: Sharding) -> None:
+    """Raise ValueError for a sharding that leaves axes to XLA."""
     if not sharding.is_determined:
         raise ValueError(
             "device_put takes shardings that say of every axis how it is split, and UNCONSTRAINED "
             f"is for with_sharding_constraint: got {sharding}"
         )
-    if own_sharding is not None and own_sharding.num_devices > 1 and is_eager():
-        if own_sharding == sharding:
-            return x
-        if device_list_of(own_sharding) == device_list_of(sharding):
-            moved = placing.sharding_constraint(x, sharding)
-            if sharding_of(moved) == sharding:
-                return _retyped(moved, sharding)
-        elif own_sharding.device_set == sharding.device_set:
-            return _reordered(x, aval, sharding)
-    aval = aval_split_by(sharding, aval)
-    host = np.asarray(readable(x, aval), aval.dtype) if own_sharding is None else host_value(x)
-    parts = sharding.addressable_devices_indices_map(aval.shape)
-    devices = list(parts)
-    return batched_device_put(
-        aval, sharding, [host[parts[device]] for device in devices], devices, True
-    )
-
-
-def _retyped(x: Array, sharding: Sharding) -> Array:
-    """Return an array with the type that its sharding says."""
-    aval = aval_split_by(sharding, x.aval)
-    return x if aval == x.aval else bridge.assembled(aval, sharding, bridge.pieces(x), True)
-
-
-def _reordered(x: Array, aval: ShapedArray, sharding: NamedSharding) -> Array:
-    """Return an array on its devices in another order: they exchange the shards that they lack."""
-    there = on_devices_of(sharding, sharding_of(x), aval.ndim)
-    moved = placing.sharding_constraint(x, there)
-    parts = {shard.device: shard.data for shard in moved.addressable_shards}
-    devices = list(sharding.addressable_devices_indices_map(aval.shape))
-    return bridge.assembled(aval, sharding, [parts[device] for device in devices], True)
 
 
 def copied(x: Array, placement: DevicePlacement | None = None) -> Array:

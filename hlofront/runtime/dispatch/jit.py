@@ -345,9 +345,8 @@ class Jitted(Function):
             device = self.device or clients.local_devices(self.backend)[0]
             inside = shardings_inside(traced.program)
             return device_inside(inside, device) if inside else device, True
-        if self.jit_shardings is None:
-            return choose_placement(traced.program, leaves)
-        return self._device_assignment(traced, leaves), True
+        assignment = self.jit_shardings and self._device_assignment(traced, leaves)
+        return (assignment, True) if assignment else choose_placement(traced.program, leaves)
 
     def _device_assignment(
         self, traced: TracedProgram, leaves: Sequence[object]

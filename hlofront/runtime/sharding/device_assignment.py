@@ -182,7 +182,8 @@ def device_assignment_of(
     for i, (wanted, actual) in enumerate(zip(requested, actual_shardings, strict=True)):
         leaf = leaves[i]
         if wanted is None:
-            requested[i] = actual if spans_devices(actual) and not _on_one(actual) else None
+            is_split = spans_devices(actual) and not is_on_one_of_several(actual)
+            requested[i] = actual if is_split else None
         else:
             wanted.check_compatible_aval(leaf.shape if hasattr(leaf, "shape") else ())
             if actual is not None and not wanted.is_equivalent_to(actual, leaf.ndim):
@@ -200,7 +201,7 @@ def _is_for_all(sharding: Sharding | None) -> bool:
     return sharding is not None and spans_devices(sharding) and sharding.is_fully_replicated
 
 
-def _on_one(sharding: Sharding) -> bool:
+def is_on_one_of_several(sharding: Sharding) -> bool:
     """Return whether a sharding over several devices is on one of them, as callback results are."""
     if type(sharding) is not GSPMDSharding:
         return False

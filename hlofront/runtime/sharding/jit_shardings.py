@@ -43,6 +43,8 @@ class JitShardings:
           ValueError: for shardings that leave axes to XLA.
           RuntimeError: for PartitionSpecs outside of a mesh context.
         """
+        # A list stands for the tuple of positional arguments too.
+        inputs = tuple(inputs) if isinstance(inputs, list) else inputs
         inputs = checked_shardings(inputs, "in_shardings", "jit")
         outputs = checked_shardings(outputs, "out_shardings", "jit")
         leaves = tree_flatten((inputs, outputs))[0]

@@ -1,6 +1,7 @@
 """The choice of the device of a computation, and the transfer of host values to it."""
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ from hlofront.core.mesh_context import context_mesh
 from hlofront.pjrt import clients
 from hlofront.pjrt.shardings import on_device as on_device
 from hlofront.runtime.array.deletion import check_not_deleted
-from hlofront.runtime.array.host_value import host_value
 from hlofront.runtime.sharding.device_assignment import (
     DeviceAssignment,
     ProgramDevices,
@@ -280,5 +280,12 @@ def put(x: object, aval: ShapedArray, device: Device, committed: bool, copied: b
     if sharding is placement.sharding or sharding == placement.sharding:
         return x
     if type(sharding) is not SingleDeviceSharding:
-        return host_put(host_value(x), aval, placement, committed)
+        return resharding().resharded(x, placement.sharding)
     return batched_device_put(aval, placement.sharding, [x], placement.devices, committed)
+
+
+def resharding() -> ModuleType:
+    """Import the module that moves arrays of several devices, on first use."""
+    from hlofront.runtime.sharding import resharding
+
+    return resharding

@@ -1,36 +1,28 @@
 """The executable of a program for several devices, and the splitting of its arguments."""
 
-import contextlib
 import dataclasses
-import re
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hlofront.base.typing import Array
-from hlofront.bridge.arrays import CopySemantics, assembled, batched_device_put, moved
 from hlofront.bridge.client import (
     ArrayImpl,
     HloSharding,
-    JaxRuntimeError,
     LoadedExecutable,
     NamedSharding,
     OpSharding,
     Sharding,
-    SingleDeviceSharding,
 )
 from hlofront.bridge.fast_parts import PyTreeDef
-from hlofront.bridge.members import device_of, sharding_of
+from hlofront.bridge.members import sharding_of
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt.named_shardings import from_hlo, means, replicated
-from hlofront.pjrt.shardings import on_device
 from hlofront.primitives.keys import is_key
 from hlofront.runtime.array.deletion import check_not_deleted
-from hlofront.runtime.array.host_value import host_value
-from hlofront.runtime.array.key_array import stored_sharding
+from hlofront.runtime.array.key_array import key_handler, stored_sharding
 from hlofront.runtime.compilation.disk_cache import ProgramCall
 from hlofront.runtime.dispatch.executable import (
     Executable,
@@ -40,12 +32,13 @@ from hlofront.runtime.dispatch.executable import (
     storage_of,
     stored,
 )
+from hlofront.runtime.sharding.cpu_queue import meets_on_cpu, on_cpu
 from hlofront.runtime.sharding.device_assignment import CompiledShardings, DeviceAssignment
 from hlofront.runtime.sharding.placement import readable
+from hlofront.runtime.sharding.resharding import empty, resharded, split_on_host
 
 if TYPE_CHECKING:
     from hlofront.bridge.compile_process import SubprocessExecutable
-    from hlofront.bridge.jaxlib_types import ExecuteResults, ShardedToken
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -145,41 +138,6 @@ def _as_stored(sharding: Sharding, aval: ShapedArray) -> Sharding:
     return stored_sharding(sharding, aval) if is_key(aval) else sharding
 
 
-# The operations of optimized HLO that synchronize the devices of a program.
-_MEETING = re.compile(
-    r" (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast)"
-    r"(-start)?\("
-)
-
-
-class OneAtATime:
-    """A queue that runs programs with collectives on CPU devices one after another.
-
-    The devices of a CPU share its threads: where several such programs run concurrently, each
-    may hold some of the threads and wait for the rest, until XLA aborts the process.
-    """
-
-    def __init__(self):
-        self._lock = threading.Lock()
-        self._latest: ShardedToken | None = None
-
-    def launch(
-        self, loaded: LoadedExecutable, buffers: Sequence[object]
-    ) -> "tuple[ExecuteResults, ShardedToken]":
-        """Start a program when the previous one has ended; return its results and its token."""
-        with self._lock:
-            if self._latest is not None:
-                # If it failed, its error reaches the users of its results.
-                with contextlib.suppress(JaxRuntimeError):
-                    self._latest.block_until_ready()
-            executed = loaded.execute_sharded(buffers, with_tokens=True)
-            self._latest = executed.consume_token()
-            return executed, self._latest
-
-
-_on_cpu = OneAtATime()
-
-
 class ShardedExecutable(Executable):
     """A program compiled for several devices."""
 
@@ -196,12 +154,7 @@ class ShardedExecutable(Executable):
     ):
         self.device_assignment = device_assignment
         self.shardings = compiled_shardings(program, call, loaded, device_assignment)
-        several_on_cpu = (
-            device_assignment.device_count > 1 and device_assignment.device.platform == "cpu"
-        )
-        self.meets_on_cpu = several_on_cpu and any(
-            _MEETING.search(module.to_string()) for module in loaded.hlo_modules()
-        )
+        self.meets_on_cpu = meets_on_cpu(loaded, device_assignment.devices)
         super().__init__(program, name, call, loaded, device_assignment.device, True, donates)
 
     @property
@@ -212,13 +165,20 @@ class ShardedExecutable(Executable):
     def _put_constants(self) -> None:
         self.sharding = None
         self.handlers = [
-            result_handler_of(aval, sharding, True)
+            _handler_of_empty(aval, sharding)
+            if _is_split_empty(aval, sharding)
+            else result_handler_of(aval, sharding, True)
             for aval, sharding in zip(self.out_avals, self.shardings.stored_outputs, strict=True)
         ]
         pairs = zip(self.call.const_args, self.shardings.constants, strict=True)
         self.const_args = [
             split(storage_of(value), stored(aval), sharding) for (value, aval), sharding in pairs
         ]
+
+    @property
+    def splits_empty(self) -> bool:
+        """Whether a result without elements has smaller shards, which XLA does not make."""
+        return any(map(_is_split_empty, self.out_avals, self.shardings.stored_outputs))
 
     def _execute(self, args: Sequence[object]) -> list[Any]:
         if self.takes_stored:
@@ -229,7 +189,7 @@ class ShardedExecutable(Executable):
             buffers.append(split(args[i], aval, sharding))
         buffers = self.laid(buffers)
         if self.meets_on_cpu:
-            executed, token = _on_cpu.launch(self.loaded, buffers)
+            executed, token = on_cpu.launch(self.loaded, buffers)
         else:
             executed = self.loaded.execute_sharded(buffers, with_tokens=self.unordered)
             token = executed.consume_token() if self.unordered else None
@@ -240,8 +200,10 @@ class ShardedExecutable(Executable):
     def fast_path(
         self, out_tree: PyTreeDef, args: Sequence[object], result: object
     ) -> FastPath | None:
-        # C++ would not wait for the previous program.
-        return None if self.meets_on_cpu else super().fast_path(out_tree, args, result)
+        # C++ would not wait for the previous program, nor call the handlers of empty results.
+        if self.meets_on_cpu or self.splits_empty:
+            return None
+        return super().fast_path(out_tree, args, result)
 
     def _fast(self, out_tree: PyTreeDef, kept_inputs: list[bool]) -> FastPath:
         shardings = self.shardings
@@ -259,6 +221,20 @@ class ShardedExecutable(Executable):
         )
 
 
+def _is_split_empty(aval: Any, sharding: Sharding) -> bool:
+    shape = stored(aval).shape
+    return 0 in shape and sharding.shard_shape(shape) != shape
+
+
+def _handler_of_empty(aval: ShapedArray, sharding: Sharding) -> Callable[[object], object]:
+    """Return a result handler for an array without elements, which XLA does not split."""
+
+    def handler(_: object) -> Array:
+        return empty(stored(aval), sharding)
+
+    return key_handler(aval, handler) if is_key(aval) else handler
+
+
 def split(x: Any, aval: ShapedArray, sharding: Sharding) -> Array:
     """Split a host value or an array over devices by a sharding.
 
@@ -271,25 +247,6 @@ def split(x: Any, aval: ShapedArray, sharding: Sharding) -> Array:
     """
     if type(x) is ArrayImpl:
         check_not_deleted(x)
-        own_sharding = sharding_of(x)
-        if own_sharding == sharding:
-            return x
-        if type(own_sharding) is SingleDeviceSharding and sharding.is_fully_replicated:
-            return _for_all(x, aval, sharding)
-        x = host_value(x)
+        return x if sharding_of(x) == sharding else resharded(x, sharding)
     sharding.check_compatible_aval(aval.shape)
-    host = np.asarray(readable(x, aval), aval.dtype)
-    parts = sharding.addressable_devices_indices_map(aval.shape)
-    return batched_device_put(
-        aval, sharding, [host[index] for index in parts.values()], list(parts), True
-    )
-
-
-def _for_all(x: Array, aval: ShapedArray, sharding: Sharding) -> Array:
-    """Replicate a single-device array over devices; its own memory becomes one of the copies."""
-    own = device_of(sharding_of(x))
-    copies = [
-        x if device == own else moved(x, on_device(device), CopySemantics.REUSE_INPUT)
-        for device in sharding.addressable_devices_indices_map(aval.shape)
-    ]
-    return assembled(aval, sharding, copies, True)
+    return split_on_host(np.asarray(readable(x, aval), aval.dtype), aval, sharding)

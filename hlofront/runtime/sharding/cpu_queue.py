@@ -1,0 +1,54 @@
+# pyright: strict
+"""The queue of programs for several CPU devices that exchange values: one runs at a time."""
+
+import contextlib
+import re
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hlofront.bridge.client import Device, JaxRuntimeError, LoadedExecutable
+
+if TYPE_CHECKING:
+    from hlofront.bridge.jaxlib_types import ExecuteResults, ShardedToken
+
+# The operations of optimized HLO that synchronize the devices of a program.
+_MEETING = re.compile(
+    r" (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast)"
+    r"(-start)?\("
+)
+
+
+def meets_on_cpu(loaded: LoadedExecutable, devices: Sequence[Device]) -> bool:
+    """Return whether a program is for several CPU devices, which exchange values in it."""
+    if len(devices) == 1 or devices[0].platform != "cpu":
+        return False
+    return any(_MEETING.search(module.to_string()) for module in loaded.hlo_modules())
+
+
+class OneAtATime:
+    """A queue that runs programs with collectives on CPU devices one after another.
+
+    The devices of a CPU share its threads: where several such programs run concurrently, each
+    may hold some of the threads and wait for the rest, until XLA aborts the process.
+    """
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._latest: ShardedToken | None = None
+
+    def launch(
+        self, loaded: LoadedExecutable, buffers: Sequence[object]
+    ) -> "tuple[ExecuteResults, ShardedToken]":
+        """Start a program when the previous one has ended; return its results and its token."""
+        with self._lock:
+            if self._latest is not None:
+                # If it failed, its error reaches the users of its results.
+                with contextlib.suppress(JaxRuntimeError):
+                    self._latest.block_until_ready()
+            executed = loaded.execute_sharded(buffers, with_tokens=True)
+            self._latest = executed.consume_token()
+            return executed, self._latest
+
+
+on_cpu = OneAtATime()

@@ -1,0 +1,307 @@
+# pyright: strict
+"""Resharding: copies of arrays with another sharding, which devices make among themselves."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hlofront.base.caches import memoize
+from hlofront.base.typing import Array
+from hlofront.bridge.arrays import (
+    CopySemantics,
+    assembled,
+    batched_device_put,
+    copies,
+    moved,
+    pieces,
+)
+from hlofront.bridge.client import (
+    Device,
+    GSPMDSharding,
+    HloSharding,
+    LoadedExecutable,
+    Sharding,
+    SingleDeviceSharding,
+    result_handler,
+)
+from hlofront.bridge.members import device_list_of, is_committed, sharding_of
+from hlofront.core.aval import ShapedArray
+from hlofront.pjrt.clients import lowering_platform
+from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
+from hlofront.pjrt.named_shardings import REPLICATED, hlo_sharding, reordered, tiles_of
+from hlofront.pjrt.shardings import on_device
+from hlofront.primitives.shaping import reshape
+from hlofront.primitives.slicing import slice as slice_of
+from hlofront.runtime.array.deletion import check_not_deleted
+from hlofront.runtime.array.host_value import host_value
+from hlofront.runtime.sharding.cpu_queue import meets_on_cpu, on_cpu
+from hlofront.runtime.sharding.device_assignment import DeviceAssignment, is_on_one_of_several
+from hlofront.runtime.sharding.typed import aval_split_by
+from hlofront.transforms.stage import stage
+
+
+def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
+    """Return an array with another sharding, committed to its devices.
+
+    On the same devices they exchange what they lack, by a compiled program. For other devices the
+    array's own ones first cut it into the new shards by such a program, where they do not have
+    those, and each shard is copied to where it is wanted. Nothing is gathered on the host.
+
+    Args:
+      x: an array on devices.
+      sharding: the sharding of the result.
+      donated: whether a program that exchanges shards may reuse the memory of the array.
+
+    Raises:
+      IndivisibleError: if the array cannot be split so.
+      RuntimeError: if the array was deleted.
+      ValueError: if shards on devices of other processes would have to be cut for other devices.
+    """
+    check_not_deleted(x)
+    sharding.check_compatible_aval(x.aval.shape)
+    own_sharding, shape = sharding_of(x), x.aval.shape
+    if is_on_one_of_several(own_sharding):
+        return resharded(pieces(x)[0], sharding)  # The other devices hold nothing.
+    has_shards = _has_shards_of(own_sharding, sharding, shape)
+    own_devices, devices = device_list_of(own_sharding), device_list_of(sharding)
+    if has_shards and (own_devices == devices or own_sharding.device_set != sharding.device_set):
+        return _typed(moved(x, sharding, CopySemantics.REUSE_INPUT))
+    aval = aval_split_by(sharding, x.aval)
+    if not aval.size:
+        return empty(aval, sharding)
+    own_kind = own_devices.default_memory_kind
+    if own_sharding.memory_kind != own_kind:
+        # Programs compute in the devices' own memory.
+        own_sharding = own_sharding.with_memory_kind(own_kind)
+        x = moved(x, own_sharding, CopySemantics.REUSE_INPUT)
+    if own_devices == devices:
+        return resharded(_exchanged(x, sharding.with_memory_kind(own_kind), donated), sharding)
+    if not own_sharding.is_fully_addressable:
+        raise ValueError(
+            f"an array with {own_sharding} has shards on devices of other processes, and can be "
+            f"resharded on its own devices alone: got {sharding}"
+        )
+    is_on_cpu = own_sharding.num_devices == 1 and next(iter(own_devices)).platform == "cpu"
+    if is_on_cpu and not sharding.is_fully_replicated:
+        # Its memory is the host's, and each device reads its shard there.
+        return split_on_host(host_value(x), aval, sharding)
+    return _distributed(_cut_for(x, sharding, donated), aval, sharding)
+
+
+def split_on_host(value: np.ndarray, aval: ShapedArray, sharding: Sharding) -> Array:
+    """Return an array on devices, each of which is sent its shard of a NumPy array."""
+    parts = sharding.addressable_devices_indices_map(aval.shape)
+    shards = [value[index] for index in parts.values()]
+    return batched_device_put(aval, sharding, shards, list(parts), True)
+
+
+def empty(aval: ShapedArray, sharding: Sharding) -> Array:
+    """Return an array without elements, of which XLA's programs do not split the axes."""
+    return split_on_host(np.empty(aval.shape, aval.dtype), aval, sharding)
+
+
+def _has_shards_of(own_sharding: Sharding, sharding: Sharding, shape: tuple[int, ...]) -> bool:
+    """Return whether the n-th device of both shardings holds the same shard, for each n."""
+    own_indices = own_sharding.devices_indices_map(shape)
+    indices = sharding.devices_indices_map(shape)
+    return list(own_indices.values()) == list(indices.values())
+
+
+def _typed(x: Array) -> Array:
+    """Return an array with the type that its sharding says, and committed to its devices."""
+    aval = aval_split_by(sharding_of(x), x.aval)
+    if is_committed(x) and aval == x.aval:
+        return x
+    return assembled(aval, sharding_of(x), _shards(x), True)
+
+
+def _shards(x: Array) -> list[Array]:
+    """Return the shards of an array on devices of this process, in the order of its devices."""
+    return [x] if type(sharding_of(x)) is SingleDeviceSharding else pieces(x)
+
+
+# ---- to other devices ----------------------------------------------------------------------------
+
+
+class Cut(NamedTuple):
+    """An array of shards: one from each tile of `times` shards per axis of another array.
+
+    Attributes:
+      array: the array, whose devices hold one such shard each.
+      position: where in its tile each shard is, an integer per axis.
+      times: the number of shards in a tile, per axis.
+    """
+
+    array: Array
+    position: tuple[int, ...]
+    times: tuple[int, ...]
+
+    def starts(self) -> list[tuple[int, ...]]:
+        """Return where the shard of each device starts in the array that was cut."""
+        shape = self.array.aval.shape
+        sharding = sharding_of(self.array)
+        per_axis = self.position, self.times, sharding.shard_shape(shape)
+        return [
+            tuple(
+                (each.start or 0) * times + i * size
+                for each, i, times, size in zip(index, *per_axis, strict=True)
+            )
+            for index in sharding.devices_indices_map(shape).values()
+        ]
+
+
+def _cut_for(x: Array, sharding: Sharding, donated: bool) -> list[Cut]:
+    """Cut an array into the shards of a sharding, on the array's own devices.
+
+    They hold coarser shards together, as many of them as their number allows, and cut those.
+    """
+    own_sharding, shape = sharding_of(x), x.aval.shape
+    ndim = len(shape)
+    uncut = (1,) * ndim
+    own_kind = device_list_of(own_sharding).default_memory_kind
+    if own_sharding.device_set == sharding.device_set:
+        there = reordered(sharding, own_sharding, ndim).with_memory_kind(own_kind)
+        return [Cut(_exchanged(x, there, donated), (0,) * ndim, uncut)]
+    if own_sharding.shard_shape(shape) == sharding.shard_shape(shape):
+        return [Cut(x, (0,) * ndim, uncut)]
+    tiles, _ = tiles_of(hlo_sharding(sharding, ndim), ndim)
+    rest = own_sharding.num_devices
+    coarse: list[int] = []
+    for count in tiles:
+        coarse.append(math.gcd(count, rest))
+        rest //= coarse[-1]
+    times = tuple(count // own for count, own in zip(tiles, coarse, strict=True))
+    there = GSPMDSharding(device_list_of(own_sharding), tiled(coarse, rest))
+    return [
+        Cut(array, index, times)
+        for array, index in zip(_executed(x, there, times, donated), np.ndindex(times), strict=True)
+    ]
+
+
+def tiled(tiles: Sequence[int], copies: int) -> HloSharding:
+    """Return the HloSharding of an array that is split into tiles, with copies of each."""
+    if math.prod(tiles) == 1:
+        return HloSharding.replicate()
+    dims = (*tiles, copies)
+    return HloSharding.iota_tile(dims, [math.prod(dims)], [0], [REPLICATED])
+
+
+def _distributed(cuts: Sequence[Cut], aval: ShapedArray, sharding: Sharding) -> Array:
+    """Copy shards to where a sharding wants them: from the same device if that holds them."""
+    holders: dict[tuple[int, ...], dict[Device, Array]] = {}
+    for cut in cuts:
+        for start, shard in zip(cut.starts(), _shards(cut.array), strict=True):
+            (device,) = sharding_of(shard).device_set
+            holders.setdefault(start, {})[device] = shard
+    sources: list[Array] = []
+    targets: list[SingleDeviceSharding] = []
+    for number, (device, index) in enumerate(
+        sharding.addressable_devices_indices_map(aval.shape).items()
+    ):
+        known = holders[tuple(each.start or 0 for each in index)]
+        # Copies of one shard come from its holders in turn.
+        others = list(known.values())
+        sources.append(known.get(device, others[number % len(others)]))
+        targets.append(on_device(device, sharding.memory_kind))
+    return assembled(aval, sharding, _copied(sources, targets), True)
+
+
+def _copied(sources: list[Array], targets: Sequence[SingleDeviceSharding]) -> list[Array]:
+    """Copy single-device arrays to a device each; those that are there stay."""
+    away = [
+        i
+        for i, (source, target) in enumerate(zip(sources, targets, strict=True))
+        if sharding_of(source) != target
+    ]
+    if away:
+        moved = copies([sources[i] for i in away], [targets[i] for i in away])
+        for i, source in zip(away, moved, strict=True):
+            sources[i] = source
+    return sources
+
+
+# ---- on the same devices -------------------------------------------------------------------------
+
+
+def _exchanged(x: Array, sharding: Sharding, donated: bool) -> Array:
+    """Return an array with another sharding over its devices, in their own memory."""
+    (array,) = _executed(x, sharding, (1,) * x.aval.ndim, donated)
+    return array
+
+
+def _executed(x: Array, sharding: Sharding, times: tuple[int, ...], donated: bool) -> list[Array]:
+    """Run the program that cuts an array; see `_program`."""
+    aval = aval_split_by(None, x.aval)
+    loaded, meets = _program(aval, sharding_of(x), sharding, times, donated)
+    shape = tuple(size // count for size, count in zip(aval.shape, times, strict=True))
+    part = ShapedArray(shape, aval.dtype, aval.weak_type)
+    handlers = [result_handler(part, sharding, True)] * math.prod(times)
+    executed = on_cpu.launch(loaded, [x])[0] if meets else loaded.execute_sharded([x])
+    return executed.consume_with_handlers(handlers)
+
+
+@memoize
+def _program(
+    aval: ShapedArray,
+    own_sharding: Sharding,
+    sharding: Sharding,
+    times: tuple[int, ...],
+    donated: bool,
+) -> tuple[LoadedExecutable, bool]:
+    """Return the executable that cuts each tile of an array into smaller ones.
+
+    Args:
+      aval: the type of the array.
+      own_sharding: the sharding of the array.
+      sharding: the sharding whose tiles are cut, over the same devices, and that of the results.
+      times: the number of smaller tiles per axis. For each of them there is a result.
+      donated: whether the memory of the array is donated.
+
+    Returns:
+      The executable, and whether it must run alone on the CPU.
+    """
+    # Loads MLIR, which a process that compiles nothing does not need.
+    from hlofront.lowering.rules import lower_program
+
+    def cut(x: Array) -> list[Array]:
+        tiles, _ = tiles_of(hlo_sharding(sharding, aval.ndim), aval.ndim)
+        return _parts(x, tiles, times)
+
+    devices = list(device_list_of(own_sharding))
+    program = stage(cut, [aval])
+    outputs = [sharding] * math.prod(times)
+    assignment = DeviceAssignment(devices, [own_sharding], outputs) if len(devices) > 1 else None
+    with mlir_lock:
+        module = lower_program(
+            program,
+            "reshard",
+            lowering_platform(devices[0]),
+            donated=(donated,),
+            device_assignment=assignment,
+        )
+    options = compile_options(devices, chosen_outputs=[False] * len(outputs) if assignment else ())
+    loaded = compile_module(devices[0].client, module.ir_module, devices, options)
+    return loaded, meets_on_cpu(loaded, devices)
+
+
+def _parts(x: Array, tiles: Sequence[int], times: tuple[int, ...]) -> list[Array]:
+    """Return for each index into a tile's smaller tiles the array of those from every tile."""
+    if math.prod(times) == 1:
+        return [x]
+    shape = x.aval.shape
+    sizes = [size // (a * b) for size, a, b in zip(shape, tiles, times, strict=True)]
+    grid = [n for axis in zip(tiles, times, sizes, strict=True) for n in axis]
+    x = reshape(x, grid)
+    parts: list[Array] = []
+    for index in np.ndindex(times):
+        starts = [n for i in index for n in (0, i, 0)]
+        stops = [
+            n
+            for i, count, size in zip(index, tiles, sizes, strict=True)
+            for n in (count, i + 1, size)
+        ]
+        part = slice_of(x, starts, stops)
+        parts.append(reshape(part, [a * b for a, b in zip(tiles, sizes, strict=True)]))
+    return parts
