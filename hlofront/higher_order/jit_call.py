@@ -27,7 +27,7 @@ from hlofront.higher_order.selecting import (
 from hlofront.transforms.batch import batch_program_at
 from hlofront.transforms.jvp import jvp_program
 from hlofront.transforms.partial_eval import SplitEquation, partial_eval_program
-from hlofront.transforms.simplify import SmallerEquation, dead_code_program
+from hlofront.transforms.simplify import SmallerEquation, dead_code_program, inline_calls
 from hlofront.transforms.stage import StagingTrace
 from hlofront.transforms.transpose import transpose_program
 
@@ -65,6 +65,17 @@ def canonical_inline(inline: object) -> bool | Inline:
 jit_p = Primitive("jit", multiple_results=True, carries_programs=True)
 # A program whose equations are inlined into the enclosing program when it is traced again.
 closed_call_p = Primitive("closed_call", multiple_results=True, carries_programs=True)
+
+
+def inline_closed_calls(program: ClosedJaxpr) -> ClosedJaxpr:
+    """Return a program with the equations of its closed calls in their place.
+
+    What checkpointed functions compute in the forward pass are closed calls.
+    """
+    if not any(equation.primitive is closed_call_p for equation in program.eqns):
+        return program
+    return inline_calls(program.jaxpr, program.consts, only=(closed_call_p,))
+
 
 # Per operand of a new equation, the index of that operand in the old equation; None if new.
 Origins = Sequence[int | None]
@@ -220,19 +231,20 @@ class CallRules:
 
     def partial_eval(self, unknown: Sequence[bool], equation: Equation) -> SplitEquation:
         split = partial_eval_program(equation.params[self.parameter], unknown)
+        known = inline_closed_calls(split.known)
         known_inputs = where_not(equation.invars, unknown)
         known_outputs = where_not(equation.outvars, split.unknown_out)
         known_outputs += [Var(aval) for aval in split.known.out_avals[len(known_outputs) :]]
         residuals = [known_outputs[p] if p >= 0 else known_inputs[~p] for p in split.residuals]
-        known = rest = None
-        if known_outputs or split.known.effects:
+        before = rest = None
+        if known_outputs or known.effects:
             origins = [None] * len(known_inputs)
-            known = self.equation(equation, split.known, known_inputs, known_outputs, origins)
+            before = self.equation(equation, known, known_inputs, known_outputs, origins)
         if any(split.unknown_out) or split.unknown.effects:
             invars = [*residuals, *where(equation.invars, unknown)]
             outvars = where(equation.outvars, split.unknown_out)
             rest = self.equation(equation, split.unknown, invars, outvars, [None] * len(invars))
-        return known, rest, split.unknown_out, residuals
+        return before, rest, split.unknown_out, residuals
 
     def simplify(self, used: Sequence[bool], equation: Equation) -> SmallerEquation:
         if not any(used) and not equation.effects:

@@ -19,6 +19,7 @@ from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.bodies import written_once
 from hlofront.higher_order.cond import Branches, trace_function, with_shared_constants
 from hlofront.higher_order.jit_call import run_by_program, typed_by_program
+from hlofront.transforms.flatten import check_hashable
 
 # ---- platform_dependent --------------------------------------------------------------------------
 
@@ -105,6 +106,7 @@ def platform_dependent(
     index: ArrayLike = platform_index_p.bind(platforms=tuple(platforms))
     if not isinstance(index, Tracer):
         return chosen[int(index)](*args)
+    check_hashable(*chosen)
     branches = Branches("platform_dependent", chosen, names, args)
     order = range(len(chosen))
     return branches.bind(index, order, branches_platforms=tuple(platforms))

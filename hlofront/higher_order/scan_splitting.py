@@ -9,7 +9,7 @@ from hlofront.core.derived import DerivedCache, Key, Value
 from hlofront.core.effects import no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, ParamDict, Var
 from hlofront.core.liveness import live_equations, variables_read
-from hlofront.higher_order.jit_call import closed_call_p
+from hlofront.higher_order.jit_call import inline_closed_calls
 from hlofront.higher_order.scan import scan_p, stacked_variable
 from hlofront.higher_order.selecting import Flags, Member, Parts, three_parts, where, where_not
 from hlofront.transforms.partial_eval import (
@@ -18,7 +18,6 @@ from hlofront.transforms.partial_eval import (
     listed,
     partial_eval_program,
 )
-from hlofront.transforms.simplify import inline_calls
 
 
 def operand_parts(members: Iterable[Member], params: ParamDict) -> Parts[Member]:
@@ -181,10 +180,8 @@ class _Split:
         self.rest = ClosedJaxpr(jaxpr.replace(invars=ordered))
 
     def _known_part(self, split: PartialEval, consts: int, carry: int) -> None:
-        jaxpr = split.known.jaxpr
-        if any(equation.primitive is closed_call_p for equation in jaxpr.eqns):
-            inlined = inline_calls(jaxpr, (), only=(closed_call_p,))
-            jaxpr = jaxpr if inlined.consts else inlined.jaxpr
+        inlined = inline_closed_calls(split.known)
+        jaxpr = split.known.jaxpr if inlined.consts else inlined.jaxpr
         inputs = self.inputs = jaxpr.invars
         outputs = jaxpr.outvars[: split.unknown_out.count(False)]
         fixed, stepwise, varying = _by_step(jaxpr, consts, carry)

@@ -6,7 +6,7 @@ import operator
 
 import numpy as np
 
-from hlofront.base.dtypes import python_scalar_dtype
+from hlofront.base.dtypes import is_complex, python_scalar_dtype
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
@@ -188,10 +188,12 @@ def setdiff1d(
 
 
 def _in_dtype_of(x: Array, like: ArrayLike) -> Array:
+    """Return values in the dtype of other ones; complex ones, which NaNs unify, are not weak."""
     own, wanted = typeof(x), typeof(like)
-    if own.dtype == wanted.dtype and own.weak_type == wanted.weak_type:
+    weak = wanted.weak_type and not is_complex(wanted.dtype)
+    if own.dtype == wanted.dtype and own.weak_type == weak:
         return x
-    return _astype(x, wanted.dtype, wanted.weak_type)
+    return _astype(x, wanted.dtype, weak)
 
 
 @operation(static_argnames=("dtype", "weak"))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hlofront.base.dtypes import issubdtype, python_scalar_dtype
+from hlofront.base.dtypes import is_complex, issubdtype, python_scalar_dtype
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Axis
 from hlofront.core.aval import typeof
@@ -64,7 +64,8 @@ def one_nan(x: ArrayLike) -> ArrayLike:
     """
     if not issubdtype(typeof(x).dtype, np.complexfloating):
         return x
-    return choose("unique", comparing.ne(x, x), creating.scalar_like(x, complex(np.nan, 0)), x)
+    nan = creating.scalar_like(x, complex(np.nan, 0))
+    return convert(choose("unique", comparing.ne(x, x), nan, x), typeof(x).dtype, False)
 
 
 def first_of_equals(ordered: Array, equal_nan: bool) -> Array:
@@ -186,7 +187,7 @@ def _unique(
     if size is None:
         if isinstance(ar, Tracer):
             host_value(ar, needs_size(name))
-        weak = aval.weak_type
+        weak = aval.weak_type and not is_complex(aval.dtype)
         ordered, indices, starts, inverse = map(np.asarray, _ordered(ar, axis, equal_nan))
         (first,) = starts.nonzero()
         values = ordered[first]

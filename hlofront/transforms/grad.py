@@ -12,11 +12,11 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0, issubdtype
 from hlofront.base.elements import host_number
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import DType, is_tuple_or_list
+from hlofront.base.typing import ArrayLike, DType, is_tuple_or_list
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.evaluate import eval_jaxpr
-from hlofront.core.jaxpr import DebugInfo, Jaxpr, Value
+from hlofront.core.jaxpr import Atom, DebugInfo, Jaxpr, Literal, Value
 from hlofront.core.names import JVP, transformed
 from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import Tracer, as_array, as_result
@@ -231,7 +231,8 @@ class LinearFunctionSpec:
 class LinearFunction:
     """A linear function of tangents, as linearize returns it; a pytree of its residuals."""
 
-    __slots__ = ("residuals", "spec")
+    # jit keeps a weak reference to the functions that it compiles.
+    __slots__ = ("__weakref__", "residuals", "spec")
 
     def __init__(self, residuals: Sequence[Value], spec: LinearFunctionSpec):
         self.residuals = residuals
@@ -255,16 +256,21 @@ class LinearFunction:
                     f"expected {wanted}."
                 )
         moving = [x for x, moves in zip(leaves, spec.moving, strict=True) if moves]
-        moved = iter(eval_jaxpr(spec.jaxpr, self.residuals, *moving))
+        moved = zip(spec.jaxpr.outvars, eval_jaxpr(spec.jaxpr, self.residuals, *moving))
         return spec.out_tree.unflatten(
             [
-                as_result(next(moved)) if there else as_array(zeros_of(aval.to_tangent_aval()))
+                _moved(*next(moved)) if there else as_array(zeros_of(aval.to_tangent_aval()))
                 for there, aval in zip(spec.present, spec.out_avals, strict=True)
             ]
         )
 
     def __repr__(self):
         return f"LinearFunction(\n{self.spec.jaxpr}\n)"
+
+
+def _moved(atom: Atom, tangent: ArrayLike) -> ArrayLike:
+    """Return a tangent that a linear program computed: a Python scalar if it was passed through."""
+    return as_array(tangent) if type(atom) is Literal else as_result(tangent)
 
 
 tree.register_pytree_node(

@@ -13,6 +13,7 @@ def programs(jax, jnp, lax):
     nothing_known(corpus, jax, jnp, lax)
     second_derivatives(corpus, jax, jnp, lax)
     weak_types(corpus, jax, jnp, lax)
+    weak_results(corpus, jax, jnp)
     counted(corpus, jax, jnp, lax)
     results_and_errors(corpus, jax, jnp, lax)
     others(corpus, jax, jnp, lax)
@@ -349,3 +350,40 @@ def others(corpus, jax, jnp, lax):
                 lambda f=function, n=size: f(weak(n)),
                 modes=("value",),  # jax cannot compress under jit.
             )
+
+
+def weak_results(corpus, jax, jnp):
+    """Which results of weakly typed matrices are weakly typed; and programs of linear functions."""
+    linalg = jax.scipy.linalg
+    weak = lambda number, *shape: jnp.broadcast_to(jnp.asarray(number), shape)
+    for size in range(3):
+        for kind, number in {"real": 1.5, "complex": 1.5 + 0j}.items():
+            for name, function in {
+                "diagonal": jnp.linalg.diagonal,
+                "slogdet": lambda m: tuple(jnp.linalg.slogdet(m)),
+                "det": jnp.linalg.det,
+                "expm": linalg.expm,
+                "polar": linalg.polar,
+            }.items():
+                corpus.add(
+                    f"{name}_of_weak_{kind}_{size}",
+                    lambda n=size, c=number, f=function: f(weak(c, n, n)),
+                    modes=("value",),
+                )
+    for name in ("unique", "union1d", "intersect1d", "setxor1d", "setdiff1d"):
+        arguments = 1 if name == "unique" else 2
+        corpus.add(
+            f"{name}_of_weak_complex_numbers",
+            lambda n=name, k=arguments: getattr(jnp, n)(*[weak(1j, 2)] * k),
+            modes=("value",),
+        )
+    corpus.add(
+        "jit_of_a_linear_function", lambda x: jax.jit(jax.linearize(jnp.sin, x)[1])(x), np.ones(3)
+    )
+    for name, body in {"nothing": lambda x: x, "a_sine": jnp.sin}.items():
+        corpus.add(
+            f"grad_of_jit_of_checkpoint_of_{name}",
+            lambda x, body=body: jax.grad(jax.jit(jax.checkpoint(body)))(x),
+            1.0,
+            modes=("equations",),
+        )

@@ -104,3 +104,16 @@ def test_the_tangent_map_is_linear():
     np.testing.assert_allclose(
         tangent_map(2 * first + second), 2 * tangent_map(first) + tangent_map(second), rtol=1e-5
     )
+
+
+def test_a_tangent_that_a_rule_gives_as_a_python_float_is_an_array():
+    rule = jax.custom_jvp(lambda x: x * 2)
+    rule.defjvp(lambda primals, tangents: (3.0, 4.0))
+    value, tangent = jax.linearize(rule, 2.0)
+    assert isinstance(tangent(1.0), jax.Array)
+    assert value == 3.0
+
+
+def test_the_tangent_map_can_be_jitted():
+    tangent = jax.linearize(lax.sin, 1.0)[1]
+    np.testing.assert_allclose(jax.jit(tangent)(2.0), 2 * np.cos(1.0), rtol=1e-6)

@@ -63,7 +63,7 @@ def _small(a: Array, size: int) -> Array:
         return squeeze(one, (-2, -1))
 
     if size == 1:
-        return entry(0, 0)
+        return convert(entry(0, 0), typeof(a).dtype, False)
 
     def minor(rows: tuple[int, int], columns: tuple[int, int]) -> Array:
         (i, j), (k, n) = rows, columns
@@ -156,7 +156,9 @@ def _of_diagonal(ends: Array, sign: Array) -> tuple[Array, Array]:
 @custom_jvp
 def _slogdet_by_lu(a: Array) -> tuple[Array, Array]:
     factors, pivots, _ = lu(a)
-    return _of_diagonal(diagonal(factors), _parity(pivots, typeof(a).dtype))
+    aval = typeof(a)
+    parity = convert(_parity(pivots, aval.dtype), aval.dtype, aval.weak_type)
+    return _of_diagonal(diagonal(factors), parity)
 
 
 @_slogdet_by_lu.defjvp
@@ -207,6 +209,8 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     shape = typeof(a).shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ValueError(f"Argument to slogdet() must have shape [..., n, n], got {shape}")
+    if not shape[-1]:
+        a = convert(a, typeof(a).dtype, False)
     if method is None or method == "lu":
         return SlogdetResult(*_slogdet_by_lu(a))
     if method == "qr":

@@ -331,6 +331,8 @@ def polar(
     if typeof(a).ndim < 2:
         raise ValueError(f"polar wants matrices, of shape (..., m, n), got shape {typeof(a).shape}")
     m, n = typeof(a).shape[-2:]
+    if not typeof(a).size:
+        a = convert(a, typeof(a).dtype, False)
     check_choice("polar", "side", side, ("right", "left"))
     if method == "qdwh":
         if (m < n) if side == "right" else (m >= n):

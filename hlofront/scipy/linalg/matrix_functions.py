@@ -83,10 +83,9 @@ def _expm(A: ArrayLike, *, upper_triangular: bool, max_squarings: int) -> Array:
     aval = typeof(a)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
         raise ValueError(f"Expected A to be a (batched) square matrix, got A.shape={aval.shape}.")
-    if not aval.size:
-        return a
-    if aval.shape[-1] == 1:
-        return elementwise.exp(a)
+    if not aval.size or aval.shape[-1] == 1:
+        a = convert(a, aval.dtype, False)
+        return elementwise.exp(a) if aval.size else a
     largest, degree = _PADE.get(real_dtype(aval.dtype), _PADE[np.dtype(np.float32)])
     size = norm(a, 1, (-2, -1))
     dtype = typeof(size).dtype
