@@ -12,6 +12,7 @@ from hlofront.bridge.client import (
 )
 from hlofront.bridge.members import device_of, memory_kind_of
 from hlofront.core.aval import ShapedArray
+from hlofront.core.mesh import Mesh
 from hlofront.core.mesh_context import get_abstract_mesh
 from hlofront.core.partition import PartitionSpec
 from hlofront.pjrt import clients
@@ -193,3 +194,10 @@ def _sharding_of_aval(self: ShapedArray) -> NamedSharding:
 
 
 ShapedArray.sharding = property(_sharding_of_aval)
+
+
+def over_mesh(mesh: Mesh, spec: PartitionSpec) -> NamedSharding:
+    """Return a NamedSharding, for modules that do not import its methods as they load."""
+    from hlofront.pjrt.named_shardings import NamedSharding
+
+    return NamedSharding(mesh, spec)

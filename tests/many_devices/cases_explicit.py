@@ -1,5 +1,8 @@
 """Meshes with axes of type Explicit, and the mesh in context, on eight devices."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -106,3 +109,16 @@ def test_operations_without_a_rule_for_splits_are_refused():
     infer(odd_p)(lambda x: x)
     with pytest.raises(jax.errors.ShardingTypeError, match=r"odd has no rule .* f32\[8@x,4\]"):
         jax.jit(odd_p.bind)(split(explicit, "x"))
+
+
+def test_a_mesh_may_be_in_context_before_anything_is_split():
+    """In a new process, where no module of shardings has been imported."""
+    script = (
+        "import hlofront as jax, hlofront.numpy as jnp\n"
+        "with jax.set_mesh(jax.make_mesh((8,), ('x',))):\n"
+        "    print((jnp.arange(8.0) + 1).sharding.spec)\n"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert process.stdout == "P(None,)\n"

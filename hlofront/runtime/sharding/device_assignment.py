@@ -18,6 +18,7 @@ from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.mesh import Mesh
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.subprograms import subprograms_of
+from hlofront.pjrt.shardings import over_mesh
 from hlofront.primitives.placing import device_put_p, sharding_constraint_p
 from hlofront.primitives.shaping import asks_nothing
 from hlofront.transforms.flatten import ShapeDtypeStruct
@@ -219,7 +220,7 @@ def _all(
 ) -> Iterator[tuple[str, Sharding]]:
     """Yield each sharding of a call, with a phrase that names its origin."""
     if mesh is not None:
-        yield "the mesh in context", NamedSharding(mesh, PartitionSpec())
+        yield "the mesh in context", over_mesh(mesh, PartitionSpec())
     for i, sharding in enumerate(requested):
         if sharding is not None:
             yield f"in_shardings of {name(i)}", sharding

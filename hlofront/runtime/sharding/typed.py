@@ -9,6 +9,7 @@ from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.mesh_context import context_mesh
 from hlofront.core.partition import PartitionSpec
+from hlofront.pjrt.shardings import over_mesh
 from hlofront.runtime.sharding.device_assignment import (
     DeviceAssignment,
     device_assignment_of,
@@ -27,7 +28,7 @@ def aval_split_by(sharding: Sharding | None, aval: ShapedArray) -> ShapedArray:
 
 def replicated_over(mesh: Mesh, ndim: int) -> NamedSharding:
     """Return the sharding that replicates arrays with `ndim` axes over a mesh."""
-    return NamedSharding(mesh, PartitionSpec(*[None] * ndim))
+    return over_mesh(mesh, PartitionSpec(*[None] * ndim))
 
 
 def program_devices(
@@ -76,14 +77,14 @@ def with_typed_shardings(
             )
         if mesh.auto_axes:
             return None
-        return NamedSharding(mesh, aval.spec) if aval.spec else replicated_over(mesh, aval.ndim)
+        return over_mesh(mesh, aval.spec) if aval.spec else replicated_over(mesh, aval.ndim)
 
     outputs = devices.outputs or (None,) * len(program.out_avals)
     return DeviceAssignment(
         devices.devices,
         [*map(of_type, devices.inputs, program.in_avals)],
         [*map(of_type, outputs, program.out_avals)],
-        NamedSharding(first, PartitionSpec()),
+        over_mesh(first, PartitionSpec()),
     )
 
 
