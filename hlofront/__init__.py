@@ -137,6 +137,7 @@ __getattr__, __dir__ = _lazy(
         "custom_batching",
         "custom_derivatives",
         "debug",
+        "distributed",
         "dlpack",
         "dtypes",
         "errors",

@@ -12,6 +12,7 @@ from hlofront import core as core
 from hlofront import custom_batching as custom_batching
 from hlofront import custom_derivatives as custom_derivatives
 from hlofront import debug as debug
+from hlofront import distributed as distributed
 from hlofront import dlpack as dlpack
 from hlofront import dtypes as dtypes
 from hlofront import errors as errors

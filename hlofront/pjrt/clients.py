@@ -3,16 +3,17 @@
 import os
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from hlofront.base import source
 from hlofront.base.config import options
 from hlofront.bridge import client as bridge
 from hlofront.bridge import state
 from hlofront.bridge.client import Client, Device
+from hlofront.bridge.coordination import CoordinationClient, cpu_collectives
 from hlofront.bridge.members import raw_platform_of
 from hlofront.pjrt.factories import Factory, factories, failures
 from hlofront.pjrt.factories import make_client as make_registered_client
@@ -61,7 +62,38 @@ def _make_cpu() -> Client:
                 f"one: got {_cpu_devices.value}"
             )
         settings["num_devices"] = _cpu_devices.value
+    if _group is not None:
+        settings |= {
+            "distributed_client": _group.client,
+            "node_id": _group.process_id,
+            "num_nodes": _group.process_count,
+            "collectives": cpu_collectives(_group.client),
+        }
     return bridge.make_cpu_client(**settings)
+
+
+class GroupMember(Protocol):
+    """A process of a group: what clients are made with."""
+
+    process_id: int
+    process_count: int
+    client: CoordinationClient
+    local_device_ids: Sequence[int] | None
+
+
+# The group that this process belongs to, which process_group.py sets; None if it is alone.
+_group: GroupMember | None = None
+
+
+def join(group: GroupMember | None) -> None:
+    """Make clients for a process of a group, or for a process alone."""
+    global _group
+    _group = group
+
+
+def are_made() -> bool:
+    """Return whether a device has been used, so that there is a client."""
+    return bool(_clients)
 
 
 _GPUS = ("cuda", "rocm", "oneapi")

@@ -21,6 +21,7 @@ from hlofront.primitives.placing import CopySemantics
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.key_array import KeyArray, base_of, stored_sharding
 from hlofront.runtime.array.transfer import device_put, put_leaf
+from hlofront.runtime.sharding.typed import aval_split_by
 
 
 @boundary
@@ -78,7 +79,7 @@ def make_array_from_single_device_arrays(
     else:
         common_dtype = array_dtype(dtype_of(dtype))
     weak = all(array.aval.weak_type for array in arrays) if arrays else False
-    aval = ShapedArray(shape, common_dtype, weak)
+    aval = aval_split_by(sharding, ShapedArray(shape, common_dtype, weak))
     parts = _in_order(arrays, aval, sharding)
     if isinstance(aval.dtype, KeyDType):
         base = assembled(

@@ -1,0 +1,148 @@
+"""The command `run`: starts a script as several processes on this machine, one group."""
+
+import argparse
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING, TextIO
+
+from hlofront.cli.options import add_command
+
+if TYPE_CHECKING:
+    from hlofront.cli.options import Commands
+
+_HELP = """\
+Starts a script as several processes of one group on this machine, to try out what will run on
+several. Each has CPU devices of its own, and `jax.distributed.initialize()` without arguments joins
+them. Lines that a process prints are preceded by its number. When one fails, the others are ended.
+
+example:
+  python -m hlofront run --processes 2 --devices 4 train.py --steps 100
+"""
+# How long processes have to end after SIGTERM, in seconds.
+_TO_END = 5.0
+
+
+def add_parser(commands: "Commands") -> None:
+    """Add the command `run` to the command line's parser."""
+    run = add_command(commands, "run", "a script as several processes of one group", _HELP)
+    run.add_argument("--processes", type=_positive, default=2, metavar="N", help="how many (2)")
+    run.add_argument(
+        "--devices", type=_positive, default=1, metavar="D", help="CPU devices of each (1)"
+    )
+    run.add_argument("-m", dest="is_module", action="store_true", help="SCRIPT is a module")
+    run.add_argument("script", metavar="SCRIPT", help="a Python file, or a module after -m")
+    run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER)
+    run.set_defaults(run=_run)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"at least 1: got {number}")
+    return number
+
+
+def _run(options: argparse.Namespace, out: TextIO) -> int:
+    module = ["-m"] if options.is_module else []
+    command = [sys.executable, *module, options.script, *options.arguments]
+    return run_group(command, options.processes, options.devices, out)
+
+
+def free_port() -> int:
+    """Return the number of a TCP port of this machine that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def variables_of(number: int, processes: int, devices: int, port: int) -> dict[str, str]:
+    """Return the environment variables of one process of a group on this machine."""
+    return {
+        "JAX_COORDINATOR_ADDRESS": f"127.0.0.1:{port}",
+        "JAX_COORDINATOR_BIND_ADDRESS": f"127.0.0.1:{port}",
+        "JAX_NUM_PROCESSES": str(processes),
+        "JAX_PROCESS_ID": str(number),
+        "JAX_NUM_CPU_DEVICES": str(devices),
+        "JAX_PLATFORMS": "cpu",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def run_group(command: Sequence[str], processes: int, devices: int, out: TextIO) -> int:
+    """Run a command as a group of processes; return 0, or the status of the first that failed.
+
+    Args:
+      command: the program and its arguments.
+      processes: the number of processes.
+      devices: the number of CPU devices of each.
+      out: what their lines are written to, each preceded by the number of its process.
+    """
+    port = free_port()
+    group = [
+        subprocess.Popen(
+            command,
+            env={**os.environ, **variables_of(number, processes, devices, port)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        for number in range(processes)
+    ]
+    width = len(str(processes - 1))
+    lock = threading.Lock()
+
+    def copy(number: int, lines: IO[str]) -> None:
+        for line in lines:
+            with lock:
+                out.write(f"[{number:>{width}}] {line.rstrip()}\n")
+                out.flush()
+
+    readers = [
+        threading.Thread(target=copy, args=(number, process.stdout), daemon=True)
+        for number, process in enumerate(group)
+    ]
+    for reader in readers:
+        reader.start()
+    try:
+        status = _wait(group)
+    finally:
+        _end(group)
+    for reader, process in zip(readers, group, strict=True):
+        reader.join(_TO_END)
+        if process.stdout is not None:
+            process.stdout.close()
+    if status:
+        failed = next(n for n, process in enumerate(group) if process.returncode == status)
+        out.write(f"process {failed} has ended with status {status}, and the others were ended\n")
+    return abs(status)
+
+
+def _wait(group: "Sequence[subprocess.Popen[str]]") -> int:
+    """Wait until all processes have ended or one has failed; return its status, or 0."""
+    while True:
+        statuses = [process.poll() for process in group]
+        failed = next((status for status in statuses if status), 0)
+        if failed or None not in statuses:
+            return failed
+        time.sleep(0.05)
+
+
+def _end(group: "Sequence[subprocess.Popen[str]]") -> None:
+    """End the processes that still run: by SIGTERM, and a while later by SIGKILL."""
+    for process in group:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+    deadline = time.monotonic() + _TO_END
+    for process in group:
+        try:
+            process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

@@ -1,0 +1,5 @@
+"""Door: groups of processes that run one program together, under the names of `jax.distributed`."""
+
+from hlofront.pjrt.process_group import initialize as initialize
+from hlofront.pjrt.process_group import is_initialized as is_initialized
+from hlofront.pjrt.process_group import shutdown as shutdown

@@ -1,0 +1,280 @@
+"""The group of processes that this one belongs to: joining it, watching the others, leaving it."""
+
+import atexit
+import os
+import socket
+import threading
+import time
+from collections.abc import Sequence
+
+from hlofront.base.errors import HlofrontError
+from hlofront.bridge.client import JaxRuntimeError
+from hlofront.bridge.coordination import (
+    CoordinationClient,
+    Coordinator,
+    coordination_client,
+    start_coordinator,
+)
+from hlofront.pjrt import clients
+from hlofront.pjrt.cluster_environments import detected
+
+# The key under which a process says that it has left the group in order.
+_LEFT = "hlofront/left"
+# The key under which it says that it has joined.
+_JOINED = "hlofront/joined"
+
+
+class ProcessFailureError(HlofrontError, RuntimeError):
+    """The error raised in the other processes of a group when some have ended or hang."""
+
+
+class ProcessGroup:
+    """The processes that run one program together, and this one among them.
+
+    Attributes:
+      process_id: the number of this process, from 0.
+      process_count: the number of processes.
+      client: the client of the coordination service.
+      local_device_ids: the devices of this machine that are this process's; None for all.
+      heartbeat_timeout: the seconds without a sign after which a process counts as dead.
+    """
+
+    def __init__(
+        self,
+        process_id: int,
+        process_count: int,
+        client: CoordinationClient,
+        coordinator: Coordinator | None,
+        local_device_ids: Sequence[int] | None,
+        heartbeat_timeout: int,
+    ):
+        self.process_id = process_id
+        self.process_count = process_count
+        self.client = client
+        self.local_device_ids = local_device_ids
+        self.heartbeat_timeout = heartbeat_timeout
+        self._coordinator = coordinator
+        self._failed: dict[int, str] = {}
+        self._ends = threading.Event()
+        self._watch = threading.Thread(target=self._watch_others, name="processes", daemon=True)
+        self._watch.start()
+
+    def live_processes(self, processes: Sequence[int] | None = None) -> list[int]:
+        """Return those processes that are alive, when all of these have asked.
+
+        Args:
+          processes: the processes that ask, of which this is one; None for all.
+        """
+        asked = range(self.process_count) if processes is None else processes
+        return sorted(self.client.get_live_nodes(list(asked)))
+
+    def check(self) -> None:
+        """Raise ProcessFailureError if a process of the group is known to have failed."""
+        if self._failed:
+            failed = ", ".join(f"{number} ({why})" for number, why in sorted(self._failed.items()))
+            raise ProcessFailureError(
+                f"process {self.process_id} cannot go on, as these of {self.process_count} "
+                f"processes have failed: {failed}. What they printed last says why; start the "
+                "program again from its last checkpoint."
+            )
+
+    def _watch_others(self) -> None:
+        """Find out which processes have failed, until this one leaves the group."""
+        known = set(range(self.process_count))
+        while not self._ends.wait(1.0):
+            try:
+                alive = set(self.client.get_live_nodes(sorted(known)))
+                left = {int(value) for _, value in self.client.key_value_dir_get(_LEFT)}
+            except JaxRuntimeError as error:
+                if not self._ends.is_set():
+                    self._failed[0] = f"the coordination service is gone: {_first_line(error)}"
+                return
+            for number in known - alive - left:
+                self._failed[number] = (
+                    f"no sign of it for {self.heartbeat_timeout} s, or its connection is lost"
+                )
+            known = alive | {self.process_id}
+
+    def leave(self) -> None:
+        """Leave the group in order, so that the others do not take it for a failure."""
+        self._ends.set()
+        try:
+            self.client.key_value_set(f"{_LEFT}/{self.process_id}", str(self.process_id), True)
+            self.client.shutdown()
+        except JaxRuntimeError:
+            pass  # The service is gone, and there is nobody to tell.
+        if self._coordinator is not None:
+            self._coordinator.stop()
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [""])[0]
+
+
+_group: ProcessGroup | None = None
+
+
+def current_group() -> ProcessGroup | None:
+    """Return the group that this process belongs to, or None."""
+    return _group
+
+
+def is_initialized() -> bool:
+    """Return whether this process belongs to a group: between `initialize` and `shutdown`."""
+    return _group is not None
+
+
+def initialize(
+    coordinator_address: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+    local_device_ids: int | Sequence[int] | None = None,
+    cluster_detection_method: str | None = None,
+    initialization_timeout: int = 300,
+    heartbeat_timeout_seconds: int = 100,
+    shutdown_timeout_seconds: int = 300,
+    coordinator_bind_address: str | None = None,
+    slice_index: int | None = None,
+    partition_index: int | None = None,
+) -> None:
+    """Join this process to the group of processes that run one program together.
+
+    It comes before the first use of a device. Under Slurm, Open MPI, Kubernetes and on Cloud TPUs
+    no argument is needed; elsewhere the first three are.
+
+    Args:
+      coordinator_address: "host:port" of process 0, at which the processes meet; by default the
+        environment variable JAX_COORDINATOR_ADDRESS, or what the launcher says.
+      num_processes: the number of processes; by default JAX_NUM_PROCESSES or the launcher's.
+      process_id: the number of this process, from 0; by default JAX_PROCESS_ID or the launcher's.
+      local_device_ids: the GPUs of this machine that are this process's; by default
+        JAX_LOCAL_DEVICE_IDS, the launcher's one per process, or all.
+      cluster_detection_method: the launcher: "slurm", "ompi", "mpi4py", "k8s", "tpu"; "deactivate"
+        for none.
+      initialization_timeout: the seconds that the processes have to meet.
+      heartbeat_timeout_seconds: the seconds without a sign after which a process counts as dead.
+      shutdown_timeout_seconds: the seconds that the end may take.
+      coordinator_bind_address: where process 0 listens; by default on all of its addresses.
+      slice_index: the number of this process's slice; by default JAX_SLICE_INDEX.
+      partition_index: the number of this process's partition; by default JAX_PARTITION_INDEX.
+
+    Raises:
+      RuntimeError: on a second call, after the first use of a device, or if the processes do not
+        meet within the time.
+      ValueError: if arguments are missing and no launcher says them, or they do not fit together.
+    """
+    global _group
+    if _group is not None:
+        raise RuntimeError(
+            "distributed.initialize should only be called once: this is process "
+            f"{_group.process_id} of {_group.process_count} already"
+        )
+    if clients.are_made():
+        raise RuntimeError(
+            "distributed.initialize() must be called before any JAX calls that might initialise "
+            "the XLA backend: computations, jax.devices(), jax.device_put(). Call it first."
+        )
+    variables = os.environ
+    address = coordinator_address or variables.get("JAX_COORDINATOR_ADDRESS")
+    count = _or_variable(num_processes, "JAX_NUM_PROCESSES")
+    number = _or_variable(process_id, "JAX_PROCESS_ID")
+    devices = _device_ids(local_device_ids, variables.get("JAX_LOCAL_DEVICE_IDS"))
+    if address is None or count is None or number is None:
+        environment = detected(cluster_detection_method, variables)
+        if environment is not None:
+            address = environment.coordinator(variables) if address is None else address
+            count = environment.process_count(variables) if count is None else count
+            number = environment.process_id(variables) if number is None else number
+            local = environment.local_id(variables)
+            if devices is None and local is not None:
+                devices = [local]
+    address, count, number = _checked(address, count, number)
+    coordinator = None
+    if number == 0:
+        bind = coordinator_bind_address or variables.get("JAX_COORDINATOR_BIND_ADDRESS")
+        port = address.rpartition(":")[2]
+        coordinator = start_coordinator(
+            bind or f"[::]:{port}", count, heartbeat_timeout_seconds, shutdown_timeout_seconds
+        )
+    started = time.monotonic()
+    try:
+        _wait_for_coordinator(address, initialization_timeout)
+        left = max(1, int(initialization_timeout - (time.monotonic() - started)))
+        client = coordination_client(
+            address, number, left, heartbeat_timeout_seconds, shutdown_timeout_seconds
+        )
+        client.connect()
+        # The service would take a second process of one number for the first one, started again.
+        client.key_value_set(f"{_JOINED}/{number}", f"{socket.gethostname()} {os.getpid()}")
+    except (JaxRuntimeError, OSError) as error:
+        if coordinator is not None:
+            coordinator.stop()
+        raise RuntimeError(
+            f"process {number} of {count} could not join its group at {address} within "
+            f"{initialization_timeout} s: {_first_line(error)}. Is process 0 running, is its "
+            "address reachable from here, and does each process have a number of its own?"
+        ) from error
+    _group = ProcessGroup(number, count, client, coordinator, devices, heartbeat_timeout_seconds)
+    clients.join(_group)
+    atexit.register(shutdown)
+
+
+def shutdown() -> None:
+    """Leave the group; without one, do nothing."""
+    global _group
+    if _group is not None:
+        group, _group = _group, None
+        clients.join(None)
+        group.leave()
+        atexit.unregister(shutdown)
+
+
+def _wait_for_coordinator(address: str, seconds: float) -> None:
+    """Wait until the coordination service listens; jaxlib would end this process if it does not.
+
+    Raises:
+      OSError: if it does not listen within the time.
+    """
+    host, _, port = address.rpartition(":")
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+            return
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)
+
+
+def _or_variable(given: int | None, name: str) -> int | None:
+    text = os.environ.get(name)
+    return given if given is not None or text is None else int(text)
+
+
+def _device_ids(given: int | Sequence[int] | None, text: str | None) -> list[int] | None:
+    if given is None:
+        return [int(part) for part in text.split(",")] if text else None
+    return [given] if isinstance(given, int) else list(given)
+
+
+def _checked(address: str | None, count: int | None, number: int | None) -> tuple[str, int, int]:
+    """Return the arguments that every group needs.
+
+    Raises:
+      ValueError: if one is missing, or they do not fit together.
+    """
+    if address is None:
+        raise ValueError(
+            "coordinator_address should be defined: the host and port of process 0, as in "
+            "'10.0.0.1:1234'. No launcher that says it was detected."
+        )
+    if count is None:
+        raise ValueError("Number of processes must be defined: pass num_processes")
+    if number is None:
+        raise ValueError("The process id of the current process must be defined: pass process_id")
+    if not address.rpartition(":")[2].isdigit():
+        raise ValueError(f"coordinator_address is 'host:port': got {address!r}")
+    if not 0 <= number < count:
+        raise ValueError(f"process_id is from 0 to num_processes - 1 = {count - 1}: got {number}")
+    return address, count, number
