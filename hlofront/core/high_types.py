@@ -1,0 +1,133 @@
+"""Types of values that consist of several arrays, as other packages define them: hijax.
+
+A value of such a type is a pytree of its low values: programs hold the low values, and functions
+that are traced see values of the user's class again.
+"""
+
+# pyright: strict
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from hlofront.base.tree_nodes import register_pytree_node
+from hlofront.core.aval import AbstractValue, pytype_aval_mappings
+from hlofront.core.effects import Effect
+
+
+def _must_override(what: object, method: str) -> AssertionError:
+    return AssertionError(f"{type(what).__name__} must override {method}")
+
+
+class HiType(AbstractValue):
+    """The base class of types of values that consist of several arrays.
+
+    Subclasses define `lo_ty`, `lower_val` and `raise_val`, and `__eq__` and `__hash__`, as frozen
+    dataclasses have them.
+    """
+
+    is_high = True
+    has_qdd = False
+
+    def lo_ty(self) -> list[AbstractValue]:
+        """Return the types of the low values."""
+        raise _must_override(self, "lo_ty")
+
+    def lower_val(self, hi_val: Any) -> list[Any]:
+        """Return the low values of a value."""
+        raise _must_override(self, "lower_val")
+
+    def raise_val(self, *lo_vals: Any) -> Any:
+        """Return the value of low values."""
+        raise _must_override(self, "raise_val")
+
+    def to_ct_aval(self) -> AbstractValue:
+        """Return the type of the cotangents of values of this type."""
+        return self.to_tangent_aval()
+
+
+class MutableHiType(AbstractValue):
+    """The base class of types of values with a state, which programs of hlofront do not hold.
+
+    Operations on such values run outside of programs.
+    """
+
+    is_high = True
+    has_qdd = True
+
+    def to_ct_aval(self) -> AbstractValue:
+        """Return the type of the cotangents of values of this type."""
+        return self.to_tangent_aval()
+
+
+class AvalQDD(NamedTuple):
+    """A type with the state that a value of it has now."""
+
+    aval: AbstractValue
+    qdd: object
+
+
+class AvalMutableQDD(NamedTuple):
+    """A type with the state of a value, which operations on it change."""
+
+    aval: AbstractValue
+    mutable_qdd: Any
+
+
+class aval_method(NamedTuple):
+    """A method of values, in the class of their type."""
+
+    fun: Callable[..., Any]
+
+
+class aval_property(NamedTuple):
+    """A property of values, in the class of their type."""
+
+    fget: Callable[[Any], Any]
+
+
+def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) -> None:
+    """Register a class of values that consist of several arrays.
+
+    Its values may be operands of `HiPrimitive`s, and arguments and results of functions that are
+    transformed, where they are pytrees of their low values.
+
+    Args:
+      val_cls: the class.
+      typeof_fn: returns the type of a value, a HiType.
+    """
+    pytype_aval_mappings[val_cls] = typeof_fn
+
+    def flatten(value: Any) -> tuple[Sequence[Any], AbstractValue]:
+        type_ = typeof_fn(value)
+        if not isinstance(type_, HiType):
+            raise TypeError(
+                f"a value of type {type_} has a state, and cannot be an argument or result of a "
+                "transformed function: pass the arrays that it consists of"
+            )
+        return type_.lower_val(value), type_
+
+    register_pytree_node(val_cls, flatten, lambda type_, low: type_.raise_val(*low))
+
+
+def cur_qdd(x: Any) -> Any:
+    """Return the state that a value of a mutable type has now.
+
+    Raises:
+      AttributeError: if the value has none.
+    """
+    return x.cur_qdd()
+
+
+class EffectTypes:
+    """The classes of effects that branches and loop bodies may have."""
+
+    def add_type(self, effect_type: type[Effect]) -> None:
+        """Allow effects of a class and of its subclasses."""
+        effect_type.in_control_flow = True
+
+    def contains(self, eff: Effect) -> bool:
+        """Return whether branches and loop bodies may have an effect."""
+        return eff.in_control_flow
+
+
+control_flow_allowed_effects = EffectTypes()

@@ -1,0 +1,136 @@
+"""jax.experimental.hijax: values that consist of several arrays, and operations on them."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import hlofront as jax
+import hlofront.numpy as jnp
+from hlofront.experimental import hijax
+
+
+class Pair:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+
+@dataclasses.dataclass(frozen=True)
+class PairType(hijax.HiType):
+    part: jax.core.ShapedArray
+
+    def lo_ty(self):
+        return [self.part, self.part]
+
+    def lower_val(self, pair):
+        return [pair.a, pair.b]
+
+    def raise_val(self, a, b):
+        return Pair(a, b)
+
+    def to_tangent_aval(self):
+        return PairType(self.part.to_tangent_aval())
+
+
+hijax.register_hitype(Pair, lambda pair: PairType(jax.typeof(pair.a)))
+
+
+class Total(hijax.HiPrimitive):
+    """The sum of a pair, with a derivative that is three times too large."""
+
+    def abstract_eval(self, pair):
+        return pair.part, set()
+
+    def to_lojax(self, pair):
+        return pair.a + pair.b
+
+    def jvp(self, primals, tangents):
+        return total(*primals), 3 * total(*tangents)
+
+    def transpose(self, cotangent, pair):
+        return [make_pair(cotangent, cotangent)]
+
+
+class MakePair(hijax.HiPrimitive):
+    def abstract_eval(self, a, b):
+        return PairType(a), set()
+
+    def to_lojax(self, a, b):
+        return Pair(a, b)
+
+    def jvp(self, primals, tangents):
+        return make_pair(*primals), make_pair(*map(hijax.instantiate_zeros, tangents))
+
+    def transpose(self, cotangent, a, b):
+        return [cotangent.a, cotangent.b]
+
+
+class Scaled(hijax.HiPrimitive):
+    """Both multiples of an array."""
+
+    multiple_results = True
+
+    def abstract_eval(self, x, *, by):
+        return (x, x), set()
+
+    def to_lojax(self, x, *, by):
+        return x * by, x / by
+
+
+total, make_pair, scaled = Total("total").bind, MakePair("make_pair").bind, Scaled("scaled").bind
+x = jnp.arange(1.0, 4.0)
+
+
+@pytest.mark.parametrize("transformed", [lambda f: f, jax.jit, jax.checkpoint])
+def test_high_values_are_arguments_results_and_operands(transformed):
+    assert jax.typeof(Pair(x, x)) == PairType(jax.typeof(x))
+    np.testing.assert_array_equal(transformed(total)(Pair(x, x)), 2 * x)
+    np.testing.assert_array_equal(transformed(lambda x: make_pair(x, 2 * x))(x).b, 2 * x)
+    np.testing.assert_array_equal(transformed(lambda x: scaled(x, by=2.0))(x), [2 * x, x / 2])
+
+
+def test_derivatives_are_the_methods():
+    def f(x):
+        return jnp.sum(total(make_pair(x, x * x)))
+
+    np.testing.assert_array_equal(jax.grad(f)(x), 3 * (1 + 2 * x))
+    np.testing.assert_allclose(jax.jvp(jax.jit(f), (x,), (x,))[1], 3 * jnp.sum(x + 2 * x * x))
+    gradient = jax.grad(lambda pair: jnp.sum(total(pair)))(Pair(x, x))
+    np.testing.assert_array_equal(gradient.a, 3 * jnp.ones(3))
+
+
+def test_high_values_are_carried_by_loops():
+    def body(pair, _):
+        return make_pair(total(pair), pair.a), None
+
+    pair, _ = jax.lax.scan(body, Pair(jnp.ones(()), jnp.ones(())), None, length=5)
+    assert (pair.a, pair.b) == (13, 8)
+
+
+def test_equations_of_high_operations():
+    jaxpr = jax.make_jaxpr(lambda x: total(make_pair(x, x)))(x)
+    first, second = jaxpr.eqns
+    assert (first.primitive.name, second.primitive.name) == ("make_pair", "total")
+    assert len(first.outvars) == len(second.invars) == 2
+
+
+def test_missing_methods_are_named():
+    nothing = hijax.HiPrimitive("nothing").bind
+    with pytest.raises(AssertionError, match="nothing must override abstract_eval"):
+        jax.jit(nothing)(x)
+    with pytest.raises(AssertionError, match="scaled must override jvp"):
+        jax.jvp(lambda x: scaled(x, by=2.0), (x,), (x,))
+
+
+class Box:
+    """A value with a state."""
+
+
+class BoxType(hijax.MutableHiType):
+    pass
+
+
+def test_values_with_a_state_are_no_arguments_of_transformed_functions():
+    hijax.register_hitype(Box, lambda box: BoxType())
+    with pytest.raises(TypeError, match="has a state"):
+        jax.jit(lambda box: 1)(Box())
