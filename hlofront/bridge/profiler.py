@@ -16,6 +16,8 @@ TraceMe: Any = _profiler.TraceMe
 ProfilerServer: Any = _profiler.ProfilerServer
 start_server: Any = _profiler.start_server
 register_subprocess: Any = _profiler.register_subprocess
+# The bytes of a ProfiledInstructionsProto, from a folder that a session was exported to.
+get_profiled_instructions_proto: Any = _profiler.get_profiled_instructions_proto
 ProfileOptions: Any = _profiler.ProfileOptions
 ProfileData: Any = _profile_data.ProfileData
 ProfilePlane: Any = _profile_data.ProfilePlane

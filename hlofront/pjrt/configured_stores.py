@@ -38,6 +38,20 @@ def whole_store() -> Store | None:
     return _store(_absolute(_whole_folder.value), _whole_max_bytes.value, _raises_errors.value)
 
 
+def set_cache_dir(path: str | os.PathLike[str]) -> None:
+    """Set the option jax_compilation_cache_dir, which names the folder of all executables.
+
+    Args:
+      path: the folder, or its URL.
+    """
+    _whole_folder.set(os.fspath(path))
+
+
+def reset_cache() -> None:
+    """Forget what is known of the folders of executables: the next use reads them anew."""
+    _store.cache_clear()
+
+
 def default_folder() -> str | None:
     """Return the user's folder for small executables, or None if there is no home folder."""
     if sys.platform == "win32":

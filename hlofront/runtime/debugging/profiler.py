@@ -433,6 +433,24 @@ def register_subprocess(pid: int, port: int) -> Callable[[], None]:
     return bridge.register_subprocess(pid, port)
 
 
+def get_profiled_instructions_proto(tensorboard_dir: str) -> bytes:
+    """Return how long a program's instructions took, for XLA to compile it anew by that.
+
+    It is the option `fdo_profile` of `jit`'s `compiler_options`, and empty except on NVIDIA's GPUs.
+
+    Args:
+      tensorboard_dir: the folder of one run that a profile was written to, as
+        "logs/plugins/profile/2026_01_01_12_00_00".
+
+    Returns:
+      A serialized ProfiledInstructionsProto of XLA.
+
+    Raises:
+      JaxRuntimeError: if the folder has no profile.
+    """
+    return bridge.get_profiled_instructions_proto(tensorboard_dir)
+
+
 __all__ = [
     "ProfileOptions",
     "ProfileSession",
@@ -441,6 +459,7 @@ __all__ = [
     "annotate_function",
     "device_memory_profile",
     "export_profile_data",
+    "get_profiled_instructions_proto",
     "register_subprocess",
     "save_device_memory_profile",
     "start_server",
