@@ -224,7 +224,7 @@ class Option:
         for hook in self._hooks:
             hook(value, True)
         if self.affects_trace and self.cell.name not in _OWN_CELLS:
-            _fold_thread(self.name, value)
+            fold_thread(self.name, value)
         return self.cell.swap_local(value)
 
     def watch(self, hook: Callable[[Any, bool], None]) -> None:
@@ -300,7 +300,8 @@ def _fold_process(option: Option, value: object) -> None:
     state.process_options.set_global(tuple(sorted(entries.items(), key=_first)))
 
 
-def _fold_thread(name: str, value: object) -> None:
+def fold_thread(name: str, value: object) -> None:
+    """Make a value part of the keys of this thread's programs; `unset` ends that."""
     entries = dict(state.thread_options.value)
     if value is unset:
         entries.pop(name, None)

@@ -16,7 +16,7 @@ from hlofront.bridge import state
 from hlofront.core.aval import ShapedArray
 from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
-from hlofront.core.names import path_of
+from hlofront.core.names import frontend_attributes_of, path_of
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.rules import lower
 
@@ -101,6 +101,7 @@ class _Writer:
             add(primitive.name)
             if equation.name_stack:
                 self.value(path_of(equation.name_stack))
+                self.value(frontend_attributes_of(equation.name_stack))
             for atom in equation.invars:
                 if type(atom) is Literal:
                     self._literal(atom)

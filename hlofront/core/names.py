@@ -1,6 +1,6 @@
 """Origins of operations: name stacks, and tracebacks of equations that are evaluated again."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -21,8 +21,33 @@ class Transformation:
         return f"Transformation({self.name!r})"
 
 
+class FrontendAttributes:
+    """XLA's frontend attributes of the operations in a scope, which no path shows.
+
+    They are part of name stacks because they go wherever an operation's scopes go.
+
+    Args:
+      pairs: names and values; a value of None takes an outer scope's attribute away.
+    """
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: Iterable[tuple[str, str | None]]):
+        self.pairs = tuple(pairs)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is FrontendAttributes and self.pairs == other.pairs
+
+    def __hash__(self):
+        return hash(self.pairs)
+
+    def __repr__(self):
+        return f"FrontendAttributes({self.pairs!r})"
+
+
+Scope = str | Transformation | FrontendAttributes
 # The scopes and transformations around an operation, outermost first.
-NameStack = tuple[str | Transformation, ...]
+NameStack = tuple[Scope, ...]
 
 JVP = Transformation("jvp")
 TRANSPOSE = Transformation("transpose")
@@ -58,6 +83,8 @@ def path_of(stack: NameStack) -> str:
     """Return a name stack as a path for profilers: "jit(f)/transpose(jvp(attention))/scores"."""
     path: list[str] = []
     for part in reversed(stack):
+        if type(part) is FrontendAttributes:
+            continue
         if type(part) is not Transformation:
             path.append(str(part))
         elif path:
@@ -68,7 +95,16 @@ def path_of(stack: NameStack) -> str:
     return "/".join(path)
 
 
-class PrintedNameStack(tuple[str | Transformation, ...]):
+def frontend_attributes_of(stack: NameStack) -> dict[str, str]:
+    """Return the frontend attributes of an operation with a name stack; inner scopes override."""
+    attributes: dict[str, str | None] = {}
+    for part in stack:
+        if type(part) is FrontendAttributes:
+            attributes.update(part.pairs)
+    return {name: value for name, value in attributes.items() if value is not None}
+
+
+class PrintedNameStack(tuple[Scope, ...]):
     """A name stack that prints as its path."""
 
     __slots__ = ()
@@ -118,7 +154,7 @@ class SourceInfo:
             self.scopes if name_stack is None else tuple(name_stack),
         )
 
-    def inside(self, *scopes: str | Transformation) -> "SourceInfo":
+    def inside(self, *scopes: Scope) -> "SourceInfo":
         """Return a copy with more scopes around its own."""
         return SourceInfo(self.traceback, (*scopes, *self.scopes)) if scopes else self
 
@@ -139,15 +175,15 @@ UNKNOWN_SOURCE = SourceInfo(None, ())
 
 
 class transformed:
-    """A context manager that adds a transformation to the name stack of the operations inside."""
+    """A context manager that adds a transformation or scope to the operations' name stack."""
 
-    __slots__ = ("token", "transformation")
+    __slots__ = ("scope", "token")
 
-    def __init__(self, transformation: Transformation):
-        self.transformation = transformation
+    def __init__(self, scope: Scope):
+        self.scope = scope
 
     def __enter__(self) -> None:
-        self.token = _stack.set((*_stack.get(), self.transformation))
+        self.token = _stack.set((*_stack.get(), self.scope))
 
     def __exit__(self, *_: object) -> None:
         _stack.reset(self.token)
@@ -187,12 +223,18 @@ class scopes_replaced:
 
 
 class in_own_program:
-    """A context manager for tracing a separate program, which starts with an empty name stack."""
+    """A context manager for tracing a separate program, which starts with an empty name stack.
+
+    Frontend attributes stay: they are those of the program's operations.
+    """
 
     __slots__ = ("tokens",)
 
     def __enter__(self) -> None:
-        self.tokens = (_stack.set(()), _replayed.set(None))
+        stack = _stack.get()
+        if stack:
+            stack = tuple(part for part in stack if type(part) is FrontendAttributes)
+        self.tokens = (_stack.set(stack), _replayed.set(None))
 
     def __exit__(self, *_: object) -> None:
         _stack.reset(self.tokens[0])

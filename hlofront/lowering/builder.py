@@ -18,7 +18,7 @@ from hlofront.core.derived import once_per_program
 from hlofront.core.digest import LARGE_CONSTANT_BYTES
 from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
-from hlofront.core.names import NameStack, path_of
+from hlofront.core.names import NameStack, frontend_attributes_of, path_of
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule, lower
 from hlofront.core.sharded_types import plain_aval
@@ -27,6 +27,7 @@ from hlofront.lowering import types
 from hlofront.lowering.direct import DIRECT
 from hlofront.lowering.emitter import Emitter
 from hlofront.lowering.extended import EXTENDED, extend_to_elements
+from hlofront.lowering.frontend_attributes import marked
 from hlofront.lowering.mesh_attributes import typed_attribute
 from hlofront.lowering.per_platform import INDEX, index_aval, lower_per_platform
 from hlofront.lowering.pruning import live_equations
@@ -136,6 +137,14 @@ class Builder(Emitter):
 
     def lower_equation(self, equation: Equation, environment: dict[Var, Value]) -> None:
         """Emit one equation, with operands read from `environment` and results written to it."""
+        attributes = frontend_attributes_of(equation.name_stack) if equation.name_stack else None
+        if attributes:
+            with marked(self.ip.block, attributes):
+                self._lower_equation(equation, environment)
+        else:
+            self._lower_equation(equation, environment)
+
+    def _lower_equation(self, equation: Equation, environment: dict[Var, Value]) -> None:
         primitive = equation.primitive
         self.loc = self.module.locations.of(
             self.name_of(primitive.name, equation), equation.traceback

@@ -1,5 +1,6 @@
 """ffi_call: functions of C++ and CUDA libraries, called by the programs that XLA compiles."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -192,6 +193,26 @@ def ffi_call(
         return results if is_sequence else results[0]
 
     return call
+
+
+def control_dep(src: ArrayLike, dst: ArrayLike) -> None:
+    """Have XLA compute an array before another one, which need not depend on it.
+
+    Args:
+      src: the array that is computed first.
+      dst: the array whose computation waits.
+    """
+    ffi_call("control_dep", (), has_side_effect=True)(src, dst)
+
+
+def schedule(ops: Sequence[ArrayLike]) -> None:
+    """Have XLA compute arrays in this order.
+
+    Args:
+      ops: the arrays.
+    """
+    for src, dst in itertools.pairwise(ops):
+        control_dep(src, dst)
 
 
 def _result_aval(position: int, described: Any) -> AbstractValue:

@@ -5,6 +5,7 @@ import pytest
 from tests.against_jax.describe import names_of
 
 CORPORA = (
+    "corpus_experimental",
     "corpus_interpreters",
     "corpus_lax",
     "corpus_lax_edge_cases",
