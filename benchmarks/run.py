@@ -3,8 +3,9 @@
     python benchmarks/run.py [--jax PYTHON] [--rounds 3] [--json]
 
 The interpreter that runs this has hlofront; PYTHON (by default $HLOFRONT_ORACLE_PYTHON) has jax
-0.10.2. Each runs the cases of cases.py in processes of its own, in turns, so that both meet the
-same machine; a figure is the median over all of them. Nothing here is asserted: machines differ.
+0.10.2. Each runs the cases of cases.py, and of devices.py on eight devices, in processes of its
+own, in turns, so that both meet the same machine; a figure is the median over all of them. Nothing
+here is asserted: machines differ.
 """
 
 import argparse
@@ -44,6 +45,12 @@ AIMS = {
     "eager jnp.where": 0.5,
     "eager jnp.concatenate": 0.5,
     "eager nn.softmax": 0.5,
+    "8 devices: jit call, 1 array": 1.0,
+    "8 devices: jit call, 10 arrays": 1.0,
+    "8 devices: jit call, 100 arrays": 1.0,
+    "8 devices: jit call, with a sum over devices": 1.0,
+    "8 devices: device_put of a tree of NumPy arrays": 0.5,
+    "8 devices: device_put of a tree of arrays": 0.5,
 }
 
 # Seconds that importing `name` takes above what both stand on.
@@ -78,6 +85,7 @@ def output(python, *arguments):
 def measured(python, name):
     """{case: [seconds, ...]} of one run."""
     times = json.loads(output(python, str(HERE / "cases.py"), name))
+    times |= json.loads(output(python, str(HERE / "devices.py"), name))
     times["import, above jaxlib"] = [float(output(python, "-c", IMPORT.format(name=name)))]
     times["import and first result"] = [float(output(python, "-c", FIRST.format(name=name)))]
     return times
