@@ -107,11 +107,11 @@ def dlpack_device(array: Array) -> tuple[DLDeviceType, int]:
 
 
 def _only_device(array: Array) -> Device:
-    """Return the device of an array; raise a ValueError if it has several."""
+    """Return the device of an array; raise BufferError if it has several."""
     check_not_deleted(array)
     devices = sharding_of(array).device_set
     if len(devices) != 1:
-        raise ValueError(
+        raise BufferError(
             f"DLPack takes arrays of one device, and {array.aval.str_short()} is on "
             f"{len(devices)}. Exchange its shards: addressable_shards[i].data"
         )
