@@ -257,7 +257,12 @@ CAUSES = {
         None,
         "compiler options:  -> xla_cpu_enable_fast_min_max=True",
     ),
-    "flags of XLA's": (call(), call(), flags, "XLA_FLAGS:  -> --xla_cpu_enable_fast_min_max=true"),
+    "flags of XLA's": (
+        call(),
+        call(),
+        flags,
+        f"XLA_FLAGS: {os.environ.get('XLA_FLAGS', '')} -> --xla_cpu_enable_fast_min_max=true",
+    ),
     "jaxlib": (call(), call(), version, "jaxlib: 0.10.2"),
     "hlofront": (call(), call(), ours, "hlofront:"),
     "the processor": (call(), call(), processor, "processor:"),
