@@ -28,6 +28,13 @@ def to_front(x: ArrayLike, axis: BatchAxis, size: int) -> ArrayLike:
     return with_new_axis(x, size) if axis is None else move_axis(x, axis, 0)
 
 
+def only_axis(axes: Sequence[BatchAxis]) -> int:
+    """Return the batch axis of the only operand of an operation, which always has one."""
+    (axis,) = axes
+    assert axis is not None
+    return axis
+
+
 def with_new_axis(x: ArrayLike, size: int, axis: int = 0) -> ArrayLike:
     """Return `x` repeated `size` times along a new axis inserted at `axis`."""
     aval = typeof(x)

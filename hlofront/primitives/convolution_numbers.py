@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hlofront.base.boundary import boundary
+from hlofront.base.typing import is_tuple_or_list
 from hlofront.core.dimensions import integers
 
 
@@ -64,7 +65,7 @@ def conv_dimension_numbers(
     if dimension_numbers is None:
         axes = tuple(range(rank))
         return ConvDimensionNumbers(axes, axes, axes)
-    if not isinstance(dimension_numbers, tuple | list):
+    if not is_tuple_or_list(dimension_numbers):
         raise TypeError(
             "convolution dimension_numbers must be tuple/list or None, got "
             f"{type(dimension_numbers)}."

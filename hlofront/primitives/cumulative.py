@@ -19,7 +19,7 @@ from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq, select_n
 from hlofront.primitives.creating import full, scalar_of
-from hlofront.primitives.derivatives import add_tangents, linear
+from hlofront.primitives.derivatives import add_tangents, instantiate, linear
 from hlofront.primitives.elementwise import add, bitwise_or, exp, max_p, min_p, mul, mul_p, sub
 from hlofront.primitives.families import COMPLEX, FLOAT, NUMBER, Kinds, check_dtype
 from hlofront.primitives.reducing import least_value, reduce_prod_p
@@ -235,7 +235,7 @@ def _(
         (weight, total), (other_weight, other) = x, y
         return mul(weight, other_weight), add_tangents(mul(total, other_weight), other)
 
-    steps = share(before), mul(tangent, share(x))
+    steps = share(before), mul(instantiate(tangent), share(x))
     return result, associative_scan(combine, steps, reverse, axis)[1]
 
 
@@ -293,7 +293,7 @@ def _(
     if not typeof(merged).shape[axis]:
         result = process(reduce_prod_p, (x,), {"axes": axes})
         return result, Zero.of(result)
-    tangent, _ = merge_axes(tangent, axes)
+    tangent, _ = merge_axes(instantiate(tangent), axes)
 
     def combine(a: Sequence[Any], b: Sequence[Any]) -> Sequence[Any]:
         return rules.jvp[mul_p]((a[0], b[0]), (a[1], b[1]), out_dtype=None)

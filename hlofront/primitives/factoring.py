@@ -15,10 +15,10 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
 from hlofront.core.trace import process
-from hlofront.primitives.batching import batch_size, move_axis, to_front
+from hlofront.primitives.batching import batch_size, move_axis, only_axis, to_front
 from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import scalar_like, scalar_of
-from hlofront.primitives.derivatives import no_derivative, unknown_derivative
+from hlofront.primitives.derivatives import instantiate, no_derivative, unknown_derivative
 from hlofront.primitives.elementwise import add, div, mul, sub
 from hlofront.primitives.families import FLOAT, check_dtype
 from hlofront.primitives.matrices import (
@@ -90,7 +90,7 @@ on_matrices(cholesky_p, INEXACT, (2,), _square("cholesky"))
 @rules.jvp(cholesky_p)
 def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
     # Murray, "Differentiation of the Cholesky decomposition" (2016), section 2.
-    (x,), (tangent,) = primals, tangents
+    (x,), tangent = primals, instantiate(tangents[0])
     factor = lower_triangle(process(cholesky_p, (x,), {}))
     inner = triangular_solve(
         factor, tangent, left_side=False, transpose_a=True, conjugate_a=True, lower=True
@@ -123,7 +123,7 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     return process(cholesky_update_p, (r_matrix, w_vector), {})
 
 
-def _update_shapes(matrix: object, vector: object, dtype: DType) -> Any:
+def _update_shapes(matrix: tuple[int, ...], vector: tuple[int, ...], dtype: DType) -> Any:
     if matrix[0] != matrix[1] or matrix[1] != vector[0]:
         raise ValueError(
             "Rank-1 update to Cholesky decomposition takes a square matrix and a vector of the "
@@ -223,7 +223,7 @@ def _(
     m, n = typeof(x).shape[-2:]
     # L^-1 x' U^-1 is L^-1 L' below the diagonal and U' U^-1 on and above it.
     left, right = _square_factor(factors, -1, m, n), _square_factor(factors, -2, n, m)
-    inner = take_rows(tangent, permutation)
+    inner = take_rows(instantiate(tangent), permutation)
     inner = triangular_solve(left, inner, left_side=True, lower=True, unit_diagonal=True)
     inner = triangular_solve(right, inner, left_side=False, lower=False)
     lower = _with_unit_diagonal(left)
@@ -292,7 +292,7 @@ def _(
 ) -> tuple[ArrayLike, BatchAxis]:
     from_front = process(
         lu_pivots_to_permutation_p,
-        (move_axis(values[0], axes[0], 0),),
+        (move_axis(values[0], only_axis(axes), 0),),
         {"permutation_size": permutation_size},
     )
     return from_front, 0
@@ -358,7 +358,7 @@ def _(
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     # With M = Q^H x' R^-1 and Q' = Q W: W is skew-Hermitian and R' R^-1 = M - W upper triangular,
     # which the part of M below the diagonal determines.
-    (x,), (tangent,) = primals, tangents
+    (x,), tangent = primals, instantiate(tangents[0])
     params = {"pivoting": pivoting, "full_matrices": full_matrices, "use_magma": use_magma}
     results = process(qr_p, (x,), params)
     q, r = results[:2]

@@ -2,13 +2,13 @@
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.hashable import HashableArray
-from hlofront.base.typing import Array, ArrayLike, NumPyArray
+from hlofront.base.typing import Array, ArrayLike, NumPyArray, is_tuple_or_list
 from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, typeof
 from hlofront.core.effects import Effect, Effects, no_effects
 from hlofront.core.primitive import Primitive
@@ -61,12 +61,13 @@ def hashable_attribute(name: str, value: Any) -> Any:
       OverflowError: if it is an integer, or holds one, that no 64 bits represent.
     """
     if isinstance(value, np.ndarray):
-        return HashableArray(value)
+        return HashableArray(cast("NumPyArray", value))
     if isinstance(value, Mapping):
+        attributes = cast("Mapping[str, Any]", value)
         return HashableAttributes(
-            (key, hashable_attribute(key, value[key])) for key in sorted(value)
+            (key, hashable_attribute(key, attributes[key])) for key in sorted(attributes)
         )
-    if isinstance(value, list | tuple):
+    if is_tuple_or_list(value):
         if value and all(isinstance(each, bool | int | float | np.generic) for each in value):
             return HashableArray(_array_of(name, value))
         return tuple(hashable_attribute(name, each) for each in value)
@@ -140,8 +141,12 @@ def ffi_call(
         norm(x, eps=np.float32(1e-5))
     """
     check_vmap_method(vmap_method)
-    is_sequence = isinstance(result_shape_dtypes, list | tuple)
-    described = tuple(result_shape_dtypes) if is_sequence else (result_shape_dtypes,)
+    is_sequence = is_tuple_or_list(result_shape_dtypes)
+    described = (
+        tuple(result_shape_dtypes)
+        if is_tuple_or_list(result_shape_dtypes)
+        else (result_shape_dtypes,)
+    )
     result_avals = tuple(_result_aval(i, x) for i, x in enumerate(described))
     chosen_layouts: Any = output_layouts if is_sequence else [output_layouts]
     if output_layouts is None:

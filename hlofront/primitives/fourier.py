@@ -18,7 +18,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
-from hlofront.primitives.batching import move_axis
+from hlofront.primitives.batching import move_axis, only_axis
 from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import scalar_of
 from hlofront.primitives.derivatives import linear
@@ -73,7 +73,8 @@ def fft(x: ArrayLike, fft_type: FftType | str | int, fft_lengths: Sequence[int])
         if not issubdtype(dtype, np.floating):
             x = convert(x, np.dtype(np.float32), False)
     elif not is_complex:
-        x = convert(x, np.dtype(complex_of(dtype) if dtype == np.float64 else np.complex64), False)
+        wide = np.dtype(np.complex128 if dtype == np.float64 else np.complex64)
+        x = convert(x, wide, False)
     if not lengths:
         return x
     return process(fft_p, (x,), {"fft_type": kind, "fft_lengths": lengths})
@@ -102,11 +103,11 @@ def _(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Sha
         shape = halved if fft_lengths[-1] else fft_lengths
         if x.dtype not in (np.float32, np.float64):
             raise ValueError(f"RFFT requires float32 or float64 input, got {x.dtype.name}.")
-        return ShapedArray((*batch, *shape), np.dtype(complex_of(x.dtype)))
+        return ShapedArray((*batch, *shape), complex_of(x.dtype))
     if not issubdtype(x.dtype, np.complexfloating):
         raise ValueError(f"{FftType(fft_type).name} requires complex input, got {x.dtype.name}.")
     if fft_type == FftType.IRFFT:
-        return ShapedArray((*batch, *fft_lengths), np.dtype(real_of(x.dtype)))
+        return ShapedArray((*batch, *fft_lengths), real_of(x.dtype))
     return ShapedArray((*batch, *fft_lengths), x.dtype)
 
 
@@ -146,5 +147,5 @@ def _(
     fft_type: FftType,
     fft_lengths: tuple[int, ...],
 ) -> tuple[ArrayLike, BatchAxis]:
-    x = move_axis(values[0], axes[0], 0)
+    x = move_axis(values[0], only_axis(axes), 0)
     return process(fft_p, (x,), {"fft_type": fft_type, "fft_lengths": fft_lengths}), 0

@@ -409,11 +409,14 @@ def _(
     fill_value: object,
 ) -> tuple[ArrayLike, BatchAxis]:
     operand, indices = values
+    axis: BatchAxis
+    indices_axis: BatchAxis
     axis, indices_axis = axes
     offset, collapsed, index_map, batching, indices_batching = dimension_numbers
     if indices_axis is None:
         # Slices span the whole batch axis, which becomes an offset axis of the result right after
         # the slice axes that precede it in the operand.
+        assert axis is not None
         left_out = {*collapsed, *batching}
         before = sum(i not in left_out for i in range(axis))
         result_axis: int = offset[before - 1] + 1 if before else 0
@@ -424,7 +427,7 @@ def _(
             # The index vector axis has to remain the last.
             indices, indices_axis = move_axis(indices, rank, 0), 0
         batch_dimensions = [i for i in range(rank - 1 + len(offset)) if i not in offset]
-        result_axis = batch_dimensions[indices_axis - 1] + 1 if indices_axis else 0
+        result_axis: int = batch_dimensions[indices_axis - 1] + 1 if indices_axis else 0
         offset = shifted(offset, result_axis)
         indices_batching = shifted(indices_batching, indices_axis)
         if axis is None:

@@ -14,7 +14,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, batch, infer
 from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
-from hlofront.primitives.batching import move_axis
+from hlofront.primitives.batching import move_axis, only_axis
 from hlofront.primitives.derivatives import no_derivative
 from hlofront.primitives.shaping import broadcast, broadcast_in_dim
 
@@ -360,7 +360,7 @@ for _primitive in (
 def _(
     values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, impl: object
 ) -> tuple[ArrayLike, BatchAxis]:
-    return random_wrap(move_axis(values[0], axes[0], 0), impl), 0
+    return random_wrap(move_axis(values[0], only_axis(axes), 0), impl), 0
 
 
 @batch(random_fold_in_p)

@@ -7,7 +7,7 @@ from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, batch, infer
-from hlofront.core.symbolic_zeros import BatchAxis
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import linear
 
@@ -48,7 +48,11 @@ def _(x: ShapedArray, *, layout: MemoryOrder) -> ShapedArray:
 
 
 # Cotangents are laid out as values are.
-linear(layout_constraint_p, lambda ct, x, *, layout: [layout_constraint(ct, layout)])
+def _transpose(cotangent: ArrayLike, x: Operand, *, layout: MemoryOrder) -> list[Cotangent]:
+    return [layout_constraint(cotangent, layout)]
+
+
+linear(layout_constraint_p, _transpose)
 
 
 @batch(layout_constraint_p)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import is_complex, issubdtype
+from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
@@ -209,7 +209,7 @@ def diagonal(x: ArrayLike) -> Array:
 
 def real_dtype(dtype: DType) -> DType:
     """Return the dtype of a complex dtype's parts; other dtypes unchanged."""
-    return np.dtype(real_of(dtype)) if issubdtype(dtype, np.complexfloating) else dtype
+    return real_of(dtype)
 
 
 # ---- rows --------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer
 from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
-from hlofront.primitives.batching import match_axes, move_axis
+from hlofront.primitives.batching import match_axes, move_axis, only_axis
 from hlofront.primitives.derivatives import no_derivative, unknown_derivative
 from hlofront.primitives.dynamic_slicing import dynamic_update_slice
 from hlofront.primitives.shaping import broadcast_shapes, expand_dims, refuse_sharding, squeeze
@@ -118,7 +118,7 @@ no_derivative(rng_bit_generator_p)
 def _(
     values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, shape: Shape, **params: object
 ) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
-    keys = move_axis(values[0], axes[0], 0)
+    keys = move_axis(values[0], only_axis(axes), 0)
     size = typeof(keys).shape[0]
     # One call makes the bits of the whole batch from the first key: only that key advances.
     first = squeeze(slice_in_dim(keys, 0, 1), (0,))

@@ -12,9 +12,15 @@ from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
-from hlofront.primitives.batching import batch_size, move_axis, to_front
+from hlofront.primitives.batching import batch_size, move_axis, only_axis, to_front
 from hlofront.primitives.creating import scalar_of
-from hlofront.primitives.derivatives import add_tangents, aval_of_operand, instantiate, is_linear
+from hlofront.primitives.derivatives import (
+    add_tangents,
+    aval_of_operand,
+    instantiate,
+    is_linear,
+    known,
+)
 from hlofront.primitives.elementwise import add, mul, neg
 from hlofront.primitives.matrices import (
     INEXACT,
@@ -139,11 +145,11 @@ def _(
     values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, left_side: bool, **params: object
 ) -> tuple[ArrayLike, BatchAxis]:
     a, b = values
-    a_axis, b_axis = axes
+    a_axis = axes[0]
     if a_axis is None:
         # With one matrix, merge the batch of right sides into columns or rows of a larger one.
         along = typeof(b).ndim - (2 if left_side else 3)
-        b = move_axis(b, b_axis, along)
+        b = move_axis(b, only_axis(axes[1:]), along)
         shape = typeof(b).shape
         merged = (*shape[:along], shape[along] * shape[along + 1], *shape[along + 2 :])
         x = process(triangular_solve_p, (a, reshape(b, merged)), {"left_side": left_side, **params})
@@ -213,7 +219,8 @@ def _(
     x = process(tridiagonal_solve_p, (*diagonals, b), params)
     right: Any = b_tangent
     if not all(type(tangent) is Zero for tangent in diagonal_tangents):
-        change = _tridiagonal_product(*map(instantiate, diagonal_tangents), x)
+        below, on, above = map(instantiate, diagonal_tangents)
+        change = _tridiagonal_product(below, on, above, x)
         right = neg(change) if type(right) is Zero else add_tangents(right, neg(change))
     return x, process(tridiagonal_solve_p, (*diagonals, right), params)
 
@@ -253,5 +260,5 @@ def _(
     axis = aval_of_operand(d).ndim - 1
     # The lower diagonal of the transpose is the upper one, shifted by one row.
     params = {"perturb_singular": perturb_singular}
-    below, above = _shifted(du, axis, 1), _shifted(dl, axis, -1)
+    below, above = _shifted(known(du), axis, 1), _shifted(known(dl), axis, -1)
     return [None, None, None, process(tridiagonal_solve_p, (below, d, above, cotangent), params)]

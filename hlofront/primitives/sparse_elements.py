@@ -12,7 +12,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
-from hlofront.primitives.batching import batch_size, move_axis, to_front
+from hlofront.primitives.batching import batch_size, move_axis, only_axis, to_front
 from hlofront.primitives.comparing import select
 from hlofront.primitives.creating import broadcasted_iota, full
 from hlofront.primitives.derivatives import aval_of_operand, linear
@@ -175,7 +175,7 @@ def _(
 def _(
     values: Sequence[ArrayLike], axes: Sequence[int], *, n_batch: int, **params: object
 ) -> Batched:
-    mat = move_axis(values[0], axes[0], 0)
+    mat = move_axis(values[0], only_axis(axes), 0)
     return process(bcoo_fromdense_p, (mat,), {"n_batch": n_batch + 1, **params}), [0, 0]
 
 
@@ -424,7 +424,11 @@ def _(x: ShapedArray, *, tree: object) -> ShapedArray:
     return x.strip_weak_type()
 
 
-linear(todense_p, lambda cotangent, x, *, tree: [cotangent])
+def _same_cotangent(cotangent: ArrayLike, x: Operand, *, tree: object) -> list[Cotangent]:
+    return [cotangent]
+
+
+linear(todense_p, _same_cotangent)
 
 
 @rules.batch(todense_p)

@@ -52,7 +52,9 @@ class BcooLayout(NamedTuple):
     nse: int
 
 
-def layout_of(data: ArrayLike, indices: ArrayLike, shape: Sequence[int]) -> BcooLayout:
+def layout_of(
+    data: ArrayLike | ShapedArray, indices: ArrayLike | ShapedArray, shape: Sequence[int]
+) -> BcooLayout:
     """Return the layout of a BCOO array, from its buffers (arrays or avals) and its shape."""
     return check_layout(aval_of(data), aval_of(indices), tuple(shape))
 

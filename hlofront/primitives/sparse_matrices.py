@@ -11,7 +11,7 @@ from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.contracting import dot_general
-from hlofront.primitives.derivatives import add_tangents, is_linear
+from hlofront.primitives.derivatives import add_tangents, is_linear, known
 from hlofront.primitives.shaping import expand_dims
 from hlofront.primitives.slicing import concatenate
 from hlofront.primitives.sparse_elements import no_tangent
@@ -176,7 +176,7 @@ def _register_product(kind: MatrixFormat, product: Primitive) -> None:
         indices = kind.coordinates(first, second)
         row, col = (1, 0) if transpose else (0, 1)
         ours = read_at(cotangent, columns(indices, (row,)), {}, (0,))
-        theirs = read_at(v, columns(indices, (col,)), {}, (0,))
+        theirs = read_at(known(v), columns(indices, (col,)), {}, (0,))
         summed = tuple(range(1, typeof(theirs).ndim))
         numbers = ((summed, summed), ((0,), (0,)))
         return [dot_general(ours, theirs, numbers), None, None, None]

@@ -16,7 +16,7 @@ from hlofront.core.symbolic_zeros import (
     Zero,
 )
 from hlofront.core.trace import process
-from hlofront.primitives.batching import batch_size, move_axis, to_front
+from hlofront.primitives.batching import batch_size, move_axis, only_axis, to_front
 from hlofront.primitives.contracting import (
     as_cotangent,
     ascending_axes,
@@ -26,7 +26,7 @@ from hlofront.primitives.contracting import (
     product_dtype,
     remaining_axes,
 )
-from hlofront.primitives.derivatives import add_tangents, aval_of_operand, is_linear
+from hlofront.primitives.derivatives import add_tangents, aval_of_operand, is_linear, known
 from hlofront.primitives.reducing import without_axes
 from hlofront.primitives.shaping import expand_dims
 from hlofront.primitives.sparse_elements import (
@@ -131,7 +131,7 @@ def _(
 ) -> Sequence[Cotangent | None]:
     if is_linear(data):
         share = _cotangent_of_data(
-            cotangent, data.aval, indices, rhs, dimension_numbers, lhs_spinfo
+            cotangent, data.aval, indices, known(rhs), dimension_numbers, lhs_spinfo
         )
         return [share, None, None]
     (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
@@ -226,8 +226,9 @@ def product_at(
         position = {own: n_batch + 1 + i for i, own in enumerate(rest)}
         batches.append((*range(n_batch + 1), *[position[axes[axis]] for axis in of_both]))
         contracting.append(tuple([position[own] for own in contracted]))
-    numbers = tuple(contracting), tuple(batches)
-    return dot_general(*elements, numbers, preferred_element_type=dtype)
+    left, right = elements
+    numbers = (contracting[0], contracting[1]), (batches[0], batches[1])
+    return dot_general(left, right, numbers, preferred_element_type=dtype)
 
 
 @rules.batch(bcoo_dot_general_p)
@@ -243,7 +244,7 @@ def _(
     data, indices, rhs = values
     if axes[0] is None and axes[1] is None:
         # The batch axis of rhs alone is one more axis that is kept.
-        rhs = move_axis(rhs, axes[2], typeof(rhs).ndim - 1)
+        rhs = move_axis(rhs, only_axis(axes[2:]), typeof(rhs).ndim - 1)
         params |= {"dimension_numbers": dimension_numbers, "lhs_spinfo": lhs_spinfo}
         result = process(bcoo_dot_general_p, (data, indices, rhs), params)
         return result, typeof(result).ndim - 1

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import infer
+from hlofront.core.rules import BatchResult, infer
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
-from hlofront.primitives.batching import batch_size, move_axis, to_front
+from hlofront.primitives.batching import batch_size, move_axis, only_axis, to_front
 from hlofront.primitives.creating import full
 from hlofront.primitives.cumulative import cumsum
 from hlofront.primitives.derivatives import add_tangents, aval_of_operand
@@ -163,7 +163,7 @@ def _(
 def _(
     values: Sequence[ArrayLike], axes: Sequence[int], *, n_batch: int, **params: object
 ) -> Batched:
-    mat = move_axis(values[0], axes[0], 0)
+    mat = move_axis(values[0], only_axis(axes), 0)
     return process(bcsr_fromdense_p, (mat,), {"n_batch": n_batch + 1, **params}), [0, 0, 0]
 
 
@@ -209,7 +209,7 @@ def _(
     dimension_numbers: Numbers,
     preferred_element_type: DType | None,
     lhs_spinfo: SparseInfo,
-) -> ShapedArray:
+) -> AbstractValue | Sequence[AbstractValue]:
     check_rows(data, indices, indptr, lhs_spinfo.shape)
     coordinates = ShapedArray((*indices.shape, 2), indices.dtype)
     return rules.infer[bcoo_dot_general_p](
@@ -254,9 +254,7 @@ def _(
 
 
 @rules.batch(bcsr_dot_general_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object
-) -> tuple[ArrayLike, BatchAxis]:
+def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object) -> BatchResult:
     data, indices, indptr, rhs = values
     if axes[1] is None and axes[2] is None:
         coordinates, axis = indices_of_rows(indices, indptr), None

@@ -17,7 +17,7 @@ from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq, select_n
 from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import broadcasted_iota, full_like
-from hlofront.primitives.derivatives import unknown_derivative
+from hlofront.primitives.derivatives import instantiate, unknown_derivative
 from hlofront.primitives.elementwise import (
     abs,
     add,
@@ -130,7 +130,7 @@ def _(
             "Derivatives of eigh with subset_by_index need all eigenvectors: leave it away, and "
             "slice the results"
         )
-    (x,), (tangent,) = primals, tangents
+    (x,), tangent = primals, instantiate(tangents[0])
     vectors, values = process(eigh_p, (x,), params)
     aval = typeof(vectors)
     # The matrix tangent in the basis of eigenvectors: its diagonal is the eigenvalues' tangent; the
@@ -211,7 +211,7 @@ def _eig_shapes(
     n = check_square("eig", shape)
     if not issubdtype(dtype, np.complexfloating):
         # No complex dtype has 16-bit parts: the lowering raises for 16-bit floats.
-        dtype = np.dtype(complex_of(dtype)) if dtype.itemsize >= 4 else np.dtype(np.complex64)
+        dtype = complex_of(dtype) if dtype.itemsize >= 4 else np.dtype(np.complex64)
     count = compute_left_eigenvectors + compute_right_eigenvectors
     return [((n,), dtype), *[((n, n), dtype)] * count]
 
@@ -223,7 +223,7 @@ on_matrices(eig_p, INEXACT, (2,), _eig_shapes)
 def _(
     primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
-    (x,), (tangent,) = primals, tangents
+    (x,), tangent = primals, instantiate(tangents[0])
     left, right = params["compute_left_eigenvectors"], params["compute_right_eigenvectors"]
     if (left or right) and not params["enable_eigvec_derivs"]:
         raise NotImplementedError(  # JAX raises this class.
@@ -245,10 +245,11 @@ def _(
     change = product(convert(tangent, aval.dtype, False), vectors)
     seen = _solve(vectors, change)
     changes = [diagonal(seen)]
-    if left or right:
-        ones = broadcast_matrices(identity_like(vectors), aval.shape)
-        differences = sub(along_rows(values, aval.shape), along_columns(values, aval.shape))
-        turn = mul(sub(integer_pow(add(ones, differences), -1), ones), seen)
+    if not (left or right):
+        return results, changes
+    ones = broadcast_matrices(identity_like(vectors), aval.shape)
+    differences = sub(along_rows(values, aval.shape), along_columns(values, aval.shape))
+    turn = mul(sub(integer_pow(add(ones, differences), -1), ones), seen)
     if left:
         # Left eigenvectors are the normalized columns of V^-H, whose tangent is -V^-H T^H for
         # V' = V T.
@@ -261,7 +262,7 @@ def _(
     return results, changes
 
 
-def _same_length(vectors: ArrayLike, change: ArrayLike) -> Array:
+def _same_length(vectors: ArrayLike, change: Array) -> Array:
     """Return the tangent of columns of norm one, projected so that norm and phase are constant.
 
     LAPACK's phase makes the element of greatest absolute value in each column real.
@@ -389,7 +390,7 @@ def _(
     subset_by_index: tuple[int, int] | None,
     algorithm: object,
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
-    (x,), (tangent,) = primals, tangents
+    (x,), tangent = primals, instantiate(tangents[0])
     m, n = typeof(x).shape[-2:]
     if subset_by_index not in (None, (0, min(m, n))):
         raise NotImplementedError(  # JAX raises this class.
