@@ -49,6 +49,7 @@ from hlofront.core.names import named_call as named_call
 from hlofront.core.names import named_scope as named_scope
 from hlofront.higher_order import cond_rules as _cond_rules
 from hlofront.higher_order import scan_rules as _scan_rules
+from hlofront.higher_order import shard_map_rules as _shard_map_rules
 from hlofront.higher_order import while_rules as _while_rules
 from hlofront.higher_order.checkpoint import checkpoint as checkpoint
 from hlofront.higher_order.checkpoint import checkpoint as remat
@@ -57,6 +58,7 @@ from hlofront.higher_order.custom_gradient import custom_gradient as custom_grad
 from hlofront.higher_order.custom_jvp import custom_jvp as custom_jvp
 from hlofront.higher_order.custom_vjp import custom_vjp as custom_vjp
 from hlofront.higher_order.jit_call import Inline as Inline
+from hlofront.higher_order.shard_map import shard_map as shard_map
 from hlofront.pjrt.compile import CompilerEffortLevel as CompilerEffortLevel
 from hlofront.pjrt.devices import default_backend as default_backend
 from hlofront.pjrt.devices import device_count as device_count
@@ -170,6 +172,7 @@ __getattr__, __dir__ = _lazy(
         "P": "hlofront.core.partition",
         "make_mesh": "hlofront.pjrt.device_mesh",
         "set_mesh": "hlofront.core.mesh_context",
+        "pmap": "hlofront.runtime.sharding.pmap",
         "effects_barrier": "hlofront.runtime.dispatch.host_calls",
         "make_user_context": "hlofront.base.user_context",
         "print_environment_info": "hlofront.runtime.debugging.environment",

@@ -1,6 +1,6 @@
 # Written by scripts/write_stubs.py from the running package: do not edit.
 
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, ParamSpec, Protocol, TypeAlias, TypeVar, overload
 
 import numpy as np
@@ -79,6 +79,7 @@ from hlofront.base.elements import float0 as float0
 from hlofront.base.user_context import make_user_context as make_user_context
 from hlofront.bridge.client import Device as Device
 from hlofront.core.aval import typeof as typeof
+from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.mesh_context import set_mesh as set_mesh
 from hlofront.core.names import named_call as named_call
 from hlofront.core.partition import P as P
@@ -117,6 +118,7 @@ from hlofront.runtime.compilation.recompilation import no_recompile as no_recomp
 from hlofront.runtime.debugging.environment import print_environment_info as print_environment_info
 from hlofront.runtime.dispatch.forward_backward import fwd_and_bwd as fwd_and_bwd
 from hlofront.runtime.dispatch.stages import Lowered, Traced
+from hlofront.runtime.sharding.pmap import pmap as pmap
 from hlofront.transforms.flatten import ShapeDtypeStruct as ShapeDtypeStruct
 from hlofront.transforms.linear_transpose import linear_transpose as linear_transpose
 from hlofront.transforms.make_jaxpr import make_jaxpr as make_jaxpr
@@ -755,6 +757,16 @@ def pure_callback(
     sharding: Any = None,
     vmap_method: str | None = None,
     **kwargs: object,
+) -> Any: ...
+def shard_map(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    out_specs: object,
+    in_specs: object = None,
+    mesh: Mesh | AbstractMesh | None = None,
+    axis_names: Collection[Hashable] = ...,
+    check_vma: bool = True,
 ) -> Any: ...
 def transfer_guard(new_val: str | None) -> Generator[None]: ...
 def vjp(

@@ -13,6 +13,7 @@ Program = ClosedJaxpr | Jaxpr
 # The roles of a program that an operation holds:
 # - "inlined": it only calls the program, so that the program's equations may replace the call;
 # - "call": it runs the program once, with a meaning beyond that, such as a derivative rule;
+# - "manual": it runs the program on each device of a mesh, on that device's parts of its operands;
 # - "branch": it runs one of several programs, selected by its first operand;
 # - "body": it runs the program in each iteration of a loop;
 # - "condition": it runs the program before each iteration, to decide whether there is one;
@@ -20,7 +21,7 @@ Program = ClosedJaxpr | Jaxpr
 # - "alternative": it does not run the program; a transformation of it may;
 # - "unknown": the operation is of another package and has no subprograms rule.
 Role = Literal[
-    "inlined", "call", "branch", "body", "condition", "combiner", "alternative", "unknown"
+    "inlined", "call", "manual", "branch", "body", "condition", "combiner", "alternative", "unknown"
 ]
 
 _NONE = range(0)

@@ -1,7 +1,7 @@
 """The tracing of the functions of loops and branches, cached, and the checks of their carries."""
 
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from hlofront.base import caches, source, tree
@@ -250,11 +250,22 @@ def _different_types(path: str, before: AbstractValue, after: AbstractValue) -> 
             f"{text}, so the shapes differ: return an array of shape {before.shape}, or start with "
             f"one of shape {after.shape}."
         )
+    if before.dtype == after.dtype and before.manual_axis_type is not after.manual_axis_type:
+        missing = after.manual_axis_type.varying - before.manual_axis_type.varying
+        return f"{text}, so the manual axis types differ: {cast_advice(missing)}."
     wanted = before.dtype.name
     return (
         f"{text}, so the dtypes differ: return it as .astype({wanted!r}), or start with a value of "
         f"dtype {after.dtype.name}."
     )
+
+
+def cast_advice(axes: Collection[Hashable]) -> str:
+    """Return advice for a value that does not vary along manual axes, but should."""
+    if not axes:
+        return "give both the same axes by jax.lax.pcast"
+    listed = ", ".join(map(repr, sorted(axes, key=str)))
+    return f"make what is given vary, by jax.lax.pcast(..., ({listed},), to='varying')"
 
 
 def type_in_words(aval: AbstractValue) -> str:

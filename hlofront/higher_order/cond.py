@@ -26,6 +26,7 @@ from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.bodies import (
     NO_KEYWORDS,
     bullets,
+    cast_advice,
     debug_info_of,
     different_structures,
     refuse_effects,
@@ -497,6 +498,10 @@ class Branches:
             text += f"{type_in_words(second)}, so the "
             if first.shape != second.shape:
                 lines.append(f"{text}shapes differ: make both of one shape")
+            elif first.dtype == second.dtype:
+                kinds = first.manual_axis_type.varying, second.manual_axis_type.varying
+                advice = cast_advice(kinds[0] ^ kinds[1])
+                lines.append(f"{text}manual axis types differ: {advice}")
             else:
                 lines.append(f"{text}dtypes differ: return both as {_common(first, second)}")
         return (

@@ -131,10 +131,15 @@ from hlofront.primitives.polynomials import polynomial_p as polynomial_p
 
 # isort: split
 # ---- comparing
-from hlofront.primitives.collectives import all_gather as all_gather
-from hlofront.primitives.collectives import all_gather_p as all_gather_p
-from hlofront.primitives.collectives import all_to_all as all_to_all
-from hlofront.primitives.collectives import all_to_all_p as all_to_all_p
+from hlofront.primitives.collective_exchanges import all_gather as all_gather
+from hlofront.primitives.collective_exchanges import all_gather_p as all_gather_p
+from hlofront.primitives.collective_exchanges import all_to_all as all_to_all
+from hlofront.primitives.collective_exchanges import all_to_all_p as all_to_all_p
+from hlofront.primitives.collective_exchanges import ppermute as ppermute
+from hlofront.primitives.collective_exchanges import ppermute_p as ppermute_p
+from hlofront.primitives.collective_exchanges import pshuffle as pshuffle
+from hlofront.primitives.collective_exchanges import psum_scatter as psum_scatter
+from hlofront.primitives.collective_exchanges import pswapaxes as pswapaxes
 from hlofront.primitives.collectives import axis_index as axis_index
 from hlofront.primitives.collectives import axis_index_p as axis_index_p
 from hlofront.primitives.collectives import axis_size as axis_size
@@ -143,13 +148,8 @@ from hlofront.primitives.collectives import pmax_p as pmax_p
 from hlofront.primitives.collectives import pmean as pmean
 from hlofront.primitives.collectives import pmin as pmin
 from hlofront.primitives.collectives import pmin_p as pmin_p
-from hlofront.primitives.collectives import ppermute as ppermute
-from hlofront.primitives.collectives import ppermute_p as ppermute_p
-from hlofront.primitives.collectives import pshuffle as pshuffle
 from hlofront.primitives.collectives import psum as psum
 from hlofront.primitives.collectives import psum_p as psum_p
-from hlofront.primitives.collectives import psum_scatter as psum_scatter
-from hlofront.primitives.collectives import pswapaxes as pswapaxes
 from hlofront.primitives.comparing import eq as eq
 from hlofront.primitives.comparing import eq_p as eq_p
 from hlofront.primitives.comparing import eq_to_p as eq_to_p
@@ -168,6 +168,7 @@ from hlofront.primitives.comparing import ne_p as ne_p
 from hlofront.primitives.comparing import select as select
 from hlofront.primitives.comparing import select_n as select_n
 from hlofront.primitives.comparing import select_n_p as select_n_p
+from hlofront.primitives.pcast import pcast as pcast
 
 # isort: split
 # ---- converting

@@ -24,13 +24,13 @@ from hlofront.primitives.barriers import optimization_barrier_p as optimization_
 from hlofront.primitives.block_contracting import (
     RaggedDotDimensionNumbers as RaggedDotDimensionNumbers,
 )
-from hlofront.primitives.collectives import all_gather_p as all_gather_p
-from hlofront.primitives.collectives import all_to_all_p as all_to_all_p
+from hlofront.primitives.collective_exchanges import all_gather_p as all_gather_p
+from hlofront.primitives.collective_exchanges import all_to_all_p as all_to_all_p
+from hlofront.primitives.collective_exchanges import ppermute_p as ppermute_p
 from hlofront.primitives.collectives import axis_index_p as axis_index_p
 from hlofront.primitives.collectives import axis_size as axis_size
 from hlofront.primitives.collectives import pmax_p as pmax_p
 from hlofront.primitives.collectives import pmin_p as pmin_p
-from hlofront.primitives.collectives import ppermute_p as ppermute_p
 from hlofront.primitives.collectives import psum_p as psum_p
 from hlofront.primitives.comparing import eq_p as eq_p
 from hlofront.primitives.comparing import eq_to_p as eq_to_p
@@ -564,6 +564,7 @@ def padtype_to_pads(
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
 ) -> list[tuple[int, int]]: ...
+def pcast(x: object, axis_name: object, *, to: str) -> Array: ...
 def platform_dependent(
     *args: object, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any: ...

@@ -321,7 +321,7 @@ class Builder(Emitter):
         and returns the tokens and the results.
         """
         module = self.module
-        key = key, module.platforms, module.typed_mesh
+        key = key, module.platforms, module.typed_mesh, module.manual
         symbol = module.functions.get(key)
         if symbol is not None:
             return symbol

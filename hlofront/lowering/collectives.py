@@ -1,62 +1,319 @@
-"""Lowering rules of collectives: their named axes are mapped away, and positional ones remain."""
+"""Lowering rules of collectives: their named axes are manual axes of the mesh of a shard_map.
 
+The axes that vmap maps are gone where a program is lowered; positional ones are reduced here.
+"""
+
+# The stubs of jaxlib do not name the types of all arguments and results.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+import math
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
 
 from hlofront.base.typing import Array
-from hlofront.bridge.mlir import Value
+from hlofront.bridge.mlir import Value, ir
+from hlofront.core.aval import ShapedArray
+from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
+from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
+from hlofront.lowering.manual import lowering_in, manual_attributes
+from hlofront.lowering.module_state import ManualMesh
+from hlofront.primitives import collective_exchanges as exchanges
 from hlofront.primitives import collectives as c
+from hlofront.primitives.collectives import Groups
+from hlofront.primitives.pcast import (
+    preduced_p,
+    reduced_vary_cast_p,
+    unreduced_psum_p,
+    vary_unreduced_cast_p,
+)
 from hlofront.primitives.reducing import reduce_max, reduce_min, reduce_sum
+from hlofront.primitives.shaping import transpose
 from hlofront.primitives.varying import psum_invariant_p, pvary_p
 
-_FOLDS = {c.psum_p: reduce_sum, c.pmax_p: reduce_max, c.pmin_p: reduce_min}
+_INT32, _UINT32 = (ShapedArray((), np.dtype(name)) for name in ("int32", "uint32"))
 
 
-def _reduction(primitive: Primitive, fold: Callable[..., Array]) -> None:
+# ---- devices -------------------------------------------------------------------------------------
+
+
+def _manual_mesh(build: Builder, names: Sequence[Hashable]) -> ManualMesh:
+    """Return the mesh of the enclosing shard_map.
+
+    Raises:
+      NameError: if one of the names is no manual axis of it.
+    """
+    manual = build.module.manual
+    if manual is None or not manual.manual.issuperset(names):
+        raise NameError(
+            f"{build.primitive} works along the named axis {names}, which nothing maps where the "
+            "program is compiled: call the function inside of vmap(..., axis_name=...) or "
+            "shard_map."
+        )
+    return manual
+
+
+def _groups_of_devices(
+    build: Builder, names: Sequence[Hashable], groups: Groups
+) -> list[list[int]]:
+    """Return the numbers of the devices that communicate, which are their positions in the mesh.
+
+    Args:
+      build: the builder of the operation.
+      names: the mesh axes along which devices communicate, the outermost first.
+      groups: which indices along these axes communicate; None for all of them.
+    """
+    mesh = _manual_mesh(build, names)
+    all_names = [name for name, _ in mesh.axes]
+    numbers = np.arange(math.prod(size for _, size in mesh.axes))
+    numbers = numbers.reshape([size for _, size in mesh.axes])
+    along = [all_names.index(name) for name in names]
+    numbers = np.moveaxis(numbers, along, range(-len(along), 0))
+    rows = numbers.reshape(-1, math.prod(numbers.shape[numbers.ndim - len(along) :]))
+    if groups is None:
+        return rows.tolist()
+    return [row[list(group)].tolist() for row in rows for group in groups]
+
+
+def _replica_groups(
+    build: Builder, names: Sequence[Hashable], groups: Groups
+) -> dict[str, ir.Attribute]:
+    rows = _groups_of_devices(build, names, groups)
+    longest = max(map(len, rows))
+    padded = [[*row, *[-1] * (longest - len(row))] for row in rows]
+    return {
+        "replica_groups": types.i64_matrix(padded, longest),
+        "channel_handle": types.attribute(_CHANNEL),
+    }
+
+
+# All collectives are on one channel: XLA gives each its own.
+_CHANNEL = "#stablehlo.channel_handle<handle = 1, type = 1>"
+_GLOBAL_IDS = {"use_global_device_ids": types.attribute("unit")}
+
+
+# ---- reductions ----------------------------------------------------------------------------------
+
+
+def _combiner(operation: str, aval: ShapedArray) -> Callable[[Builder, Value, Value], list[Value]]:
+    return lambda inner, x, y: [inner.op(operation, (x, y), aval)]
+
+
+def _scalar(aval: ShapedArray) -> ShapedArray:
+    return ShapedArray((), aval.dtype)
+
+
+def _all_reduced(
+    build: Builder, x: Value, aval: ShapedArray, operation: str, attributes: dict[str, ir.Attribute]
+) -> Value:
+    scalar = _scalar(aval)
+    return build.with_region(
+        "stablehlo.all_reduce",
+        [x],
+        [aval],
+        {**attributes, **_GLOBAL_IDS},
+        [scalar, scalar],
+        _combiner(operation, scalar),
+    )[0]
+
+
+def _reduction(primitive: Primitive, operation: str, fold: Callable[..., Array]) -> None:
     def rule(
-        build: Builder, *args: Value, axes: Sequence[int | Hashable], axis_index_groups: object
-    ) -> list[Value]:
-        if c.positional(axes) != tuple(axes):
-            raise _unbound(primitive, axes)
-        return build.by_tracing(lambda *xs: [fold(x, tuple(axes)) for x in xs], args)
+        build: Builder,
+        *args: Value,
+        axes: Sequence[int | Hashable],
+        axis_index_groups: Groups,
+    ) -> Sequence[Value]:
+        positions = c.positional(axes)
+        names = [axis for axis in axes if axis not in positions]
+        values: Sequence[Value] = args
+        if positions:
+            values = build.by_tracing(lambda *xs: [fold(x, positions) for x in xs], args)
+        if not names:
+            return values
+        attributes = _replica_groups(build, names, axis_index_groups)
+        return [
+            _all_reduced(build, x, aval, operation, attributes)
+            for x, aval in zip(values, build.avals_out, strict=True)
+        ]
 
     lower(primitive)(rule)
 
 
-def _unbound(primitive: Primitive, axes: object) -> NameError:
-    return NameError(
-        f"{primitive} works along the named axis {axes}, which nothing maps where the program is "
-        "compiled: call the function inside of vmap(..., axis_name=...)."
-    )
+_reduction(c.psum_p, "stablehlo.add", reduce_sum)
+_reduction(c.pmax_p, "stablehlo.maximum", reduce_max)
+_reduction(c.pmin_p, "stablehlo.minimum", reduce_min)
 
 
-for _primitive, _fold in _FOLDS.items():
-    _reduction(_primitive, _fold)
+@lower(psum_invariant_p, unreduced_psum_p)
+def _(build: Builder, x: Value, *, axes: Sequence[Hashable]) -> Value:
+    attributes = _replica_groups(build, axes, None)
+    return _all_reduced(build, x, build.avals_out[0], "stablehlo.add", attributes)
 
 
-def _never(primitive: Primitive) -> None:
-    @lower(primitive)
-    def rule(build: Builder, *args: Value, axis_name: object, **_: object) -> list[Value]:
-        raise _unbound(primitive, axis_name)
-
-
-for _primitive in (
-    c.all_gather_p,
-    c.reduce_scatter_p,
-    c.all_to_all_p,
-    c.ppermute_p,
-    c.axis_index_p,
-):
-    _never(_primitive)
-
-
-@lower(pvary_p)
+@lower(pvary_p, preduced_p, reduced_vary_cast_p, vary_unreduced_cast_p)
 def _(build: Builder, x: Value, *, axes: object) -> Value:
     return x
 
 
-@lower(psum_invariant_p)
-def _(build: Builder, x: Value, *, axes: object) -> Value:
-    raise _unbound(psum_invariant_p, axes)
+# ---- exchanges -----------------------------------------------------------------------------------
+
+
+@lower(exchanges.all_gather_p, exchanges.all_gather_invariant_p)
+def _(
+    build: Builder,
+    x: Value,
+    *,
+    all_gather_dimension: int,
+    axis_name: Sequence[Hashable],
+    axis_size: int,
+    tiled: bool,
+    axis_index_groups: Groups = None,
+) -> Value:
+    aval: ShapedArray = build.avals_in[0]
+    if not tiled:
+        shape = list(aval.shape)
+        shape.insert(all_gather_dimension, 1)
+        kept = [i for i in range(len(shape)) if i != all_gather_dimension]
+        x = build.broadcast(x, aval.update(shape=shape), kept)
+    return build.op(
+        "stablehlo.all_gather",
+        (x,),
+        all_gather_dim=types.i64(all_gather_dimension),
+        **_replica_groups(build, axis_name, axis_index_groups),
+        **_GLOBAL_IDS,
+    )
+
+
+@lower(exchanges.reduce_scatter_p)
+def _(
+    build: Builder,
+    x: Value,
+    *,
+    axis_index_groups: Groups,
+    axis_name: Sequence[Hashable],
+    axis_size: int,
+    scatter_dimension: int,
+    tiled: bool,
+) -> Value:
+    out: ShapedArray = build.avals_out[0]
+    scalar = _scalar(out)
+    shape = list(out.shape)
+    if not tiled:
+        shape.insert(scatter_dimension, 1)
+    attributes = {
+        **_replica_groups(build, axis_name, axis_index_groups),
+        **_GLOBAL_IDS,
+        "scatter_dimension": types.i64(scatter_dimension),
+    }
+    (share,) = build.with_region(
+        "stablehlo.reduce_scatter",
+        [x],
+        [out.update(shape=shape)],
+        attributes,
+        [scalar, scalar],
+        _combiner("stablehlo.add", scalar),
+    )
+    return share if tiled else build.reshape(share, out)
+
+
+@lower(exchanges.all_to_all_p)
+def _(
+    build: Builder,
+    x: Value,
+    *,
+    axis_index_groups: Groups,
+    axis_name: Any,
+    concat_axis: int,
+    split_axis: int,
+    tiled: bool,
+) -> Value:
+    names = c.as_names(axis_name)
+    aval: ShapedArray = build.avals_in[0]
+    out: ShapedArray = build.avals_out[0]
+    groups = _groups_of_devices(build, names, axis_index_groups)
+    count = len(groups[0])
+    if count == 1 and tiled:
+        return x
+    result = out
+    if not tiled:
+        # The axis that is split has the size of the named axis. It stays, of size 1, where received
+        # arrays are concatenated along a new axis, which takes its position among the others.
+        others = [i for i in range(aval.ndim) if i != split_axis]
+        order = [*others[:concat_axis], split_axis, *others[concat_axis:]]
+        (x,) = build.by_tracing(_transposed, [x], order=order)
+        split_axis = concat_axis
+        result = out
+    return build.op(
+        "stablehlo.all_to_all",
+        (x,),
+        result,
+        concat_dimension=types.i64(concat_axis),
+        split_dimension=types.i64(split_axis),
+        split_count=types.i64(count),
+        **_replica_groups(build, names, axis_index_groups),
+    )
+
+
+def _transposed(x: Array, order: Sequence[int]) -> Array:
+    return x if list(order) == sorted(order) else transpose(x, order)
+
+
+@lower(exchanges.ppermute_p)
+def _(
+    build: Builder,
+    x: Value,
+    *,
+    axis_name: Sequence[Hashable],
+    perm: Sequence[tuple[int, int]],
+) -> Value:
+    return build.op(
+        "stablehlo.collective_permute",
+        (x,),
+        source_target_pairs=types.i64_matrix(_pairs(build, axis_name, perm)),
+        channel_handle=types.attribute(_CHANNEL),
+    )
+
+
+def _pairs(
+    build: Builder, names: Sequence[Hashable], perm: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Return the numbers of the devices of each source and target."""
+    groups = _groups_of_devices(build, names, None)
+    return [(group[source], group[target]) for group in groups for source, target in perm]
+
+
+# ---- axis indices --------------------------------------------------------------------------------
+
+
+@lower(c.axis_index_p)
+def _(build: Builder, *, axis_name: Hashable) -> Value:
+    mesh = _manual_mesh(build, (axis_name,))
+    rest = [name for name, _ in mesh.axes if name not in mesh.manual]
+    if not rest:
+        return _index_along(build, mesh, axis_name)
+    # The number of a device is known only where all axes of the mesh are manual.
+    whole = ManualMesh(mesh.axes, mesh.manual.union(rest))
+    attributes = manual_attributes(build, whole, rest, [], [(PartitionSpec(), _INT32)])
+    operation = build.operation("sdy.manual_computation", [], [_INT32], 1, attributes)
+    with lowering_in(build, whole):
+        build.region(
+            operation, 0, [], lambda inner: [_index_along(inner, mesh, axis_name)], "sdy.return"
+        )
+    return operation.results[0]
+
+
+def _index_along(build: Builder, mesh: ManualMesh, name: Hashable) -> Value:
+    """Return the index along a mesh axis of the device that runs the program."""
+    names = [each for each, _ in mesh.axes]
+    sizes = [size for _, size in mesh.axes]
+    position = names.index(name)
+    step = math.prod(sizes[position + 1 :])
+    device = build.op("stablehlo.partition_id", (), _UINT32)
+    row = build.op("stablehlo.divide", (device, build.constant(np.uint32(step))), _UINT32)
+    size = build.constant(np.uint32(sizes[position]))
+    return build.convert(build.op("stablehlo.remainder", (row, size), _UINT32), _INT32)

@@ -47,19 +47,20 @@ def _text(state: ModuleState, sharding: Any, aval: ShapedArray) -> str:
     ndim = aval.ndim
     axes, ids, entries = sharding.described(ndim)
     parts = [
-        "{?}" if entry is UNCONSTRAINED else "{" + ", ".join(map(_quoted, axes_of(entry))) + "}"
+        "{?}" if entry is UNCONSTRAINED else "{" + ", ".join(map(quoted, axes_of(entry))) + "}"
         for entry in entries
     ]
     if isinstance(aval.dtype, ExtendedDType):
         parts += ["{}"] * (len(aval.dtype.physical(aval.shape)[0]) - ndim)
-    return f"<@{_mesh(state, axes, ids)}, [{', '.join(parts)}]>"
+    return f"<@{mesh_symbol(state, axes, ids)}, [{', '.join(parts)}]>"
 
 
-def _quoted(name: object) -> str:
+def quoted(name: object) -> str:
+    """Return the name of a mesh axis as text of an attribute, in quotes."""
     return '"' + str(name).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _mesh(state: ModuleState, axes: MeshAxes, ids: tuple[int, ...] | None) -> str:
+def mesh_symbol(state: ModuleState, axes: MeshAxes, ids: tuple[int, ...] | None) -> str:
     """Return the symbol of the mesh with these axes and device ids; None is the usual order."""
     key = tuple(axes), ids
     symbol = state.meshes.get(key)
@@ -70,9 +71,9 @@ def _mesh(state: ModuleState, axes: MeshAxes, ids: tuple[int, ...] | None) -> st
 
 
 def _declare(state: ModuleState, symbol: str, axes: MeshAxes, ids: Sequence[int] | None) -> None:
-    listed = ", ".join(f"{_quoted(name)}={size}" for name, size in axes)
+    listed = ", ".join(f"{quoted(name)}={size}" for name, size in axes)
     numbers = "" if ids is None else f", device_ids=[{', '.join(map(str, ids))}]"
-    described = ", ".join(f"{{name = {_quoted(name)}, size = {size} : i64}}" for name, size in axes)
+    described = ", ".join(f"{{name = {quoted(name)}, size = {size} : i64}}" for name, size in axes)
     if ids is not None:
         dense = ", ".join(map(str, ids))
         dense = dense if len(ids) == 1 else f"[{dense}]"
@@ -120,12 +121,12 @@ def _typed_text(state: ModuleState, mesh: NamedAxes, aval: ShapedArray) -> str:
     rest = "?" if mesh.auto_axes else ""
     parts: list[str] = []
     for entry in aval.spec.partitions if aval.spec is not None else [()] * aval.ndim:
-        named = [*map(_quoted, axes_of(entry)), *([rest] if rest else [])]
+        named = [*map(quoted, axes_of(entry)), *([rest] if rest else [])]
         parts.append("{" + ", ".join(named) + "}")
     if isinstance(aval.dtype, ExtendedDType):
         parts += ["{}"] * (len(aval.dtype.physical(aval.shape)[0]) - aval.ndim)
     sums = ""
     if aval.spec is not None and aval.spec.unreduced:
         ordered = [name for name in mesh.axis_names if name in aval.spec.unreduced]
-        sums = ", unreduced={" + ", ".join(map(_quoted, ordered)) + "}"
-    return f"<@{_mesh(state, mesh.shape_tuple, None)}, [{', '.join(parts)}]{sums}>"
+        sums = ", unreduced={" + ", ".join(map(quoted, ordered)) + "}"
+    return f"<@{mesh_symbol(state, mesh.shape_tuple, None)}, [{', '.join(parts)}]{sums}>"

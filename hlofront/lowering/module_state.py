@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
 from hlofront.bridge.mlir import Operation, context, ir
 from hlofront.core.mesh import NamedAxes
@@ -15,6 +16,24 @@ from hlofront.lowering.locations import Locations
 
 # The axes of a mesh with their sizes, and the ids of its devices; None in the usual order.
 MeshKey = tuple[tuple[tuple[object, int], ...], tuple[int, ...] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ManualMesh:
+    """The mesh of the `shard_map` whose body is being lowered.
+
+    Attributes:
+      axes: the names and sizes of its axes.
+      manual: the names of those that are manual, here or in an enclosing body.
+    """
+
+    axes: tuple[tuple[Hashable, int], ...]
+    manual: frozenset[Hashable]
+
+    @property
+    def is_whole(self) -> bool:
+        """True if all axes of the mesh are manual."""
+        return all(name in self.manual for name, _ in self.axes)
 
 
 class ModuleState:
@@ -32,6 +51,7 @@ class ModuleState:
         "keepalives",
         "last_mesh",
         "locations",
+        "manual",
         "meshes",
         "paths",
         "platforms",
@@ -65,6 +85,8 @@ class ModuleState:
         # The mesh whose axes of type Explicit split values as their types say; None if there is
         # none, or while operations are lowered whose types do not say it.
         self.typed_mesh = typed_mesh
+        # The mesh of the body of shard_map that is being lowered, or None. See manual.py.
+        self.manual: ManualMesh | None = None
         # The number of functions with each name.
         self.symbols: dict[str, int] = {"main": 1}
         # MLIR's table of the module's symbols, through which rules of other packages add functions;

@@ -19,6 +19,7 @@ from hlofront.numpy.like import like
 from hlofront.numpy.promotion import check_arraylike, with_shape
 from hlofront.primitives import converting, shaping
 from hlofront.primitives import creating as lax
+from hlofront.primitives.varying import varying_as
 from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.runtime.sharding.placement import default_placement, host_put
@@ -238,9 +239,9 @@ def _like(
     shape = own_shape if shape is None else canonical_shape(shape)
     if type(fill_value) is int and not weak and not isinstance(own_dtype, str):
         value = lax.scalar_of(fill_value, own_dtype)
-        return _constant(name, shape, value, own_dtype, device, out_sharding)
+        return varying_as(_constant(name, shape, value, own_dtype, device, out_sharding), a)
     weak = weak and not np.ndim(fill_value)
-    return _full(name, shape, fill_value, own_dtype, weak, device, out_sharding)
+    return varying_as(_full(name, shape, fill_value, own_dtype, weak, device, out_sharding), a)
 
 
 @like(np.zeros_like)

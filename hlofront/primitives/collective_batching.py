@@ -14,6 +14,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch_with_axis
 from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
+from hlofront.primitives import collective_exchanges as exchanges
 from hlofront.primitives import collectives as c
 from hlofront.primitives.batching import move_axis, to_front, with_new_axis
 from hlofront.primitives.collectives import Groups
@@ -171,7 +172,7 @@ def _names(axis_name: object) -> tuple[Any, ...]:
     return tuple(axis_name) if is_tuple_or_list(axis_name) else (axis_name,)
 
 
-@batch_with_axis(c.all_gather_p)
+@batch_with_axis(exchanges.all_gather_p)
 def _(
     data: AxisData,
     values: Sequence[ArrayLike],
@@ -191,7 +192,7 @@ def _(
         )
         at = all_gather_dimension + shift
         result = process(
-            c.all_gather_p, (x,), {**params, "all_gather_dimension": at, "tiled": tiled}
+            exchanges.all_gather_p, (x,), {**params, "all_gather_dimension": at, "tiled": tiled}
         )
         if batch_axis is None:
             return result, None
@@ -233,7 +234,7 @@ def _gather_over_all(
             sizes.insert(0, data.size)
             batch_axis = None
             continue
-        x = c.all_gather(x, name)
+        x = exchanges.all_gather(x, name)
         batch_axis = None if batch_axis is None else batch_axis + 1
         sizes.insert(0, typeof(x).shape[0])
     shape = typeof(x).shape
@@ -250,7 +251,7 @@ def _joined(x: ArrayLike, dimension: int, tiled: bool) -> ArrayLike:
     return reshape(x, (*shape[:dimension], joined, *shape[dimension + 2 :]))
 
 
-@batch_with_axis(c.reduce_scatter_p)
+@batch_with_axis(exchanges.reduce_scatter_p)
 def _(
     data: AxisData,
     values: Sequence[ArrayLike],
@@ -266,7 +267,7 @@ def _(
     if data.name not in names:
         at = scatter_dimension + (batch_axis is not None and batch_axis <= scatter_dimension)
         result = process(
-            c.reduce_scatter_p, (x,), {**params, "scatter_dimension": at, "tiled": tiled}
+            exchanges.reduce_scatter_p, (x,), {**params, "scatter_dimension": at, "tiled": tiled}
         )
         if batch_axis is None:
             return result, None
@@ -307,7 +308,7 @@ def _shared_out(x: ArrayLike, dimension: int, size: int) -> Array:
     return reshape(x, (*shape[:dimension], size, shape[dimension] // size, *shape[dimension + 1 :]))
 
 
-@batch_with_axis(c.all_to_all_p)
+@batch_with_axis(exchanges.all_to_all_p)
 def _(
     data: AxisData,
     values: Sequence[ArrayLike],
@@ -324,12 +325,12 @@ def _(
     if data.name not in names:
         if batch_axis is None:
             own = {"split_axis": split_axis, "concat_axis": concat_axis, "tiled": tiled}
-            return process(c.all_to_all_p, (x,), {**params, **own}), None
+            return process(exchanges.all_to_all_p, (x,), {**params, **own}), None
         # With the batch axis last, the numbers of the other axes are unchanged.
         rank = typeof(x).ndim
         x = move_axis(x, batch_axis, rank - 1)
         own = {"split_axis": split_axis, "concat_axis": concat_axis, "tiled": tiled}
-        return process(c.all_to_all_p, (x,), {**params, **own}), rank - 1
+        return process(exchanges.all_to_all_p, (x,), {**params, **own}), rank - 1
     if len(names) > 1:
         if groups is not None:
             _one_name(names, "all_to_all with axis_index_groups")
@@ -394,7 +395,7 @@ def _all_to_all_over_several(
         "concat_axis": joined,
         "tiled": False,
     }
-    x = process(c.all_to_all_p, (x,), params)
+    x = process(exchanges.all_to_all_p, (x,), params)
     shape = typeof(x).shape
     x = reshape(x, (*shape[:joined], others // after, after, *shape[joined + 1 :]))
     x = move_axis(x, 1, joined)
@@ -413,7 +414,7 @@ def _exchanged(x: ArrayLike, split_axis: int) -> Array:
     return transpose(x, order)
 
 
-@batch_with_axis(c.ppermute_p)
+@batch_with_axis(exchanges.ppermute_p)
 def _(
     data: AxisData,
     values: Sequence[ArrayLike],
@@ -425,7 +426,9 @@ def _(
 ) -> tuple[ArrayLike, BatchAxis]:
     (x,), (batch_axis,) = values, places
     if data.name not in axis_name:
-        return process(c.ppermute_p, (x,), {"axis_name": axis_name, "perm": perm}), batch_axis
+        return process(
+            exchanges.ppermute_p, (x,), {"axis_name": axis_name, "perm": perm}
+        ), batch_axis
     _one_name(axis_name, "ppermute")
     x = to_front(x, batch_axis, data.size)
     source = np.full(data.size, -1)

@@ -27,6 +27,7 @@ from hlofront.primitives.derivatives import no_derivative
 from hlofront.primitives.families import check_dtype
 from hlofront.primitives.placing import CopySemantics, device_put
 from hlofront.primitives.shaping import asks_nothing, broadcast_in_dim_p, refuse_sharding
+from hlofront.primitives.varying import varying_as
 
 # ---- iota ----------------------------------------------------------------------------------------
 
@@ -159,7 +160,8 @@ def full_like(
         own, weak = check_user_dtype_supported(dtype, "full_like"), False
     if shape is None:
         shape = getattr(x, "shape", ())
-    return _placed(_full(canonical_shape(shape), fill_value, own, weak), sharding)
+    filled = _placed(_full(canonical_shape(shape), fill_value, own, weak), sharding)
+    return varying_as(filled, x)
 
 
 def _full(shape: Shape, fill_value: ArrayLike, own: DType | None, weak: bool = False) -> Any:

@@ -1,12 +1,13 @@
 """Operations on how values vary along the manual axes of a mesh: pvary and psum_invariant."""
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Any
 
 from hlofront.base.typing import ArrayLike
 from hlofront.core import trace
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.manual_axes import SAME, ManualAxisType
+from hlofront.core.mesh_context import get_abstract_mesh, types_vary
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer, varying
 from hlofront.core.symbolic_zeros import Cotangent
@@ -36,6 +37,25 @@ def pvary(x: ArrayLike, axes: Collection[Hashable]) -> Any:
 def psum_invariant(x: ArrayLike, axes: Collection[Hashable]) -> Any:
     """Return the sum of x over manual axes along which it varies."""
     return process(psum_invariant_p, (x,), {"axes": _sorted(axes)}) if axes else x
+
+
+def manual_among(names: Iterable[Hashable]) -> list[Hashable]:
+    """Return those of the named axes along which types say whether values vary."""
+    if not types_vary():
+        return []
+    manual = get_abstract_mesh().manual_axes
+    return [name for name in names if name in manual]
+
+
+def varying_along(x: ArrayLike, names: Iterable[Hashable]) -> Any:
+    """Return x as a value that varies along those of the named axes that types speak of."""
+    return pvary(x, manual_among(names))
+
+
+def varying_as(result: ArrayLike, x: object) -> Any:
+    """Return a value that varies along the manual axes that x varies along, if x is an array."""
+    kind = getattr(getattr(x, "aval", None), "manual_axis_type", SAME)
+    return result if kind is SAME else pvary(result, kind.varying)
 
 
 def _sorted(axes: Collection[Hashable]) -> tuple[Hashable, ...]:

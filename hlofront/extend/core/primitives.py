@@ -23,12 +23,12 @@ from hlofront.higher_order.scan import scan_p as scan_p
 from hlofront.higher_order.while_loop import while_p as while_p
 from hlofront.primitives.barriers import after_all_p as after_all_p
 from hlofront.primitives.barriers import create_token_p as create_token_p
-from hlofront.primitives.collectives import all_gather_p as all_gather_p
-from hlofront.primitives.collectives import all_to_all_p as all_to_all_p
+from hlofront.primitives.collective_exchanges import all_gather_p as all_gather_p
+from hlofront.primitives.collective_exchanges import all_to_all_p as all_to_all_p
+from hlofront.primitives.collective_exchanges import ppermute_p as ppermute_p
 from hlofront.primitives.collectives import axis_index_p as axis_index_p
 from hlofront.primitives.collectives import pmax_p as pmax_p
 from hlofront.primitives.collectives import pmin_p as pmin_p
-from hlofront.primitives.collectives import ppermute_p as ppermute_p
 from hlofront.primitives.collectives import psum_p as psum_p
 from hlofront.primitives.comparing import eq_p as eq_p
 from hlofront.primitives.comparing import eq_to_p as eq_to_p

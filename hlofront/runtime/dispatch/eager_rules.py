@@ -13,6 +13,7 @@ from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.higher_order.platform import number_for, platform_index_p
 from hlofront.higher_order.scan import scan_p
+from hlofront.higher_order.shard_map import shard_map_p
 from hlofront.higher_order.while_loop import while_p
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.runtime.compilation.traced_program import CompilerOptionPairs
@@ -82,6 +83,7 @@ def _with_another(
 run_by_itself(scan_p)
 run_by_itself(cond_p)
 run_by_itself(while_p)
+run_by_itself(shard_map_p)
 
 
 @run(platform_index_p)

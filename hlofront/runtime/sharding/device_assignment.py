@@ -15,9 +15,10 @@ from hlofront.bridge.client import (
 from hlofront.bridge.members import device_list_of, hlo_sharding_of, is_committed, sharding_of
 from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
-from hlofront.core.mesh import Mesh
+from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.subprograms import subprograms_of
+from hlofront.higher_order.shard_map import shard_map_p
 from hlofront.pjrt.shardings import over_mesh
 from hlofront.primitives.placing import device_put_p, sharding_constraint_p
 from hlofront.primitives.shaping import asks_nothing
@@ -251,10 +252,14 @@ def _inside(jaxpr: Jaxpr) -> Iterator[Sharding]:
     for equation in jaxpr.eqns:
         primitive = equation.primitive
         if primitive is sharding_constraint_p:
-            yield equation.params["sharding"]
+            # Inside of shard_map a constraint may be over a mesh without devices.
+            if type(getattr(equation.params["sharding"], "mesh", None)) is not AbstractMesh:
+                yield equation.params["sharding"]
         elif primitive is device_put_p:
             yield from filter(spans_devices, equation.params["devices"])
         else:
+            if primitive is shard_map_p and type(equation.params["mesh"]) is Mesh:
+                yield over_mesh(equation.params["mesh"], PartitionSpec())
             for part in subprograms_of(equation):
                 if isinstance(part.program, ClosedJaxpr):
                     yield from shardings_inside(part.program)

@@ -1,0 +1,435 @@
+"""shard_map: a function that runs on each device of a mesh, on that device's parts of arrays."""
+
+import math
+from collections.abc import Callable, Collection, Generator, Hashable, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NamedTuple
+
+from hlofront.base import caches, source, tree
+from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTree, PyTreeDef
+from hlofront.base.typing import ArrayLike
+from hlofront.bridge import state
+from hlofront.core import rules
+from hlofront.core.aval import AbstractValue, ShapedArray, Split, typeof
+from hlofront.core.axes import axes_in_scope
+from hlofront.core.effects import Effects
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
+from hlofront.core.mesh import AbstractMesh, AxisType, Mesh
+from hlofront.core.mesh_context import get_abstract_mesh, tracing_manual_axes
+from hlofront.core.partition import PartitionSpec, axes_of
+from hlofront.core.primitive import Primitive
+from hlofront.core.sharded_types import entries_of as explicit_entries
+from hlofront.core.subprograms import Subprogram
+from hlofront.core.trace import Tracer
+from hlofront.higher_order.selecting import where
+from hlofront.higher_order.shard_map_specs import (
+    check_are_specs,
+    check_divisible,
+    check_lengths,
+    check_names,
+    expanded,
+    specs_of_results,
+)
+from hlofront.primitives.varying import pvary
+from hlofront.transforms.flatten import Signature, abstract, check_outputs, result_paths
+from hlofront.transforms.simplify import constants_as_inputs
+from hlofront.transforms.stage import stage
+from hlofront.transforms.vmap import documented
+
+shard_map_p = Primitive("shard_map", multiple_results=True, carries_programs=True)
+
+MeshAxes = frozenset[Hashable]
+Specs = Sequence[PartitionSpec]
+
+
+# ---- the operation -------------------------------------------------------------------------------
+
+
+def names_in(spec: PartitionSpec) -> MeshAxes:
+    """Return the mesh axes that a spec splits arrays along."""
+    return frozenset(spec.names())
+
+
+class ShardMapParams(NamedTuple):
+    """The parameters of a shard_map besides its program and the specs of operands and results.
+
+    Attributes:
+      mesh: the mesh, with devices or without.
+      newly_manual_axes: the names of its axes along which operands and results are split by specs,
+        and which collectives inside may name.
+      check_vma: whether types inside say along which axes values differ between devices.
+    """
+
+    mesh: Mesh | AbstractMesh
+    newly_manual_axes: MeshAxes
+    check_vma: bool
+
+    @property
+    def manual_axes(self) -> tuple[Hashable, ...]:
+        """The newly manual axes, in the order of the mesh."""
+        return tuple([name for name in self.mesh.axis_names if name in self.newly_manual_axes])
+
+    def size(self, names: Collection[Hashable]) -> int:
+        """Return the number of devices along these axes."""
+        return math.prod(self.mesh.shape[name] for name in names)
+
+    @property
+    def mesh_inside(self) -> AbstractMesh:
+        """The mesh in which the newly manual axes are of type Manual."""
+        manual = dict.fromkeys(self.newly_manual_axes, AxisType.Manual)
+        return self.mesh.abstract_mesh.update_axis_types(manual)
+
+    @contextmanager
+    def inside(self) -> Generator[None]:
+        """Trace programs that run on each device in this block."""
+        axes = [(name, self.mesh.shape[name]) for name in self.manual_axes]
+        with axes_in_scope(axes), tracing_manual_axes(self.mesh_inside, self.check_vma):
+            yield
+
+    def varying(self, aval: ShapedArray) -> tuple[Hashable, ...]:
+        """Return the newly manual axes along which values of a type inside may vary."""
+        if not self.check_vma:
+            return self.manual_axes
+        varying = aval.manual_axis_type.varying
+        return tuple([name for name in self.manual_axes if name in varying])
+
+    def part(self, spec: PartitionSpec, aval: Any) -> Any:
+        """Return the type of a device's part of an array; a token's part is a token."""
+        if not isinstance(aval, ShapedArray):
+            return aval
+        shape = list(aval.shape)
+        for axis, entry in enumerate(spec.partitions):
+            shape[axis] //= self.size(axes_of(entry))
+        entries = [
+            tuple([name for name in names if name not in self.newly_manual_axes])
+            for names in explicit_entries(aval)
+        ]
+        kind = aval.manual_axis_type
+        if self.check_vma:
+            kind = kind.with_varying(kind.varying.union(spec.names()))
+        return ShapedArray(
+            shape,
+            aval.dtype,
+            aval.weak_type,
+            sharding=Split(self.mesh_inside, PartitionSpec(*entries)),
+            memory_space=aval.memory_space,
+            manual_axis_type=kind,
+        )
+
+    def whole(self, spec: PartitionSpec, aval: Any) -> Any:
+        """Return the type of an array whose part on each device has this type."""
+        if not isinstance(aval, ShapedArray):
+            return aval
+        shape, entries = list(aval.shape), list(explicit_entries(aval))
+        for axis, entry in enumerate(spec.partitions):
+            shape[axis] *= self.size(axes_of(entry))
+            entries[axis] = (*axes_of(entry), *entries[axis])
+        kind = aval.manual_axis_type
+        return ShapedArray(
+            shape,
+            aval.dtype,
+            aval.weak_type,
+            sharding=Split(self.mesh.abstract_mesh, PartitionSpec(*entries)),
+            memory_space=aval.memory_space,
+            manual_axis_type=kind.with_varying(kind.varying - self.newly_manual_axes),
+        )
+
+    def bind(
+        self, program: ClosedJaxpr, operands: Sequence[ArrayLike], in_specs: Specs, out_specs: Specs
+    ) -> list[Any]:
+        """Bind shard_map. Constants of the program become operands that no axis splits."""
+        captured = program.consts
+        if captured:
+            program = ClosedJaxpr(constants_as_inputs(program))
+            in_specs = (*[PartitionSpec()] * len(captured), *in_specs)
+        return shard_map_p.bind(
+            *captured,
+            *operands,
+            check_vma=self.check_vma,
+            in_specs=tuple(in_specs),
+            jaxpr=program,
+            mesh=self.mesh,
+            newly_manual_axes=self.newly_manual_axes,
+            out_specs=tuple(out_specs),
+        )
+
+
+@rules.infer(shard_map_p)
+def _(
+    *avals: AbstractValue,
+    jaxpr: ClosedJaxpr,
+    mesh: Mesh | AbstractMesh,
+    in_specs: Specs,
+    out_specs: Specs,
+    newly_manual_axes: MeshAxes,
+    check_vma: bool,
+) -> list[AbstractValue]:
+    params = ShardMapParams(mesh, newly_manual_axes, check_vma)
+    return [params.whole(spec, aval) for spec, aval in zip(out_specs, jaxpr.out_avals, strict=True)]
+
+
+@rules.effects(shard_map_p)
+def _(*_: AbstractValue, jaxpr: ClosedJaxpr, **params: object) -> Effects:
+    return jaxpr.effects
+
+
+@rules.subprograms(shard_map_p)
+def _(*, jaxpr: ClosedJaxpr, **_: object) -> list[Subprogram]:
+    inputs, outputs = range(len(jaxpr.jaxpr.invars)), range(len(jaxpr.jaxpr.outvars))
+    return [Subprogram(jaxpr, "jaxpr", "manual", inputs, outputs)]
+
+
+# ---- the transformation --------------------------------------------------------------------------
+
+
+def mesh_of(mesh: Mesh | AbstractMesh | None) -> Mesh | AbstractMesh:
+    """Return the mesh of a shard_map that was given this one, or None for that in context.
+
+    Raises:
+      ValueError: if there is none, or the given one is another than that in context.
+    """
+    context = get_abstract_mesh()
+    if mesh is None:
+        if context.empty:
+            raise ValueError(
+                "The context mesh cannot be empty where shard_map is given no mesh: pass mesh=..., "
+                "or enter a mesh by `jax.set_mesh(mesh)`"
+            )
+        return context
+    if not context.empty and mesh.abstract_mesh is not context:
+        raise ValueError(
+            f"The context mesh {context} should match the mesh passed to shard_map {mesh}: leave "
+            "mesh=... out to take the one in context, of which axes of enclosing shard_maps are "
+            "Manual"
+        )
+    return mesh
+
+
+class _Traced(NamedTuple):
+    """A traced function: its program without constants, the values of these, and its results."""
+
+    program: ClosedJaxpr
+    captured: Sequence[Any]
+    out_tree: PyTreeDef
+    out_specs: Sequence[PartitionSpec]
+
+
+class _Mapped:
+    """A function with its specs and its mesh, which calls trace and bind."""
+
+    __slots__ = (
+        "axis_names",
+        "check_vma",
+        "fun",
+        "in_specs",
+        "mesh",
+        "out_specs",
+        "signature",
+        "table",
+    )
+
+    def __init__(
+        self,
+        fun: Callable[..., PyTree],
+        mesh: Mesh | AbstractMesh | None,
+        in_specs: object,
+        out_specs: object,
+        axis_names: Collection[Hashable],
+        check_vma: bool,
+    ):
+        self.fun = fun
+        self.mesh = mesh
+        self.in_specs = in_specs
+        self.out_specs = out_specs
+        self.axis_names = frozenset(axis_names)
+        self.check_vma = check_vma
+        self.signature = Signature(fun)
+        # The traced programs, by the types of the arguments.
+        self.table = caches.CacheTable()
+
+    def params(self) -> ShardMapParams:
+        """Return the parameters of a call in the current context.
+
+        Raises:
+          ValueError: if there is no mesh, or it lacks axes.
+        """
+        mesh = mesh_of(self.mesh)
+        names = self.axis_names or frozenset(mesh.axis_names)
+        if not names.issubset(mesh.axis_names):
+            raise ValueError(
+                f"shard_map requires axis_names to be a subset of the axes of its mesh, "
+                f"{mesh.axis_names}: got {sorted(names, key=str)}"
+            )
+        return ShardMapParams(mesh, names, self.check_vma)
+
+    def __call__(self, *args: object) -> PyTree:
+        params = self.params()
+        manual_axes = params.newly_manual_axes
+        check_are_specs(self.in_specs, "in_specs")
+        check_are_specs(self.out_specs, "out_specs")
+        check_names(self.in_specs, "in_specs", manual_axes)
+        check_names(self.out_specs, "out_specs", manual_axes)
+        leaves, in_tree = tree.tree_flatten(args)
+        specs = expanded(self.in_specs, args, "in_specs", "the tuple of arguments")
+        is_split = [spec is not None for spec in specs]
+        in_specs = [spec for spec in specs if spec is not None]
+        operands = where(leaves, is_split)
+        labels = where(self.signature.names_in(in_tree), is_split)
+        avals = [abstract(x) for x in operands]
+        name = self.signature.name
+        check_lengths(name, "in_specs", in_specs, avals, labels)
+        check_divisible(name, params.mesh, in_specs, avals, labels)
+        key = in_tree, tuple(avals), params, state.trace_context()
+        # A captured argument is a part of the program.
+        traced: _Traced | None = self.table.get(key) if all(is_split) else None
+        if traced is None:
+            parts = [params.part(*pair) for pair in zip(in_specs, avals, strict=True)]
+            traced = self._traced(params, in_tree, leaves, is_split, parts)
+            if all(is_split) and not any(isinstance(x, Tracer) for x in traced.captured):
+                self.table[key] = traced
+        results = params.bind(
+            traced.program,
+            [*traced.captured, *operands],
+            [*[PartitionSpec()] * len(traced.captured), *in_specs],
+            traced.out_specs,
+        )
+        return traced.out_tree.unflatten(results)
+
+    def _traced(
+        self,
+        params: ShardMapParams,
+        in_tree: PyTreeDef,
+        leaves: Sequence[Any],
+        is_split: Sequence[bool],
+        parts: Sequence[AbstractValue],
+    ) -> _Traced:
+        """Trace the function of a device's parts.
+
+        Args:
+          params: the parameters of the operation.
+          in_tree: the structure of the arguments.
+          leaves: the leaves of the arguments.
+          is_split: whether each is an operand; others are captured.
+          parts: the types of the parts of the operands.
+        """
+        out_tree: PyTreeDef | None = None
+        out_specs: list[PartitionSpec] = []
+        name = self.signature.name
+
+        def on_device(*operands: Value) -> list[Value]:
+            nonlocal out_tree, out_specs
+            rest = iter(operands)
+            values = [next(rest) if split else x for x, split in zip(leaves, is_split, strict=True)]
+            result = self.fun(*in_tree.unflatten(values))
+            outputs, out_tree = tree.tree_flatten(result)
+            check_outputs(outputs, info.func_src_info, info.traced_for, out_tree)
+            labels = result_paths(out_tree)
+            out_specs = specs_of_results(self.out_specs, result, labels)
+            avals = list(map(typeof, outputs))
+            check_lengths(name, "out_specs", out_specs, avals, labels)
+            if not params.check_vma:
+                return outputs
+            for spec, aval, label in zip(out_specs, avals, labels, strict=True):
+                _check_same(name, label, spec, aval, params)
+            return [pvary(x, spec.names()) for x, spec in zip(outputs, out_specs, strict=True)]
+
+        info = DebugInfo(
+            "shard_map",
+            self.signature.find_where,
+            lambda: tuple(where(self.signature.names_in(in_tree), is_split)),
+            lambda: result_paths(out_tree),
+        )
+        with params.inside():
+            program = stage(on_device, parts, info)
+        captured = program.consts
+        if captured:
+            program = ClosedJaxpr(constants_as_inputs(program))
+        return _Traced(program, captured, out_tree, tuple(out_specs))
+
+
+def _check_same(
+    function: str, label: str, spec: PartitionSpec, aval: ShapedArray, params: ShardMapParams
+) -> None:
+    """Raise ValueError if a result varies along axes that its spec does not name."""
+    kind = aval.manual_axis_type
+    differs = kind.varying | kind.unreduced | kind.reduced
+    missing = [n for n in params.manual_axes if n in differs and n not in spec.names()]
+    if missing:
+        listed = ", ".join(map(repr, missing))
+        raise ValueError(
+            f"shard_map applied to the function {function!r} was given out_specs which require "
+            f"replication which can't be statically inferred: {label} has the spec {spec}, by "
+            f"which it is the same on all devices along the mesh axis {listed}, and is of type "
+            f"{aval.str_short()}, which may vary along it. Name the axis in the spec; or sum over "
+            "it, as by jax.lax.psum; or, if the values are the same, pass check_vma=False."
+        )
+
+
+def shard_map(
+    f: Callable[..., PyTree] | None = None,
+    /,
+    *,
+    out_specs: object,
+    in_specs: object = None,
+    mesh: Mesh | AbstractMesh | None = None,
+    axis_names: Collection[Hashable] = frozenset(),
+    check_vma: bool = True,
+) -> Any:
+    """Return a function that runs `f` on each device of a mesh, on that device's parts of arrays.
+
+    Args:
+      f: a function of pytrees of arrays, which are the parts of its arguments on one device. It may
+        communicate by collectives along the axes of the mesh, such as `lax.psum(x, "i")`. Without
+        it, shard_map returns a decorator.
+      out_specs: a pytree prefix of the result, of PartitionSpecs. A result's parts are concatenated
+        along the mesh axes that its spec names, and along all others taken from one device.
+      in_specs: a pytree prefix of the tuple of arguments, of PartitionSpecs, which say how each is
+        split into parts. An argument whose entry is None is given to `f` as a captured value.
+      mesh: the mesh.
+      axis_names: the names of the mesh axes that specs and collectives may name; by default all.
+        Along others XLA splits the arrays inside.
+      check_vma: whether to check that results do not differ along axes that their specs leave out.
+
+    Returns:
+      A function with the arguments and results of `f`, of whole arrays.
+
+    Raises:
+      TypeError: if `f` cannot be called, `mesh` is no mesh, or a spec is no PartitionSpec.
+      ValueError: if specs do not fit arguments or results, or name axes that are not manual.
+
+    Example:
+      >>> mesh = jax.sharding.Mesh(jax.devices(), ("i",))
+      >>> total = jax.shard_map(
+      ...     lambda part: jax.lax.psum(part.sum(), "i"),
+      ...     mesh=mesh, in_specs=PartitionSpec("i"), out_specs=PartitionSpec(),
+      ... )
+    """
+    if f is None:
+        return partial(
+            shard_map,
+            out_specs=out_specs,
+            in_specs=in_specs,
+            mesh=mesh,
+            axis_names=axis_names,
+            check_vma=check_vma,
+        )
+    if not callable(f):
+        raise TypeError(
+            f"shard_map requires a callable for its first argument, but got "
+            f"{source.shortened(repr(f))} of type {type(f)}."
+        )
+    if mesh is not None and not isinstance(mesh, Mesh | AbstractMesh):
+        raise TypeError(
+            "shard_map requires a `jax.sharding.Mesh` or a `jax.sharding.AbstractMesh` as its "
+            f"mesh, but got {mesh!r} of type {type(mesh)}."
+        )
+    mapped = _Mapped(f, mesh, in_specs, out_specs, axis_names, check_vma)
+
+    @boundary
+    def on_devices(*args: object) -> PyTree:
+        return mapped(*args)
+
+    name = mapped.signature.name
+    return documented(on_devices, f, f"{name}, run on each device of a mesh, on its parts.")

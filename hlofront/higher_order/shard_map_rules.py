@@ -1,0 +1,479 @@
+"""The derivatives, batching and simplification of shard_map, which change its program and specs."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+from hlofront.base.typing import ArrayLike
+from hlofront.core import rules
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.axes import AxisData, axes_in_scope
+from hlofront.core.derived import once_per_program
+from hlofront.core.evaluate import jaxpr_as_fun
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, ParamDict, Value, Var
+from hlofront.core.partition import PartitionSpec
+from hlofront.core.rules import BatchResult
+from hlofront.core.symbolic_zeros import (
+    BatchAxis,
+    Cotangent,
+    Operand,
+    Tangent,
+    UndefinedPrimal,
+    Zero,
+)
+from hlofront.higher_order.selecting import (
+    Flags,
+    LinearOperands,
+    nonzero,
+    nonzero_flags,
+    where,
+    where_not,
+    with_zeros,
+)
+from hlofront.higher_order.shard_map import (
+    ShardMapParams,
+    Specs,
+    names_in,
+    shard_map_p,
+)
+from hlofront.primitives.collectives import psum
+from hlofront.primitives.creating import scalar_of
+from hlofront.primitives.elementwise import div
+from hlofront.primitives.shaping import broadcast_in_dim, squeeze
+from hlofront.primitives.varying import psum_invariant
+from hlofront.transforms.batch import batch_jaxpr
+from hlofront.transforms.jvp import jvp_program
+from hlofront.transforms.partial_eval import SplitEquation, partial_eval_program
+from hlofront.transforms.simplify import SmallerEquation, dead_code_program
+from hlofront.transforms.stage import stage
+from hlofront.transforms.transpose import transpose_jaxpr
+
+
+def _params(params: ParamDict) -> ShardMapParams:
+    return ShardMapParams(params["mesh"], params["newly_manual_axes"], params["check_vma"])
+
+
+def _equation(
+    equation: Equation,
+    program: ClosedJaxpr,
+    invars: Sequence[Any],
+    outvars: Sequence[Var],
+    in_specs: Specs,
+    out_specs: Specs,
+) -> Equation:
+    """Return an equation with another program, and so other operands and results."""
+    params = {
+        **equation.params,
+        "jaxpr": program,
+        "in_specs": tuple(in_specs),
+        "out_specs": tuple(out_specs),
+    }
+    return equation.replace(invars=invars, outvars=outvars, params=params, effects=program.effects)
+
+
+# ---- derivatives ---------------------------------------------------------------------------------
+
+
+@rules.jvp(shard_map_p)
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Value
+) -> tuple[list[ArrayLike], list[Tangent]]:
+    own = _params(params)
+    program: ClosedJaxpr = params["jaxpr"]
+    in_specs, out_specs = params["in_specs"], params["out_specs"]
+    moving = nonzero_flags(tangents)
+    with own.inside():
+        with_tangents, present = jvp_program(program, moving)
+    results = own.bind(
+        with_tangents,
+        (*primals, *nonzero(tangents)),
+        (*in_specs, *where(in_specs, moving)),
+        (*out_specs, *where(out_specs, present)),
+    )
+    count = len(present)
+    avals = [own.whole(spec, aval) for spec, aval in zip(out_specs, program.out_avals, strict=True)]
+    return results[:count], with_zeros(results[count:], present, avals)
+
+
+class _Transposed(NamedTuple):
+    """A transposed program, and per linear operand whether its cotangent is an output."""
+
+    program: ClosedJaxpr
+    present: Flags
+
+
+@rules.transpose(shard_map_p)
+def _(
+    cotangents: Sequence[Cotangent], *operands: Operand, **params: Value
+) -> list[Cotangent | None]:
+    own = _params(params)
+    in_specs, out_specs = params["in_specs"], params["out_specs"]
+    split = LinearOperands(cotangents, operands)
+    arriving = [
+        _shared(own, spec, cotangent)
+        for spec, cotangent in zip(out_specs, cotangents, strict=True)
+        if not isinstance(cotangent, Zero)
+    ]
+    known = [x for x in operands if not isinstance(x, UndefinedPrimal)]
+    transposed = _transposed(params["jaxpr"], own, in_specs, out_specs, split.linear, split.nonzero)
+    results = own.bind(
+        transposed.program,
+        (*arriving, *known),
+        (*where(out_specs, split.nonzero), *where_not(in_specs, split.linear)),
+        where(where(in_specs, split.linear), transposed.present),
+    )
+    return split.cotangents(results, transposed.present)
+
+
+def _unnamed(params: ShardMapParams, spec: PartitionSpec) -> tuple[Any, ...]:
+    """Return the manual axes that a spec does not name."""
+    named = names_in(spec)
+    return tuple([name for name in params.manual_axes if name not in named])
+
+
+def _shared(params: ShardMapParams, spec: PartitionSpec, cotangent: ArrayLike) -> ArrayLike:
+    """Return the cotangent of a result, of which each device gets its share.
+
+    Without `check_vma` a result that is the same on all devices along an axis may stem from each of
+    them: its cotangent is divided among them.
+    """
+    count = params.size(_unnamed(params, spec))
+    if params.check_vma or count == 1:
+        return cotangent
+    aval = typeof(cotangent)
+    return div(cotangent, scalar_of(count, aval.dtype, aval.weak_type))
+
+
+@once_per_program
+def _transposed(
+    program: ClosedJaxpr,
+    params: ShardMapParams,
+    in_specs: Specs,
+    out_specs: Specs,
+    linear: Flags,
+    given: Flags,
+) -> _Transposed:
+    """Return the transposed program, of which the cotangents are the first inputs.
+
+    Args:
+      program: the program on each device.
+      params: the parameters of its operation.
+      in_specs, out_specs: the specs of its operands and results.
+      linear: per operand, whether the program is linear in it; others are known.
+      given: per result, whether its cotangent is an input.
+    """
+    present: Flags = ()
+    # A result whose spec names an axis along which it is the same has cotangents that differ.
+    arriving = [
+        params.part(spec, params.whole(spec, aval)).to_cotangent_aval()
+        for spec, aval in zip(where(out_specs, given), where(program.out_avals, given), strict=True)
+    ]
+    known = where_not(program.in_avals, linear)
+
+    def backwards(*values: Value) -> list[Value]:
+        nonlocal present
+        rest = iter(values[: len(arriving)])
+        known_values = iter(values[len(arriving) :])
+        cotangents = [
+            _same_along(params, aval, next(rest)) if is_given else Zero(aval.to_cotangent_aval())
+            for aval, is_given in zip(program.out_avals, given, strict=True)
+        ]
+        inputs = [
+            UndefinedPrimal(aval) if is_linear else next(known_values)
+            for aval, is_linear in zip(program.in_avals, linear, strict=True)
+        ]
+        results = where(transpose_jaxpr(program.jaxpr, program.consts, inputs, cotangents), linear)
+        present = nonzero_flags(results)
+        specs = where(where(in_specs, linear), present)
+        return [_summed(params, spec, x) for spec, x in zip(specs, nonzero(results), strict=True)]
+
+    with params.inside():
+        transposed = stage(backwards, [*arriving, *known], program.jaxpr.origin)
+    return _Transposed(transposed, present)
+
+
+def _same_along(params: ShardMapParams, aval: ShapedArray, cotangent: ArrayLike) -> ArrayLike:
+    """Return the cotangent of a value of this type, summed along axes where the value is the same.
+
+    A result that is the same along an axis may have a spec that names the axis.
+    """
+    if not params.check_vma:
+        return cotangent
+    extra = typeof(cotangent).manual_axis_type.varying - aval.manual_axis_type.varying
+    return psum_invariant(cotangent, extra)
+
+
+def _summed(params: ShardMapParams, spec: PartitionSpec, cotangent: ArrayLike) -> ArrayLike:
+    """Return the cotangent of an operand, the sum over devices that were given the same part."""
+    names = _unnamed(params, spec)
+    return cotangent if params.check_vma or not names else psum(cotangent, names)
+
+
+# ---- partial evaluation --------------------------------------------------------------------------
+
+
+class _Residual(NamedTuple):
+    """A known value that the unknown part reads, by where it comes from.
+
+    Attributes:
+      source: "saved" if the known operation returns it for this purpose alone; else the "input" or
+        "output" of the known operation that it is.
+      number: its number among those.
+    """
+
+    source: Literal["saved", "input", "output"]
+    number: int
+
+
+class _Parts(NamedTuple):
+    """The parts of a partially evaluated program, with residuals as results and operands.
+
+    Attributes:
+      known: the program of known inputs, which returns saved residuals and then known outputs.
+      unknown: the program of residuals and unknown inputs.
+      unknown_out: per output of the whole program, whether it is unknown.
+      saved_specs: the specs of the residuals that `known` returns.
+      residuals: the residuals.
+    """
+
+    known: ClosedJaxpr
+    unknown: ClosedJaxpr
+    unknown_out: Flags
+    saved_specs: Sequence[PartitionSpec]
+    residuals: Sequence[_Residual]
+
+
+@rules.partial_eval(shard_map_p)
+def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
+    own = _params(equation.params)
+    in_specs, out_specs = equation.params["in_specs"], equation.params["out_specs"]
+    parts = _split(equation.params["jaxpr"], own, out_specs, tuple(unknown))
+    inputs, input_specs = where_not(equation.invars, unknown), where_not(in_specs, unknown)
+    outputs = where_not(equation.outvars, parts.unknown_out)
+    output_specs = where_not(out_specs, parts.unknown_out)
+    saved = [
+        Var(own.whole(spec, aval))
+        for spec, aval in zip(parts.saved_specs, parts.known.out_avals, strict=False)
+    ]
+    atoms: dict[str, Sequence[Atom]] = {"saved": saved, "input": inputs, "output": outputs}
+    specs = {"saved": parts.saved_specs, "input": input_specs, "output": output_specs}
+    residuals = [atoms[source][number] for source, number in parts.residuals]
+    known = rest = None
+    if saved or outputs or parts.known.effects:
+        known = _equation(
+            equation,
+            parts.known,
+            inputs,
+            [*saved, *outputs],
+            input_specs,
+            [*parts.saved_specs, *output_specs],
+        )
+    if any(parts.unknown_out) or parts.unknown.effects:
+        rest = _equation(
+            equation,
+            parts.unknown,
+            [*residuals, *where(equation.invars, unknown)],
+            where(equation.outvars, parts.unknown_out),
+            [
+                *[specs[source][number] for source, number in parts.residuals],
+                *where(in_specs, unknown),
+            ],
+            where(out_specs, parts.unknown_out),
+        )
+    return known, rest, parts.unknown_out, residuals
+
+
+@once_per_program
+def _split(
+    program: ClosedJaxpr, params: ShardMapParams, out_specs: Specs, unknown: Flags
+) -> _Parts:
+    """Return the parts of a program, of which some inputs are unknown.
+
+    A residual without axes gets one, along which the values of all devices are concatenated.
+    """
+    with params.inside():
+        split = partial_eval_program(program, unknown)
+    known, output_specs = split.known, where_not(out_specs, split.unknown_out)
+    count = len(output_specs)
+    residuals: list[_Residual] = []
+    saved: list[int] = []
+    for position in split.residuals:
+        if position < 0:
+            residuals.append(_Residual("input", ~position))
+        elif position < count and _tells_all(
+            params, output_specs[position], known.out_avals[position]
+        ):
+            residuals.append(_Residual("output", position))
+        else:
+            residuals.append(_Residual("saved", len(saved)))
+            saved.append(position)
+    specs = [_residual_spec(params, known.out_avals[position]) for position in saved]
+    scalars = [
+        residual.source == "saved"
+        and not known.out_avals[saved[residual.number]].shape
+        and bool(specs[residual.number].partitions)
+        for residual in residuals
+    ]
+
+    def forwards(*inputs: Value) -> list[Value]:
+        outputs = jaxpr_as_fun(known, *inputs)
+        kept = [
+            _one_axis(outputs[position]) if spec.partitions else outputs[position]
+            for position, spec in zip(saved, specs, strict=True)
+        ]
+        return [*kept, *outputs[:count]]
+
+    def backwards(*inputs: Value) -> list[Value]:
+        values = [
+            squeeze(x, (0,)) if scalar else x for x, scalar in zip(inputs, scalars, strict=False)
+        ]
+        return jaxpr_as_fun(split.unknown, *values, *inputs[len(scalars) :])
+
+    avals = split.unknown.in_avals
+    widened = [
+        aval.update(shape=(1,)) if scalar else aval
+        for aval, scalar in zip(avals, scalars, strict=False)
+    ]
+    with params.inside():
+        new_known = stage(forwards, known.in_avals, known.jaxpr.origin)
+        new_unknown = split.unknown
+        if any(scalars):
+            new_unknown = stage(
+                backwards, [*widened, *avals[len(scalars) :]], split.unknown.jaxpr.origin
+            )
+    return _Parts(new_known, new_unknown, split.unknown_out, specs, residuals)
+
+
+def _tells_all(params: ShardMapParams, spec: PartitionSpec, aval: ShapedArray) -> bool:
+    """Return whether an output with this spec has the values of all devices."""
+    return names_in(spec).issuperset(names_in(_residual_spec(params, aval)))
+
+
+def _residual_spec(params: ShardMapParams, aval: ShapedArray) -> PartitionSpec:
+    """Return the spec by which a residual of this type has the values of all devices."""
+    names = params.varying(aval)
+    return PartitionSpec(names) if names else PartitionSpec()
+
+
+def _one_axis(x: ArrayLike) -> ArrayLike:
+    return x if typeof(x).shape else broadcast_in_dim(x, (1,), ())
+
+
+# ---- batching ------------------------------------------------------------------------------------
+
+
+@rules.batch_with_axis(shard_map_p)
+def _(
+    axis: AxisData, values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: Value
+) -> BatchResult:
+    own = _params(params)
+    in_specs, out_specs = params["in_specs"], params["out_specs"]
+    split_along = tuple([name for name in axis.spmd_name if name in own.newly_manual_axes])
+    used = [spec for spec in (*in_specs, *out_specs) if not names_in(spec).isdisjoint(split_along)]
+    if used:
+        raise ValueError(
+            f"vmap with spmd_axis_name={axis.spmd_name} splits its axis along axes of the mesh, "
+            f"and shard_map inside has a spec that names one of them: {used[0]}"
+        )
+    parts = own.size(split_along)
+    if axis.size % parts:
+        raise ValueError(
+            f"vmap with spmd_axis_name={axis.spmd_name} splits its axis, of size {axis.size}, into "
+            f"{parts} parts on the devices of shard_map: make it a multiple"
+        )
+    inside = AxisData(axis.name, axis.size // parts, axis.spmd_name)
+    specs = tuple(
+        [
+            _with_batch_axis(spec, place, split_along)
+            for spec, place in zip(in_specs, axes, strict=True)
+        ]
+    )
+    batched, places = _batched(params["jaxpr"], own, inside, specs, tuple(axes))
+    results = own.bind(
+        batched,
+        values,
+        specs,
+        [
+            _with_batch_axis(spec, place, split_along)
+            for spec, place in zip(out_specs, places, strict=True)
+        ],
+    )
+    return results, places
+
+
+def _with_batch_axis(
+    spec: PartitionSpec, place: int | None, names: tuple[Any, ...]
+) -> PartitionSpec:
+    """Return the spec of an array with a batch axis, which is split along these mesh axes."""
+    if place is None:
+        return spec
+    entries = list(spec.partitions)
+    entries += [None] * (place - len(entries))
+    entries.insert(place, names)
+    return spec.update(partitions=tuple(entries))
+
+
+@once_per_program
+def _batched(
+    program: ClosedJaxpr,
+    params: ShardMapParams,
+    axis: AxisData,
+    in_specs: Specs,
+    axes: tuple[int | None, ...],
+) -> tuple[ClosedJaxpr, tuple[int | None, ...]]:
+    """Return a batched program, and per output its batch axis or None.
+
+    Args:
+      program: the program on each device.
+      params: the parameters of its operation.
+      axis: the batch axis, of its size on one device.
+      in_specs: the specs of the operands with their batch axes.
+      axes: per input its batch axis, or None.
+    """
+    axes_out: tuple[int | None, ...] = ()
+    avals = [
+        aval if place is None else _with_batch(params, aval, place, axis.size, spec)
+        for aval, place, spec in zip(program.in_avals, axes, in_specs, strict=True)
+    ]
+
+    def over_axis(*values: Value) -> list[Value]:
+        nonlocal axes_out
+        outputs, places = batch_jaxpr(program.jaxpr, program.consts, axis, values, axes)
+        axes_out = tuple(places)
+        return outputs
+
+    named = () if axis.name is None else ((axis.name, axis.size),)
+    with params.inside(), axes_in_scope(named):
+        batched = stage(over_axis, avals, program.jaxpr.origin)
+    return batched, axes_out
+
+
+def _with_batch(
+    params: ShardMapParams, aval: ShapedArray, place: int, size: int, spec: PartitionSpec
+) -> ShapedArray:
+    """Return the type of a part of an array with a batch axis, that is split by this spec."""
+    kind = aval.manual_axis_type
+    if params.check_vma:
+        kind = kind.with_varying(kind.varying.union(spec.names()))
+    shape = (*aval.shape[:place], size, *aval.shape[place:])
+    return aval.update(shape=shape, manual_axis_type=kind)
+
+
+# ---- dead code -----------------------------------------------------------------------------------
+
+
+@rules.simplify(shard_map_p)
+def _(used: Sequence[bool], equation: Equation) -> SmallerEquation:
+    if not any(used) and not equation.effects:
+        return [False] * len(equation.invars), None
+    program: ClosedJaxpr = equation.params["jaxpr"]
+    smaller, stays = dead_code_program(program, used)
+    if smaller is program:
+        return stays, equation
+    return stays, _equation(
+        equation,
+        smaller,
+        where(equation.invars, stays),
+        where(equation.outvars, used),
+        where(equation.params["in_specs"], stays),
+        where(equation.params["out_specs"], used),
+    )

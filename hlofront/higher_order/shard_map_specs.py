@@ -1,0 +1,114 @@
+"""The specs of shard_map: expanded from pytree prefixes, checked against arrays and the mesh."""
+
+from collections.abc import Sequence
+
+from hlofront.base import tree
+from hlofront.base.tree_prefixes import broadcast_prefix, is_none
+from hlofront.core.aval import AbstractValue, ShapedArray, SymbolicSize
+from hlofront.core.mesh import AbstractMesh, Mesh
+from hlofront.core.partition import PartitionSpec, axes_of
+
+
+def check_are_specs(specs: object, name: str) -> None:
+    """Raise TypeError if a leaf of `specs` is neither a PartitionSpec nor None."""
+    for path, leaf in tree.tree_leaves_with_path(specs, is_leaf=is_none):
+        if leaf is not None and type(leaf) is not PartitionSpec:
+            raise TypeError(
+                f"shard_map {name} argument must be a pytree of `jax.sharding.PartitionSpec` "
+                f"instances, but {name}{tree.keystr(path)} is {leaf!r} of type "
+                f"{type(leaf).__name__}: write PartitionSpec('i') to split along the mesh axis 'i',"
+                " and PartitionSpec() for what no axis splits"
+            )
+
+
+def check_names(specs: object, name: str, manual_axes: frozenset[object]) -> None:
+    """Raise ValueError if a spec among the leaves of `specs` names an axis that is not manual."""
+    for path, spec in tree.tree_leaves_with_path(specs):
+        for axis in (*spec.names(), *spec.unreduced, *spec.reduced):
+            if axis not in manual_axes:
+                listed = ", ".join(sorted(map(repr, manual_axes)))
+                raise ValueError(
+                    f"shard_map {name} argument must refer to an axis marked as manual, one of "
+                    f"{listed}, but {name}{tree.keystr(path)} refers to {axis!r}"
+                )
+
+
+def expanded(specs: object, full: object, name: str, full_name: str) -> list[PartitionSpec | None]:
+    """Return the spec of each leaf of a pytree, from a prefix of it.
+
+    Raises:
+      ValueError: if `specs` is no prefix of `full`.
+    """
+    try:
+        return broadcast_prefix(specs, full, is_none)
+    except ValueError as error:
+        raise ValueError(f"shard_map {name} is no pytree prefix of {full_name}: {error}") from None
+
+
+def specs_of_results(specs: object, result: object, labels: Sequence[str]) -> list[PartitionSpec]:
+    """Return the spec of each leaf of a result.
+
+    Raises:
+      ValueError: if `specs` is no prefix of the result, or None for one of its arrays.
+    """
+    result_specs: list[PartitionSpec] = []
+    for spec, label in zip(expanded(specs, result, "out_specs", "the result"), labels, strict=True):
+        if spec is None:
+            raise ValueError(
+                f"shard_map out_specs has None for {label}, which is an array: use PartitionSpec() "
+                "for a result that no axis splits"
+            )
+        result_specs.append(spec)
+    return result_specs
+
+
+def check_lengths(
+    function: str,
+    name: str,
+    specs: Sequence[PartitionSpec],
+    avals: Sequence[AbstractValue],
+    labels: Sequence[str],
+) -> None:
+    """Raise ValueError if a spec has more entries than its array has axes.
+
+    Args:
+      function: the name of the mapped function.
+      name: the name of the argument of shard_map that has the specs.
+      specs: the spec of each array.
+      avals: the type of each array.
+      labels: the name of each array.
+    """
+    for spec, aval, label in zip(specs, avals, labels, strict=True):
+        ndim = aval.ndim if isinstance(aval, ShapedArray) else 0
+        if len(spec.partitions) > ndim:
+            scalar = "; a scalar wants PartitionSpec()" if not ndim else ""
+            raise ValueError(
+                f"shard_map applied to the function {function!r} was given an {name} entry which "
+                f"is too long: {spec} has {len(spec.partitions)} entries, and {label} is of type "
+                f"{aval.str_short()}, which has rank {ndim}{scalar}"
+            )
+
+
+def check_divisible(
+    function: str,
+    mesh: Mesh | AbstractMesh,
+    specs: Sequence[PartitionSpec],
+    avals: Sequence[AbstractValue],
+    labels: Sequence[str],
+) -> None:
+    """Raise ValueError if an array cannot be split into equal parts; see `check_lengths`."""
+    for spec, aval, label in zip(specs, avals, labels, strict=True):
+        if not isinstance(aval, ShapedArray):
+            continue
+        for axis, (entry, size) in enumerate(zip(spec.partitions, aval.shape)):
+            count = 1
+            for name in axes_of(entry):
+                count *= mesh.shape[name]
+            if not isinstance(size, SymbolicSize) and size % count:
+                raise ValueError(
+                    f"shard_map applied to the function {function!r} was given an argument whose "
+                    f"axis cannot be divided evenly: {label} is of type {aval.str_short()}, and "
+                    f"its in_specs entry {spec} maps axis {axis}, of size {size}, to the mesh axes "
+                    f"{axes_of(entry)}, of total size {count}. Pad it, or change the spec or the "
+                    "mesh"
+                )

@@ -1,0 +1,409 @@
+"""Primitives that exchange arrays along named axes: gathers, scatters and permutations."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import tree
+from hlofront.base.boundary import boundary
+from hlofront.base.typing import Array, ArrayLike
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.dimensions import canonical_axis
+from hlofront.core.manual_axes import ManualAxisType
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import infer, varying
+from hlofront.core.symbolic_zeros import UndefinedPrimal
+from hlofront.core.trace import process
+from hlofront.primitives.collectives import (
+    Groups,
+    GroupsLike,
+    as_names,
+    axis_index,
+    checked_groups,
+    group_size,
+    size_along,
+)
+from hlofront.primitives.derivatives import Cotangents, aval_of_operand, linear
+from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim, dynamic_slice_in_dim
+from hlofront.primitives.elementwise import mul
+from hlofront.primitives.varying import varying_along
+
+all_gather_p = Primitive("all_gather")
+# An all_gather whose result is, by its type, the same at all indices.
+all_gather_invariant_p = Primitive("all_gather_invariant")
+reduce_scatter_p = Primitive("reduce_scatter")
+all_to_all_p = Primitive("all_to_all")
+ppermute_p = Primitive("ppermute")
+
+
+# ---- exchanges -----------------------------------------------------------------------------------
+
+
+@boundary
+def all_gather(
+    x: object,
+    axis_name: object,
+    *,
+    axis_index_groups: GroupsLike = None,
+    axis: int = 0,
+    tiled: bool = False,
+    to: str = "varying",
+) -> Any:
+    """Gather the arrays of all indices of a named axis, at each of its indices.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of names.
+      axis_index_groups: lists of axis indices: only arrays of the same group are gathered.
+      axis: the new axis of the result; with `tiled`, the axis to concatenate arrays along.
+      tiled: whether to concatenate arrays along an existing axis instead of stacking them.
+      to: "varying", or "invarying" for a result that by its type is the same at all indices, which
+        in `shard_map` with check_vma may leave it as such.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if `to` is something else, or is "invarying" with groups.
+    """
+    if to not in ("varying", "invarying"):
+        raise ValueError(
+            f"Got unexpected `to` value for `jax.lax.all_gather`: {to!r}. Wanted 'varying' or "
+            "'invarying'."
+        )
+    names = as_names(axis_name)
+    if to == "invarying" and axis_index_groups is not None:
+        raise ValueError(
+            "axis_index_groups gather different arrays at different indices: all_gather takes "
+            "none with to='invarying'"
+        )
+    groups = checked_groups(axis_index_groups, names)
+    size = group_size(groups, names)
+
+    def gathered(leaf: ArrayLike) -> ArrayLike:
+        params = {
+            "all_gather_dimension": canonical_axis(axis, typeof(leaf).ndim + (not tiled)),
+            "axis_index_groups": groups,
+            "axis_name": names,
+            "axis_size": size,
+            "tiled": tiled,
+        }
+        leaf = varying_along(leaf, names)
+        if to == "varying":
+            return process(all_gather_p, (leaf,), params)
+        del params["axis_index_groups"]
+        return process(all_gather_invariant_p, (leaf,), params)
+
+    return tree.tree_map(gathered, x)
+
+
+@infer(all_gather_p)
+def _(
+    x: ShapedArray,
+    *,
+    all_gather_dimension: int,
+    axis_index_groups: Groups,
+    axis_name: object,
+    axis_size: int,
+    tiled: bool,
+) -> ShapedArray:
+    return x.update(shape=_gathered_shape(x, all_gather_dimension, axis_size, tiled))
+
+
+def _gathered_shape(x: ShapedArray, dimension: int, count: int, tiled: bool) -> tuple[int, ...]:
+    shape = list(x.shape)
+    if tiled:
+        shape[dimension] *= count
+    else:
+        shape.insert(dimension, count)
+    return tuple(shape)
+
+
+@infer(all_gather_invariant_p)
+def _(
+    x: ShapedArray,
+    *,
+    all_gather_dimension: int,
+    axis_name: object,
+    axis_size: int,
+    tiled: bool,
+) -> ShapedArray:
+    return x.update(shape=_gathered_shape(x, all_gather_dimension, axis_size, tiled))
+
+
+@varying(all_gather_invariant_p)
+def _(
+    avals: Sequence[ShapedArray], *, axis_name: Sequence[Any], **_: object
+) -> list[ManualAxisType]:
+    kind = avals[0].manual_axis_type
+    return [kind.with_varying(kind.varying.difference(axis_name))]
+
+
+@boundary
+def psum_scatter(
+    x: object,
+    axis_name: object,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: GroupsLike = None,
+    tiled: bool = False,
+) -> Any:
+    """Sum arrays over a named axis and scatter the sum: each index of the axis gets its share.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of names.
+      scatter_dimension: the axis of the arrays to scatter. Its size is that of the named axis, and
+        the result lacks it; with `tiled`, its size is a multiple.
+      axis_index_groups: lists of axis indices: arrays are summed over each group separately.
+      tiled: whether the result has the scattered axis.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if the axis cannot be divided into equal shares.
+    """
+    names = as_names(axis_name)
+    groups = checked_groups(axis_index_groups, names)
+    size = group_size(groups, names)
+
+    def scattered(leaf: ArrayLike) -> Array:
+        params = {
+            "axis_index_groups": groups,
+            "axis_name": names,
+            "axis_size": size,
+            "scatter_dimension": canonical_axis(scatter_dimension, typeof(leaf).ndim),
+            "tiled": tiled,
+        }
+        return process(reduce_scatter_p, (varying_along(leaf, names),), params)
+
+    return tree.tree_map(scattered, x)
+
+
+@infer(reduce_scatter_p)
+def _(
+    x: ShapedArray,
+    *,
+    axis_index_groups: Groups,
+    axis_name: object,
+    axis_size: int,
+    scatter_dimension: int,
+    tiled: bool,
+) -> ShapedArray:
+    shape = list(x.shape)
+    if tiled:
+        if shape[scatter_dimension] % axis_size:
+            raise ValueError(
+                "tiled reduce_scatter operand scatter dimension size "
+                f"{shape[scatter_dimension]} must be divisible by shard_count {axis_size}"
+            )
+        shape[scatter_dimension] //= axis_size
+    elif shape[scatter_dimension] != axis_size:
+        raise ValueError(
+            f"reduce_scatter operand scatter dimension size {shape[scatter_dimension]} must match "
+            f"shard count {axis_size}"
+        )
+    else:
+        del shape[scatter_dimension]
+    return x.update(shape=tuple(shape))
+
+
+def _transposed_all_gather(
+    cotangent: ArrayLike, x: UndefinedPrimal, *, all_gather_dimension: int, **params: object
+) -> Cotangents:
+    params["scatter_dimension"] = all_gather_dimension
+    return [process(reduce_scatter_p, (cotangent,), params)]
+
+
+def _transposed_reduce_scatter(
+    cotangent: ArrayLike, x: UndefinedPrimal, *, scatter_dimension: int, **params: object
+) -> Cotangents:
+    params["all_gather_dimension"] = scatter_dimension
+    return [process(all_gather_p, (cotangent,), params)]
+
+
+def _transposed_all_gather_invariant(
+    cotangent: ArrayLike,
+    x: UndefinedPrimal,
+    *,
+    all_gather_dimension: int,
+    axis_name: Sequence[Any],
+    axis_size: int,
+    tiled: bool,
+) -> Cotangents:
+    # The cotangent is the same at all indices: each takes its share of it.
+    index = axis_index(axis_name)
+    shares = varying_along(cotangent, axis_name)
+    if not tiled:
+        return [dynamic_index_in_dim(shares, index, all_gather_dimension, keepdims=False)]
+    size = aval_of_operand(x).shape[all_gather_dimension]
+    start = mul(index, np.int32(size))
+    return [dynamic_slice_in_dim(shares, start, size, all_gather_dimension)]
+
+
+linear(all_gather_p, _transposed_all_gather)
+linear(all_gather_invariant_p, _transposed_all_gather_invariant)
+linear(reduce_scatter_p, _transposed_reduce_scatter)
+
+
+@boundary
+def all_to_all(
+    x: object,
+    axis_name: object,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: GroupsLike = None,
+    tiled: bool = False,
+) -> Any:
+    """Exchange an axis of the arrays with a named axis.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of names.
+      split_axis: the axis of the arrays that becomes the named axis. Its size is that of the
+        named axis, and the result lacks it; with `tiled`, its size is a multiple, and it stays.
+      concat_axis: the axis of the result that the named axis becomes; with `tiled`, the axis to
+        concatenate received arrays along.
+      axis_index_groups: lists of axis indices: arrays are exchanged within each group.
+      tiled: whether to split and concatenate existing axes.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if the size of the axis does not fit.
+    """
+    names = as_names(axis_name)
+    groups = checked_groups(axis_index_groups, names)
+    size = group_size(groups, names)
+
+    def exchanged(leaf: ArrayLike) -> Array:
+        aval = typeof(leaf)
+        split, concat = (
+            canonical_axis(split_axis, aval.ndim),
+            canonical_axis(concat_axis, aval.ndim),
+        )
+        if not tiled and aval.shape[split] != size:
+            raise ValueError(
+                "all_to_all requires the size of the mapped axis axis_name to equal "
+                f"x.shape[split_axis], but they are {size} and {aval.shape[split]} respectively."
+            )
+        if tiled and aval.shape[split] % size:
+            raise ValueError(
+                f"all_to_all requires x.shape[split_axis], {aval.shape[split]}, to be a multiple "
+                f"of the size of the named axis, {size}, where tiled=True"
+            )
+        params = {
+            "axis_index_groups": groups,
+            "axis_name": axis_name,
+            "concat_axis": concat,
+            "split_axis": split,
+            "tiled": tiled,
+        }
+        return process(all_to_all_p, (varying_along(leaf, names),), params)
+
+    return tree.tree_map(exchanged, x)
+
+
+@boundary
+def pswapaxes(
+    x: object,
+    axis_name: object,
+    axis: int,
+    *,
+    axis_index_groups: GroupsLike = None,
+) -> Any:
+    """Exchange axis `axis` of the arrays with a named axis of equal size. See `all_to_all`."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+@infer(all_to_all_p)
+def _(
+    x: ShapedArray,
+    *,
+    axis_index_groups: Groups,
+    axis_name: object,
+    concat_axis: int,
+    split_axis: int,
+    tiled: bool,
+) -> ShapedArray:
+    shape = list(x.shape)
+    size = group_size(axis_index_groups, as_names(axis_name))
+    if tiled:
+        shape[split_axis] //= size
+        shape[concat_axis] *= size
+    else:
+        del shape[split_axis]
+        shape.insert(concat_axis, size)
+    return x.update(shape=tuple(shape))
+
+
+def _transposed_all_to_all(
+    cotangent: ArrayLike, x: UndefinedPrimal, *, split_axis: int, concat_axis: int, **params: object
+) -> Cotangents:
+    swapped = {"split_axis": concat_axis, "concat_axis": split_axis, **params}
+    return [process(all_to_all_p, (cotangent,), swapped)]
+
+
+linear(all_to_all_p, _transposed_all_to_all)
+
+
+@boundary
+def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> Any:
+    """Send arrays between indices of a named axis.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of names.
+      perm: pairs (source, target) of axis indices. An index that is no target gets zeros.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if an index is twice a source or twice a target, or is out of range.
+    """
+    names = as_names(axis_name)
+    size = size_along(names)
+    pairs = tuple([(int(source), int(target)) for source, target in perm])
+    for what, indices in (("sources", [s for s, _ in pairs]), ("targets", [t for _, t in pairs])):
+        if len(set(indices)) != len(indices) or any(not 0 <= p < size for p in indices):
+            raise ValueError(
+                f"ppermute {what} must be distinct places of axis {axis_name} of size {size}, got "
+                f"perm={perm}"
+            )
+
+    def permuted(leaf: ArrayLike) -> Array:
+        return process(
+            ppermute_p, (varying_along(leaf, names),), {"axis_name": names, "perm": pairs}
+        )
+
+    return tree.tree_map(permuted, x)
+
+
+@boundary
+def pshuffle(x: object, axis_name: object, perm: Sequence[int]) -> Any:
+    """Permute arrays along a named axis: index i receives the array of index `perm[i]`.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if `perm` is no permutation of the axis indices.
+    """
+    size = size_along(as_names(axis_name))
+    if sorted(perm) != list(range(size)):
+        raise ValueError(f"`perm` must be a permutation of range({size}), got {perm}")
+    return ppermute(x, axis_name, list(zip(perm, range(size), strict=True)))
+
+
+@infer(ppermute_p)
+def _(x: ShapedArray, *, axis_name: object, perm: tuple[tuple[int, int], ...]) -> ShapedArray:
+    return x
+
+
+def _transposed_ppermute(
+    cotangent: ArrayLike,
+    x: UndefinedPrimal,
+    *,
+    axis_name: object,
+    perm: tuple[tuple[int, int], ...],
+) -> Cotangents:
+    params = {"axis_name": axis_name, "perm": tuple([(t, s) for s, t in perm])}
+    return [process(ppermute_p, (cotangent,), params)]
+
+
+linear(ppermute_p, _transposed_ppermute)

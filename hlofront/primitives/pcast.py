@@ -1,0 +1,134 @@
+"""pcast: how the type of a value says that it relates to its copies along manual axes of a mesh.
+
+Along a manual axis a value is invarying (the same on all devices), varying, unreduced (devices have
+summands of it), or reduced (the same, and its cotangent is unreduced). The casts between these are
+the identity on each device; the cotangent of one goes through its transpose.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+from typing import Any
+
+from hlofront.base import tree
+from hlofront.base.boundary import boundary
+from hlofront.base.typing import ArrayLike, is_tuple_or_list
+from hlofront.core import axes as named
+from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.manual_axes import ManualAxisType
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import batch, infer, varying
+from hlofront.core.trace import process
+from hlofront.primitives.derivatives import Cotangents, linear
+from hlofront.primitives.varying import manual_among, may_mix, pvary
+
+# From invarying to reduced.
+preduced_p = Primitive("preduced")
+# From reduced to varying.
+reduced_vary_cast_p = Primitive("reduced_vary_cast_p")
+# From varying to unreduced.
+vary_unreduced_cast_p = Primitive("vary_unreduced_cast_p")
+# The sum of summands, from unreduced to invarying.
+unreduced_psum_p = Primitive("unreduced_psum")
+
+Names = tuple[Hashable, ...]
+# The set of a ManualAxisType from which an operation takes its axes, that to which it adds them,
+# and its transpose; "" is the state of axes that are in none of the sets.
+_STEPS: dict[Primitive, tuple[str, str, Primitive]] = {
+    preduced_p: ("", "reduced", unreduced_psum_p),
+    reduced_vary_cast_p: ("reduced", "varying", vary_unreduced_cast_p),
+    vary_unreduced_cast_p: ("varying", "unreduced", reduced_vary_cast_p),
+    unreduced_psum_p: ("unreduced", "", preduced_p),
+}
+_SETS = ("varying", "unreduced", "reduced")
+
+
+def _register(primitive: Primitive, before: str, after: str, transposed: Primitive) -> None:
+    @infer(primitive)
+    def _(x: ShapedArray, *, axes: Names) -> ShapedArray:
+        return x
+
+    @varying(primitive)
+    def _(avals: Sequence[ShapedArray], *, axes: Names) -> list[ManualAxisType]:
+        sets = {name: getattr(avals[0].manual_axis_type, name) for name in _SETS}
+        if before:
+            sets[before] -= frozenset(axes)
+        if after:
+            sets[after] |= frozenset(axes)
+        return [ManualAxisType(**sets)]
+
+    @batch(primitive)
+    def _(values: Sequence[ArrayLike], batch_axes: Sequence[int], *, axes: Names) -> Any:
+        return process(primitive, (values[0],), {"axes": axes}), batch_axes[0]
+
+    def transpose(cotangent: ArrayLike, x: object, *, axes: Names) -> Cotangents:
+        return [process(transposed, (cotangent,), {"axes": axes})]
+
+    linear(primitive, transpose)
+
+
+for _primitive, _ends in _STEPS.items():
+    _register(_primitive, *_ends)
+may_mix(*_STEPS)
+
+
+def state_along(aval: ShapedArray, axes: Collection[Hashable]) -> str:
+    """Return the state of a type along manual axes: "varying", ..., or "mixed" if they differ."""
+    kind = aval.manual_axis_type
+    states = {
+        next((name for name in _SETS if axis in getattr(kind, name)), "invarying") for axis in axes
+    }
+    return states.pop() if len(states) == 1 else "mixed"
+
+
+def _step(primitive: Primitive) -> Callable[[ArrayLike, Sequence[Hashable]], Any]:
+    return lambda x, axes: process(primitive, (x,), {"axes": tuple(sorted(axes, key=str))})
+
+
+_CASTS: dict[tuple[str, str], Callable[[ArrayLike, Sequence[Hashable]], Any]] = {
+    ("invarying", "varying"): pvary,
+    ("invarying", "reduced"): _step(preduced_p),
+    ("reduced", "varying"): _step(reduced_vary_cast_p),
+    ("varying", "unreduced"): _step(vary_unreduced_cast_p),
+}
+unreduced_psum = _step(unreduced_psum_p)
+
+
+@boundary
+def pcast(x: object, axis_name: object, *, to: str) -> Any:
+    """Return values of another type along manual axes of a mesh, for `shard_map` with check_vma.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: the name of an axis, or a tuple of names.
+      to: "varying" for values that may differ between devices, as those that are combined with
+        them do; "reduced" for values that are the same on all devices and whose cotangents are
+        left as summands; "unreduced" for varying values that are summands, which `psum` adds up.
+
+    Returns:
+      A pytree like `x`, of equal values. Without check_vma it is `x`.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if `to` is none of these, or the values are of a type that has no such cast.
+    """
+    if to not in ("varying", "unreduced", "reduced"):
+        raise ValueError(
+            f"Got unexpected `to` value: {to!r}. Wanted 'varying', 'unreduced' or 'reduced'."
+        )
+    names = tuple(axis_name) if is_tuple_or_list(axis_name) else (axis_name,)
+    for name in names:
+        named.axis_size(name)
+    axes = manual_among(names)
+    if not axes:
+        return x
+
+    def cast(leaf: ArrayLike) -> Any:
+        state = state_along(typeof(leaf), axes)
+        change = _CASTS.get((state, to))
+        if change is None:
+            raise ValueError(
+                f"Unsupported pcast from={state}, to={to!r} along {names}: got a value of type "
+                f"{typeof(leaf).str_short()}"
+            )
+        return change(leaf, axes)
+
+    return tree.tree_map(cast, x)
