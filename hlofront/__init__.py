@@ -74,6 +74,8 @@ from hlofront.pjrt.devices import process_indices as process_indices
 from hlofront.primitives import collective_batching as _collective_batching
 from hlofront.primitives import dynamic_slicing_rules as _dynamic_slicing_rules
 from hlofront.primitives import scattering_rules as _scattering_rules
+from hlofront.primitives import sharding_products as _sharding_products
+from hlofront.primitives import sharding_rules as _sharding_rules
 from hlofront.primitives import slicing_rules as _slicing_rules
 from hlofront.primitives import special_rules as _special_rules
 from hlofront.primitives.references import empty_ref as empty_ref
@@ -125,6 +127,8 @@ del (
     _engine,
     _rules,
     _scattering_rules,
+    _sharding_products,
+    _sharding_rules,
     _slicing_rules,
     _special_rules,
 )

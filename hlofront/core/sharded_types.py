@@ -74,6 +74,42 @@ def _request(params: Params) -> Split | None:
 # ---- explicit axes -------------------------------------------------------------------------------
 
 
+def refusal(name: str, avals: Sequence[ShapedArray], problem: str) -> ShardingTypeError:
+    """Return the error for operands whose splits an operation does not take.
+
+    Args:
+      name: the operation's name.
+      avals: the avals of the operands.
+      problem: what is wrong with them.
+    """
+    return ShardingTypeError(
+        f"{name} operation with inputs: {types_text(avals)} cannot be split: {problem}. "
+        f"{_advice(name)}"
+    )
+
+
+def _advice(name: str) -> str:
+    """Return the sentence that says what users may do about operands of an operation."""
+    asking = _ASKED_BY.get(name, "")
+    asking = f"Say how the result is split, by {asking}, or reshard" if asking else "Reshard"
+    return f"{asking} an operand first, as by jax.sharding.reshard(x, jax.P(...))."
+
+
+# By an operation's name, the argument of functions that says how its result is split.
+_ASKED_BY = {
+    "dot_general": "the argument out_sharding=",
+    "reshape": "the argument out_sharding=",
+    "broadcast_in_dim": "the argument out_sharding=",
+    "conv_general_dilated": "the argument out_sharding=",
+    "reduce_sum": "the argument out_sharding=",
+    "gather": "x.at[...].get(out_sharding=)",
+    **dict.fromkeys(
+        ("scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-min", "scatter-max"),
+        "x.at[...].set(..., out_sharding=)",
+    ),
+}
+
+
 def entries_of(aval: ShapedArray) -> Entries:
     """Return per axis of an array the names of the explicit mesh axes that split it."""
     if aval.spec is None:
@@ -98,7 +134,7 @@ def _with_splits(
         if primitive not in rules.sharding:
             raise ShardingTypeError(
                 f"{primitive} has no rule for operands that are split along explicit axes of a "
-                f"mesh, and was given {_listed(avals)}. Replicate them first, by "
+                f"mesh, and was given {types_text(avals)}. Replicate them first, by "
                 "reshard(x, PartitionSpec()), or call it in a function decorated by auto_axes, "
                 "where XLA decides how results are split."
             )
@@ -117,13 +153,13 @@ def _sums(primitive: Primitive, avals: Sequence[ShapedArray]) -> dict[str, froze
     if len(sums) > 1:
         raise ShardingTypeError(
             f"{primitive} wants operands that are unreduced along the same mesh axes: got "
-            f"{_listed(avals)}. Add up the summands first, by reshard(x, PartitionSpec(...))."
+            f"{types_text(avals)}. Add up the summands first, by reshard(x, PartitionSpec(...))."
         )
     unreduced, reduced = sums.pop() if sums else none
     if unreduced and primitive.name not in _LINEAR_IN_SUMMANDS:
         raise ShardingTypeError(
-            f"{primitive} of summands is not the summand of its result: got {_listed(avals)}. Add "
-            "them up first, by reshard(x, PartitionSpec(...))."
+            f"{primitive} of summands is not the summand of its result: got {types_text(avals)}. "
+            "Add them up first, by reshard(x, PartitionSpec(...))."
         )
     return {"unreduced": unreduced, "reduced": reduced}
 
@@ -166,7 +202,7 @@ def _split_result(
     if len(names) != len(set(names)):
         shown = _shape_text(result, spec)
         raise ShardingTypeError(
-            f"{primitive} operation with inputs: {_listed(avals)} produces an illegally sharded "
+            f"{primitive} operation with inputs: {types_text(avals)} produces an illegally sharded "
             f"result: {shown}. A mesh axis splits one axis of an array: reshard an operand, or "
             "say by out_sharding= how the result is split."
         )
@@ -174,7 +210,7 @@ def _split_result(
         return result.update(sharding=Split(mesh, spec))
     except ValueError as error:
         raise ShardingTypeError(
-            f"the result of {primitive} of {_listed(avals)} cannot be split as {spec}: {error}"
+            f"the result of {primitive} of {types_text(avals)} cannot be split as {spec}: {error}"
         ) from None
 
 
@@ -205,7 +241,8 @@ def common_mesh(avals: Sequence[ShapedArray], mesh: AbstractMesh | None = None) 
     return cast(AbstractMesh, mesh)
 
 
-def _listed(avals: Sequence[ShapedArray]) -> str:
+def types_text(avals: Sequence[ShapedArray]) -> str:
+    """Return the types of operands as text: "f32[8@x,4], f32[]"."""
     return ", ".join(aval.str_short(True) for aval in avals)
 
 
@@ -233,12 +270,12 @@ def _joined(primitive: Primitive, avals: Sequence[ShapedArray]) -> ManualAxisTyp
     if len(others) > 1:
         raise ShardingTypeError(
             f"{primitive} wants operands that are unreduced along the same manual axes: got "
-            f"{_listed(avals)}"
+            f"{types_text(avals)}"
         )
     unreduced, reduced = others.pop()
     if unreduced and primitive.name not in _LINEAR_IN_SUMMANDS:
         raise ShardingTypeError(
-            f"{primitive} of summands is not the summand of its result: got {_listed(avals)}. Add "
-            "them up first, by psum."
+            f"{primitive} of summands is not the summand of its result: got {types_text(avals)}. "
+            "Add them up first, by psum."
         )
     return ManualAxisType(varying=varying, unreduced=unreduced, reduced=reduced)

@@ -14,6 +14,7 @@ from hlofront.core.symbolic_zeros import BatchAxis, Tangent
 from hlofront.core.trace import process
 from hlofront.primitives.contracting import dot_general_p
 from hlofront.primitives.convolving import conv_general_dilated_p
+from hlofront.primitives.sharding_families import kept
 
 Tree = TypeVar("Tree")
 # (primitive, *operand avals, **parameters) -> a true value if the results are saved.
@@ -109,6 +110,9 @@ name_p = Primitive("name")
 @infer(name_p)
 def _(x: ShapedArray, *, name: Hashable) -> ShapedArray:
     return x
+
+
+kept(name_p)
 
 
 @batch(name_p)

@@ -38,6 +38,7 @@ from hlofront.primitives.elementwise import (
 from hlofront.primitives.keys import broadcast_keys, is_key, random_split, settings
 from hlofront.primitives.random_floats import normals, uniforms
 from hlofront.primitives.shaping import broadcast_in_dim, reshape, squeeze
+from hlofront.primitives.sharding_families import elementwise
 from hlofront.primitives.slicing import slice_in_dim
 from hlofront.primitives.special import random_gamma_grad
 from hlofront.transforms.vmap import vmap
@@ -80,6 +81,9 @@ def _(
             f"of the parameters, {alpha.shape}"
         )
     return alpha.strip_weak_type()
+
+
+elementwise(random_gamma_p)
 
 
 @batch(random_gamma_p)

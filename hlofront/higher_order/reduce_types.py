@@ -11,11 +11,13 @@ from hlofront.core.dimensions import canonical_axes
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Value
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import effects, infer
+from hlofront.core.rules import Entries, effects, infer, sharding
+from hlofront.core.sharded_types import entries_of
 from hlofront.core.subprograms import combines
 from hlofront.higher_order.selecting import Member
 from hlofront.primitives import reducing as r
 from hlofront.primitives import windowed as w
+from hlofront.primitives.sharding_families import common, split_alike, without
 
 # A function is traced once, so that its program identifies the equation: executables are cached,
 # although the parameters hold programs.
@@ -49,6 +51,26 @@ def _(
         ShapedArray(shape, operand.dtype, operand.weak_type and start.weak_type)
         for operand, start in zip(operands, starts, strict=True)
     ]
+
+
+@sharding(reduce_p)
+def _(
+    avals: Sequence[ShapedArray],
+    results: Sequence[ShapedArray],
+    *,
+    dimensions: Sequence[int],
+    **_: object,
+) -> list[Entries]:
+    axes = canonical_axes(dimensions, avals[0].ndim)
+    return [without(common("reduce", avals), axes)] * len(results)
+
+
+split_alike(reduce_window_p)
+
+
+@sharding(select_and_scatter_p)
+def _(avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **_: object) -> list[Entries]:
+    return [entries_of(avals[0])]
 
 
 @effects(reduce_p, reduce_window_p)

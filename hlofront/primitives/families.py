@@ -12,6 +12,7 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import process
+from hlofront.primitives import sharding_families
 from hlofront.primitives.batching import batch_elementwise
 
 # The dtypes that an operation accepts, as NumPy's abstract scalar types.
@@ -175,6 +176,7 @@ def elementwise_primitive(
     rule.__name__ = rule.__qualname__ = f"{name}_infer"
     infer(primitive)(rule)
     batch_elementwise(primitive)
+    sharding_families.elementwise(primitive)
     return primitive
 
 

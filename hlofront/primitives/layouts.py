@@ -10,6 +10,7 @@ from hlofront.core.rules import BatchResult, batch, infer
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import linear
+from hlofront.primitives.sharding_families import kept
 
 if TYPE_CHECKING:
     from typing import Self
@@ -30,6 +31,7 @@ class MemoryOrder(Protocol):
 
 
 layout_constraint_p = Primitive("layout_constraint")
+kept(layout_constraint_p)
 
 
 def layout_constraint(x: ArrayLike, layout: MemoryOrder) -> Any:

@@ -29,6 +29,7 @@ from hlofront.primitives.families import (
 from hlofront.primitives.gathering import GatherDimensionNumbers, gather
 from hlofront.primitives.reducing import reduce_sum
 from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, squeeze, transpose
+from hlofront.primitives.sharding_families import along_batches
 
 INEXACT = FLOAT + COMPLEX
 _int32 = np.dtype(np.int32)
@@ -41,7 +42,7 @@ CoreRule = Callable[..., Sequence[tuple[tuple[int, ...], Any]]]
 
 
 def on_matrices(primitive: Primitive, kinds: Kinds, ranks: Sequence[int], rule: CoreRule) -> None:
-    """Register the infer and batch rules of a primitive on batches of matrices and vectors.
+    """Register the infer, batch and sharding rules of a primitive on matrices and vectors.
 
     Args:
       primitive: the primitive, whose operands have equal leading batch axes.
@@ -90,6 +91,12 @@ def on_matrices(primitive: Primitive, kinds: Kinds, ranks: Sequence[int], rule: 
     if primitive not in rules.batch:
         batch.__name__ = batch.__qualname__ = f"{name}_batch"
         rules.batch(primitive)(batch)
+    if primitive.name not in _SPLIT_OTHERWISE:
+        along_batches(primitive, ranks)
+
+
+# Matrices that are solved with may be split; `sharding_products.py` has their rule.
+_SPLIT_OTHERWISE = ("triangular_solve",)
 
 
 def check_square(name: str, shape: tuple[int, ...]) -> int:

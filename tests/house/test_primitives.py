@@ -33,6 +33,36 @@ def test_every_primitive_is_complete():
     assert not missing, "\n".join(missing)
 
 
+# What has no sharding rule, and why: its operands cannot be split along explicit axes.
+_NEVER_SPLIT = {
+    "no operands": "axis_index create_token empty empty2 empty_ref iota platform_index",
+    "operands without axes": "after_all check rng_uniform",
+    "of mutable references, which are not split": "addupdate free_ref freeze get new_ref swap",
+    "of sparse matrices, which are not split": (
+        "bcoo_dot_general bcoo_dot_general_sampled bcoo_extract bcoo_fromdense "
+        "bcoo_sort_indices bcoo_spdot_general bcoo_sum_duplicates bcoo_todense bcoo_transpose "
+        "bcsr_dot_general bcsr_extract bcsr_fromdense bcsr_todense coo_fromdense coo_matmat "
+        "coo_matvec coo_todense csr_fromdense csr_matmat csr_matvec csr_todense spsolve todense"
+    ),
+    "foreign functions say nothing of splits": "ffi_call",
+    "groups of rows have sizes that only values tell": "ragged_dot_general",
+    "its scales would have to be split as its operands": "scaled_dot",
+}
+
+
+def test_every_primitive_says_how_its_results_are_split():
+    for folder in ("primitives", "higher_order"):
+        import_all(importlib.import_module(f"hlofront.{folder}"))
+    without = {
+        primitive.name
+        for primitive in rules.infer
+        if primitive not in rules.sharding and not primitive.carries_programs
+    }
+    excused = {name for names in _NEVER_SPLIT.values() for name in names.split()}
+    assert not without - excused, "add @sharding(...) beside the infer rules"
+    assert not excused - without, "they have a sharding rule, or are gone"
+
+
 # Without MLIR and without a client: the package is a shell, so that the front door does not open.
 STAGE = """
 import pathlib, sys, types

@@ -1,0 +1,390 @@
+# pyright: strict
+"""How operations split their results along explicit axes of a mesh: shapes, reductions, slices.
+
+Families are in `sharding_families.py`; products and indexing are in `sharding_products.py`.
+"""
+
+from typing import Any
+
+from hlofront.core.dimensions import canonical_axis
+from hlofront.core.rules import Entries, sharding
+from hlofront.core.sharded_types import entries_of, refusal
+from hlofront.primitives.barriers import dce_sink_p, optimization_barrier_p
+from hlofront.primitives.collectives import (
+    all_gather_p,
+    all_to_all_p,
+    pmax_p,
+    pmin_p,
+    positional,
+    ppermute_p,
+    psum_p,
+    reduce_scatter_p,
+)
+from hlofront.primitives.comparing import select_n_p
+from hlofront.primitives.converting import (
+    bitcast_convert_type_p,
+    convert_element_type_p,
+    copy_p,
+    reduce_precision_p,
+    stage_p,
+    stop_gradient_p,
+)
+from hlofront.primitives.cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
+from hlofront.primitives.derivatives import add_any_p
+from hlofront.primitives.dynamic_slicing import dynamic_slice_p, dynamic_update_slice_p
+from hlofront.primitives.elementwise import abs_p, clamp_p, conj_p, integer_pow_p, mul_p, pow_p
+from hlofront.primitives.factoring import geqp3_p, lu_pivots_to_permutation_p
+from hlofront.primitives.fourier import fft_p
+from hlofront.primitives.keys import (
+    random_bits_p,
+    random_clone_p,
+    random_fold_in_p,
+    random_seed_p,
+    random_split_p,
+    random_unwrap_p,
+    random_wrap_p,
+)
+from hlofront.primitives.placing import device_put_p, sharding_constraint_p
+from hlofront.primitives.random_bits import rng_bit_generator_p, threefry2x32_p
+from hlofront.primitives.reducing import (
+    argmax_p,
+    argmin_p,
+    reduce_and_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_or_p,
+    reduce_prod_p,
+    reduce_sum_p,
+    reduce_xor_p,
+)
+from hlofront.primitives.shaping import (
+    broadcast_in_dim_p,
+    reshape_p,
+    rev_p,
+    squeeze_p,
+    tile_p,
+    transpose_p,
+)
+from hlofront.primitives.sharding_families import (
+    Avals,
+    along_batches,
+    common,
+    each_kept,
+    elementwise,
+    kept,
+    need_unsplit,
+    reduced,
+    split_alike,
+    without,
+)
+from hlofront.primitives.slicing import (
+    concatenate_p,
+    pad_p,
+    slice_p,
+    split_p,
+    stack_p,
+    unstack_p,
+)
+from hlofront.primitives.sorting import approx_top_k_p, sort_p, top_k_p
+from hlofront.primitives.varying import psum_invariant_p, pvary_p
+from hlofront.primitives.windowed import (
+    reduce_window_max_p,
+    reduce_window_min_p,
+    reduce_window_sum_p,
+    select_and_gather_add_p,
+    select_and_scatter_add_p,
+)
+
+elementwise(abs_p, conj_p, mul_p, pow_p, integer_pow_p, add_any_p, random_fold_in_p, threefry2x32_p)
+along_batches(lu_pivots_to_permutation_p, (1,))
+along_batches(geqp3_p, (2, 1))
+split_alike(select_n_p, clamp_p, dynamic_update_slice_p, concatenate_p, select_and_gather_add_p)
+kept(
+    convert_element_type_p,
+    copy_p,
+    stage_p,
+    stop_gradient_p,
+    reduce_precision_p,
+    rev_p,
+    slice_p,
+    split_p,
+    pad_p,
+    dynamic_slice_p,
+    fft_p,
+    random_seed_p,
+    random_clone_p,
+    reduce_window_max_p,
+    reduce_window_min_p,
+    reduce_window_sum_p,
+    sharding_constraint_p,
+    pvary_p,
+    psum_invariant_p,
+)
+each_kept(optimization_barrier_p, device_put_p)
+reduced(
+    argmax_p,
+    argmin_p,
+    reduce_and_p,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_or_p,
+    reduce_prod_p,
+    reduce_xor_p,
+)
+
+
+@sharding(dce_sink_p)
+def _(avals: Avals, results: Avals, **_: object) -> list[Entries]:
+    return []
+
+
+@sharding(reduce_sum_p)
+def _(avals: Avals, results: Avals, *, axes: tuple[int, ...], out_sharding: Any) -> list[Entries]:
+    entries = entries_of(avals[0])
+    if out_sharding is not None and out_sharding.spec.unreduced:
+        summed = {name for axis in axes for name in entries[axis]}
+        missing = sorted(out_sharding.spec.unreduced - summed, key=str)
+        if missing:
+            raise refusal(
+                "reduce_sum",
+                avals,
+                f"out_sharding= asks for a result that is unreduced along {missing}, which split "
+                f"none of the axes {axes} that are summed over",
+            )
+    return [without(entries, axes)]
+
+
+# ---- shapes --------------------------------------------------------------------------------------
+
+
+@sharding(transpose_p)
+def _(avals: Avals, results: Avals, *, permutation: tuple[int, ...]) -> list[Entries]:
+    entries = entries_of(avals[0])
+    return [tuple([entries[axis] for axis in permutation])]
+
+
+@sharding(broadcast_in_dim_p)
+def _(
+    avals: Avals, results: Avals, *, broadcast_dimensions: tuple[int, ...], **_: object
+) -> list[Entries]:
+    entries: list[tuple[Any, ...]] = [()] * results[0].ndim
+    for entry, axis in zip(entries_of(avals[0]), broadcast_dimensions, strict=True):
+        entries[axis] = entry
+    return [tuple(entries)]
+
+
+@sharding(squeeze_p)
+def _(avals: Avals, results: Avals, *, dimensions: tuple[int, ...]) -> list[Entries]:
+    return [without(entries_of(avals[0]), dimensions)]
+
+
+@sharding(tile_p)
+def _(avals: Avals, results: Avals, *, reps: tuple[int, ...]) -> list[Entries]:
+    need_unsplit("tile", avals, [axis for axis, times in enumerate(reps) if times != 1])
+    return [entries_of(avals[0])]
+
+
+@sharding(reshape_p)
+def _(
+    avals: Avals,
+    results: Avals,
+    *,
+    new_sizes: tuple[int, ...],
+    dimensions: tuple[int, ...] | None,
+    sharding: object,
+) -> list[Entries]:
+    if sharding is not None:
+        return []
+    (operand,) = avals
+    regrouped = _regrouped(operand.shape, entries_of(operand), new_sizes, operand.mesh)
+    if regrouped is None:
+        raise refusal(
+            "reshape", avals, f"it is ambiguous along which axes of the shape {new_sizes}"
+        )
+    return [regrouped]
+
+
+def _regrouped(
+    shape: tuple[int, ...], entries: Entries, new: tuple[int, ...], mesh: Any
+) -> Entries | None:
+    """Return the split of a reshaped array, or None if it is ambiguous.
+
+    It is known where axes of size 1 come or go, where some neighbors become one axis, and where
+    one axis becomes some neighbors.
+    """
+    long = [entry for size, entry in zip(shape, entries, strict=True) if size != 1]
+    if [size for size in shape if size != 1] == [size for size in new if size != 1]:
+        remaining = iter(long)
+        return tuple([() if size == 1 else next(remaining) for size in new])
+    first = 0
+    while first < min(len(shape), len(new)) and shape[first] == new[first]:
+        first += 1
+    last = 0
+    while last < min(len(shape), len(new)) - first and shape[-1 - last] == new[-1 - last]:
+        last += 1
+    end = len(shape) - last
+    middle, new_middle = entries[first:end], new[first : len(new) - last]
+    if len(new_middle) == 1:
+        inner = _merged_axis(middle)
+    elif len(middle) == 1:
+        inner = _divided_axis(middle[0], new_middle, mesh)
+    else:
+        inner = None
+    return None if inner is None else (*entries[:first], *inner, *entries[end:])
+
+
+def _merged_axis(entries: Entries) -> Entries | None:
+    """Return the split of an axis that was several; those that are split must come first."""
+    count = sum(map(bool, entries))
+    if any(entries[count:]):
+        return None
+    return (sum(entries[:count], ()),)
+
+
+def _divided_axis(names: tuple[Any, ...], sizes: tuple[int, ...], mesh: Any) -> Entries | None:
+    """Return the split of axes that were one, or None if a mesh axis would split two of them.
+
+    The outermost mesh axes split the first axes, each as much as can be.
+    """
+    waiting = list(names)
+    result: list[tuple[Any, ...]] = []
+    for size in sizes:
+        taken: list[Any] = []
+        while waiting and size % mesh.shape[waiting[0]] == 0:
+            size //= mesh.shape[waiting[0]]
+            taken.append(waiting.pop(0))
+        result.append(tuple(taken))
+        if waiting and size != 1:
+            return None
+    return None if waiting else tuple(result)
+
+
+@sharding(bitcast_convert_type_p)
+def _(avals: Avals, results: Avals, **_: object) -> list[Entries]:
+    entries = entries_of(avals[0])
+    return [(entries + ((),))[: results[0].ndim]]
+
+
+# ---- joining and dividing ------------------------------------------------------------------------
+
+
+@sharding(stack_p)
+def _(avals: Avals, results: Avals, *, axis: int) -> list[Entries]:
+    entries = common("stack", avals) or ((),) * avals[0].ndim
+    return [(*entries[:axis], (), *entries[axis:])]
+
+
+@sharding(unstack_p)
+def _(avals: Avals, results: Avals, *, axis: int) -> list[Entries]:
+    need_unsplit("unstack", avals, (axis,))
+    return [without(entries_of(avals[0]), (axis,))] * len(results)
+
+
+# ---- along an axis -------------------------------------------------------------------------------
+
+
+def _along_axis(name: str, avals: Avals, results: Avals, axis: int) -> list[Entries]:
+    """Return the split of results that depend on all elements along an axis of the operands."""
+    entries = common(name, avals)
+    need_unsplit(name, avals, (axis % avals[0].ndim,))
+    return [entries] * len(results)
+
+
+for _primitive in (cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p):
+
+    def _cumulative(
+        avals: Avals, results: Avals, *, axis: int, reverse: bool, name: str = _primitive.name
+    ) -> list[Entries]:
+        return _along_axis(name, avals, results, axis)
+
+    sharding(_primitive)(_cumulative)
+
+
+@sharding(sort_p)
+def _(avals: Avals, results: Avals, *, dimension: int, **_: object) -> list[Entries]:
+    return _along_axis("sort", avals, results, dimension)
+
+
+@sharding(top_k_p)
+def _(avals: Avals, results: Avals, *, axis: int, k: int) -> list[Entries]:
+    return _along_axis("top_k", avals, results, axis)
+
+
+@sharding(approx_top_k_p)
+def _(avals: Avals, results: Avals, *, reduction_dimension: int, **_: object) -> list[Entries]:
+    return _along_axis("approx_top_k", avals, results, reduction_dimension)
+
+
+@sharding(select_and_scatter_add_p)
+def _(avals: Avals, results: Avals, **_: object) -> list[Entries]:
+    return [entries_of(avals[1])]
+
+
+# ---- random numbers ------------------------------------------------------------------------------
+
+
+@sharding(random_split_p, random_bits_p, random_unwrap_p)
+def _(avals: Avals, results: Avals, **_: object) -> list[Entries]:
+    entries = entries_of(avals[0])
+    return [entries + ((),) * (results[0].ndim - len(entries))]
+
+
+@sharding(random_wrap_p)
+def _(avals: Avals, results: Avals, **_: object) -> list[Entries]:
+    ndim = results[0].ndim
+    need_unsplit("random_wrap", avals, range(ndim, avals[0].ndim))
+    return [entries_of(avals[0])[:ndim]]
+
+
+@sharding(rng_bit_generator_p)
+def _(avals: Avals, results: Avals, **_: object) -> list[Entries]:
+    return [entries_of(avals[0]), ((),) * results[1].ndim]
+
+
+# ---- collectives ---------------------------------------------------------------------------------
+
+
+@sharding(psum_p, pmax_p, pmin_p)
+def _(
+    avals: Avals, results: Avals, *, axes: tuple[Any, ...], axis_index_groups: object
+) -> list[Entries]:
+    return [
+        without(entries_of(aval), [canonical_axis(a, aval.ndim) for a in positional(axes)])
+        for aval in avals
+    ]
+
+
+kept(ppermute_p)
+
+
+@sharding(all_gather_p)
+def _(
+    avals: Avals, results: Avals, *, all_gather_dimension: int, tiled: bool, **_: object
+) -> list[Entries]:
+    entries, axis = entries_of(avals[0]), all_gather_dimension
+    if tiled:
+        need_unsplit("all_gather", avals, (axis,))
+        return [entries]
+    return [(*entries[:axis], (), *entries[axis:])]
+
+
+@sharding(reduce_scatter_p)
+def _(
+    avals: Avals, results: Avals, *, scatter_dimension: int, tiled: bool, **_: object
+) -> list[Entries]:
+    need_unsplit("reduce_scatter", avals, (scatter_dimension,))
+    entries = entries_of(avals[0])
+    return [entries if tiled else without(entries, (scatter_dimension,))]
+
+
+@sharding(all_to_all_p)
+def _(
+    avals: Avals, results: Avals, *, split_axis: int, concat_axis: int, tiled: bool, **_: object
+) -> list[Entries]:
+    entries = entries_of(avals[0])
+    if tiled:
+        need_unsplit("all_to_all", avals, (split_axis, concat_axis))
+        return [entries]
+    need_unsplit("all_to_all", avals, (split_axis,))
+    remaining = without(entries, (split_axis,))
+    return [(*remaining[:concat_axis], (), *remaining[concat_axis:])]
