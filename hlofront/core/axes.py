@@ -1,10 +1,14 @@
 """Named axes in scope, whose names `psum(x, "i")` may use, and their sizes."""
 
 from collections.abc import Sequence
+from contextvars import ContextVar, Token
 from typing import Any
 
 from hlofront.bridge import state
-from hlofront.core.aval import AbstractValue, ShapedArray
+from hlofront.core.aval import AbstractValue, ShapedArray, Split
+from hlofront.core.mesh import AbstractMesh
+from hlofront.core.mesh_context import get_abstract_mesh
+from hlofront.core.partition import PartitionSpec
 
 _cell = state.named_axes
 _swap = _cell.swap_local
@@ -12,17 +16,34 @@ _set = _cell.set_local
 
 
 class AxisData:
-    """The axis that vmap maps: its name or None, its size, the mesh axes that it is split over."""
+    """The axis that vmap maps.
 
-    __slots__ = ("name", "size", "spmd_name")
+    Attributes:
+      name: its name, or None.
+      size: its size.
+      spmd_name: the mesh axes that users say it is split over.
+      explicit_mesh_axis: the axes of type Explicit that the arrays are split along there.
+      mesh: the mesh of these, or None.
+    """
 
-    def __init__(self, name: Any, size: int, spmd_name: tuple[Any, ...] = ()):
+    __slots__ = ("explicit_mesh_axis", "mesh", "name", "size", "spmd_name")
+
+    def __init__(
+        self,
+        name: Any,
+        size: int,
+        spmd_name: tuple[Any, ...] = (),
+        explicit_mesh_axis: tuple[Any, ...] = (),
+        mesh: AbstractMesh | None = None,
+    ):
         self.name = name
         self.size = size
         self.spmd_name = spmd_name
+        self.explicit_mesh_axis = explicit_mesh_axis
+        self.mesh = mesh
 
     def _key(self):
-        return self.name, self.size, self.spmd_name
+        return self.name, self.size, self.spmd_name, self.explicit_mesh_axis, self.mesh
 
     def __eq__(self, other: object) -> bool:
         return type(other) is AxisData and self._key() == other._key()
@@ -32,6 +53,32 @@ class AxisData:
 
     def __repr__(self):
         return f"AxisData(name={self.name!r}, size={self.size}, spmd_name={self.spmd_name!r})"
+
+
+# The axis whose batch rule runs, if it is split along explicit axes.
+_split_axis: ContextVar[AxisData | None] = ContextVar("split_batch_axis", default=None)
+
+
+class splitting_batches:
+    """A context manager in which new batch axes are split as the axis that vmap maps."""
+
+    __slots__ = ("_token", "axis")
+
+    _token: Token[AxisData | None]
+
+    def __init__(self, axis: AxisData):
+        self.axis = axis
+
+    def __enter__(self) -> None:
+        self._token = _split_axis.set(self.axis if self.axis.explicit_mesh_axis else None)
+
+    def __exit__(self, *_: object) -> None:
+        _split_axis.reset(self._token)
+
+
+def split_batch_axis() -> AxisData | None:
+    """Return the axis whose batch rule runs, if arrays are split there, else None."""
+    return _split_axis.get()
 
 
 class axes_in_scope:
@@ -85,11 +132,21 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
         return aval
     if aval.shape[axis] != size:
         raise ValueError(f"axis {axis} of {aval.str_short()} is not of size {size}")
-    return aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1 :]))
+    shape = (*aval.shape[:axis], *aval.shape[axis + 1 :])
+    if aval.split is None:
+        return aval.update(shape=shape)
+    mesh, spec = aval.split
+    entries = spec.partitions
+    spec = spec.update(partitions=(*entries[:axis], *entries[axis + 1 :]))
+    return aval.update(shape=shape, sharding=Split(mesh, spec))
 
 
 def unmapped_aval(
-    size: int, axis: int | None, aval: AbstractValue, explicit_mesh_axis: object = None
+    size: int,
+    axis: int | None,
+    aval: AbstractValue,
+    explicit_mesh_axis: object = None,
+    mesh: AbstractMesh | None = None,
 ) -> AbstractValue:
     """Return the aval of an array with one more axis.
 
@@ -97,8 +154,16 @@ def unmapped_aval(
       size: the size of the new axis.
       axis: its position in the result; None leaves the aval unchanged.
       aval: the aval of one element along the axis, or of a token, which gets no axis.
-      explicit_mesh_axis: accepted for JAX's sake; avals here have no sharding.
+      explicit_mesh_axis: the axis of a mesh, or a tuple of them, that splits the new axis; None
+        if none does.
+      mesh: that mesh, if the aval has none; by default the mesh in context.
     """
     if axis is None or not isinstance(aval, ShapedArray):
         return aval
-    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+    shape = (*aval.shape[:axis], size, *aval.shape[axis:])
+    if aval.split is None and not explicit_mesh_axis:
+        return aval.update(shape=shape)
+    mesh, spec = aval.split or (mesh or get_abstract_mesh(), PartitionSpec(*[None] * aval.ndim))
+    entries = spec.partitions
+    spec = spec.update(partitions=(*entries[:axis], explicit_mesh_axis, *entries[axis:]))
+    return aval.update(shape=shape, sharding=Split(mesh, spec))

@@ -1,11 +1,11 @@
 """The batching of functions with custom derivative rules, and of the rules themselves."""
 
 from collections.abc import Callable, Sequence
-from typing import overload
+from typing import Any, overload
 
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import ShapedArray
-from hlofront.core.axes import AxisData
+from hlofront.core.axes import AxisData, mapped_aval, split_batch_axis, unmapped_aval
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, Zero
 from hlofront.higher_order.custom_rule import SymbolicZero
@@ -316,9 +316,13 @@ class BatchedBackward:
 
 def with_axis(aval: ShapedArray, size: int, axis: int) -> ShapedArray:
     """Return the aval with an axis of `size` inserted at index `axis`."""
-    return aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+    batch = split_batch_axis()
+    names = () if batch is None else batch.explicit_mesh_axis
+    result: Any = unmapped_aval(size, axis, aval, names)
+    return result
 
 
 def without_axis(aval: ShapedArray, axis: int) -> ShapedArray:
     """Return the aval with the axis at index `axis` removed."""
-    return aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1 :]))
+    result: Any = mapped_aval(aval.shape[axis], axis, aval)
+    return result

@@ -1,17 +1,25 @@
 """Makers of batch rules, with helpers that move, add and match batch axes."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from hlofront.base.dtypes import float0
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import typeof
+from hlofront.core.axes import split_batch_axis, unmapped_aval
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import add_any_p, zeros_of
-from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, reshape, transpose
+from hlofront.primitives.shaping import (
+    broadcast_in_dim,
+    broadcast_in_dim_p,
+    expand_dims,
+    reshape,
+    transpose,
+)
 
 
 def move_axis(x: ArrayLike, source: int, destination: int) -> ArrayLike:
@@ -41,7 +49,13 @@ def with_new_axis(x: ArrayLike, size: int, axis: int = 0) -> ArrayLike:
     shape = (*aval.shape[:axis], size, *aval.shape[axis:])
     if aval.dtype == float0:
         return zeros_of(aval.update(shape))
-    return broadcast_in_dim(x, shape, shifted(range(aval.ndim), axis))
+    order = shifted(range(aval.ndim), axis)
+    batch = split_batch_axis()
+    if batch is None or batch.size != size:
+        return broadcast_in_dim(x, shape, order)
+    result: Any = unmapped_aval(size, axis, aval, batch.explicit_mesh_axis, batch.mesh)
+    params = {"shape": shape, "broadcast_dimensions": order, "sharding": result.sharding}
+    return process(broadcast_in_dim_p, (x,), params)
 
 
 def shifted(axes: Sequence[int], new: int) -> tuple[int, ...]:

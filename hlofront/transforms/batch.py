@@ -9,7 +9,14 @@ from hlofront.base.config import check_tracer_leaks
 from hlofront.base.typing import ArrayLike, Params
 from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
-from hlofront.core.axes import AxisData, axes_in_scope
+from hlofront.core.axes import (
+    AxisData,
+    axes_in_scope,
+    mapped_aval,
+    split_batch_axis,
+    splitting_batches,
+    unmapped_aval,
+)
 from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, Literal, Value
 from hlofront.core.names import coming_from
@@ -37,8 +44,7 @@ class BatchTracer(Tracer):
         self.value = value
         self.batch_axis = batch_axis
         aval = typeof(value)
-        shape = aval.shape
-        self.aval = aval.update(shape=(*shape[:batch_axis], *shape[batch_axis + 1 :]))
+        self.aval = mapped_aval(aval.shape[batch_axis], batch_axis, aval)
 
     def _origin_message(self) -> str:
         value = self.value
@@ -138,6 +144,19 @@ def run_batched(
 ) -> tuple[Value, Value]:
     """Apply a primitive's batch rule; return (result, batch axis), or a list of each."""
     values, axes = tuple(values), tuple(axes)
+    if axis.explicit_mesh_axis or split_batch_axis() is not None:
+        with splitting_batches(axis):
+            return _batch_rule_result(primitive, axis, values, axes, params)
+    return _batch_rule_result(primitive, axis, values, axes, params)
+
+
+def _batch_rule_result(
+    primitive: Primitive,
+    axis: AxisData,
+    values: tuple[ArrayLike, ...],
+    axes: tuple[int | None, ...],
+    params: Params,
+) -> tuple[Value, Value]:
     with_axis = rules.batch_with_axis.get(primitive)
     if with_axis is not None:
         return with_axis(axis, values, axes, **params)
@@ -277,7 +296,7 @@ def _batch_program(
 ) -> tuple[ClosedJaxpr, tuple[int | None, ...]]:
     axes_out: tuple[int | None, ...] = ()
     avals = [
-        aval if a is None else aval.update(shape=(*aval.shape[:a], axis.size, *aval.shape[a:]))
+        unmapped_aval(axis.size, a, aval, axis.explicit_mesh_axis, axis.mesh)
         for aval, a in zip(program.in_avals, axes, strict=True)
     ]
 
@@ -285,9 +304,10 @@ def _batch_program(
         nonlocal axes_out
         outputs, own_axes = batch_jaxpr(program.jaxpr, program.consts, axis, values, axes)
         if front is not None:
-            for i, (x, a, force) in enumerate(zip(outputs, own_axes, front, strict=True)):
-                if a is not None or force:
-                    outputs[i], own_axes[i] = to_front(x, a, axis.size), 0
+            with splitting_batches(axis):
+                for i, (x, a, force) in enumerate(zip(outputs, own_axes, front, strict=True)):
+                    if a is not None or force:
+                        outputs[i], own_axes[i] = to_front(x, a, axis.size), 0
         axes_out = tuple(own_axes)
         return outputs
 

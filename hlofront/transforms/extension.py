@@ -12,7 +12,7 @@ from hlofront.base import tree
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import AbstractValue, ShapedArray
-from hlofront.core.axes import AxisData, axes_in_scope
+from hlofront.core.axes import AxisData, axes_in_scope, unmapped_aval
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Value, Var
 from hlofront.core.names import JVP, TRANSPOSE, transformed
 from hlofront.core.subprograms import Program, closed, opened
@@ -191,7 +191,7 @@ def backward_pass(
     with transformed(TRANSPOSE) if transform_stack else nullcontext():
         cotangents = transpose_jaxpr(jaxpr, consts, primals_in, cts_in)
     complete = [
-        Zero(var.aval.to_tangent_aval()) if cotangent is None else cotangent
+        Zero(var.aval.to_cotangent_aval()) if cotangent is None else cotangent
         for var, cotangent in zip(jaxpr.invars, cotangents, strict=True)
     ]
     return (complete, {}) if return_logs else complete
@@ -255,7 +255,7 @@ def batch_jaxpr_axes(
         return move_axis(to_front(x, axis, axis_data.size), 0, wanted)
 
     avals = [
-        aval if a is None else aval.update(shape=(*aval.shape[:a], axis_data.size, *aval.shape[a:]))
+        unmapped_aval(axis_data.size, a, aval, axis_data.explicit_mesh_axis, axis_data.mesh)
         for aval, a in zip(program.in_avals, in_axes, strict=True)
     ]
     named = () if axis_data.name is None else ((axis_data.name, axis_data.size),)

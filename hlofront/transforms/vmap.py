@@ -10,10 +10,12 @@ from hlofront.base.tree import PyTree
 from hlofront.base.tree_prefixes import flatten_axes
 from hlofront.base.typing import ArrayLike
 from hlofront.bridge.fast_parts import PyTreeDef
-from hlofront.core.aval import is_value, typeof
-from hlofront.core.axes import AxisData
+from hlofront.core.aval import ShapedArray, is_value, typeof
+from hlofront.core.axes import AxisData, splitting_batches
 from hlofront.core.jaxpr import DebugInfo, Value
+from hlofront.core.mesh import AbstractMesh
 from hlofront.core.names import VMAP, transformed
+from hlofront.core.sharded_types import common_mesh, entries_of
 from hlofront.core.trace import as_result, current_trace
 from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.reducing import reduce_sum
@@ -118,20 +120,23 @@ def vmap(
                     )
             return results
 
-        axis = AxisData(axis_name, size, spmd)
+        axis = AxisData(axis_name, size, spmd, *_mesh_axes(leaves, axes))
         with transformed(VMAP):
             results, result_axes = batch_flat(
                 flat, axis, leaves, axes, DebugInfo("vmap", signature.find_where)
             )
             wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
-            return out_tree.unflatten(
-                [
-                    own_results[i]
-                    if i in own_results
-                    else as_result(_placed(x, a, w, size, i, out_tree, sum_match))
-                    for i, (x, a, w) in enumerate(zip(results, result_axes, wanted, strict=True))
-                ]
-            )
+            with splitting_batches(axis):
+                return out_tree.unflatten(
+                    [
+                        own_results[i]
+                        if i in own_results
+                        else as_result(_placed(x, a, w, size, i, out_tree, sum_match))
+                        for i, (x, a, w) in enumerate(
+                            zip(results, result_axes, wanted, strict=True)
+                        )
+                    ]
+                )
 
     return documented(
         mapped,
@@ -241,6 +246,43 @@ def _common_size(
     elif all(size == mapped[0] for size in mapped):
         return mapped[0]
     raise _inconsistent(signature, args, kwargs, leaves, axes, sizes, axis_size)
+
+
+def _mesh_axes(
+    leaves: Sequence[Value], axes: Sequence[int | None]
+) -> tuple[tuple[Any, ...], AbstractMesh | None]:
+    """Return the explicit axes that all mapped axes are split along, and their mesh.
+
+    Raises:
+      ValueError: if mapped axes are split differently, or values that are not mapped are split
+        along the same axes of the mesh.
+    """
+    avals = [typeof(x) if is_value(x) else None for x in leaves]
+    if all(aval is None or aval.spec is None for aval in avals):
+        return (), None
+    whole = [aval for aval in avals if isinstance(aval, ShapedArray)]
+    pairs = [
+        (aval, entries_of(aval)[a])
+        for aval, a in zip(avals, axes, strict=True)
+        if isinstance(aval, ShapedArray) and a is not None
+    ]
+    entries = {entry for _, entry in pairs}
+    if len(entries) > 1:
+        raise ValueError(
+            "Mapped away dimension of inputs passed to vmap should be sharded the same. Got "
+            f"inconsistent axis specs: {' vs '.join(str(entry) for _, entry in pairs)}, of "
+            f"{', '.join(aval.str_short() for aval, _ in pairs)}. Reshard some of them first."
+        )
+    names = entries.pop() if entries else ()
+    for aval, a in zip(avals, axes, strict=True):
+        if a is None and isinstance(aval, ShapedArray) and aval.spec is not None:
+            if not set(names).isdisjoint(aval.spec.names()):
+                raise ValueError(
+                    "Unmapped values passed to vmap cannot be sharded along the mesh axis you are "
+                    f"vmapping over. Got type: {aval.str_short(True)}, in_axes: None and vmapped "
+                    f"mesh axes {names}. Reshard it first."
+                )
+    return names, common_mesh(whole)
 
 
 def _inconsistent(
