@@ -355,7 +355,7 @@ class Backward:
           TypeError: if the cotangent is anything else.
           ValueError: if it is of another shape than the leaf, or a SymbolicZero of another type.
         """
-        wanted = primal.to_tangent_aval()
+        wanted = primal.to_cotangent_aval()
         # Integer arguments have no cotangents, so that the rule's values for them are ignored.
         if cotangent is None or wanted.dtype == float0:
             return Zero(wanted)

@@ -13,6 +13,7 @@ from hlofront.base.typing import ArrayLike
 from hlofront.bridge import state
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.axes import mapped_aval, unmapped_aval
 from hlofront.core.check import types_match
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Var
@@ -99,7 +100,8 @@ def _(*avals: ShapedArray, jaxpr: ClosedJaxpr, **_: object) -> Effects:
 
 def stacked(aval: ShapedArray, length: int) -> ShapedArray:
     """Return the aval of an array that stacks `length` values of type `aval` along axis 0."""
-    return aval.update(shape=(length, *aval.shape))
+    result: Any = unmapped_aval(length, 0, aval)
+    return result
 
 
 def stacked_variable(variable: Var, length: int) -> Var:
@@ -346,6 +348,21 @@ def as_array(x: ArrayLike) -> ArrayLike:
     return convert(x, aval.dtype, aval.weak_type) if isinstance(x, np.ndarray | np.generic) else x
 
 
+def _element_aval(aval: ShapedArray) -> ShapedArray:
+    """Return the aval of the elements along axis 0 of an array that a scan reads.
+
+    Raises:
+      ValueError: if the array is split along axis 0, along which the steps read one by one.
+    """
+    if aval.spec is not None and aval.spec[0] is not None:
+        raise ValueError(
+            "0th dimension of all xs should be replicated: every device runs all steps of a scan. "
+            f"Got an array of type {aval.str_short()}. Reshard it, or scan over another axis."
+        )
+    element: Any = mapped_aval(aval.shape[0], 0, aval)
+    return element
+
+
 def _body(
     f: Callable[..., PyTree],
     as_step: AsStep,
@@ -355,7 +372,7 @@ def _body(
     xs: Sequence[ArrayLike],
 ) -> Body:
     carry_avals = tuple([typeof(x) for x in first])
-    x_avals = tuple([typeof(x).update(shape=typeof(x).shape[1:]) for x in xs])
+    x_avals = tuple([_element_aval(typeof(x)) for x in xs])
     return written_once(
         f,
         ("scan", as_step, init_tree, xs_tree, carry_avals, x_avals),

@@ -260,7 +260,7 @@ def _(
 
 
 def _cotangent_aval(x: UndefinedPrimal) -> ShapedArray:
-    return x.aval.to_tangent_aval()
+    return x.aval.to_cotangent_aval()
 
 
 def _depends(jaxpr: Jaxpr, linear: Flags, params: ParamDict) -> set[Var]:
@@ -315,7 +315,7 @@ def _transposed_step(
         for var, out, arrives in zip(carry, jaxpr.outvars, arriving_at, strict=False)
     )
     carry_avals = [
-        var.aval.to_tangent_aval() if aval is None else aval
+        var.aval.to_cotangent_aval() if aval is None else aval
         for var, aval in zip(carry, types, strict=False)
     ]
     # The types of the inputs: known constants, cotangent sums, cotangents of the carry, cotangents
@@ -323,10 +323,10 @@ def _transposed_step(
     sections: list[list[Value]] = [
         [var.aval for var in where_not(consts, linear_consts)],
         [aval.to_tangent_aval() for aval in const_references],
-        [var.aval.to_tangent_aval() for var in where(consts, reached_consts)],
+        [var.aval.to_cotangent_aval() for var in where(consts, reached_consts)],
         where(carry_avals, reached_carry),
         [
-            result.to_tangent_aval().update(weak_type=aval.weak_type)
+            result.to_cotangent_aval().update(weak_type=aval.weak_type)
             for result, aval in zip(jaxpr.out_avals[count:], types[count:], strict=True)
             if aval is not None
         ],
@@ -348,7 +348,7 @@ def _transposed_step(
         ]
         arriving = iter([*carried, *ys])
         cotangents = [
-            next(arriving) if arrives else Zero(atom.aval.to_tangent_aval())
+            next(arriving) if arrives else Zero(atom.aval.to_cotangent_aval())
             for atom, arrives in zip(jaxpr.outvars, (*reached_carry, *arriving_ys), strict=True)
         ]
         departing = transpose_jaxpr(jaxpr, program.consts, inputs, cotangents)

@@ -12,7 +12,14 @@ from hlofront.base.elements import ExtendedDType
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import DTypeLike
 from hlofront.bridge.fast_parts import PyTreeDef
-from hlofront.core.aval import AbstractValue, ShapedArray, is_value, register_value_type, typeof
+from hlofront.core.aval import (
+    AbstractValue,
+    ShapedArray,
+    Split,
+    is_value,
+    register_value_type,
+    typeof,
+)
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.references import AbstractRef, is_reference
@@ -153,7 +160,11 @@ def _described(x: Any) -> AbstractValue:
     dtype = dtype_of(x.dtype)
     if not isinstance(dtype, ExtendedDType):
         dtype = array_dtype(dtype)
-    aval = ShapedArray(tuple(x.shape), dtype, getattr(x, "weak_type", False))
+    sharding: Any = getattr(x, "sharding", None)
+    mesh = getattr(sharding, "mesh", None)
+    split = Split(mesh.abstract_mesh, sharding.spec) if mesh and mesh.explicit_axes else None
+    weak_type = getattr(x, "weak_type", False)
+    aval = ShapedArray(tuple(x.shape), dtype, weak_type, sharding=split)
     return AbstractRef(aval) if getattr(x, "is_ref", False) is True else aval
 
 

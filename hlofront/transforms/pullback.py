@@ -207,7 +207,7 @@ class Pullback:
                 f"function {self.spec.signature.where}: wanted {out_tree}, got {given_tree}."
             )
         for leaf, aval in zip(leaves, self.spec.out_avals, strict=True):
-            cotangent_aval, wanted = abstract(leaf), aval.to_tangent_aval()
+            cotangent_aval, wanted = abstract(leaf), aval.to_cotangent_aval()
             # An integer's cotangent is ignored.
             fits = cotangent_aval.dtype == wanted.dtype or (
                 wanted.dtype == float0 and cotangent_aval.dtype == aval.dtype
@@ -245,7 +245,7 @@ class Pullback:
                 transpose_jaxpr(jaxpr, self.residuals, linear, arriving_cotangents)
             )
         cotangents = [
-            next(linear_cotangents) if moves else Zero(aval.to_tangent_aval())
+            next(linear_cotangents) if moves else Zero(aval.to_cotangent_aval())
             for aval, moves in zip(spec.in_avals, spec.moving, strict=True)
         ]
         return [

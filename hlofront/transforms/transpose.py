@@ -74,7 +74,7 @@ def transpose_jaxpr(
         ):
             continue
         cotangents_out = [
-            Zero(var.aval.to_tangent_aval()) if c is None else c
+            Zero(var.aval.to_cotangent_aval()) if c is None else c
             for var, c in zip(equation.outvars, outgoing, strict=True)
         ]
         cotangent: Cotangent | RefLike | list[Cotangent | RefLike] = (
@@ -110,7 +110,7 @@ def transpose_jaxpr(
         if var in accumulators and x.accumulator is None and accumulators[var].ref is not None:
             arrived[var] = freeze_p.bind(accumulators[var].ref)
     return [
-        arrived.get(var, Zero(x.aval.to_tangent_aval())) if type(x) is UndefinedPrimal else None
+        arrived.get(var, Zero(x.aval.to_cotangent_aval())) if type(x) is UndefinedPrimal else None
         for var, x in zip(jaxpr.invars, inputs, strict=True)
     ]
 
@@ -231,7 +231,7 @@ def _transpose_program(
         if is_linear and is_reference(aval)
     ]
     cotangent_avals = [
-        aval.to_tangent_aval() for aval, n in zip(program.out_avals, nonzero, strict=True) if n
+        aval.to_cotangent_aval() for aval, n in zip(program.out_avals, nonzero, strict=True) if n
     ]
     present: tuple[bool, ...] = ()
 
@@ -245,7 +245,7 @@ def _transpose_program(
             for aval, is_linear in zip(program.in_avals, linear, strict=True)
         ]
         cotangents = [
-            next(arriving) if n else Zero(aval.to_tangent_aval())
+            next(arriving) if n else Zero(aval.to_cotangent_aval())
             for aval, n in zip(program.out_avals, nonzero, strict=True)
         ]
         results = transpose_jaxpr(jaxpr, program.consts, inputs, cotangents)
