@@ -147,21 +147,41 @@ def _with_splits(
 
 
 def _sums(primitive: Primitive, avals: Sequence[ShapedArray]) -> dict[str, frozenset[Any]]:
-    """Return the `unreduced` and `reduced` axes of the results; all operands have the same."""
+    """Return the `unreduced` and `reduced` axes of the results.
+
+    All operands have the same, but for scalars, which take no part where nothing is unreduced.
+    """
     none = frozenset[Any](), frozenset[Any]()
-    sums = {(aval.spec.unreduced, aval.spec.reduced) if aval.spec else none for aval in avals}
+    sums = {
+        (aval.spec.unreduced, aval.spec.reduced) if aval.spec else none
+        for aval in avals
+        if aval.ndim or aval.spec is not None
+    }
+    name = primitive.name
+    if name == "dot_general" and not any(unreduced for unreduced, _ in sums):
+        # The cotangents of its operands are summed up, and so need not be reduced.
+        return {}
+    if name == "mul" and len(sums) == 2:
+        # A product of summands and a value that all devices have is one of summands.
+        (unreduced, reduced), (others_unreduced, others_reduced) = sorted(sums, key=_is_reduced)
+        if unreduced == others_reduced and not reduced and not others_unreduced:
+            return {"unreduced": unreduced, "reduced": reduced}
     if len(sums) > 1:
         raise ShardingTypeError(
-            f"{primitive} wants operands that are unreduced along the same mesh axes: got "
-            f"{types_text(avals)}. Add up the summands first, by reshard(x, PartitionSpec(...))."
+            f"{primitive} wants operands that are unreduced, and reduced, along the same mesh "
+            f"axes: got {types_text(avals)}. Add up the summands first, by reshard(x, jax.P(...))."
         )
     unreduced, reduced = sums.pop() if sums else none
-    if unreduced and primitive.name not in _LINEAR_IN_SUMMANDS:
+    if unreduced and name not in _LINEAR_IN_SUMMANDS:
         raise ShardingTypeError(
             f"{primitive} of summands is not the summand of its result: got {types_text(avals)}. "
-            "Add them up first, by reshard(x, PartitionSpec(...))."
+            "Add them up first, by reshard(x, jax.P(...))."
         )
     return {"unreduced": unreduced, "reduced": reduced}
+
+
+def _is_reduced(sums: tuple[frozenset[Any], frozenset[Any]]) -> bool:
+    return bool(sums[1])
 
 
 # Operations that may be applied to summands one by one.
@@ -181,7 +201,15 @@ _LINEAR_IN_SUMMANDS = frozenset(
         "expand_dims",
         "reduce_sum",
         "slice",
+        "pad",
+        "split",
+        "stack",
         "concatenate",
+        "select_n",
+        "conj",
+        "real",
+        "imag",
+        "stop_gradient",
         "reshard",
         "optimization_barrier",
         "sharding_constraint",

@@ -17,7 +17,7 @@ from hlofront.core.subprograms import combines
 from hlofront.higher_order.selecting import Member
 from hlofront.primitives import reducing as r
 from hlofront.primitives import windowed as w
-from hlofront.primitives.sharding_families import common, split_alike, without
+from hlofront.primitives.sharding_families import kept, without
 
 # A function is traced once, so that its program identifies the equation: executables are cached,
 # although the parameters hold programs.
@@ -62,15 +62,10 @@ def _(
     **_: object,
 ) -> list[Entries]:
     axes = canonical_axes(dimensions, avals[0].ndim)
-    return [without(common("reduce", avals), axes)] * len(results)
+    return [without(entries_of(aval), axes) for aval in halves(avals)[0]]
 
 
-split_alike(reduce_window_p)
-
-
-@sharding(select_and_scatter_p)
-def _(avals: Sequence[ShapedArray], results: Sequence[ShapedArray], **_: object) -> list[Entries]:
-    return [entries_of(avals[0])]
+kept(reduce_window_p, select_and_scatter_p)
 
 
 @effects(reduce_p, reduce_window_p)

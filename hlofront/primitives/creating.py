@@ -158,13 +158,19 @@ def full_like(
         own, weak = dtype_and_weakness(x)
     else:
         own, weak = check_user_dtype_supported(dtype, "full_like"), False
+    split = None
     if shape is None:
         shape = getattr(x, "shape", ())
-    filled = _placed(_full(canonical_shape(shape), fill_value, own, weak), sharding)
+        aval = getattr(x, "aval", None)
+        if sharding is None and isinstance(aval, ShapedArray) and aval.spec is not None:
+            split = aval.sharding
+    filled = _placed(_full(canonical_shape(shape), fill_value, own, weak, split), sharding)
     return varying_as(filled, x)
 
 
-def _full(shape: Shape, fill_value: ArrayLike, own: DType | None, weak: bool = False) -> Any:
+def _full(
+    shape: Shape, fill_value: ArrayLike, own: DType | None, weak: bool = False, split: Any = None
+) -> Any:
     aval = typeof(fill_value)
     if aval.shape:
         raise TypeError(
@@ -198,7 +204,7 @@ def _full(shape: Shape, fill_value: ArrayLike, own: DType | None, weak: bool = F
     return process(
         broadcast_in_dim_p,
         (fill_value,),
-        {"shape": shape, "broadcast_dimensions": (), "sharding": None},
+        {"shape": shape, "broadcast_dimensions": (), "sharding": split},
     )
 
 

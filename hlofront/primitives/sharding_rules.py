@@ -98,7 +98,7 @@ from hlofront.primitives.windowed import (
 elementwise(abs_p, conj_p, mul_p, pow_p, integer_pow_p, add_any_p, random_fold_in_p, threefry2x32_p)
 along_batches(lu_pivots_to_permutation_p, (1,))
 along_batches(geqp3_p, (2, 1))
-split_alike(select_n_p, clamp_p, dynamic_update_slice_p, concatenate_p, select_and_gather_add_p)
+split_alike(select_n_p, dynamic_update_slice_p, concatenate_p, select_and_gather_add_p)
 kept(
     convert_element_type_p,
     copy_p,
@@ -131,6 +131,11 @@ reduced(
     reduce_prod_p,
     reduce_xor_p,
 )
+
+
+@sharding(clamp_p)
+def _(avals: Avals, results: Avals) -> list[Entries]:
+    return [entries_of(avals[1])]
 
 
 @sharding(dce_sink_p)
@@ -196,7 +201,8 @@ def _(
     if sharding is not None:
         return []
     (operand,) = avals
-    regrouped = _regrouped(operand.shape, entries_of(operand), new_sizes, operand.mesh)
+    in_order = dimensions is None
+    regrouped = _regrouped(operand.shape, entries_of(operand), new_sizes, operand.mesh, in_order)
     if regrouped is None:
         raise refusal(
             "reshape", avals, f"it is ambiguous along which axes of the shape {new_sizes}"
@@ -205,17 +211,19 @@ def _(
 
 
 def _regrouped(
-    shape: tuple[int, ...], entries: Entries, new: tuple[int, ...], mesh: Any
+    shape: tuple[int, ...], entries: Entries, new: tuple[int, ...], mesh: Any, in_order: bool
 ) -> Entries | None:
     """Return the split of a reshaped array, or None if it is ambiguous.
 
-    It is known where axes of size 1 come or go, where some neighbors become one axis, and where
-    one axis becomes some neighbors.
+    It is known where axes of size 1 come or go and, if the elements are read in order, where some
+    neighbors become one axis, and where one axis becomes some neighbors.
     """
     long = [entry for size, entry in zip(shape, entries, strict=True) if size != 1]
     if [size for size in shape if size != 1] == [size for size in new if size != 1]:
         remaining = iter(long)
         return tuple([() if size == 1 else next(remaining) for size in new])
+    if not in_order or 0 in shape:
+        return None
     first = 0
     while first < min(len(shape), len(new)) and shape[first] == new[first]:
         first += 1
