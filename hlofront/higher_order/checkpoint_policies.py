@@ -14,7 +14,7 @@ from hlofront.core.symbolic_zeros import BatchAxis, Tangent
 from hlofront.core.trace import process
 from hlofront.primitives.contracting import dot_general_p
 from hlofront.primitives.convolving import conv_general_dilated_p
-from hlofront.primitives.sharding_families import kept
+from hlofront.primitives.sharding_families import split_as_first_operand
 
 Tree = TypeVar("Tree")
 # (primitive, *operand avals, **parameters) -> a true value if the results are saved.
@@ -112,7 +112,7 @@ def _(x: ShapedArray, *, name: Hashable) -> ShapedArray:
     return x
 
 
-kept(name_p)
+split_as_first_operand(name_p)
 
 
 @batch(name_p)

@@ -17,7 +17,7 @@ from hlofront.core.subprograms import combines
 from hlofront.higher_order.selecting import Member
 from hlofront.primitives import reducing as r
 from hlofront.primitives import windowed as w
-from hlofront.primitives.sharding_families import kept, without
+from hlofront.primitives.sharding_families import split_as_first_operand, without
 
 # A function is traced once, so that its program identifies the equation: executables are cached,
 # although the parameters hold programs.
@@ -65,7 +65,7 @@ def _(
     return [without(entries_of(aval), axes) for aval in halves(avals)[0]]
 
 
-kept(reduce_window_p, select_and_scatter_p)
+split_as_first_operand(reduce_window_p, select_and_scatter_p)
 
 
 @effects(reduce_p, reduce_window_p)

@@ -10,7 +10,7 @@ from hlofront.core.rules import BatchResult, batch, infer
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import linear
-from hlofront.primitives.sharding_families import kept
+from hlofront.primitives.sharding_families import split_as_first_operand
 
 if TYPE_CHECKING:
     from typing import Self
@@ -31,7 +31,7 @@ class MemoryOrder(Protocol):
 
 
 layout_constraint_p = Primitive("layout_constraint")
-kept(layout_constraint_p)
+split_as_first_operand(layout_constraint_p)
 
 
 def layout_constraint(x: ArrayLike, layout: MemoryOrder) -> Any:

@@ -19,6 +19,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer, jvp, transpose
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent
 from hlofront.core.trace import process
+from hlofront.primitives.sharding_families import split_as_first_operand
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -74,6 +75,7 @@ def _text(value: object) -> str:
 # ---- attributes of XLA's passes and plugins ------------------------------------------------------
 
 xla_metadata_value_p = Primitive("xla_metadata_value")
+split_as_first_operand(xla_metadata_value_p)
 
 
 def set_xla_metadata(x: Any = None, **kwargs: object) -> Any:

@@ -28,7 +28,7 @@ def _for_all_results(
         def rule(avals: Avals, results: Avals, name: str = name, **params: object) -> list[Entries]:
             return [split(name, avals)] * len(results)
 
-        rule.__name__ = rule.__qualname__ = f"{name}_sharding"
+        rule.__name__ = rule.__qualname__ = f"{name}_split"
         sharding(primitive)(rule)
 
 
@@ -77,7 +77,7 @@ def common(name: str, avals: Avals) -> Entries:
     return splits.pop() if splits else ()
 
 
-def kept(*primitives: Primitive) -> None:
+def split_as_first_operand(*primitives: Primitive) -> None:
     """Register the sharding rule of operations that split each result as their first operand.
 
     Where the sizes of results differ from the operand's, they must be divisible all the same.
@@ -85,7 +85,7 @@ def kept(*primitives: Primitive) -> None:
     _for_all_results(primitives, lambda _, avals: entries_of(avals[0]))
 
 
-def each_kept(*primitives: Primitive) -> None:
+def split_as_each_operand(*primitives: Primitive) -> None:
     """Register the sharding rule of operations that split result i as operand i."""
 
     def rule(avals: Avals, results: Avals, **_: object) -> list[Entries]:
@@ -148,5 +148,5 @@ def along_batches(primitive: Primitive, ranks: Sequence[int]) -> None:
         batch = batches.pop()
         return [batch + ((),) * (result.ndim - len(batch)) for result in results]
 
-    rule.__name__ = rule.__qualname__ = f"{primitive.name}_sharding"
+    rule.__name__ = rule.__qualname__ = f"{primitive.name}_split"
     sharding(primitive)(rule)

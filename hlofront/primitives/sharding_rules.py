@@ -69,12 +69,12 @@ from hlofront.primitives.sharding_families import (
     Avals,
     along_batches,
     common,
-    each_kept,
     elementwise,
-    kept,
     need_unsplit,
     reduced,
     split_alike,
+    split_as_each_operand,
+    split_as_first_operand,
     without,
 )
 from hlofront.primitives.slicing import (
@@ -99,7 +99,7 @@ elementwise(abs_p, conj_p, mul_p, pow_p, integer_pow_p, add_any_p, random_fold_i
 along_batches(lu_pivots_to_permutation_p, (1,))
 along_batches(geqp3_p, (2, 1))
 split_alike(select_n_p, dynamic_update_slice_p, concatenate_p, select_and_gather_add_p)
-kept(
+split_as_first_operand(
     convert_element_type_p,
     copy_p,
     stage_p,
@@ -120,7 +120,7 @@ kept(
     pvary_p,
     psum_invariant_p,
 )
-each_kept(optimization_barrier_p, device_put_p)
+split_as_each_operand(optimization_barrier_p, device_put_p)
 reduced(
     argmax_p,
     argmin_p,
@@ -362,7 +362,7 @@ def _(
     ]
 
 
-kept(ppermute_p)
+split_as_first_operand(ppermute_p)
 
 
 @sharding(all_gather_p)
