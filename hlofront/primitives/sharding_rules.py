@@ -10,16 +10,14 @@ from hlofront.core.dimensions import canonical_axis
 from hlofront.core.rules import Entries, sharding
 from hlofront.core.sharded_types import entries_of, refusal
 from hlofront.primitives.barriers import dce_sink_p, optimization_barrier_p
-from hlofront.primitives.collectives import (
+from hlofront.primitives.collective_exchanges import (
+    all_gather_invariant_p,
     all_gather_p,
     all_to_all_p,
-    pmax_p,
-    pmin_p,
-    positional,
     ppermute_p,
-    psum_p,
     reduce_scatter_p,
 )
+from hlofront.primitives.collectives import pmax_p, pmin_p, positional, psum_p
 from hlofront.primitives.comparing import select_n_p
 from hlofront.primitives.converting import (
     bitcast_convert_type_p,
@@ -43,6 +41,12 @@ from hlofront.primitives.keys import (
     random_split_p,
     random_unwrap_p,
     random_wrap_p,
+)
+from hlofront.primitives.pcast import (
+    preduced_p,
+    reduced_vary_cast_p,
+    unreduced_psum_p,
+    vary_unreduced_cast_p,
 )
 from hlofront.primitives.placing import device_put_p, sharding_constraint_p
 from hlofront.primitives.random_bits import rng_bit_generator_p, threefry2x32_p
@@ -119,6 +123,10 @@ split_as_first_operand(
     sharding_constraint_p,
     pvary_p,
     psum_invariant_p,
+    preduced_p,
+    reduced_vary_cast_p,
+    vary_unreduced_cast_p,
+    unreduced_psum_p,
 )
 split_as_each_operand(optimization_barrier_p, device_put_p)
 reduced(
@@ -365,7 +373,7 @@ def _(
 split_as_first_operand(ppermute_p)
 
 
-@sharding(all_gather_p)
+@sharding(all_gather_p, all_gather_invariant_p)
 def _(
     avals: Avals, results: Avals, *, all_gather_dimension: int, tiled: bool, **_: object
 ) -> list[Entries]:
