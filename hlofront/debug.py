@@ -1,4 +1,4 @@
-"""jax.debug: values of a program, shown while it runs."""
+"""jax.debug: values of a program, shown while it runs, and how they are split over devices."""
 
 from hlofront.primitives.callbacks import DebugEffect as DebugEffect
 from hlofront.primitives.callbacks import OrderedDebugEffect as OrderedDebugEffect
@@ -6,5 +6,20 @@ from hlofront.runtime.debugging.breakpoints import debug_breakpoint as breakpoin
 from hlofront.runtime.debugging.printing import debug_callback as callback
 from hlofront.runtime.debugging.printing import debug_log as log
 from hlofront.runtime.debugging.printing import debug_print as print
+from hlofront.runtime.debugging.sharding_inspection import inspect_array_sharding
+from hlofront.runtime.debugging.sharding_pictures import (
+    visualize_array_sharding,
+    visualize_sharding,
+)
 
-__all__ = ["DebugEffect", "OrderedDebugEffect", "breakpoint", "callback", "log", "print"]
+__all__ = [
+    "DebugEffect",
+    "OrderedDebugEffect",
+    "breakpoint",
+    "callback",
+    "inspect_array_sharding",
+    "log",
+    "print",
+    "visualize_array_sharding",
+    "visualize_sharding",
+]

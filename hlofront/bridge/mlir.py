@@ -54,11 +54,16 @@ else:
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
 
 
-def to_xla_computation(module: ir.Module) -> "XlaComputation":
-    """Convert a StableHLO module to an XLA computation, before any optimization."""
+def bytecode_of(module: ir.Module) -> bytes:
+    """Return a module as MLIR bytecode of this version of jaxlib."""
     bytecode = io.BytesIO()
     module.operation.write_bytecode(bytecode)
-    return state.extension.mlir.mlir_module_to_xla_computation(bytecode.getvalue())
+    return bytecode.getvalue()
+
+
+def to_xla_computation(module: ir.Module) -> "XlaComputation":
+    """Convert a StableHLO module to an XLA computation, before any optimization."""
+    return state.extension.mlir.mlir_module_to_xla_computation(bytecode_of(module))
 
 
 def hlo_text(module: "HloModule", metadata: bool) -> str:
@@ -83,7 +88,5 @@ def portable_artifact(module: ir.Module, version: str | None = None) -> bytes:
     Raises:
       ValueError: if an operation of the module is newer than that version.
     """
-    bytecode = io.BytesIO()
-    module.operation.write_bytecode(bytecode)
     wanted = version or stablehlo_version()
-    return state.extension.mlir.serialize_portable_artifact(bytecode.getvalue(), wanted)
+    return state.extension.mlir.serialize_portable_artifact(bytecode_of(module), wanted)

@@ -25,6 +25,7 @@ from hlofront.lowering.fences import Fence, Fences
 from hlofront.lowering.host_call import HostCall
 from hlofront.lowering.mesh_attributes import sharding_attribute
 from hlofront.lowering.module_state import ModuleState
+from hlofront.lowering.partitioned_call import PartitionedCall
 from hlofront.lowering.per_platform import INDEX, index_aval
 from hlofront.lowering.pruning import live_equations
 from hlofront.transforms.simplify import dead_code_program
@@ -44,6 +45,8 @@ class Module:
       fences: the fences that lowering emitted; None if fences were off.
       has_barriers: whether there are barriers: fences, the user's, or those of checkpoint.
       keepalives: the objects that rules of other packages keep alive with the executable.
+      partitioned_calls: the equations that the host decides on, or looks at, while XLA compiles, by
+        the numbers that their custom calls have. See lowering/partitioning.py.
     """
 
     ir_module: ir.Module
@@ -57,6 +60,7 @@ class Module:
     fences: list[Fence] | None
     has_barriers: bool
     keepalives: list[object]
+    partitioned_calls: list[PartitionedCall]
 
     def text(self, debug_info: bool = False) -> str:
         """Return the module as StableHLO text."""
@@ -83,6 +87,8 @@ class DeviceShardings(Protocol):
     @property
     def device_count(self) -> int: ...
     @property
+    def mesh(self) -> NamedAxes | None: ...
+    @property
     def inputs(self) -> Sequence[Any]: ...
     @property
     def outputs(self) -> Sequence[Any] | None: ...
@@ -103,6 +109,7 @@ def lower_program(
     fences: bool = False,
     device_assignment: DeviceShardings | None = None,
     layouts: LayoutModes | None = None,
+    embed_constants: bool = False,
 ) -> Module:
     """Lower a program to a verified module whose main function computes it.
 
@@ -112,6 +119,7 @@ def lower_program(
       device_assignment: the number of devices, and the shardings of inputs and outputs.
       fences: whether to store values that XLA would recompute at every use. See fences.py.
       layouts: the layout modes of inputs and outputs; None for the defaults of the device.
+      embed_constants: whether large constants are in the module, rather than arguments of main.
 
     Raises:
       VerificationError: if a lowering rule emitted invalid StableHLO.
@@ -121,7 +129,8 @@ def lower_program(
         program, _ = dead_code_program(program, (True,) * len(program.out_avals), True)
     jaxpr = program.jaxpr
     inputs = tuple(range(len(jaxpr.invars))) if keep_unused else _used_inputs(program)
-    constants = large_constants(program)
+    large = large_constants(program)
+    constants = [] if embed_constants else large
     module_name = f"{wrapper}_{symbol_name(name)}"
     ir_module = ir.Module.create(loc=types.unknown)
     operation = ir_module.operation
@@ -133,6 +142,7 @@ def lower_program(
     platforms = (platform,) if isinstance(platform, str) else platform
     typed_mesh = device_assignment.typed_mesh if device_assignment else None
     state = ModuleState(platforms, ir_module, emitted_fences, count > 1, typed_mesh)
+    state.mesh = device_assignment.mesh if device_assignment else None
     several = len(platforms) > 1
 
     ordered = ordered_effects(jaxpr.effects)
@@ -157,6 +167,9 @@ def lower_program(
     if index is not None:
         hoisted[id(INDEX)] = index
     builder = Builder(state, ir.InsertionPoint(block), (f"{wrapper}({name})",), hoisted)
+    if embed_constants:
+        for value, aval in large:
+            hoisted[id(value)] = builder.hoist(value, aval.dtype)
     builder.take_tokens(ordered, parameters)
     # Unused inputs have no value.
     values: list[Any] = [None] * len(jaxpr.invars)
@@ -184,6 +197,7 @@ def lower_program(
         fences=emitted_fences.recorded() if emitted_fences else None,
         has_barriers=state.has_barriers,
         keepalives=state.keepalives,
+        partitioned_calls=state.partitioned_calls,
     )
 
 

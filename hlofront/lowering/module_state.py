@@ -13,6 +13,7 @@ from hlofront.lowering import types
 from hlofront.lowering.fences import Fences
 from hlofront.lowering.host_call import HostCall
 from hlofront.lowering.locations import Locations
+from hlofront.lowering.partitioned_call import PartitionedCall
 
 # The axes of a mesh with their sizes, and the ids of its devices; None in the usual order.
 MeshKey = tuple[tuple[tuple[object, int], ...], tuple[int, ...] | None]
@@ -52,7 +53,9 @@ class ModuleState:
         "last_mesh",
         "locations",
         "manual",
+        "mesh",
         "meshes",
+        "partitioned_calls",
         "paths",
         "platforms",
         "several_devices",
@@ -87,6 +90,10 @@ class ModuleState:
         self.typed_mesh = typed_mesh
         # The mesh of the body of shard_map that is being lowered, or None. See manual.py.
         self.manual: ManualMesh | None = None
+        # The mesh of the program's shardings; None if they are over no mesh.
+        self.mesh: NamedAxes | None = None
+        # The equations that the host decides on, or looks at, while XLA compiles.
+        self.partitioned_calls: list[PartitionedCall] = []
         # The number of functions with each name.
         self.symbols: dict[str, int] = {"main": 1}
         # MLIR's table of the module's symbols, through which rules of other packages add functions;

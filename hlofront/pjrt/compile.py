@@ -11,6 +11,7 @@ from hlofront.base.config import options as config_options
 from hlofront.base.option import changed_options
 from hlofront.bridge import client as bridge
 from hlofront.bridge.client import Client, Device
+from hlofront.pjrt.partitioning import PartitionCall, compile_partitioned
 
 # MLIR contexts are not thread-safe, and all modules share one.
 mlir_lock = threading.RLock()
@@ -168,11 +169,25 @@ def compile_module(
     devices: Sequence[Device],
     options: bridge.CompileOptions,
     callbacks: Sequence[Any] = (),
+    partition: PartitionCall | None = None,
 ) -> Any:
-    """Compile a verified module for devices of a client; return the executable."""
+    """Compile a verified module for devices of a client; return the executable.
+
+    Args:
+      client: the client.
+      ir_module: the module.
+      devices: the devices.
+      options: the result of `compile_options`.
+      callbacks: the host functions that the module calls, by their index.
+      partition: partitions the module's custom calls that the host partitions, by their numbers.
+    """
     with mlir_lock:
         choose_logging(options, ir_module)
-        return bridge.compile_and_load(client, ir_module, devices, options, list(callbacks))
+
+        def compiled() -> Any:
+            return bridge.compile_and_load(client, ir_module, devices, options, list(callbacks))
+
+        return compiled() if partition is None else compile_partitioned(compiled, partition)
 
 
 def choose_logging(options: Any, ir_module: Any) -> None:

@@ -5,7 +5,8 @@ import pytest
 import hlofront as jax
 import hlofront.numpy
 import hlofront.sharding
-from tests.many_devices.sharding_answers import ask, calls_and_answers, names_for
+from tests.many_devices import partitioning_names
+from tests.many_devices.sharding_answers import PARTITIONING, ask, calls_and_answers, names_for
 
 
 @pytest.fixture(scope="module")
@@ -13,8 +14,22 @@ def names():
     return names_for(jax)
 
 
+@pytest.fixture(scope="module")
+def more_names():
+    return partitioning_names.names_for(jax)
+
+
 @pytest.mark.parametrize(
     ("call", "answer"), calls_and_answers(), ids=[call for call, _ in calls_and_answers()]
 )
 def test_as_jax(call, answer, names):
     assert ask(call, names) == answer.strip()
+
+
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    calls_and_answers(PARTITIONING),
+    ids=[call for call, _ in calls_and_answers(PARTITIONING)],
+)
+def test_partitioning_as_jax(call, answer, more_names):
+    assert ask(call, more_names) == answer.strip()

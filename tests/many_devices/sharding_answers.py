@@ -1,7 +1,7 @@
 """Small calls about shardings, whose answers jax 0.10.2 gave: the names that they use, and `ask`.
 
-`PYTHON tests/many_devices/sharding_answers.py jax`, with a Python that has jax, writes the answers
-of the calls in `jax_answers.txt` and `jax_answers_*.txt` anew.
+`PYTHON tests/many_devices/sharding_answers.py jax`, with a Python that has jax and rich, writes the
+answers of the calls in `jax_answers*.txt` and `partitioning_answers.txt` anew.
 """
 
 import copy
@@ -14,7 +14,9 @@ import warnings
 
 import numpy as np
 
-ANSWERS = sorted(pathlib.Path(__file__).parent.glob("jax_answers*.txt"))
+HERE = pathlib.Path(__file__).parent
+ANSWERS = sorted(HERE.glob("jax_answers*.txt"))
+PARTITIONING = [HERE / "partitioning_answers.txt"]
 
 
 def names_for(jax):
@@ -157,16 +159,19 @@ def ask(call, names):
         return "!! " + next(c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins")
 
 
-def calls_and_answers():
-    """The pairs of a call and its answer."""
-    lines = [line for path in ANSWERS for line in path.read_text().splitlines()]
+def calls_and_answers(paths=ANSWERS):
+    """The pairs of a call and its answer in files."""
+    lines = [line for path in paths for line in path.read_text().splitlines()]
     return list(zip(lines[::2], lines[1::2], strict=True))
 
 
 if __name__ == "__main__":
     os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+    partitioning = importlib.import_module("partitioning_names")
     sys.path.pop(0)
-    known = names_for(importlib.import_module(sys.argv[1]))
-    for path in ANSWERS:
-        calls = path.read_text().splitlines()[::2]
-        path.write_text("".join(f"{call}\n    {ask(call, known)}\n" for call in calls))
+    package = importlib.import_module(sys.argv[1])
+    for paths, names_of in ((ANSWERS, names_for), (PARTITIONING, partitioning.names_for)):
+        known = names_of(package)
+        for path in paths:
+            calls = path.read_text().splitlines()[::2]
+            path.write_text("".join(f"{call}\n    {ask(call, known)}\n" for call in calls))

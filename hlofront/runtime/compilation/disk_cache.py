@@ -275,6 +275,8 @@ def cache_entry_for(
     if digest is None:
         if module is None or module.callbacks or module.ordered or module.keepalives:
             return None
+        if module.partitioned_calls:
+            return None
         digest = f"module {cache_key.text_digest(module.text())}"
     overrides = dict(compiler_options)
     fields = {

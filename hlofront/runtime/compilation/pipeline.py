@@ -356,7 +356,20 @@ class Compilation:
         if module.callbacks:
             host = host_side()
             callbacks = [host.host_function(call, client) for call in module.callbacks]
-        return compile_module(client, module.ir_module, devices, settings, callbacks)
+        partition = None
+        if module.partitioned_calls:
+            if assignment is not None:
+                partition = _partitioning().partition_of(module, assignment)
+            else:
+                _partitioning().inspect_on_one_device(module, self._device)
+        return compile_module(client, module.ir_module, devices, settings, callbacks, partition)
+
+
+def _partitioning() -> ModuleType:
+    """Import the module of operations whose shardings the host decides, on first use."""
+    from hlofront.runtime.sharding import partitioning
+
+    return partitioning
 
 
 def _aot_targets() -> ModuleType:

@@ -80,6 +80,11 @@ class DeviceAssignment:
         outputs = self.outputs or (None,) * len(program.out_avals)
         return [sharding is None for sharding in outputs]
 
+    @property
+    def mesh(self) -> Mesh | None:
+        """The mesh that describes the program's shardings; None if they are over no mesh."""
+        return self.like.mesh if type(self.like) is NamedSharding else None
+
     def text(self) -> str:
         """Return the devices and shardings as text, for the keys of the disk cache."""
         ids = [device.id for device in self.devices]

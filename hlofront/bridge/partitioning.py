@@ -1,0 +1,67 @@
+"""Custom calls that Python partitions while XLA compiles a program for several devices."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from hlofront.bridge import state
+from hlofront.bridge.client import HloSharding
+
+# The targets of custom calls that the host partitions: the first is JAX's name of it, the second
+# passes a sharding to a callback.
+PARTITIONED = "CustomSPMDPartitioning"
+INSPECTED = "hlofront_inspect_sharding"
+
+
+class Partitioned(NamedTuple):
+    """What replaces a custom call on each device.
+
+    Attributes:
+      bytecode: a StableHLO module, whose main function takes the shards of the operands and returns
+        those of the results.
+      operands: the shardings that the operands are to have, which XLA gives them.
+      results: the shardings of the results.
+    """
+
+    bytecode: bytes
+    operands: Sequence[HloSharding]
+    results: Sequence[HloSharding]
+
+
+# (backend_config of the call, shardings of its operands, those of its results) -> Partitioned
+Partition = Callable[[str, list[HloSharding], list[HloSharding]], Partitioned]
+
+
+def register_partitioner(partition: Partition) -> None:
+    """Register the function that partitions custom calls of both targets, once per process.
+
+    XLA calls it in a thread of its own, while another thread waits for the executable.
+    """
+
+    def on_call(
+        shapes: Sequence[object],
+        shardings: Sequence[HloSharding],
+        result_shape: Any,
+        result_sharding: HloSharding,
+        backend_config: bytes,
+    ) -> tuple[bytes, Sequence[HloSharding], HloSharding]:
+        several = result_shape.is_tuple()
+        results = result_sharding.tuple_elements() if several else [result_sharding]
+        found = partition(backend_config.decode(), list(shardings), list(results))
+        if several:
+            sharding = HloSharding.tuple_sharding(result_shape, list(found.results))
+        else:
+            (sharding,) = found.results
+        return found.bytecode, list(found.operands), sharding
+
+    # GSPMD asked these how shardings pass through a call. Shardy has rules in their place.
+    def refuse(*_: object) -> HloSharding:
+        raise RuntimeError("Shardy passes shardings through custom calls, by their rules")
+
+    for target in (PARTITIONED, INSPECTED):
+        state.extension.register_custom_call_partitioner(
+            target,
+            prop_user_sharding=refuse,
+            partition=on_call,
+            infer_sharding_from_operands=refuse,
+            can_side_effecting_have_replicated_sharding=True,
+        )

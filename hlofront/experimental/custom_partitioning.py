@@ -1,0 +1,8 @@
+"""jax.experimental.custom_partitioning: functions whose user says how they are split."""
+
+from hlofront.higher_order.custom_partitioning import custom_partitioning as custom_partitioning
+from hlofront.higher_order.custom_partitioning import custom_partitioning_p as custom_partitioning_p
+from hlofront.higher_order.sharding_rule import BATCHING as BATCHING
+from hlofront.higher_order.sharding_rule import ArrayMapping as ArrayMapping
+from hlofront.higher_order.sharding_rule import CompoundFactor as CompoundFactor
+from hlofront.higher_order.sharding_rule import SdyShardingRule as SdyShardingRule
