@@ -10,6 +10,8 @@ The tools need neither hlofront nor jaxlib, and work beside jax:
     open("step.html", "w").write(hlotools.page(compiled.as_text()))
 """
 
+from hlotools.cost.collectives import Collectives as Collectives
+from hlotools.cost.collectives import collectives as collectives
 from hlotools.cost.costs import Costs as Costs
 from hlotools.cost.costs import costs as costs
 from hlotools.html.program_page import page as page
@@ -26,6 +28,7 @@ from hlotools.matching.difference import Diff as Diff
 from hlotools.matching.difference import diff as diff
 
 __all__ = (
+    "Collectives",
     "Computation",
     "Costs",
     "Diff",
@@ -34,6 +37,7 @@ __all__ = (
     "Instruction",
     "Shape",
     "canonical",
+    "collectives",
     "costs",
     "diff",
     "page",

@@ -18,6 +18,7 @@ from hlofront.cli.progress import announce, finish
 from hlofront.cli.stages import STAGES, sections
 from hlofront.cli.target import UsageError, arguments_for, load_function
 from hlofront.inspect.program_page import page
+from hlofront.inspect.sharding import collectives
 from hlofront.pjrt.targets import target
 from hlotools.ir.program_text import TITLES
 from hlotools.ir.styles import STYLES, styled
@@ -27,14 +28,17 @@ if TYPE_CHECKING:
     from hlofront.cli.options import Commands
 
 _SHOW_HELP = """\
-Shows what a function becomes: its source, jaxpr, StableHLO, XLA's optimized HLO, cost and memory.
+Shows what a function becomes: its source, jaxpr, StableHLO, XLA's optimized HLO, cost and memory;
+of a program for several devices also how each value is split, and the collectives.
 
 example:
   python -m hlofront show examples/kmeans.py:step
   python -m hlofront show model.py:loss --args "f32[32,64], i32[32]" --stage hlo
   python -m hlofront show model.py:loss --target cpu --target tpu:v5e:1x1 --target cuda:h100
   python -m hlofront show model.py:loss --html loss.html
+  python -m hlofront show train.py:step --stage sharding
   python -m hlofront show dump.hlo --style source
+  python -m hlofront show dump.hlo --mesh data=4,model=2
 """
 
 
@@ -78,6 +82,12 @@ def add_parser(commands: "Commands") -> None:
         help="of StableHLO and HLO: as it is, beside the lines of source, without metadata and "
         "plain layouts, or without names; by default raw, and short of a file",
     )
+    show.add_argument(
+        "--mesh",
+        metavar="AXES",
+        help="print the collectives of a file with optimized HLO, along the axes of this mesh, "
+        "such as data=4,model=2",
+    )
     show.add_argument("--json", action="store_true", help="print JSON")
     show.add_argument(
         "--color",
@@ -91,6 +101,8 @@ def add_parser(commands: "Commands") -> None:
 def _run(options: argparse.Namespace, out: TextIO) -> int:
     if is_program(options.function):
         return _show_program(options, out)
+    if options.mesh:
+        raise UsageError("--mesh is for files with HLO: shardings of functions have their own mesh")
     targets = [target(name) for name in options.target]
     for each in targets:
         _ = each.devices  # Raises here if a device is missing, before any output.
@@ -124,6 +136,12 @@ def _show_program(options: argparse.Namespace, out: TextIO) -> int:
             "functions"
         )
     read = read_program(options.function)
+    if options.mesh:
+        with naming_errors(read.label):
+            found = collectives(read.text, options.mesh)
+        shown = json.dumps(found.as_dict(), indent=1) if options.json else found.text()
+        print(shown, file=out)
+        return 0
     if options.html:
         with naming_errors(read.label):
             made = page(read.text, title=read.label)

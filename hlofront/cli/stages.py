@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hlofront.inspect.jitted import jitted
+from hlofront.inspect.sharding import is_split, sharding_text
 from hlofront.pjrt.targets import Target
 from hlofront.runtime.dispatch.stages import Compiled, Lowered
 
-STAGES = ("source", "jaxpr", "stablehlo", "hlo", "cost")
+STAGES = ("source", "jaxpr", "stablehlo", "hlo", "sharding", "cost")
 _TITLES = {
     "source": "Source",
     "jaxpr": "Jaxpr",
     "stablehlo": "StableHLO",
     "hlo": "Optimized HLO",
+    "sharding": "Shardings and collectives",
     "cost": "Cost and memory",
 }
 
@@ -53,7 +55,7 @@ def sections(
     traced = staged.trace(*args)
     if "jaxpr" in wanted:
         yield StageText("jaxpr", _TITLES["jaxpr"], str(traced.jaxpr), "jaxpr")
-    if not {"stablehlo", "hlo", "cost"} & set(wanted):
+    if not {"stablehlo", "hlo", "sharding", "cost"} & set(wanted):
         return
     made = {"": traced.lower()} if not targets else {}
     for target in targets:
@@ -63,7 +65,7 @@ def sections(
         for which, lowered in made.items():
             title = _TITLES["stablehlo"] + which + _fences(lowered)
             yield StageText("stablehlo", title, lowered.as_text(style=style).rstrip(), "mlir")
-    if not {"hlo", "cost"} & set(wanted):
+    if not {"hlo", "sharding", "cost"} & set(wanted):
         return
     compiled = {}
     for which, lowered in made.items():
@@ -71,6 +73,12 @@ def sections(
         if "hlo" in wanted:
             text = (compiled[which].as_text(style=style) or "").rstrip()
             yield StageText("hlo", _TITLES["hlo"] + which, text, "hlo")
+    if "sharding" in wanted:
+        for which, lowered in made.items():
+            # Programs for one device have nothing to show, unless they are asked for it alone.
+            if is_split(lowered) or len(wanted) == 1:
+                text = sharding_text(lowered, compiled[which])
+                yield StageText("sharding", _TITLES["sharding"] + which, text, "text")
     if "cost" in wanted:
         yield StageText("cost", _TITLES["cost"], cost_text(compiled), "text")
 

@@ -75,8 +75,11 @@ class Builder(Emitter):
         fences = self.module.fences
         fenced = fences.of(jaxpr) if fences is not None else ()
         typed_mesh = self.module.typed_mesh
+        after_equation = self.module.after_equation
         for equation in live_equations(jaxpr):
             self.lower_equation(equation, environment)
+            if after_equation is not None:
+                after_equation(self, equation, environment)
             if typed_mesh is not None and not equation.primitive.carries_programs:
                 for var in equation.outvars:
                     environment[var] = self.split_by_type(environment[var], var.aval)

@@ -24,7 +24,7 @@ from hlofront.lowering.builder import Builder, Constant, hoisted_arguments, larg
 from hlofront.lowering.fences import Fence, Fences
 from hlofront.lowering.host_call import HostCall
 from hlofront.lowering.mesh_attributes import sharding_attribute
-from hlofront.lowering.module_state import ModuleState
+from hlofront.lowering.module_state import AfterEquation, ManualMesh, ModuleState
 from hlofront.lowering.partitioned_call import PartitionedCall
 from hlofront.lowering.per_platform import INDEX, index_aval
 from hlofront.lowering.pruning import live_equations
@@ -110,6 +110,8 @@ def lower_program(
     device_assignment: DeviceShardings | None = None,
     layouts: LayoutModes | None = None,
     embed_constants: bool = False,
+    after_equation: AfterEquation | None = None,
+    manual: ManualMesh | None = None,
 ) -> Module:
     """Lower a program to a verified module whose main function computes it.
 
@@ -120,6 +122,8 @@ def lower_program(
       fences: whether to store values that XLA would recompute at every use. See fences.py.
       layouts: the layout modes of inputs and outputs; None for the defaults of the device.
       embed_constants: whether large constants are in the module, rather than arguments of main.
+      after_equation: called with the builder after each equation, also of subprograms.
+      manual: the mesh of the devices that each run the program on their shards, or None.
 
     Raises:
       VerificationError: if a lowering rule emitted invalid StableHLO.
@@ -142,6 +146,8 @@ def lower_program(
     platforms = (platform,) if isinstance(platform, str) else platform
     typed_mesh = device_assignment.typed_mesh if device_assignment else None
     state = ModuleState(platforms, ir_module, emitted_fences, count > 1, typed_mesh)
+    state.after_equation = after_equation
+    state.manual = manual
     state.mesh = device_assignment.mesh if device_assignment else None
     several = len(platforms) > 1
 

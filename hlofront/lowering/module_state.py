@@ -3,10 +3,12 @@
 # The stubs of jaxlib do not name the types of all arguments and results.
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from hlofront.bridge.mlir import Operation, context, ir
+from hlofront.bridge.mlir import Operation, Value, context, ir
+from hlofront.core.jaxpr import Equation, Var
 from hlofront.core.mesh import NamedAxes
 from hlofront.core.names import NameStack
 from hlofront.lowering import types
@@ -15,6 +17,8 @@ from hlofront.lowering.host_call import HostCall
 from hlofront.lowering.locations import Locations
 from hlofront.lowering.partitioned_call import PartitionedCall
 
+# (the builder, an equation that it has emitted, the values of variables) -> None
+AfterEquation = Callable[[Any, Equation, Mapping[Var, Value]], None]
 # The axes of a mesh with their sizes, and the ids of its devices; None in the usual order.
 MeshKey = tuple[tuple[tuple[object, int], ...], tuple[int, ...] | None]
 
@@ -41,6 +45,7 @@ class ModuleState:
     """The state that the functions of one module share while it is lowered."""
 
     __slots__ = (
+        "after_equation",
         "all_platforms",
         "callbacks",
         "extension_context",
@@ -92,6 +97,8 @@ class ModuleState:
         self.manual: ManualMesh | None = None
         # The mesh of the program's shardings; None if they are over no mesh.
         self.mesh: NamedAxes | None = None
+        # Called after each equation with its builder and the values of variables; None for nothing.
+        self.after_equation: AfterEquation | None = None
         # The equations that the host decides on, or looks at, while XLA compiles.
         self.partitioned_calls: list[PartitionedCall] = []
         # The number of functions with each name.

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from hlofront.base.typing import Params
 from hlofront.bridge import state
 from hlofront.core.aval import ShapedArray
-from hlofront.core.primitive import Primitive
 
 
 class PartitionedCall:
@@ -14,18 +13,19 @@ class PartitionedCall:
     runtime/sharding/partitioning.py answers for it when XLA asks.
     """
 
-    __slots__ = ("avals_in", "avals_out", "params", "primitive", "x64")
+    __slots__ = ("avals_in", "avals_out", "is_manual", "params", "x64")
 
     def __init__(
         self,
-        primitive: Primitive,
         params: Params,
         avals_in: Sequence[ShapedArray],
         avals_out: Sequence[ShapedArray],
+        is_manual: bool,
     ):
-        self.primitive = primitive
         self.params = params
         self.avals_in = tuple(avals_in)
         self.avals_out = tuple(avals_out)
+        # Whether it is in the body of a shard_map, whose values are whole on each device.
+        self.is_manual = is_manual
         # Whether 64-bit types were on where the program was lowered.
         self.x64 = bool(state.enable_x64.value)

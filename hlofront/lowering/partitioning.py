@@ -3,7 +3,7 @@
 # The stubs of jaxlib do not name the types of all arguments and results.
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,8 @@ _LETTERS = "ijklmnopqrstuvwxyz"
 @lower(custom_partitioning_p)
 def _(build: Builder, *operands: Value, **params: Any) -> list[Value]:
     call: ClosedJaxpr = params["call"]
-    if not build.module.several_devices:
+    manual = build.module.manual
+    if not build.module.several_devices or (manual is not None and manual.is_whole):
         return build.inline_closed(call, operands)
     rule = _rule_of(build, params)
     avals_in = [physical(aval) for aval in build.avals_in]
@@ -83,11 +84,22 @@ def _rule_of(build: Builder, params: Params) -> SdyShardingRule | None:
 
 @lower(inspect_sharding_p)
 def _(build: Builder, x: Value, **params: Any) -> list[Value]:
-    if build.module.several_devices:
+    if build.module.several_devices and build.module.manual is None:
         _emit(build, (x,), [_NO_RESULT], INSPECTED, 1, params, {}, has_side_effect=True)
     else:
         _record(build, params)
     return []
+
+
+def inspect_value(
+    build: Builder, x: Value, aval: ShapedArray, callback: Callable[[object], None]
+) -> None:
+    """Emit a call that passes the sharding of a value of this aval to a callback."""
+    before = build.avals_in, build.avals_out
+    build.avals_in, build.avals_out = (aval,), ()
+    params = {"callback": callback}
+    _emit(build, (x,), [_NO_RESULT], INSPECTED, 1, params, {}, has_side_effect=True)
+    build.avals_in, build.avals_out = before
 
 
 # The result of a call that has none: XLA partitions calls by their results.
@@ -120,7 +132,8 @@ def _emit(
 def _record(build: Builder, params: Params) -> int:
     """Record the current equation for the compilation, and return its number in the module."""
     calls = build.module.partitioned_calls
-    calls.append(PartitionedCall(build.primitive, params, build.avals_in, build.avals_out))
+    is_manual = build.module.manual is not None
+    calls.append(PartitionedCall(params, build.avals_in, build.avals_out, is_manual))
     return len(calls) - 1
 
 

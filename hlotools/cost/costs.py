@@ -231,7 +231,7 @@ def costs(program: object, rates: DeviceRates | None = None) -> Costs:
     estimates = Estimates(module)
     instructions: list[InstructionCost] = []
     lines: dict[_LineKey, _LineTotal] = {}
-    for step in _running(module, estimates):
+    for step in running_steps(module, estimates):
         work = estimates.of(step.instruction).times(step.times)
         row = _row(step.instruction, work, step.runs, rates)
         if row is not None:
@@ -261,7 +261,7 @@ def hlo_module(program: object) -> HloModule:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class Step:
     """An instruction that runs as an operation of its own, with the number of its runs."""
 
     instruction: Instruction
@@ -271,12 +271,12 @@ class _Step:
     """How often it runs at least: a loop that does not say counts as one iteration."""
 
 
-def _running(module: HloModule, estimates: Estimates) -> list[_Step]:
+def running_steps(module: HloModule, estimates: Estimates) -> list[Step]:
     """Return the instructions that run as operations of their own, outside fusions.
 
     Of a conditional's branches, the one with the most work is counted.
     """
-    running: list[_Step] = []
+    running: list[Step] = []
     waiting: list[tuple[Computation, int | None, int]] = [(module.entry, 1, 1)]
     while waiting:
         computation, runs, times = waiting.pop()
@@ -287,7 +287,7 @@ def _running(module: HloModule, estimates: Estimates) -> list[_Step]:
                 known = None if runs is None or steps is None else runs * steps
                 inside = known, times * (steps or 1)
             elif instruction.opcode not in ("conditional", "call", "async-start"):
-                running.append(_Step(instruction, runs, times))
+                running.append(Step(instruction, runs, times))
                 continue
             callees = [c for listed in instruction.called.values() for c in listed]
             if instruction.opcode == "conditional" and callees:
@@ -384,7 +384,7 @@ class _LineTotal:
 
 
 def _by_line(
-    step: _Step, row: InstructionCost, estimates: Estimates, lines: dict[_LineKey, _LineTotal]
+    step: Step, row: InstructionCost, estimates: Estimates, lines: dict[_LineKey, _LineTotal]
 ) -> None:
     """Add an instruction's costs to its source line, and a fusion's operations to theirs."""
     own = lines.setdefault((row.file, row.line), _LineTotal())

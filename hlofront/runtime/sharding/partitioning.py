@@ -20,7 +20,7 @@ from hlofront.core.axes import axes_in_scope
 from hlofront.core.jaxpr import DebugInfo
 from hlofront.core.mesh import AxisType, Mesh
 from hlofront.core.partition import PartitionSpec
-from hlofront.higher_order.custom_partitioning import custom_partitioning_p
+from hlofront.lowering.module_state import ManualMesh
 from hlofront.lowering.rules import lower_program
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.named_shardings import from_hlo, hlo_sharding, reordered, replicated
@@ -41,19 +41,26 @@ _NUMBER = ShapedArray((), np.dtype(np.int32))
 def partition_of(module: "Module", devices: DeviceAssignment) -> PartitionCall:
     """Return the function that answers for the custom calls of a module, by their numbers.
 
+    The callbacks of values in bodies of shard_map, which XLA does not split, are called now.
+
     Args:
       module: the module, with its `partitioned_calls`.
       devices: the devices, with the mesh that shardings are over.
     """
+
+    for call in module.partitioned_calls:
+        if call.is_manual and "callback" in call.params:
+            like = devices.like or replicated(devices.devices)
+            call.params["callback"](from_hlo(HloSharding.replicate(), like, call.avals_in[0].ndim))
 
     def partition(
         number: int, operands: list[HloSharding], results: list[HloSharding]
     ) -> Partitioned:
         call = module.partitioned_calls[number]
         with enable_x64(call.x64):
-            if call.primitive is custom_partitioning_p:
-                return _Partition(call, devices).partitioned(operands, results)
-            return _inspected(call, devices, operands, results)
+            if "callback" in call.params:
+                return _inspected(call, devices, operands, results)
+            return _Partition(call, devices).partitioned(operands, results)
 
     return partition
 
@@ -91,14 +98,27 @@ def _shard(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
     return ShapedArray(sharding.shard_shape(aval.shape), aval.dtype, aval.weak_type)
 
 
-def _bytecode(program: Any, devices: DeviceAssignment, name: str) -> bytes:
+def _bytecode(
+    program: Any, devices: DeviceAssignment, name: str, mesh: Mesh | None = None
+) -> bytes:
     """Return the module of a program that each device runs on its shards, as bytecode.
+
+    Args:
+      program: the program.
+      devices: the devices.
+      name: the name of the function that it was traced from.
+      mesh: the mesh along whose axes its collectives are.
 
     Raises:
       ValueError: if the program calls the host.
     """
     module = lower_program(
-        program, name, lowering_platform(devices.device), keep_unused=True, embed_constants=True
+        program,
+        name,
+        lowering_platform(devices.device),
+        keep_unused=True,
+        embed_constants=True,
+        manual=ManualMesh(mesh.shape_tuple, frozenset(mesh.axis_names)) if mesh else None,
     )
     if module.callbacks or module.ordered:
         raise ValueError(
@@ -159,7 +179,7 @@ class _Partition:
             )
         devices = replicated(self._devices.devices)
         return Partitioned(
-            _bytecode(program, self._devices, self._name),
+            _bytecode(program, self._devices, self._name, mesh),
             [_described(x, s, devices) for x, s in zip(call.avals_in, operand_shardings)],
             [_described(x, s, devices) for x, s in zip(call.avals_out, result_shardings)],
         )

@@ -1,0 +1,215 @@
+"""The collectives of a program: the mesh axes that they are along, bytes and source lines."""
+
+import math
+from typing import Any, NamedTuple
+
+from hlotools.cost.costs import hlo_module, running_steps
+from hlotools.cost.estimates import Estimates, is_collective
+from hlotools.cost.mesh_groups import (
+    Groups,
+    MeshAxes,
+    axes_of_groups,
+    axes_of_pairs,
+    groups_of_text,
+    mesh_of_text,
+)
+from hlotools.ir.hlo import HloModule, Instruction, Shape, nearest_source
+
+# What one device does alone, also to the host.
+_TRANSFERS = ("send", "recv")
+
+
+class Collective(NamedTuple):
+    """An operation by which devices communicate.
+
+    Attributes:
+      name: the name of the instruction.
+      opcode: its kind, such as "all-reduce"; of a start and a done this is one.
+      axes: the mesh axes that it is along; None if it is along none, or there is no mesh.
+      groups: the groups of devices that communicate, or the pairs that send and receive.
+      group_size: the number of devices in a group.
+      type: the type of its result on each device.
+      operand_bytes: the bytes of its operands on each device.
+      moved_bytes: the bytes that each device sends, by the algorithm that sends the fewest.
+      runs: how often it runs; None in a loop whose trip count is not known.
+      file, line, function: the user's line that asked for it, where it is known.
+    """
+
+    name: str
+    opcode: str
+    axes: tuple[str, ...] | None
+    groups: Groups
+    group_size: int
+    type: str
+    operand_bytes: int
+    moved_bytes: int
+    runs: int | None
+    file: str | None
+    line: int | None
+    function: str | None
+
+    @property
+    def total_bytes(self) -> int:
+        """The bytes that each device sends in all runs; one run is counted if they are unknown."""
+        return self.moved_bytes * (self.runs or 1)
+
+    def along(self) -> str:
+        """Return the mesh axes as text, or the size of the groups."""
+        if self.axes is None:
+            return f"groups of {self.group_size}"
+        return ", ".join(self.axes) or "no axis"
+
+
+class Collectives:
+    """The collectives of a program, returned by the function `collectives`."""
+
+    __slots__ = ("mesh", "program", "rows")
+
+    def __init__(self, program: str, mesh: MeshAxes | None, rows: list[Collective]):
+        self.program = program
+        self.mesh = mesh
+        self.rows = rows
+
+    @property
+    def moved_bytes(self) -> int:
+        """The bytes that each device sends in all."""
+        return sum(row.total_bytes for row in self.rows)
+
+    def by_axes(self) -> dict[str, int]:
+        """Return the bytes that each device sends along each combination of mesh axes."""
+        totals: dict[str, int] = {}
+        for row in self.rows:
+            totals[row.along()] = totals.get(row.along(), 0) + row.total_bytes
+        return totals
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the collectives as a dictionary for JSON."""
+        return {
+            "program": self.program,
+            "mesh": dict(self.mesh.axes) if self.mesh else None,
+            "moved_bytes": self.moved_bytes,
+            "collectives": [row._asdict() for row in self.rows],
+        }
+
+    def text(self) -> str:
+        """Return a table of the collectives, those that move most first, and sums by mesh axes."""
+        if not self.rows:
+            return "no collectives: the devices do not communicate"
+        head = ("collective", "along", "bytes moved", "runs", "type", "source")
+        table = [head]
+        for row in self.rows:
+            source = f"{row.file}:{row.line}" if row.file else "(no line)"
+            runs = "?" if row.runs is None else str(row.runs)
+            moved = f"{row.total_bytes:,}"
+            table.append((row.opcode, row.along(), moved, runs, row.type, source))
+        widths = [max(len(line[i]) for line in table) for i in range(len(head))]
+        lines = [
+            "  ".join(
+                f"{cell:>{width}}" if i in (2, 3) else f"{cell:<{width}}"
+                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in table
+        ]
+        sums = ", ".join(f"{moved:,} along {axes}" for axes, moved in self.by_axes().items())
+        return "\n".join([*lines, f"Each device sends {self.moved_bytes:,} bytes: {sums}."])
+
+    def __repr__(self) -> str:
+        return self.text()
+
+
+def collectives(program: object, mesh: MeshAxes | str | None = None) -> Collectives:
+    """Return the operations of a compiled program by which its devices communicate.
+
+    The bytes are those that each device sends, by the algorithms that send the fewest: of a group
+    of n devices with operands of b bytes each, an all-reduce sends 2 b (n - 1) / n, an all-gather
+    b (n - 1), a reduce-scatter and an all-to-all b (n - 1) / n, a permutation b.
+
+    Args:
+      program: optimized HLO: text, the path of a file, a result of `parse`, or an object whose
+        `as_text()` is HLO, such as a result of `compile` in jax or hlofront.
+      mesh: the mesh whose axes are named, also as text such as "data=4,model=2"; without one, the
+        sizes of groups are shown.
+
+    Raises:
+      HloSyntaxError: if the text is not HLO.
+      TypeError: if the program is of another type.
+      ValueError: if the text of the mesh is wrong, or the program is for more devices.
+    """
+    mesh = mesh_of_text(mesh) if isinstance(mesh, str) else mesh
+    module = hlo_module(program)
+    rows = [
+        _row(instruction, step.runs, mesh, _device_count(module, mesh))
+        for step in running_steps(module, Estimates(module))
+        for instruction in _operations(step.instruction)
+        if instruction.opcode not in _TRANSFERS and is_collective(instruction.opcode)
+    ]
+    rows.sort(key=lambda row: -row.total_bytes)
+    return Collectives(module.name, mesh, rows)
+
+
+def _operations(instruction: Instruction) -> list[Instruction]:
+    """Return an instruction, or those in a fusion, where compilers for TPUs put collectives."""
+    return [instruction] if instruction.fused is None else instruction.fused.instructions
+
+
+def _device_count(module: HloModule, mesh: MeshAxes | None) -> int:
+    """Return the number of devices of a program, which its header says."""
+    counts = (module.attributes.get(name, "1") for name in ("num_partitions", "replica_count"))
+    count = math.prod(int(count) for count in counts)
+    if mesh is not None and mesh.size != count:
+        raise ValueError(
+            f"{module.name} is for {count} devices, and a mesh of {mesh} has {mesh.size}"
+        )
+    return count
+
+
+def _row(
+    instruction: Instruction, runs: int | None, mesh: MeshAxes | None, device_count: int
+) -> Collective:
+    opcode = instruction.opcode.removesuffix("-start")
+    pairs = instruction.attributes.get("source_target_pairs")
+    text = instruction.attributes.get("replica_groups", "{}") if pairs is None else pairs
+    if text.startswith("mesh[") and "device_ids" in instruction.attributes:
+        text += f", device_ids={instruction.attributes['device_ids']}"
+    groups = groups_of_text(text, device_count)
+    group_size = max(map(len, groups))
+    operand_bytes = sum(operand.shape.bytes for operand in instruction.operands)
+    axes: tuple[str, ...] | None = None
+    if mesh is not None:
+        axes = axes_of_groups(groups, mesh) if pairs is None else axes_of_pairs(groups, mesh)
+    source = nearest_source(instruction)
+    return Collective(
+        instruction.name,
+        opcode,
+        axes,
+        groups,
+        group_size,
+        _result(instruction).short_text(),
+        operand_bytes,
+        _moved(opcode, operand_bytes, group_size),
+        runs,
+        source.file if source else None,
+        source.line if source else None,
+        source.function or None if source else None,
+    )
+
+
+def _result(instruction: Instruction) -> Shape:
+    """Return the shape of a collective's result: that of a start is (operands, results, ...)."""
+    shape = instruction.shape
+    parts = shape.elements
+    if instruction.opcode.endswith("-start") and shape.is_tuple and len(parts) > 1:
+        return parts[1]
+    return shape
+
+
+def _moved(opcode: str, operand_bytes: int, group_size: int) -> int:
+    """Return the bytes that each device of a group sends in one run."""
+    others = group_size - 1
+    if opcode == "all-reduce":
+        return 2 * operand_bytes * others // group_size
+    if opcode == "all-gather":
+        return operand_bytes * others
+    if opcode in ("reduce-scatter", "all-to-all", "ragged-all-to-all"):
+        return operand_bytes * others // group_size
+    return operand_bytes
