@@ -18,11 +18,18 @@ from hlofront.base.dtypes import (
 )
 from hlofront.base.elements import ExtendedDType, exact_dtype, float0
 from hlofront.base.typing import Array, ArrayLike, DType
-from hlofront.core.aval import ShapedArray, is_value, typeof
+from hlofront.core.aval import ShapedArray, Split, is_value, typeof
+from hlofront.core.partition import PartitionSpec
+from hlofront.core.sharded_types import common_mesh, entries_of
 from hlofront.core.trace import as_array, process
 from hlofront.primitives.comparing import select_n_p
 from hlofront.primitives.converting import convert_element_type_p
-from hlofront.primitives.shaping import ascending, broadcast_in_dim, broadcast_shapes
+from hlofront.primitives.shaping import (
+    ascending,
+    broadcast_in_dim,
+    broadcast_in_dim_p,
+    broadcast_shapes,
+)
 
 _bool = np.dtype(np.bool_)
 _PYTHON_TYPE = {
@@ -278,22 +285,52 @@ def check_rank_promotion(name: str, shapes: list[tuple[int, ...]]) -> None:
 def broadcast_together(name: str, *args: ArrayLike) -> list[ArrayLike]:
     """Return the operands broadcast together, regardless of the rank promotion option.
 
+    New axes are split along explicit axes of a mesh as those of the other operands are.
+
     Raises:
       ValueError: if their shapes do not broadcast.
     """
-    shapes = [typeof(x).shape for x in args]
+    avals = [typeof(x) for x in args]
+    shapes = [aval.shape for aval in avals]
     first = shapes[0]
     if all(shape == first for shape in shapes):
         return list(args)
     shape = check_broadcast(name, shapes)
-    return [with_shape(x, own, shape) for x, own in zip(args, shapes, strict=True)]
+    sharding = _sharding_of_all(avals, shape)
+    return [with_shape(x, own, shape, sharding) for x, own in zip(args, shapes, strict=True)]
 
 
-def with_shape(x: ArrayLike, own: tuple[int, ...], shape: tuple[int, ...]) -> ArrayLike:
-    """Broadcast an operand of shape `own` to `shape` by NumPy's rule."""
+def with_shape(
+    x: ArrayLike, own: tuple[int, ...], shape: tuple[int, ...], sharding: object = None
+) -> ArrayLike:
+    """Broadcast an operand of shape `own` to `shape` by NumPy's rule, split by `sharding`."""
     if own == shape:
         return x
-    return broadcast_in_dim(x, shape, ascending(len(shape))[len(shape) - len(own) :])
+    axes = ascending(len(shape))[len(shape) - len(own) :]
+    if sharding is None:
+        return broadcast_in_dim(x, shape, axes)
+    params = {"shape": shape, "broadcast_dimensions": axes, "sharding": sharding}
+    return process(broadcast_in_dim_p, (x,), params)
+
+
+def _sharding_of_all(avals: Sequence[ShapedArray], shape: tuple[int, ...]) -> object:
+    """Return the sharding of a shape along all explicit axes that split the arrays broadcast to it.
+
+    Return None if none does, or if they are split differently: their operation says so.
+    """
+    if all(aval.spec is None for aval in avals):
+        return None
+    entries: list[tuple[object, ...]] = [()] * len(shape)
+    for aval in avals:
+        for axis, names in enumerate(entries_of(aval), len(shape) - aval.ndim):
+            if names and entries[axis] not in ((), names):
+                return None
+            entries[axis] = names or entries[axis]
+    names = [name for entry in entries for name in entry]
+    if len(set(names)) < len(names):
+        return None
+    split = Split(common_mesh(avals), PartitionSpec(*entries))
+    return ShapedArray(shape, np.dtype(bool), sharding=split).sharding
 
 
 # ---- both ------------------------------------------------------------------------------------

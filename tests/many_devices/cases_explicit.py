@@ -122,3 +122,15 @@ def test_a_mesh_may_be_in_context_before_anything_is_split():
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert process.stdout == "P(None,)\n"
+
+
+def test_operands_that_are_broadcast_are_split_as_the_others():
+    x = split(explicit, "x")
+
+    def masked(x):
+        return jnp.where(x[:, :1] > 0, x, -1.0) + jnp.where(np.ones((8, 4), bool)[:, :1], x, 0)
+
+    with set_mesh(explicit):
+        text = str(jax.make_jaxpr(masked)(x))
+        assert jax.jit(masked)(x).sharding.is_equivalent_to(x.sharding, 2)
+    assert "f32[8@x,4] = select_n" in text and "bool[8@x,4] = broadcast_in_dim" in text
