@@ -43,6 +43,8 @@ class Primitive:
     ref_primitive = False
     # Whether the result is a new mutable reference.
     ref_allocating = False
+    # Whether results may be in another memory than operands.
+    moves_memory = False
     # Attributes that JAX's interpreters read; all primitives here have these values.
     call_primitive = False
     skip_canonicalization = False

@@ -11,7 +11,7 @@ from hlofront.base.dtypes import short_name
 from hlofront.base.errors import ShardingTypeError
 from hlofront.base.typing import Params
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, ShapedArray, Split
+from hlofront.core.aval import AbstractValue, MemorySpace, ShapedArray, Split
 from hlofront.core.manual_axes import SAME, ManualAxisType, names_text
 from hlofront.core.mesh import AbstractMesh
 from hlofront.core.mesh_context import types_vary
@@ -28,8 +28,37 @@ def infer_types(primitive: Primitive, avals: Sequence[AbstractValue], params: Pa
 
     Raises:
       ShardingTypeError: if the splits of the operands do not say how the result is split.
-      ValueError: if the operands are split over different meshes.
+      ValueError: if the operands are split over different meshes, or in different memories.
     """
+    results = _infer_types(primitive, avals, params)
+    if primitive.carries_programs or primitive.moves_memory:
+        return results
+    space = _common_memory(primitive, avals)
+    if space is MemorySpace.Device:
+        return results
+    if not primitive.multiple_results:
+        return results.update(memory_space=space)
+    return [result.update(memory_space=space) for result in results]
+
+
+def _common_memory(primitive: Primitive, avals: Sequence[AbstractValue]) -> MemorySpace:
+    """Return the memory that holds the operands of an operation; scalars may be in any."""
+    first: ShapedArray | None = None
+    for aval in avals:
+        if not isinstance(aval, ShapedArray) or not aval.ndim:
+            continue
+        if first is None:
+            first = aval
+        elif aval.memory_space is not first.memory_space:
+            raise ValueError(
+                f"memory_space of all inputs passed to `{primitive}` must be the same: got "
+                f"operands of types {first.str_short()} and {aval.str_short()}. Move one of them "
+                "with device_put, to memory.Space.Device or memory.Space.Host."
+            )
+    return MemorySpace.Device if first is None else first.memory_space
+
+
+def _infer_types(primitive: Primitive, avals: Sequence[AbstractValue], params: Params) -> Any:
     rule = rules.infer[primitive]
     if primitive.carries_programs:
         return rule(*avals, **params)

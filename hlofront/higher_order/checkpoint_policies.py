@@ -60,10 +60,13 @@ class Offloadable:
         return f"Offloadable(src={self.src!r}, dst={self.dst!r})"
 
 
-def is_saved(policy: Policy, equation: Equation) -> bool:
-    """Return whether a checkpoint policy saves the results of an equation."""
+def decision_on(policy: Policy, equation: Equation) -> object:
+    """Return what a checkpoint policy decides on the results of an equation.
+
+    That is an Offloadable, or a value that is true if they are saved.
+    """
     avals = [atom.aval for atom in equation.invars]
-    return bool(policy(equation.primitive, *avals, **equation.params))
+    return policy(equation.primitive, *avals, **equation.params)
 
 
 def either_policy(outer: Policy | None, inner: Policy | None) -> Policy | None:

@@ -1,7 +1,7 @@
 """The splitting of checkpointed programs into what a policy saves and what is recomputed."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.digest import not_lowered
@@ -10,13 +10,19 @@ from hlofront.core.liveness import live_equations, variables_read
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import is_reference, touches_references
 from hlofront.core.subprograms import closed_programs_of, replace_programs
-from hlofront.higher_order.checkpoint_policies import Policy, either_policy, is_saved
+from hlofront.higher_order.checkpoint_policies import (
+    Offloadable,
+    Policy,
+    decision_on,
+    either_policy,
+)
 from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.cond_rules import BranchesInTwo, cond_equation
 from hlofront.higher_order.jit_call import call_rules, closed_call_p, jit_p, jit_rules
 from hlofront.higher_order.scan import scan_p, stacked_variable
 from hlofront.higher_order.scan_splitting import operand_parts, scan_equation
 from hlofront.higher_order.selecting import Flags, variables, where, where_not
+from hlofront.primitives.placing import CopySemantics, device_put_p, memory_space_of
 from hlofront.transforms.partial_eval import PartialEval, closed_part, split_equations
 from hlofront.transforms.simplify import dead_code_program
 
@@ -46,6 +52,24 @@ def _references_of(equation: Equation) -> set[Var]:
     if not touches_references(equation.effects):
         return set()
     return {atom for atom in variables(equation.invars) if is_reference(atom.aval)}
+
+
+def _moved_to(equation: Equation, values: Sequence[Var], kind: str) -> Equation:
+    """Return an equation that moves results of another to the memory of a kind."""
+    space = memory_space_of(kind)
+    avals: list[Any] = [value.aval for value in values]
+    moved = [Var(aval.update(memory_space=space)) for aval in avals]
+    return _moving(equation, values, moved, kind)
+
+
+def _moving(equation: Equation, values: Sequence[Var], moved: Sequence[Var], kind: str) -> Equation:
+    """Return an equation that moves values to the memory of a kind, from where `equation` is."""
+    params: ParamDict = {
+        "devices": (memory_space_of(kind),) * len(values),
+        "srcs": (None,) * len(values),
+        "copy_semantics": (CopySemantics.ALWAYS_COPY,) * len(values),
+    }
+    return Equation(values, moved, device_put_p, params, source_info=equation.source_info)
 
 
 class Recomputed:
@@ -89,8 +113,16 @@ class Recomputed:
                 rule = _INSIDE.get(equation.primitive)
                 if rule is not None:
                     split = rule(equation, flags, policy)
-                elif is_saved(policy, equation):
-                    split = _InTwo(equation, where(equation.outvars, flags), None)
+                else:
+                    decision = decision_on(policy, equation)
+                    results = where(equation.outvars, flags)
+                    if isinstance(decision, Offloadable):
+                        to_host = _moved_to(equation, results, decision.dst)
+                        back = _moving(equation, to_host.outvars, results, decision.src)
+                        first.append(to_host)
+                        split = _InTwo(equation, list(to_host.outvars), back)
+                    elif decision:
+                        split = _InTwo(equation, results, None)
             if split is None:
                 split = _InTwo(equation, [], equation)
             first.append(split.first)

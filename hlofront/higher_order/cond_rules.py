@@ -32,6 +32,7 @@ from hlofront.primitives.batching import to_front
 from hlofront.primitives.comparing import eq, select_n
 from hlofront.primitives.converting import stop_gradient_p
 from hlofront.primitives.derivatives import zeros_of
+from hlofront.primitives.placing import CopySemantics, MemorySpace, device_put
 from hlofront.primitives.shaping import broadcast_in_dim
 from hlofront.transforms.batch import batch_program
 from hlofront.transforms.jvp import jvp_program
@@ -251,12 +252,20 @@ def _with_slots(
         if atom is None:
             atom = by_type.get(aval)
         if atom is None:
-            zeros = stage(lambda aval=aval: [zeros_of(aval)], [])
+            zeros = stage(lambda aval=aval: _zeros_in_memory(aval), [])
             equations += zeros.eqns
             (atom,) = zeros.jaxpr.outvars
             by_type[aval] = atom
         outvars.append(atom)
     return ClosedJaxpr(jaxpr.replace(outvars=outvars, eqns=equations), program.consts)
+
+
+def _zeros_in_memory(aval: ShapedArray) -> list[Any]:
+    """Return zeros of an aval, in its memory."""
+    zeros = zeros_of(aval.update(memory_space=MemorySpace.Device))
+    if aval.memory_space is MemorySpace.Device:
+        return [zeros]
+    return device_put([zeros], [aval.memory_space], [None], [CopySemantics.ALWAYS_COPY])
 
 
 def _reading(

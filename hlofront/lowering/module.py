@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from hlofront.base.errors import VerificationError
 from hlofront.bridge.mlir import Operation, Value, context, hlo_text, ir, to_xla_computation
-from hlofront.core.aval import AbstractToken, AbstractValue, token_aval
+from hlofront.core.aval import AbstractToken, AbstractValue, MemorySpace, ShapedArray, token_aval
 from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.layout_modes import LayoutModes
@@ -187,9 +187,12 @@ def lower_program(
 
     layout = _ArgumentLayout(several, len(ordered), len(constants), inputs)
     donation = _set_argument_attributes(function, jaxpr, layout, donated, splits, layouts)
-    if result_paths or ordered or splits.outputs or layouts:
+    uses_host = any(map(_is_on_host, (*jaxpr.in_avals, *jaxpr.out_avals)))
+    if result_paths or ordered or splits.outputs or layouts or uses_host:
         paths = result_paths or [""] * len(jaxpr.outvars)
-        function.attributes["res_attrs"] = _result_attributes(len(ordered), paths, splits, layouts)
+        function.attributes["res_attrs"] = _result_attributes(
+            len(ordered), paths, splits, layouts, jaxpr.out_avals if uses_host else ()
+        )
     _verify(ir_module, module_name)
     return Module(
         ir_module=ir_module,
@@ -297,7 +300,8 @@ def _set_argument_attributes(
     """
     donation = _Donation((), [])
     donates = donated is not None and any(donated)
-    if not donates and not layout.tokens and not layout.several and not splits.inputs:
+    on_host = {i for i, aval in enumerate(jaxpr.in_avals) if _is_on_host(aval)}
+    if not (donates or layout.tokens or layout.several or splits.inputs or on_host):
         if layouts is None:
             return donation
     attributes = [_is_token() for _ in range(layout.tokens)]
@@ -310,6 +314,8 @@ def _set_argument_attributes(
     for attribute, index in zip(inputs, layout.inputs, strict=True):
         if index in splits.inputs:
             attribute["sdy.sharding"] = splits.inputs[index]
+        if index in on_host:
+            attribute["mhlo.memory_kind"] = types.string(MemorySpace.Host.value)
         _set_layout(attribute, layouts and layouts.inputs[index])
     function.attributes["arg_attrs"] = _dictionaries([*attributes, *inputs])
     return donation
@@ -362,7 +368,11 @@ def _alias_donated(
 
 
 def _result_attributes(
-    tokens: int, paths: Sequence[str], splits: Splits, layouts: LayoutModes | None
+    tokens: int,
+    paths: Sequence[str],
+    splits: Splits,
+    layouts: LayoutModes | None,
+    in_memories: Sequence[Any],
 ) -> ir.Attribute:
     infos: list[dict[str, ir.Attribute]] = [
         {"jax.result_info": types.string(path)} if path else {} for path in paths
@@ -371,7 +381,14 @@ def _result_attributes(
         infos[position]["sdy.sharding"] = attribute
     for info, mode in zip(infos, layouts.outputs if layouts else (), strict=False):
         _set_layout(info, mode)
+    for info, aval in zip(infos, in_memories, strict=False):
+        if isinstance(aval, ShapedArray):
+            info["mhlo.memory_kind"] = types.string(aval.memory_space.value)
     return _dictionaries([_is_token() for _ in range(tokens)] + infos)
+
+
+def _is_on_host(aval: AbstractValue) -> bool:
+    return isinstance(aval, ShapedArray) and aval.memory_space is MemorySpace.Host
 
 
 def _verify(ir_module: ir.Module, name: str) -> None:

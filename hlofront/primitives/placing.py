@@ -35,6 +35,7 @@ class CopySemantics(enum.IntEnum):
 # source, and the copy semantics. Within a compiled program all values are on its device, so that
 # this is no operation there.
 device_put_p = Primitive("device_put", multiple_results=True)
+device_put_p.moves_memory = True
 
 
 def device_put(
@@ -62,11 +63,33 @@ def device_put(
     )
 
 
+def memory_space_of(kind: str | None) -> MemorySpace:
+    """Return the memory space of a memory kind, such as "pinned_host"; None is the default kind."""
+    return MemorySpace.Host if kind == MemorySpace.Host.value else MemorySpace.Device
+
+
+def _space_after(aval: ShapedArray, target: Any) -> MemorySpace:
+    """Return the memory space of a value after device_put to a target."""
+    if target is None or target is MemorySpace.Any:
+        return aval.memory_space
+    if isinstance(target, MemorySpace):
+        return target
+    # A Format has a sharding, and a device has its default memory.
+    target = getattr(target, "sharding", target)
+    return memory_space_of(getattr(target, "memory_kind", None))
+
+
 @infer(device_put_p)
 def _(
-    *avals: ShapedArray, devices: object, srcs: object, copy_semantics: Sequence[CopySemantics]
+    *avals: ShapedArray,
+    devices: Sequence[Any],
+    srcs: object,
+    copy_semantics: Sequence[CopySemantics],
 ) -> list[ShapedArray]:
-    return list(avals)
+    return [
+        aval.update(memory_space=_space_after(aval, target))
+        for aval, target in zip(avals, devices, strict=True)
+    ]
 
 
 @jvp(device_put_p)

@@ -229,6 +229,7 @@ def put_leaf(x: Any, target: Target, semantics: CopySemantics) -> Any:
         return host_put(x, aval, default_placement(), False, semantics is _COPY)
     if type(sharding) is not SingleDeviceSharding:
         return _put_on_devices(x, aval, sharding)
+    aval = aval_split_by(sharding, aval)
     return host_put(x, aval, placement_of(sharding), True, semantics is _COPY)
 
 
@@ -286,10 +287,13 @@ def _moved(x: Array, sharding: SingleDeviceSharding, semantics: CopySemantics) -
         if device_list_of(own_sharding) != device_list_of(sharding):
             # C++ crashes on donating the memory of one CPU device to another.
             semantics = _REUSE
-        return bridge.moved(x, sharding, _SEMANTICS[semantics])
+        moved = bridge.moved(x, sharding, _SEMANTICS[semantics])
+        aval = aval_split_by(sharding, x.aval)
+        return moved if aval == x.aval else bridge.assembled(aval, sharding, [moved], True)
     placement = placement_of(sharding)
+    aval = aval_split_by(sharding, x.aval)
     return batched_device_put(
-        x.aval, placement.sharding, [x], placement.devices, True, stays and semantics is _COPY
+        aval, placement.sharding, [x], placement.devices, True, stays and semantics is _COPY
     )
 
 

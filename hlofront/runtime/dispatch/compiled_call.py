@@ -17,6 +17,7 @@ from hlofront.runtime.dispatch.executable import CallAnswer, Executable
 from hlofront.runtime.dispatch.references import discharged_call
 from hlofront.runtime.sharding.device_assignment import first_device, placed
 from hlofront.runtime.sharding.placement import put
+from hlofront.runtime.sharding.typed import in_memory_of
 from hlofront.transforms.flatten import abstract
 
 if TYPE_CHECKING:
@@ -60,7 +61,11 @@ class CompiledCall:
                 continue
             leaf = leaves[index]
             actual_sharding = placed(leaf)
-            wanted = executable.sharding if shardings is None else shardings.kept[position]
+            if shardings is not None:
+                wanted = shardings.kept[position]
+            else:
+                aval = self._traced.program.in_avals[index]
+                wanted = in_memory_of(aval, executable.sharding)
             if actual_sharding is not None and not (
                 actual_sharding == wanted or actual_sharding.is_equivalent_to(wanted, leaf.ndim)
             ):

@@ -32,6 +32,7 @@ from hlofront.runtime.compilation.disk_cache import ProgramCall, StoredCall
 from hlofront.runtime.debugging import nan_checks
 from hlofront.runtime.sharding.device_assignment import CompiledShardings, ProgramDevices
 from hlofront.runtime.sharding.placement import on_device, put
+from hlofront.runtime.sharding.typed import in_memory_of
 
 
 class FastPath(NamedTuple):
@@ -179,7 +180,7 @@ class Executable:
         self.handlers = [
             self.host_calls.token_handler(device)
             if aval == token_aval
-            else result_handler_of(aval, sharding, committed)
+            else result_handler_of(aval, in_memory_of(aval, sharding), committed)
             for aval in self.out_avals
         ]
 
@@ -296,8 +297,9 @@ class Executable:
         return FastPath(
             self.loaded,
             out_tree,
-            [sharding] * taken,
-            [sharding] * len(self.out_avals),
+            [sharding] * len(self.const_args)
+            + [in_memory_of(aval, sharding) for aval in self.kept_avals],
+            [in_memory_of(aval, sharding) for aval in self.out_avals],
             list(map(stored, self.out_avals)),
             [self.committed] * len(self.out_avals),
             kept_inputs,

@@ -32,6 +32,7 @@ from hlofront.runtime.sharding.device_assignment import (
     ProgramDevices,
     first_device,
 )
+from hlofront.runtime.sharding.typed import in_memory_of
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
 if TYPE_CHECKING:
@@ -431,14 +432,16 @@ class Compiled(Stage):
         executable = self._executable
         if executable.shardings is not None:
             return list(executable.shardings.kept)
-        return [executable.sharding] * len(executable.kept)
+        avals = [self._traced.program.in_avals[index] for index in executable.kept]
+        return [in_memory_of(aval, executable.sharding) for aval in avals]
 
     def _result_shardings(self) -> list[Sharding | None]:
         """Return the sharding of each result of the program."""
         executable = self._executable
         if executable.shardings is not None:
             return list(executable.shardings.outputs[: self.out_tree.num_leaves])
-        return [executable.sharding] * self.out_tree.num_leaves
+        avals = executable.out_avals[: self.out_tree.num_leaves]
+        return [in_memory_of(aval, executable.sharding) for aval in avals]
 
     def _per_argument(self, taken: Sequence[object], default: object) -> list[object]:
         """Return, per leaf of the arguments, its value, or `default` if the program drops it."""

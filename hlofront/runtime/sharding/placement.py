@@ -18,7 +18,7 @@ from hlofront.bridge.client import (
     is_absent,
 )
 from hlofront.bridge.members import device_of, is_committed, memory_kind_of, sharding_of
-from hlofront.core.aval import ShapedArray, host_values
+from hlofront.core.aval import MemorySpace, ShapedArray, host_values
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.mesh_context import context_mesh
 from hlofront.pjrt import clients
@@ -31,7 +31,12 @@ from hlofront.runtime.sharding.device_assignment import (
     shardings_inside,
     spans_devices,
 )
-from hlofront.runtime.sharding.typed import program_devices, replicated_over, with_typed_shardings
+from hlofront.runtime.sharding.typed import (
+    in_memory_of,
+    program_devices,
+    replicated_over,
+    with_typed_shardings,
+)
 from hlofront.transforms.flatten import ShapeDtypeStruct, abstract
 
 _default_device = options["jax_default_device"].cell
@@ -273,6 +278,8 @@ def put(x: object, aval: ShapedArray, device: Device, committed: bool, copied: b
       RuntimeError: if `x` is an array that was deleted.
     """
     placement = placement_on(device)
+    if aval.memory_space is not MemorySpace.Device:
+        placement = placement_of(in_memory_of(aval, placement.sharding))
     if type(x) is not ArrayImpl:
         return host_put(x, aval, placement, committed, copied)
     check_not_deleted(x)

@@ -36,6 +36,7 @@ from hlofront.runtime.sharding.cpu_queue import meets_on_cpu, on_cpu
 from hlofront.runtime.sharding.device_assignment import CompiledShardings, DeviceAssignment
 from hlofront.runtime.sharding.placement import readable
 from hlofront.runtime.sharding.resharding import empty, resharded, split_on_host
+from hlofront.runtime.sharding.typed import in_memory_of
 
 if TYPE_CHECKING:
     from hlofront.bridge.compile_process import SubprocessExecutable
@@ -81,6 +82,7 @@ def chosen_shardings(
                 sharding = like
             else:
                 sharding = from_hlo(HloSharding.replicate(), like, aval.ndim)
+            sharding = in_memory_of(aval, sharding)
         shardings.append(sharding)
     return shardings
 

@@ -4,12 +4,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hlofront.bridge.client import NamedSharding, Sharding
-from hlofront.core.aval import ShapedArray, Split
+from hlofront.bridge.members import device_list_of, memory_kind_of
+from hlofront.core.aval import MemorySpace, ShapedArray, Split
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.mesh_context import context_mesh
 from hlofront.core.partition import PartitionSpec
 from hlofront.pjrt.shardings import over_mesh
+from hlofront.primitives.placing import memory_space_of
 from hlofront.runtime.sharding.device_assignment import (
     DeviceAssignment,
     device_assignment_of,
@@ -17,8 +19,29 @@ from hlofront.runtime.sharding.device_assignment import (
 )
 
 
+def in_memory_of(aval: Any, sharding: Sharding) -> Sharding:
+    """Return a sharding in the memory that an aval is in: the host's, or another of the sharding.
+
+    Args:
+      aval: the type of a value of a program.
+      sharding: how the value is split, in the memory of the host or of the devices.
+    """
+    space = getattr(aval, "memory_space", MemorySpace.Device)
+    if space is memory_space_of(memory_kind_of(sharding)):
+        return sharding
+    on_host = space is MemorySpace.Host
+    default = device_list_of(sharding).default_memory_kind
+    return sharding.with_memory_kind(space.value if on_host else default)
+
+
 def aval_split_by(sharding: Sharding | None, aval: ShapedArray) -> ShapedArray:
-    """Return the aval of an array with a sharding: split along the explicit axes of its mesh."""
+    """Return the aval of an array with a sharding: in its memory, and split as types say.
+
+    Types say how arrays are split along the explicit axes of a mesh.
+    """
+    space = memory_space_of(None if sharding is None else memory_kind_of(sharding))
+    if aval.memory_space is not space:
+        aval = aval.update(memory_space=space)
     if type(sharding) is not NamedSharding or not sharding.mesh.explicit_axes:
         if aval.spec is None:
             return aval
