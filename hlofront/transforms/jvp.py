@@ -128,7 +128,7 @@ class JVPTrace(RuleTrace):
             self._keep_types(args, tangents)
         rule = rules.jvp[primitive]
         with interpreting_with(self.inner):
-            results: tuple[Value, Value] = rule(primals, tangents, **params)
+            results: tuple[Value, Value] = rule(tuple(primals), tuple(tangents), **params)
         primal_out, tangent_out = results
         if self.checks:
             check_tangents(primitive, primal_out, tangent_out)
@@ -230,7 +230,7 @@ def jvp_jaxpr(
                     for atom, tangent in zip(equation.invars, own, strict=True)
                 ]
                 rule: Callable[..., tuple[Value, Value]] = rules.jvp[primitive]
-                results, moved = rule(operands, own, **equation.params)
+                results, moved = rule(tuple(operands), tuple(own), **equation.params)
                 if checks:
                     check_tangents(primitive, results, moved)
         except Exception:

@@ -164,3 +164,20 @@ def test_an_interpreter_passes_on_where_equations_come_from():
     (copied,) = jax.make_jaxpr(again)(1.0).eqns
     assert str(copied.source_info.name_stack) == "here"
     assert source_info_util.summarize(copied.source_info) == source_info_util.summarize(info)
+
+
+def test_jvp_rules_take_tuples():
+    seen = []
+    echo_p = Primitive("echo_types")
+    echo_p.def_impl(lambda x, y: x)
+    echo_p.def_abstract_eval(lambda x, y: x)
+    mlir.register_lowering(echo_p, mlir.lower_fun(lambda x, y: x, multiple_results=False))
+
+    def rule(primals, tangents):
+        seen.append((type(primals), type(tangents)))
+        return echo_p.bind(*primals), tangents[0]
+
+    ad.primitive_jvps[echo_p] = rule
+    jax.grad(lambda x: echo_p.bind(x, 2.0))(1.0)
+    jax.jvp(jax.jit(lambda x: echo_p.bind(x, 2.0)), (1.0,), (1.0,))
+    assert seen == [(tuple, tuple)] * 2
