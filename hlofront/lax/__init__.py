@@ -360,13 +360,15 @@ from hlofront.primitives.block_contracting import ragged_dot as ragged_dot
 from hlofront.primitives.block_contracting import ragged_dot_general as ragged_dot_general
 from hlofront.primitives.contracting import DotAlgorithm as DotAlgorithm
 from hlofront.primitives.contracting import DotAlgorithmPreset as DotAlgorithmPreset
-from hlofront.primitives.contracting import DotDimensionNumbers as DotDimensionNumbers
 from hlofront.primitives.contracting import Precision as Precision
 from hlofront.primitives.contracting import PrecisionLike as PrecisionLike
 from hlofront.primitives.contracting import batch_matmul as batch_matmul
 from hlofront.primitives.contracting import dot as dot
 from hlofront.primitives.contracting import dot_general as dot_general
 from hlofront.primitives.contracting import dot_general_p as dot_general_p
+from hlofront.primitives.contraction_numbers import (
+    DotDimensionNumbers as DotDimensionNumbers,
+)
 from hlofront.primitives.scaled_contracting import scaled_dot as scaled_dot
 
 # isort: split

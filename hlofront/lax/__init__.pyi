@@ -44,10 +44,10 @@ from hlofront.primitives.comparing import ne_p as ne_p
 from hlofront.primitives.comparing import select_n_p as select_n_p
 from hlofront.primitives.contracting import DotAlgorithm as DotAlgorithm
 from hlofront.primitives.contracting import DotAlgorithmPreset as DotAlgorithmPreset
-from hlofront.primitives.contracting import DotDimensionNumbers as DotDimensionNumbers
 from hlofront.primitives.contracting import Precision as Precision
 from hlofront.primitives.contracting import PrecisionLike as PrecisionLike
 from hlofront.primitives.contracting import dot_general_p as dot_general_p
+from hlofront.primitives.contraction_numbers import DotDimensionNumbers as DotDimensionNumbers
 from hlofront.primitives.converting import bitcast_convert_type_p as bitcast_convert_type_p
 from hlofront.primitives.converting import convert_element_type_p as convert_element_type_p
 from hlofront.primitives.converting import copy_p as copy_p

@@ -13,12 +13,8 @@ from hlofront.lowering.contracting import precisions
 from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import block_contracting as c
 from hlofront.primitives.comparing import ge, lt, select
-from hlofront.primitives.contracting import (
-    DotDimensionNumbers,
-    Precision,
-    PrecisionLike,
-    dot_general,
-)
+from hlofront.primitives.contracting import Precision, PrecisionLike, dot_general
+from hlofront.primitives.contraction_numbers import DotDimensionNumbers
 from hlofront.primitives.creating import broadcasted_iota, full
 from hlofront.primitives.cumulative import cumsum
 from hlofront.primitives.elementwise import bitwise_and, sub

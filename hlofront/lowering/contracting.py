@@ -14,12 +14,8 @@ from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.types import NumPyDType
 from hlofront.primitives import contracting as c
-from hlofront.primitives.contracting import (
-    DotAlgorithm,
-    DotAlgorithmPreset,
-    DotDimensionNumbers,
-    Precision,
-)
+from hlofront.primitives.contracting import DotAlgorithm, DotAlgorithmPreset, Precision
+from hlofront.primitives.contraction_numbers import DotDimensionNumbers
 
 _bfloat16 = np.dtype(ml_dtypes.bfloat16)
 _float16, _float32, _float64 = map(np.dtype, ("float16", "float32", "float64"))

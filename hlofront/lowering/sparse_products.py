@@ -8,7 +8,8 @@ from hlofront.base.typing import Array, DType, Shape
 from hlofront.lowering.sparse_elements import by_tracing, sum_duplicates
 from hlofront.primitives import sparse_products as s
 from hlofront.primitives.comparing import eq, select
-from hlofront.primitives.contracting import dot_general, product_dtype, remaining_axes
+from hlofront.primitives.contracting import dot_general, product_dtype
+from hlofront.primitives.contraction_numbers import remaining_axes
 from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import full
 from hlofront.primitives.elementwise import bitwise_and, bitwise_not, mul

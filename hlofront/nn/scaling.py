@@ -23,7 +23,7 @@ from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
 from hlofront.runtime.dispatch.operation import operation
 
 if TYPE_CHECKING:
-    from hlofront.primitives.contracting import DotDimensionNumbers
+    from hlofront.primitives.contraction_numbers import DotDimensionNumbers
 
 _float32 = np.dtype(np.float32)
 _uint32, _uint8 = np.dtype(np.uint32), np.dtype(np.uint8)

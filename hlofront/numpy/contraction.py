@@ -31,7 +31,8 @@ from hlofront.primitives.shaping import ascending, expand_dims, reshape, squeeze
 from hlofront.runtime.dispatch.operation import deferred, is_operand, operation
 
 if TYPE_CHECKING:
-    from hlofront.primitives.contracting import DotDimensionNumbers, PrecisionLike
+    from hlofront.primitives.contracting import PrecisionLike
+    from hlofront.primitives.contraction_numbers import DotDimensionNumbers
 
 __all__ = [
     "dot",

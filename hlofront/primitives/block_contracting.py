@@ -16,21 +16,23 @@ from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, shifted, with_new_axis
 from hlofront.primitives.contracting import (
-    CanonicalNumbers,
-    DotDimensionNumbers,
     PrecisionLike,
     as_cotangent,
-    ascending_axes,
-    batched_contraction,
     bilinear,
-    canonical_axes,
     canonical_element_type,
-    canonical_numbers,
     canonical_precision,
-    check_contraction,
     dot_general_p,
     flipped_precision,
     product_dtype,
+)
+from hlofront.primitives.contraction_numbers import (
+    CanonicalNumbers,
+    DotDimensionNumbers,
+    ascending_axes,
+    batched_contraction,
+    canonical_axes,
+    canonical_numbers,
+    check_contraction,
     remaining_axes,
 )
 from hlofront.primitives.derivatives import aval_of_operand, is_linear, known

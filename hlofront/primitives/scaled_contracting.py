@@ -15,14 +15,13 @@ from hlofront.core.rules import BatchResult, infer
 from hlofront.core.symbolic_zeros import BatchAxis, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, to_front
-from hlofront.primitives.contracting import (
+from hlofront.primitives.contracting import canonical_element_type, cotangent_of_factor
+from hlofront.primitives.contraction_numbers import (
     CanonicalNumbers,
     DotDimensionNumbers,
     batched_contraction,
-    canonical_element_type,
     canonical_numbers,
     check_contraction,
-    cotangent_of_factor,
 )
 from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import full

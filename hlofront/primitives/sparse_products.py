@@ -19,11 +19,13 @@ from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, only_axis, to_front
 from hlofront.primitives.contracting import (
     as_cotangent,
-    ascending_axes,
-    check_contraction,
     dot_general,
     dot_general_p,
     product_dtype,
+)
+from hlofront.primitives.contraction_numbers import (
+    ascending_axes,
+    check_contraction,
     remaining_axes,
 )
 from hlofront.primitives.derivatives import add_tangents, aval_of_operand, is_linear, known

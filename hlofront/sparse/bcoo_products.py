@@ -11,11 +11,13 @@ from hlofront.numpy.creation import asarray
 from hlofront.numpy.promotion import promote_dtypes
 from hlofront.primitives.comparing import eq, select
 from hlofront.primitives.contracting import (
-    DotDimensionNumbers,
     PrecisionLike,
-    canonical_axes,
     canonical_element_type,
     dot_general,
+)
+from hlofront.primitives.contraction_numbers import (
+    DotDimensionNumbers,
+    canonical_axes,
     remaining_axes,
 )
 from hlofront.primitives.convolving import conv_general_dilated
