@@ -174,6 +174,7 @@ __getattr__, __dir__ = _lazy(
     {
         "NamedSharding": "hlofront.pjrt.named_shardings",
         "P": "hlofront.core.partition",
+        "reshard": "hlofront.primitives.resharding",
         "make_mesh": "hlofront.pjrt.device_mesh",
         "set_mesh": "hlofront.core.mesh_context",
         "pmap": "hlofront.runtime.sharding.pmap",

@@ -758,6 +758,7 @@ def pure_callback(
     vmap_method: str | None = None,
     **kwargs: object,
 ) -> Any: ...
+def reshard(xs: Any, out_shardings: Any) -> Any: ...
 def shard_map(
     f: Callable[..., Any] | None = None,
     /,

@@ -8,6 +8,7 @@ from hlofront.core import trace
 from hlofront.core.mesh import AbstractMesh, Mesh
 
 EMPTY = AbstractMesh((), ())
+NO_MESH = Mesh(np.array(None, dtype=object), ())
 
 # Values of this thread, on which programs depend as on options.
 _abstract = Option(
@@ -41,7 +42,7 @@ def get_mesh() -> Mesh:
             "`get_mesh` can only be used outside of `jax.jit`. Inside, the mesh without its "
             "devices is `jax.sharding.get_abstract_mesh()`"
         )
-    return context_mesh() or Mesh(np.array(None, dtype=object), ())
+    return context_mesh() or NO_MESH
 
 
 class set_mesh:

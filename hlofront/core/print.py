@@ -478,6 +478,7 @@ _selections: dict[str, _Selection] = {
     "broadcast_in_dim": hiding("broadcast_dimensions", implied=("shape", "sharding")),
     "convert_element_type": hiding(implied=("sharding",)),
     "mul": hiding("out_dtype"),
+    "reshard": hiding(implied=("dst_sharding", "concrete_mesh", "source_mesh")),
     "polynomial": hiding("unroll"),
     "custom_jvp_call": _of_custom_rule({"jvp_jaxpr_fun": "jvp"}, ()),
     "custom_vjp_call": _of_custom_rule({"fwd_jaxpr_thunk": "fwd", "bwd": "bwd"}, ("out_trees",)),

@@ -238,6 +238,9 @@ sharding: RuleTable[ShardingRule] = RuleTable(
     "(avals, result avals, **params) -> per result and axis, the explicit mesh axes that split it",
     "Sharding rule",
 )
+# The primitives whose infer rule gives whole types: it sees how operands are split and along which
+# manual axes they vary, and says so of the results.
+infers_whole_types: set[PrimitiveLike] = set()
 varying: RuleTable[VaryingRule] = RuleTable(
     "varying",
     _PRIMITIVES,

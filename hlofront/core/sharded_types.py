@@ -17,6 +17,7 @@ from hlofront.core.mesh import AbstractMesh
 from hlofront.core.mesh_context import types_vary
 from hlofront.core.partition import PartitionSpec, axes_of
 from hlofront.core.primitive import Primitive
+from hlofront.core.requested_shardings import spec_of_rank
 from hlofront.core.rules import Entries
 
 # The parameters of primitives by which a user says how the result is split.
@@ -60,7 +61,7 @@ def _common_memory(primitive: Primitive, avals: Sequence[AbstractValue]) -> Memo
 
 def _infer_types(primitive: Primitive, avals: Sequence[AbstractValue], params: Params) -> Any:
     rule = rules.infer[primitive]
-    if primitive.carries_programs:
+    if primitive.carries_programs or primitive in rules.infers_whole_types:
         return rule(*avals, **params)
     request = _request(params)
     varies = primitive in rules.varying and types_vary()
@@ -158,17 +159,19 @@ def _with_splits(
         check = rules.sharding.get(primitive)
         if check is not None:
             check(avals, results, **params)
-        specs = [request.spec] * len(results)
-    else:
-        if primitive not in rules.sharding:
-            raise ShardingTypeError(
-                f"{primitive} has no rule for operands that are split along explicit axes of a "
-                f"mesh, and was given {types_text(avals)}. Replicate them first, by "
-                "reshard(x, PartitionSpec()), or call it in a function decorated by auto_axes, "
-                "where XLA decides how results are split."
-            )
-        entries = rules.sharding[primitive](avals, results, **params)
-        specs = [PartitionSpec(*each, **_sums(primitive, avals)) for each in entries]
+        return [
+            result.update(sharding=Split(mesh, spec_of_rank(request.spec, result.ndim)))
+            for result in results
+        ]
+    if primitive not in rules.sharding:
+        raise ShardingTypeError(
+            f"{primitive} has no rule for operands that are split along explicit axes of a mesh, "
+            f"and was given {types_text(avals)}. Replicate them first, by "
+            "reshard(x, PartitionSpec()), or call it in a function decorated by auto_axes, where "
+            "XLA decides how results are split."
+        )
+    entries = rules.sharding[primitive](avals, results, **params)
+    specs = [PartitionSpec(*each, **_sums(primitive, avals)) for each in entries]
     return [
         _split_result(primitive, avals, result, mesh, spec)
         for result, spec in zip(results, specs, strict=True)

@@ -13,6 +13,7 @@ from hlofront.base.typing import Array, ArrayLike, DType, NumPyArray
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import integers
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
+from hlofront.core.requested_shardings import requested
 from hlofront.core.trace import Tracer, process
 from hlofront.higher_order import reduce_rules as _rules  # noqa: F401 - registers the rules
 from hlofront.higher_order.reduce_types import (
@@ -24,7 +25,7 @@ from hlofront.primitives import elementwise as e
 from hlofront.primitives import reducing as r
 from hlofront.primitives import windowed as w
 from hlofront.primitives.converting import convert
-from hlofront.primitives.shaping import refuse_sharding
+from hlofront.primitives.resharding import split_as
 from hlofront.transforms.flatten import check_hashable, stage_tree
 
 # A reduction function of primitives/reducing.py or windowed.py.
@@ -111,7 +112,7 @@ def reduce(
       computation: combines two pytrees of scalars into one. It should be associative and
         commutative, as the order of elements is undefined, with `init_values` as its identity.
       dimensions: the axes to reduce.
-      out_sharding: None.
+      out_sharding: how the results are split over a mesh.
 
     Returns:
       A pytree like `operands`, without the reduced axes.
@@ -120,8 +121,7 @@ def reduce(
       ValueError: if the pytrees differ, an initial value is no scalar, or axes are out of range.
       TypeError: if dtypes of operands and initial values differ.
     """
-    if out_sharding is not None:
-        refuse_sharding("reduce", "out_sharding", out_sharding)
+    asked = requested("reduce", out_sharding)
     leaves, structure = tree.tree_flatten(operands)
     starts, start_structure = tree.tree_flatten(init_values)
     _check_trees(structure, start_structure)
@@ -131,7 +131,10 @@ def reduce(
         fold = _known_reduction(computation, leaves[0], starts[0])
         if fold is not None:
             axes = integers(dimensions, "dimensions of reduce")
-            result = fold(leaves[0], axes)
+            if fold is r.reduce_sum:
+                result = fold(leaves[0], axes, out_sharding=asked)
+            else:
+                result = split_as(fold(leaves[0], axes), asked)
             # The result is weakly typed if both operands are, like the result of a computation.
             weak = typeof(leaves[0]).weak_type and typeof(starts[0]).weak_type
             if typeof(result).weak_type != weak:
@@ -145,7 +148,7 @@ def reduce(
         "dimensions": integers(dimensions, "dimensions of reduce"),
     }
     results = process(reduce_p, (*leaves, *starts), params)
-    return tree.tree_unflatten(structure, results)
+    return tree.tree_unflatten(structure, [split_as(each, asked) for each in results])
 
 
 def _check_trees(structure: PyTreeDef, start_structure: PyTreeDef) -> None:

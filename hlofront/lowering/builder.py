@@ -18,6 +18,7 @@ from hlofront.core.derived import once_per_program
 from hlofront.core.digest import LARGE_CONSTANT_BYTES
 from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.mesh import NamedAxes
 from hlofront.core.names import NameStack, frontend_attributes_of, path_of
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule, lower
@@ -28,7 +29,7 @@ from hlofront.lowering.direct import DIRECT
 from hlofront.lowering.emitter import Emitter
 from hlofront.lowering.extended import EXTENDED, extend_to_elements
 from hlofront.lowering.frontend_attributes import marked
-from hlofront.lowering.mesh_attributes import typed_attribute
+from hlofront.lowering.mesh_attributes import mesh_of_results, typed_attribute
 from hlofront.lowering.per_platform import INDEX, index_aval, lower_per_platform
 from hlofront.lowering.pruning import live_equations
 from hlofront.transforms.flatten import ShapeDtypeStruct
@@ -76,13 +77,20 @@ class Builder(Emitter):
         fenced = fences.of(jaxpr) if fences is not None else ()
         typed_mesh = self.module.typed_mesh
         after_equation = self.module.after_equation
+        # The mesh of each value that is on another one than the program.
+        elsewhere: dict[Var, NamedAxes] = {}
         for equation in live_equations(jaxpr):
+            mesh = mesh_of_results(equation, elsewhere)
+            if mesh is not None:
+                elsewhere.update(dict.fromkeys(equation.outvars, mesh))
+                self.module.typed_mesh = mesh if mesh.explicit_axes else None
             self.lower_equation(equation, environment)
             if after_equation is not None:
                 after_equation(self, equation, environment)
-            if typed_mesh is not None and not equation.primitive.carries_programs:
+            if self.module.typed_mesh is not None and not equation.primitive.carries_programs:
                 for var in equation.outvars:
                     environment[var] = self.split_by_type(environment[var], var.aval)
+            self.module.typed_mesh = typed_mesh
             if fenced:
                 for var in equation.outvars:
                     if var in fenced:

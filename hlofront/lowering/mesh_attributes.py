@@ -3,16 +3,18 @@
 # The stubs of jaxlib do not name the types of all arguments and results.
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeGuard
 
 from hlofront.base.elements import ExtendedDType
 from hlofront.bridge.mlir import Operation, ir
 from hlofront.core.aval import ShapedArray
+from hlofront.core.jaxpr import Equation, Var
 from hlofront.core.mesh import NamedAxes
 from hlofront.core.partition import UNCONSTRAINED, axes_of
 from hlofront.lowering import types
 from hlofront.lowering.module_state import ModuleState
+from hlofront.primitives.resharding import reshard_p
 
 _SYMBOL_OF_FIRST = "maximal_mesh_0"
 
@@ -130,3 +132,26 @@ def _typed_text(state: ModuleState, mesh: NamedAxes, aval: ShapedArray) -> str:
         ordered = [name for name in mesh.axis_names if name in aval.spec.unreduced]
         sums = ", unreduced={" + ", ".join(map(quoted, ordered)) + "}"
     return f"<@{mesh_symbol(state, mesh.shape_tuple, None)}, [{', '.join(parts)}]{sums}>"
+
+
+def mesh_of_results(equation: Equation, meshes: Mapping[Var, NamedAxes]) -> NamedAxes | None:
+    """Return the mesh of an equation's results, if that is another one than the program's.
+
+    A reshard may lead to a mesh with other types of axes, and operations stay on the mesh of their
+    operands.
+
+    Args:
+      equation: the equation.
+      meshes: the meshes of variables that are not on the program's mesh.
+    """
+    if equation.primitive is reshard_p:
+        return equation.params["dst_sharding"].mesh
+    for var in equation.outvars:
+        mesh = getattr(var.aval, "mesh", None)
+        if mesh is not None:
+            return mesh
+    if meshes:
+        for atom in equation.invars:
+            if isinstance(atom, Var) and atom in meshes:
+                return meshes[atom]
+    return None

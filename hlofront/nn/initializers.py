@@ -14,7 +14,6 @@ from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
 from hlofront.core.dimensions import canonical_shape
 from hlofront.numpy.annotations import OutSharding
-from hlofront.primitives.shaping import refuse_sharding
 
 
 @runtime_checkable
@@ -31,7 +30,7 @@ class Initializer(Protocol):
           key: a random key.
           shape: the shape of the result.
           dtype: the dtype of the result; None is the initializer's own.
-          out_sharding: must be None.
+          out_sharding: how the result is split over a mesh.
         """
         ...
 
@@ -57,9 +56,9 @@ def zeros(
       key: ignored.
       shape: the shape of the result.
       dtype: the dtype of the result; None is the default floating-point dtype.
-      out_sharding: must be None.
+      out_sharding: how the result is split over a mesh.
     """
-    return _full("zeros", 0, shape, _dtype(dtype), out_sharding)
+    return _full(0, shape, _dtype(dtype), out_sharding)
 
 
 def ones(
@@ -71,17 +70,13 @@ def ones(
       key: ignored.
       shape: the shape of the result.
       dtype: the dtype of the result; None is the default floating-point dtype.
-      out_sharding: must be None.
+      out_sharding: how the result is split over a mesh.
     """
-    return _full("ones", 1, shape, _dtype(dtype), out_sharding)
+    return _full(1, shape, _dtype(dtype), out_sharding)
 
 
-def _full(
-    name: str, value: ArrayLike, shape: Shape, dtype: DType, out_sharding: OutSharding
-) -> Array:
-    if out_sharding is not None:
-        refuse_sharding(name, "out_sharding", out_sharding)
-    return jnp.full(shape, value, dtype)
+def _full(value: ArrayLike, shape: Shape, dtype: DType, out_sharding: OutSharding) -> Array:
+    return jnp.full(shape, value, dtype, out_sharding=out_sharding)
 
 
 def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
@@ -96,7 +91,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     def init(
         key: Array, shape: Shape, dtype: DTypeLike | None = None, out_sharding: OutSharding = None
     ) -> Array:
-        return _full("constant", value, shape, _dtype(dtype, own), out_sharding)
+        return _full(value, shape, _dtype(dtype, own), out_sharding)
 
     return init
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from hlofront.base.dtypes import check_user_dtype_supported, is_complex, lattice
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
+from hlofront.core.requested_shardings import named_sharding, permuted, requested
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import (
@@ -27,7 +28,14 @@ from hlofront.numpy.ufuncs import refuse_out
 from hlofront.primitives import comparing, creating, elementwise
 from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.converting import convert
-from hlofront.primitives.shaping import ascending, expand_dims, reshape, squeeze, transpose
+from hlofront.primitives.shaping import (
+    ascending,
+    expand_dims,
+    inverse_permutation,
+    reshape,
+    squeeze,
+    transpose,
+)
 from hlofront.runtime.dispatch.operation import deferred, is_operand, operation
 
 if TYPE_CHECKING:
@@ -232,19 +240,32 @@ def _batched(
         a = squeeze(a, plan.lhs_dropped)
     if plan.rhs_dropped:
         b = squeeze(b, plan.rhs_dropped)
+    asked = requested(name, out_sharding)
+    if asked is not None:
+        asked = _of_dot(asked, plan)
     result = dot_general(
         a,
         b,
         plan.dimension_numbers,
         precision,
         product_dtype(name, preferred, lhs, rhs),
-        out_sharding=out_sharding,
+        out_sharding=asked,
     )
     if plan.permutation is not None:
         result = transpose(result, plan.permutation)
     if plan.missing:
         result = expand_dims(result, plan.missing)
     return with_weak_type(result, preferred, (lhs, rhs))
+
+
+def _of_dot(sharding: Any, plan: BatchedDot) -> Any:
+    """Return the sharding of a dot whose result has this one after a plan's other steps."""
+    mesh, spec = sharding.mesh, sharding.spec
+    entries = [entry for i, entry in enumerate(spec.partitions) if i not in plan.missing]
+    kept = named_sharding(mesh, spec.update(partitions=entries))
+    if plan.permutation is None:
+        return kept
+    return permuted(kept, inverse_permutation(plan.permutation))
 
 
 def _check_ndim(name: str, position: int, aval: ShapedArray, least: int) -> None:

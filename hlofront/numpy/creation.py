@@ -17,6 +17,7 @@ from hlofront.bridge.client import ArrayImpl, Device, Sharding
 from hlofront.bridge.fast_parts import Array, registry
 from hlofront.bridge.members import is_committed, sharding_of
 from hlofront.core.aval import ShapedArray, is_value, typeof
+from hlofront.core.requested_shardings import asks_nothing, over_devices, requested
 from hlofront.core.trace import Tracer, current_trace, is_eager
 from hlofront.numpy.annotations import DeviceLike, OutSharding
 from hlofront.numpy.like import like
@@ -132,7 +133,7 @@ def array(
       order: None or "K".
       ndmin: how many axes it has at least; new ones come first.
       device: a Device or Sharding to put it on; by default the default one.
-      out_sharding: None.
+      out_sharding: how it is split over a mesh.
 
     Raises:
       TypeError: if elements are not numbers, as strings are not.
@@ -198,7 +199,7 @@ def _array(
             f"jnp.{name} has only order='K', got {order!r}: how an array lies in memory is up to "
             "the compiler."
         )
-    device = check_placement(name, device, out_sharding)
+    device, asked = check_placement(name, device, out_sharding)
     if object is None:
         raise ValueError(f"None is not a valid value for jnp.{name}: wanted numbers or arrays")
     if dtype is not None:
@@ -209,8 +210,8 @@ def _array(
         shape = typeof(result).shape
         result = _with_leading_axes(result, (1,) * missing + shape)
     if device is None:
-        return result
-    if type(result) is ArrayImpl and is_committed(result):
+        return result if asked is None else converting.convert_split(result, asked)
+    if type(result) is ArrayImpl and is_committed(result) and out_sharding is None:
         wanted = device.device_set if isinstance(device, Sharding) else {device}
         if sharding_of(result).device_set != wanted:
             raise ValueError(
@@ -301,19 +302,46 @@ def _stack_operation(name: str, object: object, dtype: DType) -> Array:
     return _stack(name, object, dtype)
 
 
-def check_placement(name: str, device: DeviceLike, out_sharding: OutSharding = None) -> DeviceLike:
-    """Return `device`, a Device or a Sharding, or None if it requests nothing.
+def check_placement(
+    name: str, device: DeviceLike, out_sharding: OutSharding = None
+) -> tuple[DeviceLike, Any]:
+    """Return where an array is created: the target of device_put, and the sharding in its type.
 
-    Raises ValueError for other values.
+    Args:
+      name: the name of the function, for messages.
+      device: a Device, a Sharding or None.
+      out_sharding: a PartitionSpec over the mesh in context, a NamedSharding or None.
+
+    Returns:
+      A Device, a Sharding or None; and a parameter of equations, while a function is traced and
+      there is an `out_sharding`, or None.
+
+    Raises:
+      TypeError: if `out_sharding` is of another type.
+      ValueError: if `device` is of another type, both are given, or `out_sharding` is over no mesh
+        in context or names axes that are not of type Explicit.
     """
     if out_sharding is not None:
-        shaping.refuse_sharding(f"jnp.{name}", "out_sharding", out_sharding)
+        if device is not None:
+            raise ValueError(
+                f"jnp.{name} takes `device` or `out_sharding`, not both: got device={device} and "
+                f"out_sharding={out_sharding}"
+            )
+        asked = requested(f"jnp.{name}", out_sharding)
+        if asked is None or not is_eager():
+            return None, asked
+        device = over_devices(out_sharding)
+        if device is None:
+            raise ValueError(
+                f"jnp.{name} was given {out_sharding}, and no mesh with devices is in context: put "
+                "one there by jax.set_mesh"
+            )
     if device is not None and not isinstance(device, Device | Sharding):
         raise ValueError(
             f"jnp.{name}: device must be a Device or a Sharding, got {device!r}. Devices are "
             "listed by devices()."
         )
-    return None if shaping.asks_nothing(device) else device
+    return (None if asks_nothing(device) else device), None
 
 
 @like(np.copy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,8 @@ import numpy as np
 from hlofront.base.dtypes import check_user_dtype_supported, lattice_result
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
 from hlofront.core.aval import typeof
+from hlofront.core.requested_shardings import permuted, requested
+from hlofront.higher_order.axis_types import with_sharding
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.contraction import with_weak_type
 from hlofront.numpy.like import like
@@ -20,6 +22,7 @@ from hlofront.numpy.ufuncs import refuse_out
 from hlofront.primitives import comparing, creating, elementwise, reducing
 from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.converting import convert
+from hlofront.primitives.resharding import split_as
 from hlofront.primitives.shaping import broadcast_in_dim, squeeze, transpose
 from hlofront.runtime.dispatch.operation import operation
 
@@ -252,7 +255,8 @@ class Options(NamedTuple):
     precision: PrecisionLike
     dtype: DType
     dot: Callable[..., Array]
-    out_sharding: OutSharding
+    # The parameter of equations that says how the result of the einsum is split, or None.
+    out_sharding: Any
 
 
 def _pair(
@@ -298,9 +302,16 @@ def _pair(
         ),
         options.precision,
         preferred_element_type=options.dtype,
-        **({} if options.out_sharding is None else {"out_sharding": options.out_sharding}),
+        **_sharding_of_dot(options.out_sharding, result, [*batch, *left, *right]),
     )
     return product, "".join([*batch, *left, *right])
+
+
+def _sharding_of_dot(asked: Any, result: str | None, letters: Sequence[str]) -> dict[str, Any]:
+    """Return the keyword out_sharding of a dot whose result is transposed to the wanted letters."""
+    if asked is None or result is None:
+        return {}
+    return {"out_sharding": permuted(asked, [result.index(letter) for letter in letters])}
 
 
 def _common_dtype(avals: Sequence[ShapedArray]) -> np.dtype:
@@ -330,13 +341,25 @@ def _einsum(
     out_sharding: OutSharding,
 ) -> Array:
     """Compute the sums of products that the subscripts describe."""
+    asked = requested("einsum", out_sharding)
+    if asked is not None and len(operands) > 2:
+        compute = partial(
+            _einsum.when_traced,
+            subscripts=subscripts,
+            optimize=optimize,
+            precision=precision,
+            preferred_element_type=preferred_element_type,
+            dot=dot,
+            out_sharding=None,
+        )
+        return with_sharding("einsum", compute, operands, out_sharding)
     values, avals = checked_operands("einsum", operands)
     notation, path = _plan(subscripts, tuple([aval.shape for aval in avals]), optimize)
     if preferred_element_type is None:
         dtype = _common_dtype(avals)
     else:
         dtype = check_user_dtype_supported(preferred_element_type, "einsum")
-    options = Options(precision, dtype, dot, out_sharding)
+    options = Options(precision, dtype, dot, asked)
     todo = list(zip(values, notation.terms, strict=True))
     for number, step in enumerate(path):
         # The last operand is removed first, as a removal shifts later operands.
@@ -351,7 +374,7 @@ def _einsum(
     x = transpose(x, tuple(map(term.index, notation.result)))
     if typeof(x).dtype != dtype:
         x = convert(x, dtype, False)
-    return with_weak_type(x, preferred_element_type, avals)
+    return split_as(with_weak_type(x, preferred_element_type, avals), asked)
 
 
 @like(np.einsum)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from hlofront.base.boundary import boundary
@@ -12,6 +14,7 @@ from hlofront.bridge.client import ArrayImpl
 from hlofront.bridge.fast_parts import Array
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.dimensions import canonical_shape
+from hlofront.core.requested_shardings import named_sharding
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.numpy.annotations import DeviceLike, OutSharding
 from hlofront.numpy.creation import MOST_ON_HOST, check_placement, from_host
@@ -19,6 +22,7 @@ from hlofront.numpy.like import like
 from hlofront.numpy.promotion import check_arraylike, with_shape
 from hlofront.primitives import converting, shaping
 from hlofront.primitives import creating as lax
+from hlofront.primitives.shaping import ascending
 from hlofront.primitives.varying import varying_as
 from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.operation import operation
@@ -38,16 +42,21 @@ def _full_of_value(shape: Shape, value: ArrayLike, dtype: DType, weak: bool) -> 
     return _filled(shape, value, dtype, weak)
 
 
-def _filled(shape: Shape, value: ArrayLike, dtype: np.dtype, weak: bool) -> Array:
+def _filled(
+    shape: Shape, value: ArrayLike, dtype: np.dtype, weak: bool, asked: Any = None
+) -> Array:
     value = converting.convert(value, dtype, weak)
     own = typeof(value).shape
     if not own:
-        return shaping.broadcast_in_dim(value, shape, ())
+        return shaping.broadcast_in_dim(value, shape, (), out_sharding=asked)
     try:
         np.broadcast_to(np.empty(own, np.bool_), shape)
     except ValueError:
         raise ValueError(f"cannot fill an array of shape {shape} with one of shape {own}") from None
-    return with_shape(value, own, shape)
+    if asked is None:
+        return with_shape(value, own, shape)
+    axes = ascending(len(shape))[len(shape) - len(own) :]
+    return shaping.broadcast_in_dim(value, shape, axes, out_sharding=asked)
 
 
 def _constant(
@@ -60,7 +69,10 @@ def _constant(
 ) -> Array:
     """Make an array filled with a host scalar, of a canonical dtype."""
     if device is not None or out_sharding is not None:
-        device = lax.of_rank(check_placement(name, device, out_sharding), len(shape))
+        device, asked = check_placement(name, device, out_sharding)
+        device = lax.of_rank(device, len(shape))
+        if asked is not None:
+            return lax.full_split(shape, value, dtype, False, asked)
     if isinstance(dtype, ExtendedDType):
         result = lax.full(shape, value, dtype)
         return result if device is None else device_put(result, device)
@@ -188,7 +200,8 @@ def _full(
     device: DeviceLike,
     out_sharding: OutSharding = None,
 ) -> Array:
-    device = lax.of_rank(check_placement(name, device, out_sharding), len(shape))
+    device, asked = check_placement(name, device, out_sharding)
+    device = lax.of_rank(device, len(shape))
     real = dtype != np.bool_ and not issubdtype(dtype, np.complexfloating)
     if isinstance(value, complex) and real:
         raise TypeError(
@@ -198,11 +211,11 @@ def _full(
     if isinstance(value, bool | int | float | complex | np.generic):
         if is_eager():
             value = lax.saturated(value, dtype)
-        if not weak:
+        if not weak and asked is None:
             return _constant(name, shape, lax.scalar_of(value, dtype), dtype, device, None)
-        value = lax.scalar_of(value, dtype, True)
+        value = lax.scalar_of(value, dtype, weak)
     if isinstance(value, Tracer) or not is_eager():
-        result = _filled(shape, value, dtype, weak)
+        result = _filled(shape, value, dtype, weak, asked)
         return result if isinstance(result, Tracer) else from_host(result)
     result = _full_of_value(shape, value, dtype, weak)
     return result if device is None else device_put(result, device)
@@ -236,6 +249,9 @@ def _like(
             device = a.sharding
     elif device is None and type(a) is ShapeDtypeStruct and shape is None:
         device = a.sharding
+    if device is None and out_sharding is None and shape is None and not is_eager():
+        split = None if described else typeof(a).split
+        out_sharding = None if split is None else named_sharding(*split)
     shape = own_shape if shape is None else canonical_shape(shape)
     if type(fill_value) is int and not weak and not isinstance(own_dtype, str):
         value = lax.scalar_of(fill_value, own_dtype)

@@ -13,6 +13,7 @@ from hlofront.base.elements import exact_dtype
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
+from hlofront.core.partition import PartitionSpec
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.numpy.annotations import DeviceLike
 from hlofront.numpy.creation import MOST_ON_HOST, asarray, check_placement, from_host
@@ -109,7 +110,8 @@ def eye(
       ValueError: if a size is negative, or k no integer.
       TypeError: if a size is no integer.
     """
-    device = check_placement("eye", device)
+    if not isinstance(device, PartitionSpec):
+        device, _ = check_placement("eye", device)
     rows = _size("eye", "N", N)
     columns = rows if M is None else _size("eye", "M", M)
     k = _offset("eye", k)

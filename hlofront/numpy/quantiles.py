@@ -10,6 +10,7 @@ from hlofront.base.dtypes import is_complex, python_scalar_dtype, to_inexact_dty
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Axes
 from hlofront.core.aval import typeof
+from hlofront.higher_order.axis_types import with_sharding
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.like import operation_like
 from hlofront.numpy.promotion import broadcast_together, choose, host_scalar, joint_dtype, operands
@@ -22,7 +23,6 @@ from hlofront.primitives.reducing import argmax, reduce_or
 from hlofront.primitives.shaping import (
     broadcast_in_dim,
     expand_dims,
-    refuse_sharding,
     reshape,
     rev,
     transpose,
@@ -313,9 +313,12 @@ def percentile(
     The other arguments are those of `quantile`.
     """
     _check("quantile", out, overwrite_input, method, weights)
-    if out_sharding is not None:
-        refuse_sharding("percentile", "out_sharding", out_sharding)
-    return _quantile("percentile", a, q, axis, method, keepdims, weights, False, True)
+    operands = (a, q) if weights is None else (a, q, weights)
+
+    def compute(a: ArrayLike, q: ArrayLike, weights: ArrayLike | None = None) -> Array:
+        return _quantile("percentile", a, q, axis, method, keepdims, weights, False, True)
+
+    return with_sharding("percentile", compute, operands, out_sharding)
 
 
 @operation_like(np.nanpercentile, static_argnames=_STATIC)

@@ -15,6 +15,7 @@ from hlofront.base.typing import Array, ArrayLike, Axes, Axis, Shape, ShapeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
 from hlofront.core.trace import Tracer, process
+from hlofront.higher_order.axis_types import with_sharding
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.index_entries import int32
 from hlofront.numpy.like import like
@@ -28,7 +29,6 @@ from hlofront.primitives.creating import full, full_like
 from hlofront.primitives.dynamic_slicing import dynamic_slice_p
 from hlofront.primitives.gathering import GatherDimensionNumbers, gather
 from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter_add
-from hlofront.primitives.shaping import refuse_sharding
 from hlofront.runtime.dispatch.operation import operation
 
 # ---- flip and rotate ---------------------------------------------------------------------------
@@ -269,9 +269,28 @@ def repeat(
       total_repeat_length: the size of the result along the axis, which is required where
         `repeats` is traced. What is beyond is cut off; what is missing repeats the last element.
     """
-    if out_sharding is not None:
-        refuse_sharding("repeat", "out_sharding", out_sharding)
     check_arraylike("repeat", a, repeats)
+    if out_sharding is None and typeof(a).spec is not None:
+        raise ValueError(
+            f"jnp.repeat of an array of type {typeof(a).str_short()} does not say how its result "
+            "is split: give it out_sharding=..."
+        )
+    if not isinstance(repeats, Tracer):
+
+        def repeated(a: ArrayLike) -> Array:
+            return _repeated(a, repeats, axis, total_repeat_length)
+
+        return with_sharding("repeat", repeated, (a,), out_sharding)
+
+    def repeated_by(repeats: ArrayLike, a: ArrayLike) -> Array:
+        return _repeated(a, repeats, axis, total_repeat_length)
+
+    return with_sharding("repeat", repeated_by, (repeats, a), out_sharding)
+
+
+def _repeated(
+    a: ArrayLike, repeats: ArrayLike, axis: int | None, total_repeat_length: int | None
+) -> Array:
     axis = None if axis is None else operator.index(axis)
     if total_repeat_length is None:
         counts = host_value(

@@ -61,12 +61,13 @@ def _segments(
     aval = typeof(data)
     shape = (count, *aval.shape[typeof(ids).ndim :])
     mode = GatherScatterMode.FILL_OR_DROP if mode is None else mode
-    totals = asarray(creating.full(shape, start(aval.dtype), aval.dtype, sharding=out_sharding))
+    totals = asarray(creating.full(shape, start(aval.dtype), aval.dtype))
     return getattr(totals.at[ids], update)(
         data,
         indices_are_sorted=indices_are_sorted,
         unique_indices=unique_indices,
         mode=mode,
+        out_sharding=out_sharding,
         wrap_negative_indices=False,
     )
 
@@ -81,7 +82,7 @@ _ABOUT = """Args:
       unique_indices: a promise that no number comes twice. It is not checked.
       bucket_size: accepted as JAX does: sums of any size are made at once.
       mode: what happens to numbers out of bounds. See `lax.GatherScatterMode`.
-      out_sharding: how the result is laid out over devices.
+      out_sharding: how the result is split over a mesh.
 
     Returns:
       An array of shape (num_segments, ...), of the dtype of data.

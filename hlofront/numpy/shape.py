@@ -6,6 +6,7 @@ import math
 import operator
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, ArrayLike, Axes, Shape, ShapeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
+from hlofront.core.requested_shardings import permuted, requested
 from hlofront.numpy import creation
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.like import like, operation_like
@@ -21,7 +23,7 @@ from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import broadcast_together
 from hlofront.numpy.ufuncs import any_operand
 from hlofront.primitives import shaping
-from hlofront.primitives.shaping import ascending, refuse_sharding
+from hlofront.primitives.shaping import ascending
 from hlofront.runtime.dispatch.operation import operation
 
 
@@ -44,17 +46,21 @@ def static_axes(axes: object) -> int | tuple[int, ...] | None:
 # ---- reshape -----------------------------------------------------------------------------------
 
 
-@operation(static_argnames=("shape", "order"))
-def _reshape(a: ArrayLike, shape: Shape, order: str = "C") -> Array:
+@operation(static_argnames=("shape", "order", "asked"))
+def _reshape(a: ArrayLike, shape: Shape, order: str = "C", asked: Any = None) -> Array:
     a = any_operand("reshape", a)
     old = typeof(a).shape
     new = _filled(old, shape)
     if order == "C":
-        return as_array(a) if new == old else shaping.reshape(a, new)
+        if new == old and asked is None:
+            return as_array(a)
+        return shaping.reshape(a, new, out_sharding=asked)
     if order != "F":
         raise _bad_order("reshape", order)
     backwards = ascending(len(old))[::-1]
-    reshaped = shaping.reshape(a, new[::-1], backwards)
+    if asked is not None:
+        asked = permuted(asked, ascending(len(new))[::-1])
+    reshaped = shaping.reshape(a, new[::-1], backwards, out_sharding=asked)
     return shaping.transpose(reshaped, ascending(len(new))[::-1])
 
 
@@ -102,9 +108,10 @@ def reshape(
 
     One size may be -1, for the remaining size.
     """
+    shape = canonical_shape(shape)
     if out_sharding is not None:
-        refuse_sharding("reshape", "out_sharding", out_sharding)
-    return _reshape(a, canonical_shape(shape), order)
+        return _reshape(a, shape, order, requested("reshape", out_sharding))
+    return _reshape(a, shape, order)
 
 
 @boundary
@@ -116,18 +123,18 @@ def _method_reshape(
     out_sharding: OutSharding = None,
 ) -> Array:
     """Reshape the array: `x.reshape(2, -1)` or `x.reshape((2, -1))`."""
+    shape = canonical_shape(args[0] if len(args) == 1 else args)
     if out_sharding is not None:
-        refuse_sharding("reshape", "out_sharding", out_sharding)
-    shape = args[0] if len(args) == 1 else args
-    return _reshape(self, canonical_shape(shape), order)
+        return _reshape(self, shape, order, requested("reshape", out_sharding))
+    return _reshape(self, shape, order)
 
 
-@operation(static_argnames=("order",))
-def _ravel(a: ArrayLike, order: str = "C") -> Array:
+@operation(static_argnames=("order", "asked"))
+def _ravel(a: ArrayLike, order: str = "C", asked: Any = None) -> Array:
     a = any_operand("ravel", a)
     if order not in ("C", "F"):
         raise _bad_order("ravel", order)
-    return _reshape.when_traced(a, (typeof(a).size,), order)
+    return _reshape.when_traced(a, (typeof(a).size,), order, asked)
 
 
 @boundary
@@ -135,7 +142,7 @@ def _ravel(a: ArrayLike, order: str = "C") -> Array:
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: OutSharding = None) -> Array:
     """Flatten an array, row by row, or column by column with order "F"."""
     if out_sharding is not None:
-        refuse_sharding("ravel", "out_sharding", out_sharding)
+        return _ravel(a, order, requested("ravel", out_sharding))
     return _ravel(a) if order == "C" else _ravel(a, order)
 
 
@@ -338,8 +345,8 @@ def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
 # ---- broadcast ---------------------------------------------------------------------------------
 
 
-@operation(static_argnames=("shape",))
-def _broadcast_to(array: ArrayLike, shape: Shape) -> Array:
+@operation(static_argnames=("shape", "asked"))
+def _broadcast_to(array: ArrayLike, shape: Shape, asked: Any = None) -> Array:
     array = any_operand("broadcast_to", array)
     old = typeof(array).shape
     more = len(shape) - len(old)
@@ -352,18 +359,20 @@ def _broadcast_to(array: ArrayLike, shape: Shape) -> Array:
             f"Incompatible shapes for broadcasting: an array of shape {old} to shape {shape}. Sizes"
             " must be the same from the last axis on, or 1."
         )
-    if old == shape:
+    if old == shape and asked is None:
         return as_array(array)
-    return shaping.broadcast_in_dim(array, shape, ascending(len(shape))[more:])
+    axes = ascending(len(shape))[more:]
+    return shaping.broadcast_in_dim(array, shape, axes, out_sharding=asked)
 
 
 @boundary
 @like(np.broadcast_to)
 def broadcast_to(array: ArrayLike, shape: ShapeLike, *, out_sharding: OutSharding = None) -> Array:
     """Repeat an array along new leading axes and axes of size 1, up to a shape."""
+    shape = canonical_shape(shape)
     if out_sharding is not None:
-        refuse_sharding("broadcast_to", "out_sharding", out_sharding)
-    return _broadcast_to(array, canonical_shape(shape))
+        return _broadcast_to(array, shape, requested("broadcast_to", out_sharding))
+    return _broadcast_to(array, shape)
 
 
 @operation

@@ -15,8 +15,11 @@ from hlofront.base.dtypes import (
     to_inexact_dtype,
 )
 from hlofront.base.elements import host_number
+from hlofront.base.errors import ShardingTypeError
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
+from hlofront.core.requested_shardings import requested
+from hlofront.higher_order.axis_types import with_sharding
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.contraction import product_dtype
 from hlofront.numpy.like import like, operation_like
@@ -37,7 +40,7 @@ from hlofront.primitives.contracting import dot_general
 from hlofront.primitives.converting import convert
 from hlofront.primitives.gathering import GatherScatterMode
 from hlofront.primitives.scattering import ScatterDimensionNumbers, scatter_add
-from hlofront.primitives.shaping import expand_dims, refuse_sharding, rev, squeeze, transpose
+from hlofront.primitives.shaping import expand_dims, rev, squeeze, transpose
 from hlofront.primitives.slicing import concatenate, index_in_dim
 from hlofront.runtime.dispatch.operation import operation
 
@@ -257,15 +260,13 @@ def bincount(
       minlength: the least size of the result.
       length: how many numbers to count; greater ones are left out. By default the result has one
         more than the greatest number. It is required where x is traced.
-      out_sharding: None.
+      out_sharding: P() over a mesh, for counts that every device has, or None.
 
     Raises:
       TypeError: if x is neither integers nor booleans, or the length is negative.
       ValueError: if x does not have one axis, or weights have another shape.
       ConcretizationTypeError: if x is traced, and no length is passed.
     """
-    if out_sharding is not None:
-        refuse_sharding("bincount", "out_sharding", out_sharding)
     x, aval = operand("bincount", x)
     if aval.dtype == bool:
         x = convert(x, python_scalar_dtype(int), False)
@@ -290,7 +291,18 @@ def bincount(
             "many numbers to count.",
         )
         length = max(minlength, int(values.max()) + 1)
-    return _bincount(x, weights, length=max(length, 0))
+    asked = requested("bincount", out_sharding)
+    if asked is not None and asked.spec.names():
+        raise ShardingTypeError(
+            f"bincount has counts that are split along no axis of the mesh: got {out_sharding} for "
+            "`out_sharding`. Give P(), and reshard the result."
+        )
+    operands = (x,) if weights is None else (x, weights)
+
+    def count(x: ArrayLike, weights: ArrayLike | None = None) -> Array:
+        return _bincount(x, weights, length=max(length, 0))
+
+    return with_sharding("bincount", count, operands, asked)
 
 
 # ---- bins --------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -16,6 +16,7 @@ from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.references import is_reference
 from hlofront.core.trace import Tracer, is_eager
+from hlofront.higher_order.axis_types import with_sharding
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.index_entries import resolve
 from hlofront.numpy.index_updates import (
@@ -33,7 +34,6 @@ from hlofront.numpy.naming import named
 from hlofront.primitives import references
 from hlofront.primitives.creating import full_like
 from hlofront.primitives.gathering import GatherScatterMode
-from hlofront.primitives.shaping import refuse_sharding
 from hlofront.runtime.dispatch.operation import operation
 
 if TYPE_CHECKING:
@@ -79,7 +79,14 @@ def _update(
     out_sharding: OutSharding = None,
 ) -> Array:
     if out_sharding is not None:
-        refuse_sharding(f"x.at[index].{method}", "out_sharding", out_sharding)
+
+        def update_inside(array: Array, values: Any, index: Index) -> Array:
+            return _update(
+                array, index, method, values, mode, indices_are_sorted, unique_indices, wrap
+            )
+
+        name = f"x.at[index].{method}"
+        return in_auto_axes(name, update_inside, (array, values), index, out_sharding)
     if mode is not None:
         mode = GatherScatterMode.from_any(mode)
     if method != "apply":
@@ -113,7 +120,7 @@ class AtIndex:
       mode: treatment out of bounds: "drop" or "fill", the default for updates, leaves the update
         out; "clip" moves the index to the nearest; "promise_in_bounds" promises that it does not
         happen; "one_hot". Or a `lax.GatherScatterMode`.
-      out_sharding: None.
+      out_sharding: how the result is split over a mesh.
       wrap_negative_indices: whether negative indices count from the end.
     """
 
@@ -169,8 +176,6 @@ class AtIndex:
         Here "clip" is what `x[index]` does out of bounds, and "fill" returns `fill_value`: a
         scalar, by default NaN, the least signed or greatest unsigned integer, True.
         """
-        if out_sharding is not None:
-            refuse_sharding("x.at[index].get", "out_sharding", out_sharding)
         if mode is not None:
             mode = GatherScatterMode.from_any(mode)
         if fill_value is not None:
@@ -178,7 +183,47 @@ class AtIndex:
         options = ReadOptions(
             mode, fill_value, indices_are_sorted, unique_indices, wrap_negative_indices
         )
-        return get(self.array, self.index, options)
+        if out_sharding is None:
+            return get(self.array, self.index, options)
+        return in_auto_axes(
+            "x.at[index].get",
+            lambda array, index: get(array, index, options),
+            (self.array,),
+            self.index,
+            out_sharding,
+        )
+
+
+def in_auto_axes(
+    name: str,
+    function: Callable[..., Array],
+    operands: Sequence[Any],
+    index: Index,
+    out_sharding: object,
+) -> Array:
+    """Call a function of operands and an index where XLA decides how results are split.
+
+    Args:
+      name: the operation's name, for messages.
+      function: the function, which gets the index last.
+      operands: its arrays.
+      index: the index, whose arrays are operands as well.
+      out_sharding: how the result is split outside.
+    """
+    members = index if isinstance(index, tuple) else (index,)
+    dynamic = [isinstance(member, Array) for member in members]
+    count = len(operands)
+
+    def inside(*arrays: Any) -> Array:
+        rest = iter(arrays[count:])
+        own = tuple(
+            next(rest) if is_array else member
+            for member, is_array in zip(members, dynamic, strict=True)
+        )
+        return function(*arrays[:count], own if isinstance(index, tuple) else own[0])
+
+    arrays = [member for member, is_array in zip(members, dynamic, strict=True) if is_array]
+    return with_sharding(name, inside, (*operands, *arrays), out_sharding)
 
 
 def static_fill_value(value: ArrayLike | None) -> ArrayLike | None:

@@ -100,12 +100,10 @@ jax_shims.provide("jax._src.named_sharding", "check_pspec", check_spec)
 with jax_shims.shims_installed:
     NamedSharding(_no_mesh, PartitionSpec())
 
-# ---- shardings in avals --------------------------------------------------------------------------
-
 
 @functools.cache
-def abstract_sharding(mesh: AbstractMesh, spec: PartitionSpec) -> NamedSharding:
-    """Return the sharding of an aval, over a mesh without devices."""
+def named_sharding(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> NamedSharding:
+    """Return the sharding over a mesh; equal ones are one object."""
     return NamedSharding(mesh, spec)
 
 

@@ -12,9 +12,10 @@ from hlofront.bridge.client import (
 )
 from hlofront.bridge.members import device_of, memory_kind_of
 from hlofront.core.aval import ShapedArray
-from hlofront.core.mesh import Mesh
+from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.mesh_context import get_abstract_mesh
 from hlofront.core.partition import PartitionSpec
+from hlofront.core.requested_shardings import plug_in_shardings
 from hlofront.pjrt import clients
 
 # By device and memory kind; None for the default memory.
@@ -184,20 +185,23 @@ def _fill() -> None:
 _fill()
 
 
+def _named_sharding(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> NamedSharding:
+    from hlofront.pjrt.named_shardings import named_sharding
+
+    return named_sharding(mesh, spec)
+
+
 def _sharding_of_aval(self: ShapedArray) -> NamedSharding:
     """Return the sharding of an aval: over its mesh, or split along no axis of that in context."""
-    from hlofront.pjrt.named_shardings import abstract_sharding
-
     if self.mesh is None or self.spec is None:
-        return abstract_sharding(get_abstract_mesh(), PartitionSpec(*[None] * self.ndim))
-    return abstract_sharding(self.mesh, self.spec)
+        return _named_sharding(get_abstract_mesh(), PartitionSpec(*[None] * self.ndim))
+    return _named_sharding(self.mesh, self.spec)
 
 
+plug_in_shardings(_named_sharding)
 ShapedArray.sharding = property(_sharding_of_aval)
 
 
 def over_mesh(mesh: Mesh, spec: PartitionSpec) -> NamedSharding:
     """Return a NamedSharding, for modules that do not import its methods as they load."""
-    from hlofront.pjrt.named_shardings import NamedSharding
-
-    return NamedSharding(mesh, spec)
+    return _named_sharding(mesh, spec)

@@ -11,6 +11,7 @@ from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params, Sha
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
+from hlofront.core.requested_shardings import requested
 from hlofront.core.rules import BatchResult, infer
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand
 from hlofront.core.trace import process
@@ -37,7 +38,7 @@ from hlofront.primitives.contraction_numbers import (
 )
 from hlofront.primitives.derivatives import aval_of_operand, is_linear, known
 from hlofront.primitives.reducing import without_axes
-from hlofront.primitives.shaping import broadcast_in_dim, refuse_sharding, transpose
+from hlofront.primitives.shaping import broadcast_in_dim, transpose
 
 # ---- ragged dot ----------------------------------------------------------------------------------
 
@@ -128,7 +129,8 @@ def ragged_dot_general(
         and the axes of the ragged axis's kind before it.
       ragged_dot_dimension_numbers: a RaggedDotDimensionNumbers.
       precision, preferred_element_type: see `dot_general`.
-      group_offset, out_sharding: must be None.
+      group_offset: must be None.
+      out_sharding: how the result is split over a mesh.
 
     Raises:
       TypeError: if axes, sizes or dtypes do not fit.
@@ -139,7 +141,7 @@ def ragged_dot_general(
             "and rhs to the groups that are wanted."
         )
     if out_sharding is not None:
-        refuse_sharding("ragged_dot_general", "out_sharding", out_sharding)
+        out_sharding = requested("ragged_dot_general", out_sharding)
     if not isinstance(ragged_dot_dimension_numbers, RaggedDotDimensionNumbers):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             "ragged_dot_dimension_numbers must be a lax.RaggedDotDimensionNumbers, got "
@@ -152,7 +154,7 @@ def ragged_dot_general(
             preferred_element_type, "ragged_dot_general"
         ),
         "group_offset": None,
-        "out_sharding": None,
+        "out_sharding": out_sharding,
     }
     return process(ragged_dot_general_p, (lhs, rhs, group_sizes), params)
 

@@ -13,6 +13,12 @@ from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params, is_
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
+from hlofront.core.requested_shardings import (
+    cotangent_sharding,
+    permuted,
+    requested,
+    with_batch_axis_of,
+)
 from hlofront.core.rules import Results, Tangents, infer
 from hlofront.core.symbolic_zeros import (
     BatchAxis,
@@ -35,7 +41,7 @@ from hlofront.primitives.contraction_numbers import (
 from hlofront.primitives.converting import convert_element_type_p
 from hlofront.primitives.derivatives import add_tangents, aval_of_operand, is_linear, known
 from hlofront.primitives.reducing import without_axes
-from hlofront.primitives.shaping import refuse_sharding, transpose
+from hlofront.primitives.shaping import transpose
 
 # ---- precision -----------------------------------------------------------------------------------
 
@@ -247,7 +253,8 @@ def dot_general(
         option jax_default_matmul_precision.
       preferred_element_type: the dtype of the sums and of the result. By default the wider dtype
         of the operands.
-      out_sharding: must be None.
+      out_sharding: how the result is split over a mesh, or along which axes of the mesh it stays
+        unreduced; None if the operands' shardings say it.
 
     Raises:
       TypeError: if sizes or numbers of the axes differ, axes are out of range or repeated, or
@@ -265,7 +272,7 @@ def dot_general(
             "for two matrices."
         ) from None
     if out_sharding is not None:
-        refuse_sharding("dot_general", "out_sharding", out_sharding)
+        out_sharding = requested("dot_general", out_sharding)
     return process(
         dot_general_p,
         (lhs, rhs),
@@ -276,7 +283,7 @@ def dot_general(
             ),
             "precision": canonical_precision(precision),
             "preferred_element_type": canonical_element_type(preferred_element_type, "dot"),
-            "out_sharding": None,
+            "out_sharding": out_sharding,
         },
     )
 
@@ -454,7 +461,12 @@ def cotangent_of_factor(
     else:
         factors, axes = (cotangent, other), (*own_batch, *own_kept, *regained)
         numbers = ((arrived, other_kept), (batch, other_batch))
-    params = {**params, "dimension_numbers": numbers, "precision": precision}
+    params = {
+        **params,
+        "dimension_numbers": numbers,
+        "precision": precision,
+        "out_sharding": permuted(cotangent_sharding(aval, cotangent, other), axes),
+    }
     return as_cotangent(process(dot_general_p, factors, params), axes, aval)
 
 
@@ -490,8 +502,11 @@ def _(
     axes: Sequence[BatchAxis],
     *,
     dimension_numbers: CanonicalNumbers,
+    out_sharding: object,
     **params: object,
 ) -> tuple[ArrayLike, BatchAxis]:
     lhs, rhs = values
     numbers, axis = batched_contraction(typeof(lhs).ndim, typeof(rhs).ndim, axes, dimension_numbers)
-    return process(dot_general_p, (lhs, rhs), {"dimension_numbers": numbers, **params}), axis
+    asked = with_batch_axis_of(out_sharding, axis, values, axes)
+    params = {"dimension_numbers": numbers, **params, "out_sharding": asked}
+    return process(dot_general_p, (lhs, rhs), params), axis

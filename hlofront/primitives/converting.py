@@ -22,12 +22,14 @@ from hlofront.base.tree import tree_map
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
+from hlofront.core.requested_shardings import cotangent_sharding, with_batch_axis
 from hlofront.core.rules import batch, infer, jvp, transpose
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, UndefinedPrimal, Zero
 from hlofront.core.trace import Tracer, is_eager, process
 from hlofront.primitives.batching import batch_elementwise, move_axis
 from hlofront.primitives.derivatives import linear, no_derivative
 from hlofront.primitives.families import FLOAT, check_dtype
+from hlofront.primitives.resharding import bind_reshard
 
 _T = TypeVar("_T")
 
@@ -149,6 +151,15 @@ def _convert(operand: ArrayLike, aval: ShapedArray, new_dtype: DType, weak_type:
     )
 
 
+def convert_split(operand: ArrayLike, sharding: Any) -> Array:
+    """Return an array with the sharding of a parameter of equations, of the same elements."""
+    aval = typeof(operand)
+    if isinstance(aval.dtype, ExtendedDType):
+        return bind_reshard(operand, sharding)
+    params = {"new_dtype": aval.dtype, "weak_type": aval.weak_type, "sharding": sharding}
+    return process(convert_element_type_p, (operand,), params)
+
+
 def _converted_scalar(operand: ArrayLike, dtype: Any, weak_type: bool) -> ArrayLike | None:
     """Return a Python or NumPy scalar in another dtype, or None if a device must convert it."""
     if not isinstance(operand, np.ndarray | np.generic | bool | int | float | complex):
@@ -185,6 +196,8 @@ def _(
     zero = Zero.of(result)
     if type(tangent) is Zero or zero.aval.dtype == float0:
         return result, zero
+    if params["sharding"] is not None:
+        return result, process(convert_element_type_p, (tangent,), params)
     return result, _convert(tangent, typeof(tangent), params["new_dtype"], params["weak_type"])
 
 
@@ -192,13 +205,29 @@ def _(
 def _(
     cotangent: ArrayLike, x: UndefinedPrimal, *, new_dtype: DType, weak_type: bool, sharding: object
 ) -> Sequence[Cotangent | None]:
-    aval, wanted = typeof(cotangent), x.aval
+    aval, wanted = typeof(cotangent), x.aval.to_cotangent_aval()
     if aval == wanted:
         return [cotangent]
+    if sharding is not None:
+        back = cotangent_sharding(x.aval, cotangent)
+        params = {"new_dtype": wanted.dtype, "weak_type": wanted.weak_type, "sharding": back}
+        return [process(convert_element_type_p, (cotangent,), params)]
     return [_convert(cotangent, aval, wanted.dtype, wanted.weak_type)]
 
 
-batch_elementwise(convert_element_type_p)
+@batch(convert_element_type_p)
+def _(
+    values: Sequence[ArrayLike],
+    axes: Sequence[int],
+    *,
+    new_dtype: DType,
+    weak_type: bool,
+    sharding: object,
+) -> tuple[ArrayLike, BatchAxis]:
+    (x,), (axis,) = values, axes
+    asked = with_batch_axis(sharding, axis, x, axis)
+    params = {"new_dtype": new_dtype, "weak_type": weak_type, "sharding": asked}
+    return process(convert_element_type_p, (x,), params), axis
 
 
 # ---- bitcast_convert_type --------------------------------------------------------------------

@@ -14,6 +14,7 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import integers
 from hlofront.core.primitive import Primitive
+from hlofront.core.requested_shardings import requested
 from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, UndefinedPrimal, Zero
 from hlofront.core.trace import process
@@ -30,7 +31,7 @@ from hlofront.primitives.convolution_numbers import ConvDimensionNumbers, conv_d
 from hlofront.primitives.derivatives import is_linear, zeros_of
 from hlofront.primitives.families import check_same_dtypes
 from hlofront.primitives.reducing import without_axes
-from hlofront.primitives.shaping import refuse_sharding, reshape, rev
+from hlofront.primitives.shaping import reshape, rev
 from hlofront.primitives.windowed import Pads, dilated, padtype_to_pads
 
 conv_general_dilated_p = Primitive("conv_general_dilated")
@@ -70,7 +71,7 @@ def conv_general_dilated(
       batch_group_count: the number of groups of the batch, each with its own kernels.
       precision: see `dot_general`.
       preferred_element_type: the dtype of the sums and of the result.
-      out_sharding: must be None.
+      out_sharding: how the result is split over a mesh.
 
     Raises:
       TypeError: if dtypes differ, or ranks and dimension numbers do not fit.
@@ -78,7 +79,7 @@ def conv_general_dilated(
       RuntimeError: if `padding` is a string that names no padding.
     """
     if out_sharding is not None:
-        refuse_sharding("conv_general_dilated", "out_sharding", out_sharding)
+        out_sharding = requested("conv_general_dilated", out_sharding)
     lhs_shape, rhs_shape = typeof(lhs).shape, typeof(rhs).shape
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     _check_rank(max(len(lhs_shape) - 2, 0), "window_strides", window_strides)
@@ -123,7 +124,7 @@ def conv_general_dilated(
             "preferred_element_type": canonical_element_type(
                 preferred_element_type, "conv_general_dilated"
             ),
-            "out_sharding": None,
+            "out_sharding": out_sharding,
         },
     )
 

@@ -19,6 +19,7 @@ from hlofront.core.aval import MemorySpace, ShapedArray, typeof
 from hlofront.core.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
+from hlofront.core.requested_shardings import asks_nothing, requested
 from hlofront.core.rules import batch, infer
 from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import is_eager, process
@@ -26,7 +27,8 @@ from hlofront.primitives.converting import as_numpy, convert
 from hlofront.primitives.derivatives import no_derivative
 from hlofront.primitives.families import check_dtype
 from hlofront.primitives.placing import CopySemantics, device_put
-from hlofront.primitives.shaping import asks_nothing, broadcast_in_dim_p, refuse_sharding
+from hlofront.primitives.resharding import resharded_to
+from hlofront.primitives.shaping import broadcast_in_dim_p
 from hlofront.primitives.varying import varying_as
 
 # ---- iota ----------------------------------------------------------------------------------------
@@ -59,10 +61,14 @@ def broadcasted_iota(
     dtype = check_user_dtype_supported(dtype, "broadcasted_iota")
     shape = canonical_shape(shape)
     if out_sharding is not None:
-        refuse_sharding("broadcasted_iota", "out_sharding", out_sharding)
-    return process(
-        iota_p, (), {"dtype": dtype, "shape": shape, "dimension": int(dimension), "sharding": None}
-    )
+        out_sharding = requested("broadcasted_iota", out_sharding)
+    params = {
+        "dtype": dtype,
+        "shape": shape,
+        "dimension": int(dimension),
+        "sharding": out_sharding,
+    }
+    return process(iota_p, (), params)
 
 
 _NUMBERS = (np.integer, np.floating, np.complexfloating)
@@ -166,6 +172,22 @@ def full_like(
             split = aval.sharding
     filled = _placed(_full(canonical_shape(shape), fill_value, own, weak, split), sharding)
     return varying_as(filled, x)
+
+
+def full_split(
+    shape: Shape, fill_value: ArrayLike, own: DType | None, weak: bool, sharding: Any
+) -> Any:
+    """Return an array filled with a scalar, split as a parameter of equations says.
+
+    Args:
+      shape: the shape of the result.
+      fill_value: a scalar.
+      own: the dtype of the result, or None for that of the scalar.
+      weak: whether the dtype is weak.
+      sharding: a NamedSharding over an AbstractMesh, or None.
+    """
+    filled = _full(shape, fill_value, own, weak, sharding)
+    return filled if shape else resharded_to(filled, sharding)
 
 
 def _full(
@@ -297,8 +319,8 @@ def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: object = None) ->
     check_user_dtype_supported(dtype, "empty")
     shape = canonical_shape(shape)
     if out_sharding is not None:
-        refuse_sharding("empty", "out_sharding", out_sharding)
-    return process(empty_p, (), {"shape": shape, "dtype": dtype, "out_sharding": None})
+        out_sharding = requested("empty", out_sharding)
+    return process(empty_p, (), {"shape": shape, "dtype": dtype, "out_sharding": out_sharding})
 
 
 @infer(empty_p)

@@ -13,6 +13,7 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.manual_axes import SAME
 from hlofront.core.primitive import ALL, Primitive
+from hlofront.core.requested_shardings import cotangent_sharding
 from hlofront.core.rules import (
     JvpRule,
     Results,
@@ -164,7 +165,8 @@ def unbroadcast(cotangent: ArrayLike, operand: UndefinedPrimal) -> ArrayLike:
     cotangent = process(ALL["reduce_sum"], (cotangent,), {"axes": axes, "out_sharding": None})
     if not wanted:
         return cotangent
-    params = {"new_sizes": wanted, "dimensions": None, "sharding": None}
+    asked = cotangent_sharding(operand.aval, cotangent)
+    params = {"new_sizes": wanted, "dimensions": None, "sharding": asked}
     return process(ALL["reshape"], (cotangent,), params)
 
 

@@ -4,15 +4,14 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import MemorySpace as MemorySpace
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import ShapedArray, Split
 from hlofront.core.axes import AxisData
-from hlofront.core.mesh import Mesh
+from hlofront.core.mesh_context import EMPTY, NO_MESH, get_abstract_mesh
+from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import batch, batch_with_axis, infer, jvp, transpose
+from hlofront.core.rules import batch, batch_with_axis, infer, infers_whole_types, jvp, transpose
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import linear
@@ -36,6 +35,7 @@ class CopySemantics(enum.IntEnum):
 # this is no operation there.
 device_put_p = Primitive("device_put", multiple_results=True)
 device_put_p.moves_memory = True
+infers_whole_types.add(device_put_p)
 
 
 def device_put(
@@ -87,9 +87,19 @@ def _(
     copy_semantics: Sequence[CopySemantics],
 ) -> list[ShapedArray]:
     return [
-        aval.update(memory_space=_space_after(aval, target))
+        _on(target, aval.update(memory_space=_space_after(aval, target)))
         for aval, target in zip(avals, devices, strict=True)
     ]
+
+
+def _on(target: Any, aval: ShapedArray) -> ShapedArray:
+    """Return the type of an array that is moved to a device or a sharding, split as that says."""
+    mesh = getattr(target, "mesh", None)
+    if mesh is not None:
+        return aval.update(sharding=Split(mesh.abstract_mesh, target.spec))
+    if aval.split is not None and (hasattr(target, "device_set") or hasattr(target, "id")):
+        return aval.update(sharding=Split(EMPTY, PartitionSpec()))
+    return aval
 
 
 @jvp(device_put_p)
@@ -160,6 +170,8 @@ def _(
 # The identity, whose result has the sharding of the parameter.
 sharding_constraint_p = Primitive("sharding_constraint")
 linear(sharding_constraint_p)
+# It is about axes of type Auto, which are not in types.
+infers_whole_types.add(sharding_constraint_p)
 
 
 def sharding_constraint(
@@ -172,16 +184,14 @@ def sharding_constraint(
       sharding: the sharding of the result.
       unconstrained_dims: the axes whose sharding XLA chooses.
     """
+    mesh = get_abstract_mesh()
     params = {
         "sharding": sharding,
         "layout": None,
-        "context_mesh": _NO_MESH,
+        "context_mesh": NO_MESH if mesh.empty else mesh,
         "unconstrained_dims": unconstrained_dims,
     }
     return process(sharding_constraint_p, (x,), params)
-
-
-_NO_MESH = Mesh(np.empty((), object), ())
 
 
 @infer(sharding_constraint_p)

@@ -12,13 +12,14 @@ from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, Shap
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import batch, infer
+from hlofront.core.requested_shardings import requested, spec_of_rank, split_by
+from hlofront.core.rules import batch, infer, infers_whole_types
 from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
 from hlofront.primitives.batching import match_axes, move_axis, only_axis
 from hlofront.primitives.derivatives import no_derivative, unknown_derivative
 from hlofront.primitives.dynamic_slicing import dynamic_update_slice
-from hlofront.primitives.shaping import broadcast_shapes, expand_dims, refuse_sharding, squeeze
+from hlofront.primitives.shaping import broadcast_shapes, expand_dims, squeeze
 from hlofront.primitives.slicing import slice_in_dim
 
 
@@ -57,7 +58,7 @@ def rng_bit_generator(
       shape: the shape of the bits.
       dtype: the dtype of the bits: uint8, uint16, uint32 or uint64.
       algorithm: a RandomAlgorithm, or its name.
-      out_sharding: None.
+      out_sharding: how the bits are split over a mesh.
 
     Returns:
       (state, bits): the next state, of the shape and dtype of `key`, and an array of `shape`.
@@ -67,12 +68,12 @@ def rng_bit_generator(
       ValueError: if there is no such algorithm.
     """
     if out_sharding is not None:
-        refuse_sharding("rng_bit_generator", "out_sharding", out_sharding)
+        out_sharding = requested("rng_bit_generator", out_sharding)
     params = {
         "shape": canonical_shape(shape),
         "dtype": np.dtype(check_user_dtype_supported(dtype, "rng_bit_generator")),
         "algorithm": _algorithm(algorithm),
-        "out_sharding": None,
+        "out_sharding": out_sharding,
     }
     return tuple(process(rng_bit_generator_p, (key,), params))
 
@@ -95,7 +96,7 @@ _BITS = tuple(map(np.dtype, ("uint8", "uint16", "uint32", "uint64")))
 
 @infer(rng_bit_generator_p)
 def _(
-    key: ShapedArray, *, shape: Shape, dtype: DType, algorithm: object, out_sharding: object
+    key: ShapedArray, *, shape: Shape, dtype: DType, algorithm: object, out_sharding: Any
 ) -> list[ShapedArray]:
     if (key.shape, key.dtype) not in _KEYS:
         raise TypeError(
@@ -108,10 +109,15 @@ def _(
             f"rng_bit_generator: unsupported dtype {dtype}; wanted uint8, uint16, uint32 or uint64"
         )
     check_nonnegative("rng_bit_generator", "shape", shape)
-    return [key.strip_weak_type(), ShapedArray(shape, dtype)]
+    asked = split_by(out_sharding)
+    if asked is not None:
+        asked = asked._replace(spec=spec_of_rank(asked.spec, len(shape)))
+    return [key.strip_weak_type(), ShapedArray(shape, dtype, sharding=asked)]
 
 
 no_derivative(rng_bit_generator_p)
+# The sharding that is asked is that of the bits, not of the state.
+infers_whole_types.add(rng_bit_generator_p)
 
 
 @batch(rng_bit_generator_p)

@@ -13,6 +13,12 @@ from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray,
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
+from hlofront.core.requested_shardings import (
+    cotangent_sharding,
+    permuted,
+    requested,
+    with_batch_axis,
+)
 from hlofront.core.rules import BatchResult, infer
 from hlofront.core.symbolic_zeros import Cotangent, UndefinedPrimal
 from hlofront.core.trace import process
@@ -31,7 +37,6 @@ from hlofront.primitives.shaping import (
     broadcast_in_dim,
     broadcast_in_dim_p,
     expand_dims,
-    refuse_sharding,
     reshape,
     squeeze_p,
     tile_p,
@@ -111,9 +116,9 @@ def _logical_reduction(name: str) -> tuple[Primitive, Callable[..., Any]]:
 reduce_sum_p, _ = _reduction("reduce_sum", NUMBER)
 
 
-def _bind_sum(operand: ArrayLike, axes: tuple[int, ...]) -> Array:
+def _bind_sum(operand: ArrayLike, axes: tuple[int, ...], sharding: object = None) -> Array:
     check_sum_allowed(operand, axes)
-    return process(reduce_sum_p, (operand,), {"axes": axes, "out_sharding": None})
+    return process(reduce_sum_p, (operand,), {"axes": axes, "out_sharding": sharding})
 
 
 @boundary
@@ -123,7 +128,8 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object 
     Args:
       operand: an array of numbers.
       axes: the axes to sum over, as nonnegative integers; for no axes the result is the operand.
-      out_sharding: None.
+      out_sharding: how the result is split over a mesh, or along which axes of the mesh it stays
+        unreduced; None if it is split as the operand.
 
     Raises:
       TypeError: for booleans.
@@ -131,8 +137,8 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object 
         option jax_allow_f16_reductions is off, unless the axes are of size one.
     """
     if out_sharding is not None:
-        refuse_sharding("reduce_sum", "out_sharding", out_sharding)
-    return _bind_sum(operand, canonical_axes(axes))
+        out_sharding = requested("reduce_sum", out_sharding)
+    return _bind_sum(operand, canonical_axes(axes), out_sharding)
 
 
 reduce_prod_p, reduce_prod = _reduction("reduce_prod", NUMBER)
@@ -305,7 +311,8 @@ def _(
         return [cotangent]
     shape = operand.aval.shape
     remaining = tuple([axis for axis in range(len(shape)) if axis not in axes])
-    return [broadcast_in_dim(cotangent, shape, remaining)]
+    own = cotangent_sharding(operand.aval, cotangent)
+    return [broadcast_in_dim(cotangent, shape, remaining, out_sharding=own)]
 
 
 @rules.transpose(broadcast_in_dim_p)
@@ -330,7 +337,10 @@ def _(
         # The broadcast only inserted axes of size one.
         total = process(squeeze_p, (cotangent,), {"dimensions": summed}) if summed else cotangent
     else:
-        total = _bind_sum(cotangent, summed)
+        kept = [position for position in range(len(own)) if position not in repeated]
+        order = sorted(range(len(kept)), key=remaining.__getitem__)
+        asked = cotangent_sharding(operand.aval, cotangent)
+        total = _bind_sum(cotangent, summed, permuted(asked, [kept[i] for i in order]))
     in_order = sorted(remaining)
     if remaining != in_order:
         total = transpose(total, [in_order.index(axis) for axis in remaining])
@@ -385,8 +395,11 @@ def batch_reduction(primitive: Primitive) -> None:
     ) -> BatchResult:
         (axis,) = batch_axes
         axes = shifted(axes, axis)
-        result = process(primitive, tuple(values), {"axes": axes, **params})
-        return result, axis - sum(i < axis for i in axes)
+        position = axis - sum(i < axis for i in axes)
+        if params.get("out_sharding") is not None:
+            asked = with_batch_axis(params["out_sharding"], position, values[0], axis)
+            params = {**params, "out_sharding": asked}
+        return process(primitive, tuple(values), {"axes": axes, **params}), position
 
     rule.__name__ = rule.__qualname__ = f"{primitive.name}_batch"
     rules.batch(primitive)(rule)

@@ -17,12 +17,18 @@ from hlofront.core.dimensions import (
     check_nonnegative,
     integers,
 )
-from hlofront.core.mesh import AbstractMesh
 from hlofront.core.primitive import Primitive
+from hlofront.core.requested_shardings import (
+    cotangent_sharding,
+    permuted,
+    requested,
+    with_batch_axis,
+)
 from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, UndefinedPrimal
 from hlofront.core.trace import as_array, process
 from hlofront.primitives.derivatives import linear
+from hlofront.primitives.resharding import bind_reshard
 
 _ascending = tuple(tuple(range(n)) for n in range(33))
 
@@ -30,29 +36,6 @@ _ascending = tuple(tuple(range(n)) for n in range(33))
 def ascending(n: int) -> tuple[int, ...]:
     """Return `(0, 1, ..., n - 1)`, the axes of an array of rank n in order."""
     return _ascending[n] if n < 33 else tuple(range(n))
-
-
-def asks_nothing(sharding: object) -> bool:
-    """Return whether a sharding is None or over an empty abstract mesh, as avals have it."""
-    mesh = getattr(sharding, "mesh", None)
-    return sharding is None or (type(mesh) is AbstractMesh and mesh.empty)
-
-
-def refuse_sharding(name: str, argument: str, sharding: object) -> None:
-    """Raise TypeError unless a sharding argument is None or over an empty abstract mesh.
-
-    Args:
-      name: the operation's name, for the message.
-      argument: the argument's name, for the message.
-      sharding: the value of the argument.
-    """
-    if asks_nothing(sharding):
-        return
-    raise TypeError(
-        f"`{argument}` of {name} must be None, got {sharding!r} of type "
-        f"{type(sharding).__name__}: results have the sharding that the compiler chooses. "
-        f"Leave `{argument}` out."
-    )
 
 
 # ---- broadcast -----------------------------------------------------------------------------------
@@ -75,17 +58,20 @@ def broadcast_in_dim(
       shape: the shape of the result.
       broadcast_dimensions: the axis of the result that each axis of the operand becomes, in any
         order. Their sizes are equal, or 1 in the operand.
-      out_sharding: None.
+      out_sharding: how the result is split over a mesh; None if that is as the operand.
 
     Raises:
       TypeError: if sizes conflict, or `broadcast_dimensions` are not distinct axes of the result.
     """
     shape = canonical_shape(shape)
     dimensions = integers(broadcast_dimensions, "broadcast_dimensions")
+    asked = None
     if out_sharding is not None:
-        refuse_sharding("broadcast_in_dim", "out_sharding", out_sharding)
+        asked = requested("broadcast_in_dim", out_sharding)
     aval = getattr(operand, "aval", None)
     if dimensions == ascending(len(shape)):
+        if asked is not None and typeof(operand).shape == shape:
+            return bind_reshard(operand, asked)
         if aval is None:
             if typeof(operand).shape == shape:
                 return as_array(operand)
@@ -94,7 +80,7 @@ def broadcast_in_dim(
     return process(
         broadcast_in_dim_p,
         (operand,),
-        {"shape": shape, "broadcast_dimensions": dimensions, "sharding": None},
+        {"shape": shape, "broadcast_dimensions": dimensions, "sharding": asked},
     )
 
 
@@ -155,7 +141,7 @@ def _(
     params = {
         "shape": (*shape[:position], typeof(operand).shape[axis], *shape[position:]),
         "broadcast_dimensions": (*moved[:axis], position, *moved[axis:]),
-        "sharding": sharding,
+        "sharding": with_batch_axis(sharding, position, operand, axis),
     }
     return process(broadcast_in_dim_p, (operand,), params), position
 
@@ -235,26 +221,28 @@ def reshape(
       operand: the array to reshape.
       new_sizes: the shape of the result; unlike in NumPy, no size may be -1.
       dimensions: a permutation of the operand's axes to read them in, or None for their order.
-      out_sharding: None.
+      out_sharding: how the result is split over a mesh; None if the operand's says it.
 
     Raises:
       TypeError: if a size is negative, or the dimensions are not a permutation.
       ValueError: if the number of elements differs.
     """
     new_sizes = canonical_shape(new_sizes)
+    asked = None
     if out_sharding is not None:
-        refuse_sharding("reshape", "out_sharding", out_sharding)
+        asked = requested("reshape", out_sharding)
     aval = getattr(operand, "aval", None)
     if dimensions is not None:
         dimensions = integers(dimensions, "dimensions of reshape")
         if dimensions == ascending(typeof(operand).ndim):
             dimensions = None
-    if dimensions is None and new_sizes and aval is not None and aval.shape == new_sizes:
+    same = dimensions is None and new_sizes and aval is not None and aval.shape == new_sizes
+    if same and asked is None:
         return operand  # pyright: ignore[reportReturnType]  # Arrays alone have avals.
     return process(
         reshape_p,
         (operand,),
-        {"new_sizes": new_sizes, "dimensions": dimensions, "sharding": None},
+        {"new_sizes": new_sizes, "dimensions": dimensions, "sharding": asked},
     )
 
 
@@ -286,10 +274,13 @@ def _(
     dimensions: tuple[int, ...] | None,
     sharding: object,
 ) -> Sequence[Cotangent | None]:
-    shape = operand.aval.shape
+    shape, own = operand.aval.shape, cotangent_sharding(operand.aval, cotangent)
+    if typeof(cotangent) == operand.aval.to_cotangent_aval():
+        own = None
     if dimensions is None:
-        return [reshape(cotangent, shape)]
-    as_read = reshape(cotangent, [shape[i] for i in dimensions])
+        return [reshape(cotangent, shape, out_sharding=own)]
+    sizes = [shape[i] for i in dimensions]
+    as_read = reshape(cotangent, sizes, out_sharding=permuted(own, dimensions))
     return [transpose(as_read, inverse_permutation(dimensions))]
 
 
@@ -313,7 +304,8 @@ def _(
         order = range(len(shape) - 1) if dimensions is None else dimensions
         dimensions, split_axis = (axis, *[i + (i >= axis) for i in order]), 0
     sizes = (*new_sizes[:split_axis], shape[axis], *new_sizes[split_axis:])
-    return reshape(operand, sizes, dimensions), split_axis
+    asked = with_batch_axis(sharding, split_axis, operand, axis)
+    return reshape(operand, sizes, dimensions, out_sharding=asked), split_axis
 
 
 def _where_split(sizes: tuple[int, ...], elements: int) -> int | None:

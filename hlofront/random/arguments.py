@@ -17,11 +17,10 @@ from hlofront.base.errors import TypePromotionError
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_shape
-from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.shape import broadcast_to
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.keys import random_split
-from hlofront.primitives.shaping import broadcast_shapes, refuse_sharding, squeeze
+from hlofront.primitives.shaping import broadcast_shapes, squeeze
 from hlofront.primitives.slicing import slice_in_dim
 from hlofront.random.keys import single_key
 
@@ -29,15 +28,13 @@ T = TypeVar("T")
 A = TypeVar("A", bound=ArrayLike)
 
 
-def checked_key(name: str, key: ArrayLike, out_sharding: OutSharding = None) -> Array:
+def checked_key(name: str, key: ArrayLike) -> Array:
     """Return a sampler's key as a scalar array of keys.
 
     Raises:
       TypeError: if the argument is not a key.
       ValueError: if the argument is an array of several keys.
     """
-    if out_sharding is not None:
-        refuse_sharding(name, "out_sharding", out_sharding)
     return single_key(name, key)[0]
 
 

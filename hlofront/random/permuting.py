@@ -12,6 +12,7 @@ from hlofront.base.dtypes import default_dtype, issubdtype
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import ShapedArray, is_value, typeof
+from hlofront.higher_order.axis_types import with_sharding
 from hlofront.numpy import creation, cumulative, ranges
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.selecting import host_value
@@ -62,7 +63,7 @@ def permutation(
       x: an array; or an integer, for the range from 0 to `x` exclusive.
       axis: the axis along which the elements are permuted.
       independent: whether each row along the axis has its own order.
-      out_sharding: None.
+      out_sharding: how the result is split over a mesh.
 
     Returns:
       An array like `x`.
@@ -71,10 +72,23 @@ def permutation(
       TypeError: if `x` is neither an array with axes nor an integer, or `key` is not a key.
       ValueError: if the axis does not exist, or `key` is an array of several keys.
     """
-    key = checked_key("permutation", key, out_sharding)
+    key = checked_key("permutation", key)
     x = _checked_array("permutation", x)
+    axis = _checked_axis("permutation", axis, typeof(x).ndim or 1)
+    if out_sharding is None:
+        return _permuted(key, x, axis, independent)
+    if not typeof(x).ndim:
+        # A size is a static argument.
+        return with_sharding(
+            "permutation", lambda key: _permuted(key, x, axis, independent), (key,), out_sharding
+        )
+    return with_sharding(
+        "permutation", lambda *a: _permuted(*a, axis, independent), (key, x), out_sharding
+    )
+
+
+def _permuted(key: Array, x: ArrayLike, axis: int, independent: bool) -> Array:
     aval = typeof(x)
-    axis = _checked_axis("permutation", axis, aval.ndim or 1)
     if not aval.ndim:
         if not issubdtype(aval.dtype, np.integer):
             raise TypeError("x must be an integer or at least 1-dimensional")

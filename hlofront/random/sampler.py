@@ -9,6 +9,7 @@ from typing import ParamSpec, overload
 
 from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array
+from hlofront.higher_order.axis_types import with_sharding
 from hlofront.random.arguments import checked_key, checked_shape, floating, own_shape
 from hlofront.runtime.dispatch.operation import operation
 
@@ -44,7 +45,7 @@ def sampler(
     Args:
       fun: the function; without it, sampler returns a decorator.
       nested: whether transformations see the sampler as one nested program, like a jitted one.
-      has_out_sharding: whether the sampler has a parameter `out_sharding`, which must be None.
+      has_out_sharding: whether the sampler has a parameter `out_sharding`.
       static: the check of each static argument: a function of the sampler's name and the value,
         which returns the value. A check of `shape` or `dtype` replaces the default one.
     """
@@ -64,6 +65,7 @@ def sampler(
     checks = {} if of_shape and parameters["shape"].default is None else {"shape": own_shape}
     checks |= ({"dtype": floating} if "dtype" in names else {}) | static
     checked = [(positions[p], check) for p, check in checks.items()]
+    array_positions = [i for p, i in positions.items() if p not in ("shape", *checks)]
     shape_position, of_shape_positions = positions["shape"], [positions[p] for p in of_shape]
 
     # The arguments are bound by hand for speed, as samplers are called in loops.
@@ -82,13 +84,22 @@ def sampler(
         missing = count < needed and any(x is _MISSING for x in values)
         if missing or len(values) != len(names):
             return fun(*args, **kwargs)
-        values[0] = checked_key(name, values[0], sharding)
+        values[0] = checked_key(name, values[0])
         for i, check in checked:
             values[i] = check(name, values[i])
         if of_shape_positions:
             operands = [values[i] for i in of_shape_positions]
             values[shape_position] = checked_shape(name, values[shape_position], *operands)
-        return unchecked(*values)
+        if sharding is None:
+            return unchecked(*values)
+
+        def draw_from(*arrays: object) -> Array:
+            for i, value in zip(array_positions, arrays, strict=True):
+                values[i] = value
+            return unchecked(*values)
+
+        arrays = [values[i] for i in array_positions]
+        return with_sharding(name, draw_from, arrays, sharding)
 
     if has_out_sharding:
         signature = signature.replace(parameters=[*parameters.values(), _OUT_SHARDING])
@@ -109,7 +120,7 @@ def _documentation(own: str, parameters: Collection[str], of_shape: list[str]) -
         "key": "a random key.",
         "shape": f"of the result; None is that of {those}." if of_shape else "of the result.",
         "dtype": "of floats; by default float32, with x64 float64.",
-        "out_sharding": "None.",
+        "out_sharding": "how the result is split over a mesh.",
     }
     key, *others = [
         f"  {parameter}: {said}"

@@ -15,14 +15,15 @@ from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import (
     AbstractValue,
     ShapedArray,
-    Split,
     is_value,
     register_value_type,
     typeof,
 )
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
+from hlofront.core.mesh_context import get_abstract_mesh
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.references import AbstractRef, is_reference
+from hlofront.core.requested_shardings import named_sharding, over_devices, split_by
 from hlofront.transforms.stage import stage
 
 
@@ -57,6 +58,8 @@ class ShapeDtypeStruct:
             raise ValueError("ShapeDtypeStruct wants a dtype, got None")
         self.shape = tuple(shape)
         self.dtype = dtype_of(dtype)
+        if isinstance(sharding, PartitionSpec):
+            sharding = _over_context(sharding)
         _check_sharding(sharding, self.shape)
         # A Format has a layout besides its sharding.
         self.format = sharding if hasattr(sharding, "layout") else None
@@ -124,7 +127,7 @@ def _check_sharding(sharding: object, shape: tuple[object, ...]) -> None:
     Raises:
       ValueError: if it is not.
     """
-    if sharding is None or isinstance(sharding, PartitionSpec):
+    if sharding is None:
         return
     spec = getattr(sharding, "spec", ())
     if len(spec) > len(shape):
@@ -138,6 +141,21 @@ def _check_sharding(sharding: object, shape: tuple[object, ...]) -> None:
             "the sharding of a ShapeDtypeStruct is a Sharding, a PartitionSpec or a Format: got "
             f"{sharding!r} of type {type(sharding)}"
         )
+
+
+def _over_context(spec: PartitionSpec) -> Any:
+    """Return a spec as a NamedSharding over the mesh in context.
+
+    Raises:
+      TypeError: if there is none.
+    """
+    mesh = get_abstract_mesh()
+    if mesh.empty:
+        raise TypeError(
+            f"ShapeDtypeStruct was given the PartitionSpec {spec}, and no mesh is in context whose "
+            "axes it could name: give it a NamedSharding, or put a mesh in context by jax.set_mesh"
+        )
+    return over_devices(spec) or named_sharding(mesh, spec)
 
 
 def abstract(x: Any) -> Any:
@@ -160,11 +178,8 @@ def _described(x: Any) -> AbstractValue:
     dtype = dtype_of(x.dtype)
     if not isinstance(dtype, ExtendedDType):
         dtype = array_dtype(dtype)
-    sharding: Any = getattr(x, "sharding", None)
-    mesh = getattr(sharding, "mesh", None)
-    split = Split(mesh.abstract_mesh, sharding.spec) if mesh and mesh.explicit_axes else None
-    weak_type = getattr(x, "weak_type", False)
-    aval = ShapedArray(tuple(x.shape), dtype, weak_type, sharding=split)
+    split = split_by(getattr(x, "sharding", None))
+    aval = ShapedArray(tuple(x.shape), dtype, getattr(x, "weak_type", False), sharding=split)
     return AbstractRef(aval) if getattr(x, "is_ref", False) is True else aval
 
 

@@ -18,9 +18,11 @@ from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import Atom, DebugInfo, Jaxpr, Literal, Value
 from hlofront.core.names import JVP, transformed
+from hlofront.core.requested_shardings import cotangent_sharding
 from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import Tracer, as_array, as_result
 from hlofront.primitives.derivatives import instantiate, zeros_of
+from hlofront.primitives.resharding import bind_reshard
 from hlofront.transforms.flatten import Signature, check_callable, result_paths
 from hlofront.transforms.jvp import jvp_flat
 from hlofront.transforms.linearize import Linearized, linearize_flat
@@ -424,6 +426,10 @@ def value_and_grad(
         one = host_number(1, aval.dtype)
         if aval.weak_type and typeof(one.item()) == aval:
             one = one.item()
+        sharding = cotangent_sharding(aval)
+        if sharding is not None and sharding.mesh.explicit_axes:
+            # The cotangent is on the mesh, where it may consist of summands.
+            one = bind_reshard(one, sharding)
         gradients = pullback.in_tree.unflatten(pullback.flat([one]))
         gradient = gradients[0] if isinstance(argnums, int) else gradients
         return ((result, aux), gradient) if has_aux else (result, gradient)

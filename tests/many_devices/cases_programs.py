@@ -298,7 +298,7 @@ def test_refused():
     with pytest.raises(ValueError, match="arguments by name"):
         jax.jit(same, in_shardings=split("x", "y"))(a=array)
     with pytest.raises(RuntimeError, match="non-empty mesh in context"):
-        jax.jit(same, in_shardings=P("x"))
+        jax.jit(same, in_shardings=P("x"))(array)
     with pytest.raises(RuntimeError, match="non-empty mesh in context"):
         jax.lax.with_sharding_constraint(array, P("x"))
     with pytest.raises(TypeError, match="takes Shardings"):

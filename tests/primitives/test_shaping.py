@@ -20,7 +20,11 @@ X = np.ones((2, 3), np.float32)
         (lambda: lax.broadcast_in_dim(X[:, :2], (2, 2), (1, 1)), TypeError, "different axes"),
         (lambda: lax.broadcast_in_dim(1.0, (-3,), ()), TypeError, "shape must have every element"),
         (lambda: lax.broadcast_in_dim("a", (3,), ()), TypeError, "str"),
-        (lambda: lax.broadcast(X, (2,), out_sharding="x"), TypeError, "must be None, got 'x'"),
+        (
+            lambda: lax.broadcast(X, (2,), out_sharding="x"),
+            TypeError,
+            "is a PartitionSpec, a Named",
+        ),
         (lambda: lax.reshape(X, (-1,)), TypeError, "must all be positive, got"),
         (lambda: lax.reshape(X, (7,)), ValueError, r"\(7,\) of 7 elements for shape \(2, 3\) of 6"),
         (lambda: lax.reshape(X, (6,), (1,)), TypeError, "permutation of operand dimensions"),

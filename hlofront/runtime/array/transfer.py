@@ -22,6 +22,8 @@ from hlofront.bridge.client import (
 )
 from hlofront.bridge.members import device_list_of, is_committed, sharding_of
 from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.partition import PartitionSpec
+from hlofront.core.requested_shardings import over_devices
 from hlofront.core.rules import run
 from hlofront.core.trace import Tracer, is_eager, leaked
 from hlofront.pjrt import clients
@@ -80,8 +82,8 @@ def device_put(
 
     Args:
       x: an array, a NumPy array, a scalar, or a pytree of those.
-      device: a Device, a Sharding, a Format or a memory space, or a pytree of those that is a
-        prefix of `x`; None for the default.
+      device: a Device, a Sharding, a PartitionSpec over the mesh in context, a Format or a memory
+        space, or a pytree of those that is a prefix of `x`; None for the default.
       src: the source of the values, for transposed programs, or a prefix of `x`.
       donate: whether the memory of an array may be reused, or a prefix of `x`; the array
         must not be used afterwards.
@@ -108,6 +110,8 @@ def device_put(
             and _guard_moves.value is None
             and is_eager()
         )
+        if type(device) is PartitionSpec:
+            device = _over_context(device)
         if plain:
             type_ = type(x)
             if type_ is _ndarray:
@@ -133,7 +137,10 @@ def _device_put(
     x: PyTree, device: object, src: object, donate: object, may_alias: object
 ) -> PyTree:
     leaves, treedef = tree_flatten(x)
-    devices = _per_leaf("device", device, x, leaves)
+    devices = [
+        _over_context(each) if isinstance(each, PartitionSpec) else each
+        for each in _per_leaf("device", device, x, leaves)
+    ]
     srcs = _per_leaf("src", src, x, leaves)
     for each in (*devices, *srcs):
         _check_target(each)
@@ -154,6 +161,21 @@ def _device_put(
         return treedef.unflatten(placing.device_put(leaves, devices, srcs, semantics))
     with Explicit("put"):
         return treedef.unflatten(list(map(put_leaf, leaves, devices, semantics)))
+
+
+def _over_context(spec: PartitionSpec) -> Sharding:
+    """Return a PartitionSpec as a sharding over the mesh in context.
+
+    Raises:
+      ValueError: if there is none.
+    """
+    sharding = over_devices(spec)
+    if sharding is None:
+        raise ValueError(
+            f"device_put was given the PartitionSpec {spec}, and no mesh is in context whose axes "
+            "it could name: give it a NamedSharding, or put a mesh in context by jax.set_mesh"
+        )
+    return sharding
 
 
 def _source(src: Target, x: object) -> Target:

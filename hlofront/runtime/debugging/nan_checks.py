@@ -10,6 +10,7 @@ import numpy as np
 from hlofront.base import source
 from hlofront.base.config import debug_infs, debug_nans
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.mesh_context import NO_MESH
 from hlofront.core.names import replayed_traceback
 from hlofront.core.subprograms import Subprogram, split_inputs
 from hlofront.core.trace import engine, interpreting_with
@@ -189,6 +190,7 @@ def _run(program: ClosedJaxpr, args: Sequence[object]) -> list[Any]:
         keep_unused=False,
         inline=False,
         compiler_options_kvs=(),
+        ctx_mesh=NO_MESH,
     )
 
 

@@ -18,6 +18,7 @@ from hlofront.bridge.client import Device, PjitFunction
 from hlofront.bridge.members import clear_call_cache, device_of
 from hlofront.core.aval import AbstractValue
 from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.mesh_context import NO_MESH, context_mesh
 from hlofront.core.trace import Trace, Tracer, as_array, current_trace, is_eager, leaked
 from hlofront.higher_order.jit_call import Inline, canonical_inline, jit_p
 from hlofront.pjrt import clients
@@ -66,9 +67,7 @@ _disable_jit = state.disable_jit
 # The C++ caches of all jitted functions, with LRU eviction.
 cpp_cache = bridge.PjitFunctionCache(capacity=8192)
 
-
-# The static and donated arguments of a plan, which distinguish the uses of one function:
-# jit(f) and jit(f, static_argnums=0).
+# The static and donated arguments of a plan: those of jit(f) and jit(f, static_argnums=0) differ.
 PlanKey = tuple[object, ...]
 
 # The traced programs, per function and per plan of its arguments: two calls of jit(f) trace f
@@ -322,6 +321,7 @@ class Jitted(Function):
             keep_unused=self.keep_unused,
             inline=self.inline,
             compiler_options_kvs=self.compiler_options,
+            ctx_mesh=context_mesh() or NO_MESH,
         )
         return list(map(as_array, results)) if self.inline is True else results
 
@@ -428,11 +428,11 @@ def jit(
 
     Args:
       fun: a pure function of pytrees of arrays. Without it, jit returns a decorator.
-      in_shardings, out_shardings: how arguments and results are split over devices: one Sharding
-        for all, or a tree of Shardings that is a prefix of the positional arguments, or of the
-        result. None where the arguments, or XLA, decide. A device stands for its own sharding. A
-        Format also requests a layout in memory, or `Layout.AUTO` for XLA's choice of one;
-        arguments in other layouts are copied, and inside of other programs XLA chooses layouts.
+      in_shardings, out_shardings: how arguments and results are split over devices: one Sharding,
+        or PartitionSpec over the mesh in context, for all; or a tree of them that is a prefix of
+        the positional arguments, or of the result. None where the arguments, or XLA, decide. A
+        device stands for its own sharding. A Format also requests a layout in memory, or
+        `Layout.AUTO` for XLA's choice; arguments in other layouts are copied.
       static_argnums: positions of arguments that are Python values and not arrays; the function
         is compiled anew for each of their values, which must be hashable.
       static_argnames: names of static arguments.

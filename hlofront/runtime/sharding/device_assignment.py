@@ -17,11 +17,12 @@ from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.partition import PartitionSpec
+from hlofront.core.requested_shardings import asks_nothing
 from hlofront.core.subprograms import subprograms_of
 from hlofront.higher_order.shard_map import shard_map_p
 from hlofront.pjrt.shardings import over_mesh
 from hlofront.primitives.placing import device_put_p, sharding_constraint_p
-from hlofront.primitives.shaping import asks_nothing
+from hlofront.primitives.resharding import reshard_p
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
 
@@ -260,6 +261,10 @@ def _inside(jaxpr: Jaxpr) -> Iterator[Sharding]:
             # Inside of shard_map a constraint may be over a mesh without devices.
             if type(getattr(equation.params["sharding"], "mesh", None)) is not AbstractMesh:
                 yield equation.params["sharding"]
+        elif primitive is reshard_p:
+            mesh = equation.params["concrete_mesh"]
+            if mesh is not None:
+                yield over_mesh(mesh, PartitionSpec())
         elif primitive is device_put_p:
             yield from filter(spans_devices, equation.params["devices"])
         else:

@@ -1,6 +1,7 @@
 """The shardings of jit, as trees for its arguments and results, and sharding constraints."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, tree_flatten
@@ -8,9 +9,11 @@ from hlofront.base.tree_prefixes import broadcast_prefix, is_none
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import Device, Sharding, SingleDeviceSharding
 from hlofront.bridge.members import device_of
-from hlofront.core.aval import typeof
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.mesh import AbstractMesh, entered_mesh
+from hlofront.core.mesh_context import get_abstract_mesh
 from hlofront.core.partition import UNCONSTRAINED, PartitionSpec
+from hlofront.core.requested_shardings import named_sharding, over_devices, spec_of_rank
 from hlofront.core.trace import is_eager
 from hlofront.pjrt.shardings import on_device
 from hlofront.primitives.placing import CopySemantics, sharding_constraint
@@ -41,15 +44,15 @@ class JitShardings:
         Raises:
           TypeError: for leaves that are no shardings.
           ValueError: for shardings that leave axes to XLA.
-          RuntimeError: for PartitionSpecs outside of a mesh context.
         """
         # A list stands for the tuple of positional arguments too.
         inputs = tuple(inputs) if isinstance(inputs, list) else inputs
-        inputs = checked_shardings(inputs, "in_shardings", "jit")
-        outputs = checked_shardings(outputs, "out_shardings", "jit")
+        inputs = _checked_shardings(inputs, "in_shardings")
+        outputs = _checked_shardings(outputs, "out_shardings")
         leaves = tree_flatten((inputs, outputs))[0]
         for leaf in leaves:
-            if not leaf.is_determined:
+            partitions = leaf.partitions if isinstance(leaf, PartitionSpec) else ()
+            if UNCONSTRAINED in partitions or not getattr(leaf, "is_determined", True):
                 raise ValueError(
                     "in_shardings and out_shardings say of every axis how it is split, and "
                     f"UNCONSTRAINED is for with_sharding_constraint: got {leaf}"
@@ -70,6 +73,7 @@ class JitShardings:
         Raises:
           ValueError: if the trees are no prefixes of the arguments and the result, an output
             cannot be split so, or there are keyword arguments.
+          RuntimeError: for PartitionSpecs without a mesh in context.
         """
         flat = traced.shardings
         if flat is None or flat.source is not self:
@@ -85,16 +89,44 @@ class JitShardings:
                     "jit does not take arguments by name together with in_shardings, which are for "
                     f"positional ones: got {', '.join(kwargs)}"
                 )
-            inputs = _flat(self.inputs, tuple(args), "in_shardings", "the positional arguments")
+            inputs = _over_devices(
+                _flat(self.inputs, tuple(args), "in_shardings", "the positional arguments"),
+                "in_shardings",
+            )
         result = traced.out_tree.unflatten(traced.program.out_avals)
-        outputs = _flat(self.outputs, result, "out_shardings", "the result")
+        outputs = _over_devices(
+            _flat(self.outputs, result, "out_shardings", "the result"), "out_shardings"
+        )
         for sharding, aval in zip(outputs, traced.program.out_avals, strict=True):
             if sharding is not None:
                 sharding.check_compatible_aval(aval.shape)
         return FlatShardings(self, inputs, outputs)
 
 
-def _flat(prefix: object, tree: object, name: str, what: str) -> list[Sharding | None]:
+def _over_devices(shardings: Sequence[Any], name: str) -> list[Sharding | None]:
+    """Return shardings over the mesh in context for PartitionSpecs, and others unchanged.
+
+    Raises:
+      RuntimeError: for PartitionSpecs without a mesh in context.
+    """
+    return [
+        _over_context(leaf, name, "jit") if isinstance(leaf, PartitionSpec) else leaf
+        for leaf in shardings
+    ]
+
+
+def _over_context(spec: PartitionSpec, name: str, function: str) -> Any:
+    sharding = over_devices(spec)
+    if sharding is None:
+        raise RuntimeError(
+            f"{function} requires a non-empty mesh in context if you are passing `PartitionSpec`s "
+            f"to {name}: give it NamedSharding(mesh, {spec}), which has its mesh with it, or put a "
+            "mesh in context by jax.set_mesh"
+        )
+    return sharding
+
+
+def _flat(prefix: object, tree: object, name: str, what: str) -> list[Any]:
     """Expand a prefix to the sharding of each leaf of a tree; `name` and `what` are for errors."""
     try:
         return broadcast_prefix(prefix, tree, is_none)
@@ -119,25 +151,19 @@ def one_device(device: Device | None, *shardings: object) -> Device | None:
     return device
 
 
-def checked_shardings(tree: object, name: str, function: str) -> object:
-    """Return a tree of shardings and None, with each device replaced by its sharding.
+def _checked_shardings(tree: object, name: str) -> object:
+    """Return a tree of shardings of jit, PartitionSpecs and None, with the sharding of each device.
 
     Raises:
-      TypeError: for leaves that are no shardings, devices or None.
-      ValueError: for shardings over abstract meshes, and for None in with_sharding_constraint.
-      RuntimeError: for PartitionSpecs outside of a mesh context.
+      TypeError: for leaves that are no shardings, PartitionSpecs, devices or None.
+      ValueError: for shardings over abstract meshes.
     """
     leaves, structure = tree_flatten(tree, is_leaf=is_none)
-    return structure.unflatten([_checked(leaf, name, function) for leaf in leaves])
+    return structure.unflatten([_checked(leaf, name, "jit") for leaf in leaves])
 
 
-def _checked(leaf: object, name: str, function: str) -> Sharding | None:
-    if leaf is None:
-        if function == "with_sharding_constraint":
-            raise ValueError(
-                "with_sharding_constraint got None for a sharding, which says nothing: leave that "
-                "value out of it, or give PartitionSpec.UNCONSTRAINED for axes that XLA splits"
-            )
+def _checked(leaf: object, name: str, function: str) -> object:
+    if leaf is None or isinstance(leaf, PartitionSpec):
         return leaf
     if isinstance(leaf, Sharding):
         if type(getattr(leaf, "mesh", None)) is AbstractMesh:
@@ -146,19 +172,8 @@ def _checked(leaf: object, name: str, function: str) -> Sharding | None:
                 "none: make it with a Mesh"
             )
         return leaf
-    constrains = function == "with_sharding_constraint"
-    if isinstance(leaf, Device) and not constrains:
+    if isinstance(leaf, Device):
         return on_device(leaf)
-    if isinstance(leaf, PartitionSpec):
-        mesh = entered_mesh() if constrains else None
-        if mesh is not None:
-            from hlofront.pjrt.named_shardings import NamedSharding
-
-            return NamedSharding(mesh, leaf)
-        raise RuntimeError(
-            f"{function} requires a non-empty mesh in context if you are passing `PartitionSpec`s "
-            f"to {name}: give it NamedSharding(mesh, {leaf}), which has its mesh with it"
-        )
     raise TypeError(
         f"{name} of {function} takes Shardings, such as NamedSharding(mesh, PartitionSpec('x')), "
         f"devices and None: got {leaf!r} of type {type(leaf).__name__}"
@@ -194,10 +209,14 @@ def _on_one_device(x: ArrayLike, sharding: SingleDeviceSharding) -> Array:
 def with_sharding_constraint(x: object, shardings: object) -> PyTree:
     """Return values with a sharding constraint, by which XLA splits them inside of a program.
 
+    Constraints are about mesh axes of type Auto. If all axes of the mesh in context are of type
+    Explicit, this checks that the values are split so.
+
     Args:
       x: an array or a pytree of arrays.
-      shardings: a Sharding for all, or a tree of them that is a prefix of `x`.
-        `PartitionSpec.UNCONSTRAINED` in a specification leaves an axis to XLA.
+      shardings: a Sharding, or a PartitionSpec over the mesh in context, for all; or a tree of them
+        that is a prefix of `x`. `PartitionSpec.UNCONSTRAINED` in a specification leaves an axis to
+        XLA.
 
     Returns:
       A tree like `x`. The derivative of the constraint is the constraint of the derivative; under
@@ -206,19 +225,72 @@ def with_sharding_constraint(x: object, shardings: object) -> PyTree:
     Raises:
       TypeError: for leaves that are no shardings.
       RuntimeError: for PartitionSpecs outside of a mesh context.
-      ValueError: if the shardings are no prefix, or an array cannot be split so.
+      ValueError: if the shardings are no prefix, an array cannot be split so, or a specification
+        names axes that are not of type Auto.
+      AssertionError: if all axes of the mesh in context are of type Explicit, and an array is
+        split otherwise.
     """
     leaves, structure = tree_flatten(x)
-    shardings = checked_shardings(shardings, "shardings", "with_sharding_constraint")
     flat = _flat(shardings, x, "shardings", "x")
-    for leaf, sharding in zip(leaves, flat, strict=True):
-        if sharding is not None:
-            sharding.check_compatible_aval(typeof(leaf).shape)
-    return structure.unflatten(
-        [
-            _on_one_device(leaf, sharding)
-            if type(sharding) is SingleDeviceSharding
-            else constrained(leaf, sharding)
-            for leaf, sharding in zip(leaves, flat, strict=True)
-        ]
-    )
+    return structure.unflatten(list(map(_constrained_leaf, leaves, flat)))
+
+
+def _constrained_leaf(x: ArrayLike, given: object) -> ArrayLike:
+    sharding = _constraint(given)
+    aval = typeof(x)
+    sharding.check_compatible_aval(aval.shape)
+    if type(sharding) is SingleDeviceSharding:
+        return _on_one_device(x, sharding)
+    spec, mesh = getattr(sharding, "spec", None), getattr(sharding, "mesh", None)
+    if spec is not None and mesh is not None:
+        if get_abstract_mesh().are_all_axes_explicit:
+            _assert_split(aval, spec)
+            return x
+        other = [name for name in spec.names() if name not in mesh.auto_axes]
+        if other:
+            raise ValueError(
+                "The spec of NamedSharding passed to with_sharding_constraint can only refer to "
+                f"Auto axes of the mesh: {other[0]} of {spec} is none of {mesh}. Along Explicit "
+                "axes arrays are split by jax.reshard"
+            )
+    return constrained(x, sharding)
+
+
+def _assert_split(aval: ShapedArray, spec: PartitionSpec) -> None:
+    """Raise AssertionError unless the type of an array says that it is split as the spec."""
+    wanted = spec_of_rank(spec, aval.ndim)
+    actual = aval.spec or spec_of_rank(PartitionSpec(), aval.ndim)
+    if wanted is not actual:
+        raise AssertionError(
+            "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "
+            f"`Explicit`: the array is split as {actual}, and {wanted} is asserted. jax.reshard "
+            "splits it so"
+        )
+
+
+def _constraint(leaf: object) -> Any:
+    """Return the sharding of a constraint.
+
+    Raises:
+      TypeError, ValueError, RuntimeError: see `with_sharding_constraint`.
+    """
+    if leaf is None:
+        raise ValueError(
+            "with_sharding_constraint got None for a sharding, which says nothing: leave that "
+            "value out of it, or give PartitionSpec.UNCONSTRAINED for axes that XLA splits"
+        )
+    if isinstance(leaf, PartitionSpec):
+        mesh = get_abstract_mesh()
+        if not mesh.empty:
+            return (over_devices(leaf) if is_eager() else None) or named_sharding(mesh, leaf)
+        entered = entered_mesh()
+        if entered is not None:
+            return named_sharding(entered, leaf)
+        return _over_context(leaf, "shardings", "with_sharding_constraint")
+    if isinstance(leaf, Device):
+        raise TypeError(
+            f"shardings of with_sharding_constraint are Shardings and PartitionSpecs: got {leaf!r}"
+        )
+    if type(getattr(leaf, "mesh", None)) is AbstractMesh and not get_abstract_mesh().empty:
+        return leaf
+    return _checked(leaf, "shardings", "with_sharding_constraint")

@@ -1,0 +1,210 @@
+"""The shardings that users ask of operations, as the parameters of equations hold them.
+
+A parameter `sharding` or `out_sharding` of an equation is None, or a NamedSharding over an
+AbstractMesh whose PartitionSpec names axes of type Explicit alone.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hlofront.core.aval import ShapedArray, Split, cotangent_of, typeof
+from hlofront.core.mesh import AbstractMesh, AxisType, Mesh
+from hlofront.core.mesh_context import context_mesh, get_abstract_mesh
+from hlofront.core.partition import PartitionSpec
+
+# NamedSharding, of floor 7.
+_make: Callable[[Mesh | AbstractMesh, PartitionSpec], Any] | None = None
+
+
+def plug_in_shardings(make: Callable[[Mesh | AbstractMesh, PartitionSpec], Any]) -> None:
+    """Set the function that makes a NamedSharding; pjrt/shardings.py calls this once."""
+    global _make
+    _make = make
+
+
+def named_sharding(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> Any:
+    """Return the NamedSharding over a mesh with or without devices.
+
+    Raises:
+      ValueError: if the spec names an axis that the mesh does not have.
+    """
+    if _make is None:
+        raise RuntimeError("shardings are of the floor pjrt: import hlofront")
+    return _make(mesh, spec)
+
+
+def asks_nothing(sharding: object) -> bool:
+    """Return whether a sharding is None or over an empty mesh, as those of avals may be."""
+    mesh = getattr(sharding, "mesh", None)
+    return sharding is None or (mesh is not None and mesh.empty)
+
+
+def requested(name: str, sharding: object, argument: str = "out_sharding") -> Any:
+    """Return the parameter of an equation for a sharding that a user asks of its result.
+
+    Args:
+      name: the name of the operation, for messages.
+      sharding: a PartitionSpec over the mesh in context, a NamedSharding, or None.
+      argument: the name of the argument, for messages.
+
+    Returns:
+      A NamedSharding over an AbstractMesh; None if nothing is asked.
+
+    Raises:
+      TypeError: if it is of another type.
+      ValueError: for a PartitionSpec without a mesh in context, for a NamedSharding over a mesh
+        other than that in context, and for axes that are not of type Explicit.
+    """
+    if asks_nothing(sharding):
+        return None
+    mesh: AbstractMesh = get_abstract_mesh()
+    if isinstance(sharding, PartitionSpec):
+        spec = sharding
+        if mesh.empty:
+            raise ValueError(
+                f"{name} was given the PartitionSpec {spec} for `{argument}`, and no mesh is in "
+                "context whose axes it could name: give it a NamedSharding, or put a mesh in "
+                "context by jax.set_mesh"
+            )
+    else:
+        given, spec = getattr(sharding, "mesh", None), getattr(sharding, "spec", None)
+        if given is None or not isinstance(spec, PartitionSpec):
+            raise TypeError(
+                f"`{argument}` of {name} is a PartitionSpec, a NamedSharding or None: got "
+                f"{sharding!r} of type {type(sharding).__name__}"
+            )
+        if not mesh.empty and given.abstract_mesh is not mesh:
+            raise ValueError(
+                f"`{argument}` of {name} is over the mesh {given.abstract_mesh}, and the mesh in "
+                f"context is {mesh}: name the axes of the mesh in context by a PartitionSpec"
+            )
+        mesh = given.abstract_mesh
+    result = named_sharding(mesh, spec)
+    for axis in spec.names():
+        kind = mesh.axis_types[mesh.axis_names.index(axis)]
+        if kind is not AxisType.Explicit:
+            raise ValueError(
+                f"`{argument}` of {name} names axes of type Explicit, and {axis} of {spec} is of "
+                f"type {kind}: along axes of type Auto XLA splits arrays, as "
+                "with_sharding_constraint tells it"
+            )
+    return result
+
+
+def over_devices(sharding: Any) -> Any:
+    """Return a sharding over the mesh in context for a PartitionSpec, or one without devices.
+
+    Args:
+      sharding: a PartitionSpec, or a NamedSharding over a Mesh or an AbstractMesh.
+
+    Returns:
+      A NamedSharding over a Mesh; None if there is none in context. A NamedSharding over a Mesh is
+      returned unchanged.
+
+    Raises:
+      ValueError: if the spec names an axis that the mesh does not have.
+    """
+    mesh = getattr(sharding, "mesh", None)
+    if isinstance(mesh, Mesh):
+        return sharding
+    devices = context_mesh()
+    if devices is None or (mesh is not None and devices.abstract_mesh is not mesh):
+        return None
+    spec = sharding if isinstance(sharding, PartitionSpec) else sharding.spec
+    return named_sharding(devices, spec)
+
+
+def spec_of_rank(spec: PartitionSpec, ndim: int) -> PartitionSpec:
+    """Return a spec with an entry for each of `ndim` axes.
+
+    Raises:
+      ValueError: if it has entries other than None for further axes.
+    """
+    entries = spec.partitions
+    if any(entry is not None for entry in entries[ndim:]):
+        raise ValueError(
+            f"{spec} has entries for more axes than an array of rank {ndim} has: leave them out"
+        )
+    return spec.update(partitions=(*entries[:ndim], *[None] * (ndim - len(entries))))
+
+
+def split_by(sharding: object) -> Split | None:
+    """Return the part of a sharding that is in the type of an array, or None if there is none."""
+    mesh, spec = getattr(sharding, "mesh", None), getattr(sharding, "spec", None)
+    if mesh is None or not isinstance(spec, PartitionSpec) or not mesh.explicit_axes:
+        return None
+    return Split(mesh.abstract_mesh, spec)
+
+
+def sharding_of(aval: ShapedArray, *beside: Any) -> Any:
+    """Return the sharding of an array's type as a parameter of equations.
+
+    Args:
+      aval: the type of the array.
+      beside: values that are on its mesh, if it is split along no axis.
+
+    Returns:
+      A NamedSharding with an entry per axis; None if nothing splits any of the arrays and there is
+      no mesh in context.
+    """
+    if aval.split is not None:
+        return named_sharding(*aval.split)
+    # Derivatives of what ran where XLA splits some axes are taken outside.
+    meshes = (typeof(value).mesh for value in beside)
+    mesh = next((each for each in meshes if each is not None), get_abstract_mesh())
+    return None if mesh.empty else named_sharding(mesh, PartitionSpec(*[None] * aval.ndim))
+
+
+def cotangent_sharding(aval: ShapedArray, *beside: Any) -> Any:
+    """Return the sharding of cotangents of an array's type; see `sharding_of`."""
+    return sharding_of(cotangent_of(aval), *beside)
+
+
+def permuted(sharding: Any, axes: Sequence[int]) -> Any:
+    """Return the parameter for an array whose axis i is axis `axes[i]` of another."""
+    if sharding is None:
+        return None
+    entries = dict(enumerate(sharding.spec.partitions))
+    spec = sharding.spec.update(partitions=[entries.get(axis) for axis in axes])
+    return named_sharding(sharding.mesh, spec)
+
+
+def with_batch_axis(sharding: Any, position: int, operand: Any, axis: int) -> Any:
+    """Return the parameter for a batched result, which is split along its batch axis as an operand.
+
+    Args:
+      sharding: the parameter for the result without the batch axis, or None.
+      position: the position of the batch axis in the result.
+      operand: a batched operand.
+      axis: the position of its batch axis.
+    """
+    return with_batch_axis_of(sharding, position, (operand,), (axis,))
+
+
+def with_batch_axis_of(
+    sharding: Any, position: int, operands: Sequence[Any], axes: Sequence[int | None]
+) -> Any:
+    """Return the parameter for a batched result of several operands; see `with_batch_axis`.
+
+    Args:
+      sharding: the parameter for the result without the batch axis, or None.
+      position: the position of the batch axis in the result.
+      operands: the operands.
+      axes: the position of the batch axis of each operand; None if it is not batched.
+    """
+    if sharding is None:
+        return None
+    spec = sharding.spec
+    entries: list[Any] = [*spec.partitions, *[None] * (position - len(spec.partitions))]
+    batched = [
+        entry_of(typeof(operand), axis)
+        for operand, axis in zip(operands, axes, strict=True)
+        if axis is not None
+    ]
+    entries.insert(position, next((entry for entry in batched if entry is not None), None))
+    return named_sharding(sharding.mesh, spec.update(partitions=entries))
+
+
+def entry_of(aval: ShapedArray, axis: int) -> Any:
+    """Return the entry of an array's PartitionSpec for one of its axes."""
+    return None if aval.spec is None else aval.spec.partitions[axis]

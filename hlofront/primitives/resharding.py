@@ -1,0 +1,168 @@
+"""The primitive reshard, which splits an array along other explicit axes of a mesh."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTree, tree_flatten
+from hlofront.base.tree_prefixes import broadcast_prefix, is_none
+from hlofront.base.typing import Array, ArrayLike
+from hlofront.core import rules
+from hlofront.core.aval import ShapedArray, Split, cotangent_of, typeof
+from hlofront.core.mesh import AbstractMesh, Mesh
+from hlofront.core.mesh_context import context_mesh, get_abstract_mesh
+from hlofront.core.partition import PartitionSpec
+from hlofront.core.primitive import Primitive
+from hlofront.core.requested_shardings import (
+    named_sharding,
+    requested,
+    spec_of_rank,
+    with_batch_axis,
+)
+from hlofront.core.rules import infer
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand
+from hlofront.core.trace import process
+from hlofront.primitives.derivatives import linear
+
+# The identity, whose result is split as the parameter `dst_sharding` says. `concrete_mesh` is the
+# mesh with the devices, if there is none in context, and `source_mesh` the mesh of the operand, to
+# which its cotangent goes back.
+reshard_p = Primitive("reshard")
+rules.infers_whole_types.add(reshard_p)
+
+
+@boundary
+def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
+    """Return arrays that are split along other axes of a mesh, of type Explicit.
+
+    The derivative of the operation is the operation on the derivative; under vmap the batch axis
+    stays split as it is. Outside of jit the arrays move between devices.
+
+    Args:
+      xs: an array, or a pytree of arrays.
+      out_shardings: a PartitionSpec over the mesh in context or a NamedSharding for all, or a tree
+        of them that is a prefix of `xs`.
+
+    Returns:
+      A pytree like `xs`.
+
+    Raises:
+      TypeError: for leaves that are no PartitionSpecs and no NamedShardings.
+      ValueError: for None, for PartitionSpecs without a mesh in context, for axes that are not in
+        the mesh or not of type Explicit, for more entries than an array has axes, if a size is no
+        multiple of the number of its parts, and if the shardings are no prefix.
+
+    Example:
+      >>> with jax.set_mesh(mesh):
+      ...     by_columns = jax.reshard(by_rows, jax.P(None, "x"))
+    """
+    return reshard_tree(xs, out_shardings)
+
+
+def reshard_tree(
+    xs: PyTree, out_shardings: PyTree, source_mesh: AbstractMesh | None = None
+) -> PyTree:
+    """Return arrays that are split along other axes; see `reshard` and `bind_reshard`."""
+    leaves, structure = tree_flatten(xs)
+    try:
+        shardings = broadcast_prefix(out_shardings, xs, is_none)
+    except ValueError as error:
+        raise ValueError(
+            "out_shardings of reshard is one sharding for all arrays, or a tree that is a prefix "
+            f"of xs: {error}"
+        ) from None
+    return structure.unflatten(
+        [
+            _resharded(x, sharding, source_mesh)
+            for x, sharding in zip(leaves, shardings, strict=True)
+        ]
+    )
+
+
+def _resharded(x: ArrayLike, sharding: object, source_mesh: AbstractMesh | None) -> Array:
+    asked = requested("reshard", sharding)
+    if asked is None:
+        raise ValueError(
+            "reshard wants a PartitionSpec, or a NamedSharding over a mesh that has axes: got "
+            f"{sharding!r}"
+        )
+    given = getattr(sharding, "mesh", None)
+    return bind_reshard(x, asked, given if isinstance(given, Mesh) else None, source_mesh)
+
+
+def bind_reshard(
+    x: ArrayLike,
+    sharding: Any,
+    concrete_mesh: Mesh | None = None,
+    source_mesh: AbstractMesh | None = None,
+) -> Array:
+    """Bind reshard for a NamedSharding over an AbstractMesh.
+
+    Args:
+      x: the array.
+      sharding: the sharding of the result.
+      concrete_mesh: its mesh with devices, if it was given with them.
+      source_mesh: the mesh of the array; None if that is its type's or the mesh in context.
+    """
+    aval = typeof(x)
+    mesh = sharding.mesh
+    if source_mesh is None:
+        source_mesh = aval.mesh or get_abstract_mesh()
+    params = {
+        "dst_sharding": named_sharding(mesh, spec_of_rank(sharding.spec, aval.ndim)),
+        "concrete_mesh": None if context_mesh() is concrete_mesh else concrete_mesh,
+        "source_mesh": mesh if source_mesh.empty else source_mesh,
+    }
+    return process(reshard_p, (x,), params)
+
+
+def resharded_to(x: ArrayLike, sharding: Any) -> ArrayLike:
+    """Return an array with the sharding of a parameter, or unchanged if that is None."""
+    return x if sharding is None else bind_reshard(x, sharding)
+
+
+def split_as(x: ArrayLike, sharding: Any) -> ArrayLike:
+    """Return an array with the sharding of a parameter, or unchanged if that is None or its own."""
+    if sharding is None:
+        return x
+    aval = typeof(x)
+    split = Split(sharding.mesh, spec_of_rank(sharding.spec, aval.ndim))
+    return x if aval.update(sharding=split) == aval else bind_reshard(x, sharding)
+
+
+@infer(reshard_p)
+def _(
+    x: ShapedArray, *, dst_sharding: Any, concrete_mesh: object, source_mesh: object
+) -> ShapedArray:
+    return x.update(sharding=Split(dst_sharding.mesh, dst_sharding.spec))
+
+
+@rules.transpose(reshard_p)
+def _(
+    cotangent: ArrayLike,
+    x: Operand,
+    *,
+    dst_sharding: Any,
+    concrete_mesh: Mesh | None,
+    source_mesh: AbstractMesh,
+) -> Sequence[Cotangent | None]:
+    spec = cotangent_of(x.aval).spec or PartitionSpec()
+    back = named_sharding(source_mesh, spec)
+    return [bind_reshard(cotangent, back, concrete_mesh, dst_sharding.mesh)]
+
+
+linear(reshard_p)
+
+
+@rules.batch(reshard_p)
+def _(
+    values: Sequence[ArrayLike],
+    axes: Sequence[int],
+    *,
+    dst_sharding: Any,
+    concrete_mesh: Mesh | None,
+    source_mesh: AbstractMesh,
+) -> tuple[ArrayLike, BatchAxis]:
+    (x,), (axis,) = values, axes
+    batched = with_batch_axis(dst_sharding, axis, x, axis)
+    return bind_reshard(x, batched, concrete_mesh, source_mesh), axis
