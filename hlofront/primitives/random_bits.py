@@ -112,7 +112,8 @@ def _(
     asked = split_by(out_sharding)
     if asked is not None:
         asked = asked._replace(spec=spec_of_rank(asked.spec, len(shape)))
-    return [key.strip_weak_type(), ShapedArray(shape, dtype, sharding=asked)]
+    bits = ShapedArray(shape, dtype, sharding=asked, manual_axis_type=key.manual_axis_type)
+    return [key.strip_weak_type(), bits]
 
 
 no_derivative(rng_bit_generator_p)

@@ -48,8 +48,7 @@ from hlofront.primitives.pcast import (
     unreduced_psum_p,
     vary_unreduced_cast_p,
 )
-from hlofront.primitives.placing import device_put_p, sharding_constraint_p
-from hlofront.primitives.random_bits import rng_bit_generator_p, threefry2x32_p
+from hlofront.primitives.random_bits import threefry2x32_p
 from hlofront.primitives.reducing import (
     argmax_p,
     argmin_p,
@@ -120,7 +119,6 @@ split_as_first_operand(
     reduce_window_max_p,
     reduce_window_min_p,
     reduce_window_sum_p,
-    sharding_constraint_p,
     pvary_p,
     psum_invariant_p,
     preduced_p,
@@ -128,7 +126,7 @@ split_as_first_operand(
     vary_unreduced_cast_p,
     unreduced_psum_p,
 )
-split_as_each_operand(optimization_barrier_p, device_put_p)
+split_as_each_operand(optimization_barrier_p)
 reduced(
     argmax_p,
     argmin_p,
@@ -350,11 +348,6 @@ def _(avals: Avals, results: Avals, **_: object) -> list[Entries]:
     ndim = results[0].ndim
     need_unsplit("random_wrap", avals, range(ndim, avals[0].ndim))
     return [entries_of(avals[0])[:ndim]]
-
-
-@sharding(rng_bit_generator_p)
-def _(avals: Avals, results: Avals, **_: object) -> list[Entries]:
-    return [entries_of(avals[0]), ((),) * results[1].ndim]
 
 
 # ---- collectives ---------------------------------------------------------------------------------
