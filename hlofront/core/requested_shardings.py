@@ -164,9 +164,11 @@ def permuted(sharding: Any, axes: Sequence[int]) -> Any:
     """Return the parameter for an array whose axis i is axis `axes[i]` of another."""
     if sharding is None:
         return None
-    entries = dict(enumerate(sharding.spec.partitions))
-    spec = sharding.spec.update(partitions=[entries.get(axis) for axis in axes])
-    return named_sharding(sharding.mesh, spec)
+    spec: PartitionSpec = sharding.spec
+    entries: dict[int, Any] = dict(enumerate(spec.partitions))
+    return named_sharding(
+        sharding.mesh, spec.update(partitions=[entries.get(axis) for axis in axes])
+    )
 
 
 def with_batch_axis(sharding: Any, position: int, operand: Any, axis: int) -> Any:

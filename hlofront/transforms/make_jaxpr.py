@@ -12,6 +12,7 @@ from hlofront.core.axes import axes_in_scope
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.references import touches_references
+from hlofront.core.requested_shardings import sharding_of
 from hlofront.core.trace import Tracer
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import (
@@ -116,7 +117,11 @@ def make_jaxpr(
 
 
 def _struct(aval: ShapedArray) -> ShapeDtypeStruct:
-    return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type)
+    """Return a description of an array, with its sharding where types say it."""
+    sharding = sharding_of(aval)
+    if sharding is not None and not sharding.mesh.explicit_axes:
+        sharding = None
+    return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
 
 
 @boundary
