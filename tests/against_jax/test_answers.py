@@ -12,6 +12,7 @@ from tests.against_jax import (
     test_corpora,
     test_fuzz,
     test_samples,
+    test_splits,
 )
 from tests.numpy import catalogue, catalogue_runner
 from tests.support.outcomes import Raised
@@ -27,6 +28,7 @@ def keys_of_shelves():
             found[f"{kind}_{chapter}"] = test_catalogue.keys_of(kind, chapter)
     for file in test_samples.SAMPLES:
         found[f"samples_{file}"] = test_samples.keys_of(file)
+        found[f"splits_{file}"] = test_splits.keys_of(file)
     found["fuzz_programs"] = test_fuzz.keys()
     found["memory_loops"] = {"temporaries": answers.digest_of_texts(memory.__name__)}
     return found

@@ -22,7 +22,7 @@ from jax import lax  # noqa: E402
 from tests.against_jax import describe, memory  # noqa: E402
 from tests.against_jax.fuzz import running  # noqa: E402
 from tests.numpy import catalogue_runner  # noqa: E402
-from tests.systematic import trials  # noqa: E402
+from tests.systematic import splits, trials  # noqa: E402
 
 # Each is asked with a file's name and {name of a question: what it needs}: {name: answer}.
 KINDS = {
@@ -31,6 +31,7 @@ KINDS = {
     "catalogue": catalogue_runner.outcomes,
     "wrong": catalogue_runner.outcomes_of_wrong,
     "samples": trials.answer_for_reference,
+    "splits": splits.answer_for_reference,
     "fuzz": running.answers,
     "memory": lambda _, questions, jax, *__: {"temporaries": memory.temporaries(jax)},
 }
