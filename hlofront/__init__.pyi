@@ -764,10 +764,18 @@ def shard_map(
     /,
     *,
     out_specs: object,
-    in_specs: object = None,
+    in_specs: object = ...,
     mesh: Mesh | AbstractMesh | None = None,
     axis_names: Collection[Hashable] = ...,
     check_vma: bool = True,
+) -> Any: ...
+def smap(
+    f: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_axes: object = ...,
+    out_axes: object,
+    axis_name: Hashable,
 ) -> Any: ...
 def transfer_guard(new_val: str | None) -> Generator[None]: ...
 def vjp(

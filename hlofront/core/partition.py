@@ -20,6 +20,19 @@ class _Unconstrained:
 UNCONSTRAINED = _Unconstrained()
 
 
+class InferFromArgs:
+    """The type of INFER."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "jax.sharding.Infer"
+
+
+# The specs of the arguments of shard_map that the types of the arguments say.
+INFER = InferFromArgs()
+
+
 def _axes(name: str, given: Any) -> frozenset[Any]:
     if type(given) not in (set, frozenset):
         raise TypeError(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from hlofront.base import caches, source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, PyTreeDef
+from hlofront.base.tree_prefixes import is_none
 from hlofront.base.typing import ArrayLike
 from hlofront.bridge import state
 from hlofront.core import rules
@@ -17,12 +18,12 @@ from hlofront.core.axes import axes_in_scope
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.mesh import AbstractMesh, AxisType, Mesh
-from hlofront.core.mesh_context import get_abstract_mesh, tracing_manual_axes
-from hlofront.core.partition import PartitionSpec, axes_of
+from hlofront.core.mesh_context import context_mesh, get_abstract_mesh, tracing_manual_axes
+from hlofront.core.partition import INFER, PartitionSpec, axes_of
 from hlofront.core.primitive import Primitive
 from hlofront.core.sharded_types import entries_of as explicit_entries
 from hlofront.core.subprograms import Subprogram
-from hlofront.core.trace import Tracer
+from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.selecting import where
 from hlofront.higher_order.shard_map_specs import (
     check_are_specs,
@@ -94,6 +95,50 @@ class ShardMapParams(NamedTuple):
             return self.manual_axes
         varying = aval.manual_axis_type.varying
         return tuple([name for name in self.manual_axes if name in varying])
+
+    def _entries_of_type(self, aval: ShapedArray) -> list[tuple[Hashable, ...]]:
+        """Return per axis of an array the newly manual axes that split it by its type."""
+        return [
+            tuple([name for name in names if name in self.newly_manual_axes])
+            for names in explicit_entries(aval)
+        ]
+
+    def inferred_specs(self, operands: Sequence[ArrayLike]) -> list[PartitionSpec | None]:
+        """Return the specs that the types of operands say.
+
+        Raises:
+          TypeError: if types do not speak of one of the newly manual axes.
+        """
+        explicit = self.mesh.explicit_axes
+        others = [name for name in self.manual_axes if name not in explicit]
+        if others:
+            raise TypeError(
+                "shard_map in_specs argument must be given where axes of the mesh are not of type "
+                "Explicit, so that types do not say how arguments are split: got none, and the "
+                f"axes {others} of {self.mesh}"
+            )
+        return [PartitionSpec(*self._entries_of_type(typeof(x))) for x in operands]
+
+    def check_types(
+        self, specs: Specs, avals: Sequence[AbstractValue], labels: Sequence[str]
+    ) -> None:
+        """Raise ValueError if an argument's type says another split than its spec."""
+        explicit = self.newly_manual_axes.intersection(self.mesh.explicit_axes)
+        if not explicit:
+            return
+        for spec, aval, label in zip(specs, avals, labels, strict=True):
+            if not isinstance(aval, ShapedArray):
+                continue
+            asked = [
+                tuple([n for n in axes_of(entry) if n in explicit]) for entry in spec.partitions
+            ]
+            asked += [()] * (aval.ndim - len(asked))
+            if asked != self._entries_of_type(aval):
+                raise ValueError(
+                    f"in_specs passed to shard_map: {spec} does not match the type of {label}, "
+                    f"{aval.str_short()}: leave in_specs out to take what types say, or reshard "
+                    "the argument by jax.reshard"
+                )
 
     def part(self, spec: PartitionSpec, aval: Any) -> Any:
         """Return the type of a device's part of an array; a token's part is a token."""
@@ -267,12 +312,15 @@ class _Mapped:
     def __call__(self, *args: object) -> PyTree:
         params = self.params()
         manual_axes = params.newly_manual_axes
-        check_are_specs(self.in_specs, "in_specs")
         check_are_specs(self.out_specs, "out_specs")
-        check_names(self.in_specs, "in_specs", manual_axes)
         check_names(self.out_specs, "out_specs", manual_axes)
         leaves, in_tree = tree.tree_flatten(args)
-        specs = expanded(self.in_specs, args, "in_specs", "the tuple of arguments")
+        if self.in_specs is INFER:
+            specs = params.inferred_specs(leaves)
+        else:
+            check_are_specs(self.in_specs, "in_specs")
+            check_names(self.in_specs, "in_specs", manual_axes)
+            specs = expanded(self.in_specs, args, "in_specs", "the tuple of arguments")
         is_split = [spec is not None for spec in specs]
         in_specs = [spec for spec in specs if spec is not None]
         operands = where(leaves, is_split)
@@ -281,6 +329,8 @@ class _Mapped:
         name = self.signature.name
         check_lengths(name, "in_specs", in_specs, avals, labels)
         check_divisible(name, params.mesh, in_specs, avals, labels)
+        params.check_types(in_specs, avals, labels)
+        _check_has_devices(params.mesh, operands)
         key = in_tree, tuple(avals), params, state.trace_context()
         # A captured argument is a part of the program.
         traced: _Traced | None = self.table.get(key) if all(is_split) else None
@@ -349,6 +399,17 @@ class _Mapped:
         return _Traced(program, captured, out_tree, tuple(out_specs))
 
 
+def _check_has_devices(mesh: Mesh | AbstractMesh, operands: Sequence[Any]) -> None:
+    """Raise ValueError if a program is to be run over a mesh whose devices nothing says."""
+    if isinstance(mesh, Mesh) or mesh.size == 1 or not is_eager() or context_mesh() is not None:
+        return
+    if not any(hasattr(getattr(x, "sharding", None), "mesh") for x in operands):
+        raise ValueError(
+            f"shard_map over {mesh}, which is of no devices, runs on those of its arguments, and "
+            "none of these has a `NamedSharding`: split one by jax.device_put, or pass a Mesh"
+        )
+
+
 def _check_same(
     function: str, label: str, spec: PartitionSpec, aval: ShapedArray, params: ShardMapParams
 ) -> None:
@@ -372,7 +433,7 @@ def shard_map(
     /,
     *,
     out_specs: object,
-    in_specs: object = None,
+    in_specs: object = INFER,
     mesh: Mesh | AbstractMesh | None = None,
     axis_names: Collection[Hashable] = frozenset(),
     check_vma: bool = True,
@@ -386,7 +447,8 @@ def shard_map(
       out_specs: a pytree prefix of the result, of PartitionSpecs. A result's parts are concatenated
         along the mesh axes that its spec names, and along all others taken from one device.
       in_specs: a pytree prefix of the tuple of arguments, of PartitionSpecs, which say how each is
-        split into parts. An argument whose entry is None is given to `f` as a captured value.
+        split into parts. An argument whose entry is None is given to `f` as a captured value. By
+        default the types of the arguments say it, along axes of type Explicit.
       mesh: the mesh.
       axis_names: the names of the mesh axes that specs and collectives may name; by default all.
         Along others XLA splits the arrays inside.
@@ -433,3 +495,54 @@ def shard_map(
 
     name = mapped.signature.name
     return documented(on_devices, f, f"{name}, run on each device of a mesh, on its parts.")
+
+
+def smap(
+    f: Callable[..., PyTree] | None = None,
+    /,
+    *,
+    in_axes: object = INFER,
+    out_axes: object,
+    axis_name: Hashable,
+) -> Any:
+    """Return `shard_map` of a function along one axis of the mesh in context, with axes for specs.
+
+    Args:
+      f: a function of pytrees of arrays, which are the parts of its arguments on one device.
+        Without it, smap returns a decorator.
+      in_axes: the axis of each argument that is split along the mesh axis: an integer, None, or a
+        pytree prefix of the tuple of arguments. By default the types of the arguments say it.
+      out_axes: the axis of each result along which parts are concatenated, or None for results
+        that are the same on all devices; a pytree prefix of the result.
+      axis_name: the name of the mesh axis.
+
+    Raises:
+      TypeError: if `axis_name` is a tuple, or axes are no integers. A call raises it if types do
+        not say how arguments are split.
+      ValueError: in a call, if there is no mesh in context, or as in `shard_map`.
+    """
+    if f is None:
+        return partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
+    if isinstance(axis_name, tuple | list):
+        raise TypeError(f"smap axis_name should be the name of one axis, but got {axis_name!r}")
+    return shard_map(
+        f,
+        in_specs=INFER if in_axes is INFER else _specs_of_axes(in_axes, axis_name, "in_axes"),
+        out_specs=_specs_of_axes(out_axes, axis_name, "out_axes"),
+        axis_names={axis_name},
+    )
+
+
+def _specs_of_axes(axes: object, axis_name: Hashable, name: str) -> object:
+    """Return a pytree of the specs by which arrays are split along these of their axes."""
+
+    def spec(axis: object) -> PartitionSpec:
+        if axis is None:
+            return PartitionSpec()
+        if not isinstance(axis, int) or axis < 0:
+            raise TypeError(
+                f"smap {name} has the numbers of axes, from 0 on, and None: got {axis!r}"
+            )
+        return PartitionSpec(*[None] * axis, axis_name)
+
+    return tree.tree_map(spec, axes, is_leaf=is_none)

@@ -135,6 +135,7 @@ from hlofront.primitives.collective_exchanges import all_gather as all_gather
 from hlofront.primitives.collective_exchanges import all_gather_p as all_gather_p
 from hlofront.primitives.collective_exchanges import all_to_all as all_to_all
 from hlofront.primitives.collective_exchanges import all_to_all_p as all_to_all_p
+from hlofront.primitives.collective_exchanges import pbroadcast as pbroadcast
 from hlofront.primitives.collective_exchanges import ppermute as ppermute
 from hlofront.primitives.collective_exchanges import ppermute_p as ppermute_p
 from hlofront.primitives.collective_exchanges import pshuffle as pshuffle

@@ -33,6 +33,7 @@ from hlofront.primitives.pcast import (
 )
 from hlofront.primitives.reducing import reduce_max, reduce_min, reduce_sum
 from hlofront.primitives.shaping import transpose
+from hlofront.primitives.slicing import index_in_dim
 from hlofront.primitives.varying import psum_invariant_p, pvary_p
 
 _INT32, _UINT32 = (ShapedArray((), np.dtype(name)) for name in ("int32", "uint32"))
@@ -277,6 +278,39 @@ def _(
         source_target_pairs=types.i64_matrix(_pairs(build, axis_name, perm)),
         channel_handle=types.attribute(_CHANNEL),
     )
+
+
+@lower(exchanges.pbroadcast_p)
+def _(build: Builder, x: Value, *, axis_name: object, source: int) -> Value:
+    groups = _groups_of_devices(build, c.as_names(axis_name), None)
+    # The first device of a group sends to all.
+    rows = [[row[source], *row[:source], *row[source + 1 :]] for row in groups]
+    return build.op(
+        "stablehlo.collective_broadcast",
+        (x,),
+        replica_groups=types.i64_matrix(rows, len(rows[0])),
+        channel_handle=types.attribute(_CHANNEL),
+    )
+
+
+@lower(exchanges.pbroadcast_p, platform="cpu")
+def _(build: Builder, x: Value, *, axis_name: object, source: int) -> Value:
+    # XLA's CPU backend has no broadcast: gather all, and take one.
+    names = c.as_names(axis_name)
+    aval: ShapedArray = build.avals_in[0]
+    count = len(_groups_of_devices(build, names, None)[0])
+    gathered = aval.update(shape=(count, *aval.shape))
+    rows = build.broadcast(x, aval.update(shape=(1, *aval.shape)), range(1, aval.ndim + 1))
+    rows = build.op(
+        "stablehlo.all_gather",
+        (rows,),
+        gathered,
+        all_gather_dim=types.i64(0),
+        **_replica_groups(build, names, None),
+        **_GLOBAL_IDS,
+    )
+    (row,) = build.by_tracing(index_in_dim, [rows], [gathered], index=source, keepdims=False)
+    return row
 
 
 def _pairs(

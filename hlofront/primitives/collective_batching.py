@@ -25,6 +25,7 @@ from hlofront.primitives.elementwise import mul
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from hlofront.primitives.reducing import reduce_max, reduce_min, reduce_sum
 from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
+from hlofront.primitives.slicing import index_in_dim
 
 
 def rows(x: ArrayLike, places: np.ndarray) -> Array:
@@ -454,3 +455,24 @@ def _(
     if data.name != axis_name:
         return process(c.axis_index_p, (), {"axis_name": axis_name}), None
     return iota(np.dtype(np.int32), data.size), 0
+
+
+@batch_with_axis(exchanges.pbroadcast_p)
+def _(
+    data: AxisData,
+    values: Sequence[ArrayLike],
+    places: Sequence[BatchAxis],
+    /,
+    *,
+    axis_name: Any,
+    source: int,
+) -> tuple[ArrayLike, BatchAxis]:
+    (x,), (batch_axis,) = values, places
+    names = _names(axis_name)
+    if data.name not in names:
+        params = {"axis_name": axis_name, "source": source}
+        return process(exchanges.pbroadcast_p, (x,), params), batch_axis
+    _one_name(names, "pbroadcast")
+    if batch_axis is None:
+        return x, None
+    return index_in_dim(x, source, batch_axis, keepdims=False), None

@@ -22,9 +22,11 @@ from hlofront.primitives.collectives import (
     axis_index,
     checked_groups,
     group_size,
+    psum,
     size_along,
 )
-from hlofront.primitives.derivatives import Cotangents, aval_of_operand, linear
+from hlofront.primitives.comparing import eq, select_n
+from hlofront.primitives.derivatives import Cotangents, aval_of_operand, linear, zeros_of
 from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim, dynamic_slice_in_dim
 from hlofront.primitives.elementwise import mul
 from hlofront.primitives.varying import varying_along
@@ -35,6 +37,7 @@ all_gather_invariant_p = Primitive("all_gather_invariant")
 reduce_scatter_p = Primitive("reduce_scatter")
 all_to_all_p = Primitive("all_to_all")
 ppermute_p = Primitive("ppermute")
+pbroadcast_p = Primitive("pbroadcast")
 
 
 # ---- exchanges -----------------------------------------------------------------------------------
@@ -407,3 +410,49 @@ def _transposed_ppermute(
 
 
 linear(ppermute_p, _transposed_ppermute)
+
+
+@boundary
+def pbroadcast(x: object, axis_name: object, source: int) -> Any:
+    """Send arrays from one index of a named axis to all of its indices.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of names.
+      source: the index whose arrays all indices receive.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if there is no such index.
+    """
+    names = as_names(axis_name)
+    size = size_along(names)
+    if not 0 <= source < size:
+        raise ValueError(
+            f"pbroadcast wants a source among the indices 0 to {size - 1} of {axis_name!r}: got "
+            f"{source}"
+        )
+
+    def sent(leaf: ArrayLike) -> Array:
+        params = {"axis_name": axis_name, "source": int(source)}
+        return process(pbroadcast_p, (varying_along(leaf, names),), params)
+
+    return tree.tree_map(sent, x)
+
+
+@infer(pbroadcast_p)
+def _(x: ShapedArray, *, axis_name: object, source: int) -> ShapedArray:
+    return x
+
+
+def _transposed_pbroadcast(
+    cotangent: ArrayLike, x: UndefinedPrimal, *, axis_name: object, source: int
+) -> Cotangents:
+    # The source gets the cotangents of all indices, and the others none.
+    names = as_names(axis_name)
+    total = varying_along(psum(cotangent, names), names)
+    is_source = eq(axis_index(names), np.int32(source))
+    return [select_n(is_source, zeros_of(typeof(total)), total)]
+
+
+linear(pbroadcast_p, _transposed_pbroadcast)

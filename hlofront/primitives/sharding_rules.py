@@ -14,6 +14,7 @@ from hlofront.primitives.collective_exchanges import (
     all_gather_invariant_p,
     all_gather_p,
     all_to_all_p,
+    pbroadcast_p,
     ppermute_p,
     reduce_scatter_p,
 )
@@ -363,7 +364,7 @@ def _(
     ]
 
 
-split_as_first_operand(ppermute_p)
+split_as_first_operand(ppermute_p, pbroadcast_p)
 
 
 @sharding(all_gather_p, all_gather_invariant_p)

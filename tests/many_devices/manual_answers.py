@@ -58,7 +58,16 @@ def names_for(jax):
     def smf(function, in_specs, out_specs, **options):
         return sm(function, in_specs, out_specs, check_vma=False, **options)
 
+    def in_context(call):
+        with jax.sharding.use_abstract_mesh(mesh.abstract_mesh):
+            return call()
+
+    def put(array):
+        return jax.device_put(array, sharding.NamedSharding(mesh, sharding.PartitionSpec()))
+
     return {
+        "in_context": in_context,
+        "put": put,
         "jax": jax,
         "jnp": jax.numpy,
         "lax": jax.lax,
