@@ -47,6 +47,14 @@ def test_sharded_learns_on_any_number_of_devices(devices, exchanged):
     assert f"they exchange {exchanged} per step" in text
 
 
+@pytest.mark.parametrize(("example", "most"), [("transformer_sharded", 0.3), ("pipeline", 0.15)])
+def test_examples_on_eight_devices_learn(example, most):
+    text = run(str(EXAMPLES / f"{example}.py"), JAX_NUM_CPU_DEVICES="8", JAX_PLATFORMS="cpu")
+    assert float(re.findall(r"loss (\d+\.\d+)$", text, re.MULTILINE)[-1]) < most
+    if first := re.search(r"first loss is ([\d.]+), and ([\d.]+) on one", text):
+        assert abs(float(first[1]) - float(first[2])) < 1e-4
+
+
 def test_showing_the_example():
     pytest.importorskip("sklearn")
     text = run("-m", "hlofront", "show", "examples/kmeans.py:step")

@@ -1,0 +1,113 @@
+"""Trains a transformer whose parameters, batch and hidden layers are split over a mesh of devices.
+
+Each parameter is split along "data" where it is kept, and gathered for use (FSDP); heads and the
+inner layer are split along "model" (tensor parallelism). All axes are Explicit: types say how each
+value is split, and `print(jax.typeof(x))` inside the step shows it.
+
+Run it on eight CPU devices:      python examples/transformer_sharded.py
+"""
+
+import os
+
+# A CPU is eight devices, unless the user says otherwise.
+os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
+
+import numpy as np
+
+import hlofront as jax
+import hlofront.numpy as jnp
+from hlofront.sharding import PartitionSpec as P
+from hlofront.sharding import reshard
+
+LAYERS, WIDTH, HEADS, TOKENS, LENGTH, BATCH = 2, 64, 4, 64, 32, 32
+RATE = 0.3
+
+# Per parameter: how it is kept, and how it is when it is used.
+KEPT = {
+    "qkv": P("data", None, "model", None),
+    "out": P("model", None, "data"),
+    "up": P("data", "model"),
+    "down": P("model", "data"),
+}
+USED = {
+    "qkv": P(None, None, "model", None),
+    "out": P("model", None, None),
+    "up": P(None, "model"),
+    "down": P("model", None),
+}
+ROWS = P("data", None, None)
+
+
+def parameters(rng):
+    """Return the parameters as NumPy arrays: f32[TOKENS, WIDTH] and a dictionary per layer."""
+
+    def normal(*shape):
+        return (rng.normal(size=shape) / np.sqrt(WIDTH)).astype(np.float32)
+
+    layers = [
+        {
+            "qkv": normal(WIDTH, 3, HEADS, WIDTH // HEADS),
+            "out": normal(HEADS, WIDTH // HEADS, WIDTH),
+            "up": normal(WIDTH, 4 * WIDTH),
+            "down": normal(4 * WIDTH, WIDTH),
+        }
+        for _ in range(LAYERS)
+    ]
+    return {"embedding": normal(TOKENS, WIDTH), "layers": layers}
+
+
+def norm(x):
+    return x * jax.lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + 1e-6)
+
+
+def layer(x, kept):
+    """One layer on f32[BATCH, LENGTH, WIDTH]; sums over "model" are where ROWS is asked for."""
+    p = {name: reshard(value, USED[name]) for name, value in kept.items()}
+    qkv = jnp.einsum("btw,wnhd->nbthd", norm(x), p["qkv"])
+    scores = jnp.einsum("bqhd,bkhd->bhqk", qkv[0], qkv[1]) / np.sqrt(WIDTH // HEADS)
+    scores = jnp.where(np.tril(np.ones((LENGTH, LENGTH), bool)), scores, -1e9)
+    mixed = jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(scores, axis=-1), qkv[2])
+    x = x + jnp.einsum("bthd,hdw->btw", mixed, p["out"], out_sharding=ROWS)
+    return x + jnp.einsum(
+        "bti,iw->btw", jax.nn.gelu(norm(x) @ p["up"]), p["down"], out_sharding=ROWS
+    )
+
+
+def loss(params, tokens):
+    """The mean cross entropy of each token of i32[BATCH, LENGTH + 1] after those before it."""
+    embedding = reshard(params["embedding"], P())
+    x = jax.nn.one_hot(tokens[:, :-1], TOKENS) @ embedding
+    for kept in params["layers"]:
+        x = layer(x, kept)
+    logits = jax.nn.log_softmax(norm(x) @ embedding.T)
+    return -jnp.mean(jnp.sum(logits * jax.nn.one_hot(tokens[:, 1:], TOKENS), axis=-1))
+
+
+@jax.jit
+def step(params, tokens):
+    """One step of gradient descent: the loss before it, and the parameters after it."""
+    value, gradient = jax.value_and_grad(loss)(params, tokens)
+    return value, jax.tree.map(lambda p, g: p - RATE * g, params, gradient)
+
+
+def main():
+    rng = np.random.default_rng(0)
+    params = parameters(rng)
+    # Each row counts from somewhere in steps of one to three.
+    starts, gaps = rng.integers(0, TOKENS, (BATCH, 1)), rng.integers(1, 4, (BATCH, 1))
+    tokens = ((starts + gaps * np.arange(LENGTH + 1)) % TOKENS).astype(np.int32)
+    mesh = jax.make_mesh((len(jax.devices()) // 2, 2), ("data", "model"))
+    with jax.set_mesh(mesh):
+        specs = {"embedding": P("data"), "layers": [KEPT] * LAYERS}
+        params = jax.tree.map(jax.device_put, params, specs)
+        tokens = jax.device_put(tokens, P("data"))
+        print(f"{mesh.size} devices: {mesh}")
+        print(f"  'up' is {jax.typeof(params['layers'][0]['up'])}, tokens are {jax.typeof(tokens)}")
+        for number in range(1, 61):
+            value, params = step(params, tokens)
+            if number in (1, 20, 40, 60):
+                print(f"  step {number}: loss {value:.4f}")
+
+
+if __name__ == "__main__":
+    main()
