@@ -260,8 +260,8 @@ def _infer(
     if not (primitive.ref_primitive or primitive.carries_programs):
         _refuse_references(primitive, avals)
     out = infer_types(primitive, avals, params)
-    # What an operation without operands varies along depends on the context.
-    if not primitive.carries_programs and (avals or primitive not in rules.varying):
+    # The types of collectives also depend on the named axes in scope.
+    if not primitive.carries_programs and "axis_name" not in params:
         try:
             if len(primitive.inferred) >= _MOST_INFERRED:
                 primitive.inferred.clear()

@@ -45,3 +45,14 @@ def test_value_and_derivative(function, operand, wanted):
 def test_a_name_that_nobody_gave():
     with pytest.raises(NameError, match="unbound axis name: j"):
         jax.vmap(lambda x: lax.psum(x, "j"), axis_name="i")(X)
+
+
+def test_an_axis_of_one_name_may_have_another_size_in_the_next_program():
+    def exchanged(x):
+        return lax.all_to_all(x, "i", 0, 1, tiled=True)
+
+    shapes = [
+        jax.make_jaxpr(exchanged, axis_env=[("i", size)])(np.ones((8, 2))).out_avals[0].shape
+        for size in (2, 4)
+    ]
+    assert shapes == [(4, 4), (2, 8)]
