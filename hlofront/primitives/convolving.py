@@ -14,7 +14,12 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import integers
 from hlofront.core.primitive import Primitive
-from hlofront.core.requested_shardings import requested
+from hlofront.core.requested_shardings import (
+    cotangent_sharding,
+    permuted,
+    requested,
+    with_batch_axis_of,
+)
 from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, UndefinedPrimal, Zero
 from hlofront.core.trace import process
@@ -31,6 +36,7 @@ from hlofront.primitives.convolution_numbers import ConvDimensionNumbers, conv_d
 from hlofront.primitives.derivatives import is_linear, zeros_of
 from hlofront.primitives.families import check_same_dtypes
 from hlofront.primitives.reducing import without_axes
+from hlofront.primitives.resharding import split_as
 from hlofront.primitives.shaping import reshape, rev
 from hlofront.primitives.windowed import Pads, dilated, padtype_to_pads
 
@@ -360,6 +366,7 @@ def _cotangent_of_input(
         total = dilated(own, base) - 1 + dilated(window, holes) - dilated(arrived, stride)
         pads.append((before, total - before))
     dtype = typeof(cotangent).dtype
+    sharding = cotangent_sharding(aval, cotangent, rhs)
     result = process(
         conv_general_dilated_p,
         (cotangent, convert(rhs, dtype, False)),
@@ -372,11 +379,19 @@ def _cotangent_of_input(
             "dimension_numbers": ConvDimensionNumbers(out_spec, _swapped(rhs_spec), lhs_spec),
             "feature_group_count": groups,
             "batch_group_count": 1,
+            # Axes that groups are moved between are split afterwards.
+            "out_sharding": permuted(
+                sharding,
+                [
+                    -1 if batch_group_count > 1 and axis in lhs_spec[:2] else axis
+                    for axis in range(aval.ndim)
+                ],
+            ),
         },
     )
     if batch_group_count > 1:
         split = _split(result, lhs_spec[1], groups)
-        result = _merge(split, lhs_spec[1], lhs_spec[0])
+        result = split_as(_merge(split, lhs_spec[1], lhs_spec[0]), sharding)
     return as_cotangent(result, range(aval.ndim), aval)
 
 
@@ -428,6 +443,7 @@ def _cotangent_of_kernel(
             # Batch groups and feature groups exchange roles.
             "feature_group_count": batch_group_count,
             "batch_group_count": feature_group_count,
+            "out_sharding": cotangent_sharding(aval, cotangent, lhs),
         },
     )
     return as_cotangent(result, range(aval.ndim), aval)
@@ -453,10 +469,12 @@ def _(
     dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
+    out_sharding: Any,
     **params: object,
 ) -> tuple[ArrayLike, BatchAxis]:
     lhs, rhs = values
     lhs_axis, rhs_axis = axes
+    params["out_sharding"] = None
     lhs_spec, rhs_spec, out_spec = dimension_numbers
     size = batch_size(values, axes)
     params["dimension_numbers"] = dimension_numbers
@@ -487,11 +505,18 @@ def _(
         rhs = _merge(rhs, rhs_axis, rhs_spec[0])
     params["feature_group_count"] = feature_group_count
     params["batch_group_count"] = batch_group_count
+    # The axis that the batch axis is merged into is split only after both are apart again.
+    params["out_sharding"] = permuted(
+        out_sharding, [-1 if i == result_axis else i for i in range(len(out_spec))]
+    )
     result = process(conv_general_dilated_p, (lhs, rhs), params)
     if groups > 1:
-        result = _split(result, result_axis, groups, size)
-        return _merge(result, result_axis, result_axis + 1), result_axis
-    return _split(result, result_axis, size), result_axis
+        result = _merge(_split(result, result_axis, groups, size), result_axis, result_axis + 1)
+    else:
+        result = _split(result, result_axis, size)
+    return split_as(
+        result, with_batch_axis_of(out_sharding, result_axis, values, axes)
+    ), result_axis
 
 
 def _batch_of_none(

@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
+from hlofront import lax
 from hlofront.sharding import (
     AbstractMesh,
     AxisType,
@@ -134,3 +136,27 @@ def test_operands_that_are_broadcast_are_split_as_the_others():
         text = str(jax.make_jaxpr(masked)(x))
         assert jax.jit(masked)(x).sharding.is_equivalent_to(x.sharding, 2)
     assert "f32[8@x,4] = select_n" in text and "bool[8@x,4] = broadcast_in_dim" in text
+
+
+@pytest.mark.parametrize("in_axes", [None, (0, 0), (0, None), (None, 0)])
+def test_convolutions_are_split_as_is_asked_mapped_and_differentiated(in_axes):
+    random = np.random.default_rng(0)
+    inputs, kernel = random.normal(size=(3, 4, 2, 8)), random.normal(size=(3, 4, 2, 3))
+    x = np.float32(inputs if in_axes and in_axes[0] == 0 else inputs[0])
+    w = np.float32(kernel if in_axes and in_axes[1] == 0 else kernel[0])
+
+    def loss(x, w, **request):
+        def convolved(x, w):
+            return lax.conv_general_dilated(x, w, (1,), "SAME", **request)
+
+        result = (jax.vmap(convolved, in_axes) if in_axes else convolved)(x, w)
+        return (result**2).sum(), result
+
+    gradients, result = jax.grad(loss, (0, 1), has_aux=True)(x, w)
+    with set_mesh(explicit):
+        step = jax.jit(jax.grad(partial(loss, out_sharding=P("x", "y")), (0, 1), has_aux=True))
+        split_gradients, split_result = step(x, w)
+    assert str(jax.typeof(split_result)).endswith("4@x,4@y,8]")
+    np.testing.assert_allclose(split_result, result, rtol=1e-5, atol=1e-5)
+    for one, other in zip(split_gradients, gradients, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
