@@ -283,6 +283,22 @@ def _shape_text(result: ShapedArray, spec: PartitionSpec) -> str:
     return f"{short_name(result.dtype)}[{','.join(sizes)}]"
 
 
+def without_splits(aval: Any, axes: Sequence[int]) -> Any:
+    """Return the type of an array that no mesh axis splits along these axes of it."""
+    if aval.split is None:
+        return aval
+    mesh, spec = aval.split
+    entries = [None if i in axes else entry for i, entry in enumerate(spec.partitions)]
+    return ShapedArray(
+        aval.shape,
+        aval.dtype,
+        aval.weak_type,
+        sharding=Split(mesh, spec.update(partitions=entries)),
+        memory_space=aval.memory_space,
+        manual_axis_type=aval.manual_axis_type,
+    )
+
+
 def common_mesh(avals: Sequence[ShapedArray], mesh: AbstractMesh | None = None) -> AbstractMesh:
     """Return the mesh whose explicit axes split the arrays.
 

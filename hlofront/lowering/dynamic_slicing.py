@@ -2,7 +2,10 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from hlofront.bridge.mlir import Value
+from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
@@ -11,11 +14,30 @@ from hlofront.primitives import dynamic_slicing as p
 
 @lower(p.dynamic_slice_p)
 def _(build: Builder, x: Value, *starts: Value, slice_sizes: Sequence[int]) -> Value:
+    starts = _in_bounds(build, starts, slice_sizes)
     return build.op(
         "stablehlo.dynamic_slice", (x, *starts), slice_sizes=types.i64_array(slice_sizes)
     )
 
 
+def _in_bounds(build: Builder, starts: Sequence[Value], sizes: Sequence[int]) -> Sequence[Value]:
+    """Return the starts of a slice of the first operand, moved so that it is inside of the array.
+
+    On one device the operation does so. XLA's partitioner moves each shard's part by itself, and
+    slices in bounds of a shard that were out of bounds of the array are wrong.
+    """
+    if not build.module.several_devices:
+        return starts
+    moved: list[Value] = []
+    for start, length, size in zip(starts, build.avals_in[0].shape, sizes, strict=True):
+        aval = ShapedArray((), build.avals_in[len(build.avals_in) - len(starts) + len(moved)].dtype)
+        last = min(length - size, np.iinfo(aval.dtype).max)
+        bounds = [build.constant(bound, aval.dtype) for bound in (0, last)]
+        moved.append(build.op("stablehlo.clamp", (bounds[0], start, bounds[1]), aval))
+    return moved
+
+
 @lower(p.dynamic_update_slice_p)
 def _(build: Builder, x: Value, update: Value, *starts: Value) -> Value:
+    starts = _in_bounds(build, starts, build.avals_in[1].shape)
     return build.op("stablehlo.dynamic_update_slice", (x, update, *starts))

@@ -7,6 +7,7 @@ from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
+from hlofront.core.sharded_types import without_splits
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.reducing import (
@@ -115,6 +116,10 @@ def _(
         size + before + after for size, (before, after) in zip(result.shape, padding, strict=True)
     )
     padded = result.update(shape=shape)
+    # XLA's partitioner gives wrong sums where a mesh splits an axis that windows slide along.
+    slid = [axis for axis, size in enumerate(window_dimensions) if size != 1]
+    source = build.split_by_type(source, without_splits(build.avals_in[0], slid))
+    operand = build.split_by_type(operand, without_splits(result, slid))
     low, high = [before for before, _ in padding], [after for _, after in padding]
     if any(low) or any(high):
         filling = build.constant(start(result.dtype), result.dtype)
@@ -132,6 +137,8 @@ def _(
         select,
         add_body(result),
     )
+    whole = without_splits(result, slid)
+    total = build.split_by_type(total, ShapedArray(shape, result.dtype, sharding=whole.split))
     if padded is result:
         return total
     if any(edge < 0 for edge in (*low, *high)):

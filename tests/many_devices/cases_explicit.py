@@ -160,3 +160,32 @@ def test_convolutions_are_split_as_is_asked_mapped_and_differentiated(in_axes):
     np.testing.assert_allclose(split_result, result, rtol=1e-5, atol=1e-5)
     for one, other in zip(split_gradients, gradients, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_slices_out_of_bounds_of_a_split_array_are_those_of_one_device(axis):
+    x = np.arange(16, dtype=np.float32).reshape(4, 4)
+    entries = (None, "x") if axis else ("x", None)
+
+    def moved(x):
+        part = lax.dynamic_slice(x, (7, -9), (2, 2))
+        return lax.dynamic_update_slice(x, 2 * part, (-3, 9))
+
+    gradient = jax.grad(lambda x: jnp.sum(jnp.sin(moved(x))))
+    with set_mesh(explicit):
+        there = jax.device_put(x, P(*entries))
+        found = jax.jit(moved)(there), jax.jit(gradient)(there)
+    np.testing.assert_array_equal(found[0], moved(x))
+    np.testing.assert_allclose(found[1], gradient(x), rtol=1e-5)
+
+
+def test_gradients_of_maxima_over_windows_of_split_axes():
+    x = np.random.default_rng(0).normal(size=(4, 6)).astype(np.float32)
+
+    def loss(x):
+        return jnp.sum(jnp.sin(lax.reduce_window(x, -np.inf, lax.max, (2, 3), (1, 2), "SAME")))
+
+    with set_mesh(explicit):
+        found = jax.jit(jax.grad(loss))(jax.device_put(x, P("x")))
+    assert str(jax.typeof(found)) == "float32[4@x,6]"
+    np.testing.assert_allclose(found, jax.grad(loss)(x), rtol=1e-5)

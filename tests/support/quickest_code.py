@@ -1,8 +1,8 @@
 """A plugin of pytest that lets XLA write code as quickly as it can, for the systematic tests.
 
-Besides what quick_code.py leaves out, the emitter of fusions takes a third of the time of compiling
-a small program. XLA's older emitter writes outside of arrays where indices are far out of bounds, so
-it is for tests whose programs are known: it does not compile the corpora, whose programs do that.
+Besides what quick_code.py leaves out, the emitter of fusions takes a third of the time of
+compiling a small program. XLA's older emitter writes outside of arrays where indices are far out of
+bounds, so it is for tests whose programs are known: it does not compile the corpora.
 """
 
 import os
