@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from contextvars import ContextVar, Token
-from typing import Any
+from typing import Any, cast
 
 from hlofront.bridge import state
 from hlofront.core.aval import AbstractValue, ShapedArray, Split
 from hlofront.core.mesh import AbstractMesh
 from hlofront.core.mesh_context import get_abstract_mesh
 from hlofront.core.partition import PartitionSpec
+from hlofront.core.references import AbstractRef
 
 _cell = state.named_axes
 _swap = _cell.swap_local
@@ -123,11 +124,13 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
     Args:
       size: the size of the axis.
       axis: its position; None leaves the aval unchanged.
-      aval: the aval of the whole array, or of a token, which has no axes.
+      aval: the aval of the whole array, of a reference to it, or of a token, which has no axes.
 
     Raises:
       ValueError: if the axis has another size.
     """
+    if isinstance(aval, AbstractRef):
+        return aval.update(inner_aval=cast(Any, mapped_aval(size, axis, aval.inner_aval)))
     if axis is None or not isinstance(aval, ShapedArray):
         return aval
     if aval.shape[axis] != size:
@@ -153,11 +156,15 @@ def unmapped_aval(
     Args:
       size: the size of the new axis.
       axis: its position in the result; None leaves the aval unchanged.
-      aval: the aval of one element along the axis, or of a token, which gets no axis.
+      aval: the aval of one element along the axis, of a reference to it, or of a token, which gets
+        no axis.
       explicit_mesh_axis: the axis of a mesh, or a tuple of them, that splits the new axis; None
         if none does.
       mesh: that mesh, if the aval has none; by default the mesh in context.
     """
+    if isinstance(aval, AbstractRef):
+        inner = unmapped_aval(size, axis, aval.inner_aval, explicit_mesh_axis, mesh)
+        return aval.update(inner_aval=cast(Any, inner))
     if axis is None or not isinstance(aval, ShapedArray):
         return aval
     shape = (*aval.shape[:axis], size, *aval.shape[axis:])
