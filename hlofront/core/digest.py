@@ -16,7 +16,9 @@ from hlofront.bridge import state
 from hlofront.core.aval import ShapedArray
 from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.names import frontend_attributes_of, path_of
+from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.rules import lower
 
@@ -148,6 +150,12 @@ class _Writer:
             self.parts.append(f"{kind.__module__}.{value}")
         elif isinstance(value, np.generic | np.ndarray):
             self._array(value)
+        elif isinstance(value, Mesh):
+            self.parts.append(f"{value!r} of {value.device_ids.tolist() if value.size else ()}")
+        elif isinstance(value, AbstractMesh | PartitionSpec):
+            self.parts.append(repr(value))
+        elif hasattr(value, "mesh") and hasattr(value, "spec"):  # a NamedSharding
+            self._members((value.mesh, value.spec, value.memory_kind))
         elif _is_named_tuple(kind):
             self.parts.append(f"{kind.__module__}.{kind.__qualname__}")
             self._members(value)
