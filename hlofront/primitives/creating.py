@@ -295,12 +295,13 @@ _scalar_of_dtype = functools.lru_cache(1024)(scalar_of)
 
 
 def constant_like(x: ArrayLike, value: float) -> ArrayLike:
-    """Return an array of the shape, dtype and weak type of `x`, with every element `value`."""
+    """Return an array of the type of `x`, with every element `value`."""
     scalar = scalar_like(x, value)
-    shape = typeof(x).shape
-    if not shape:
+    aval = typeof(x)
+    if not aval.shape:
         return scalar
-    params = {"shape": shape, "broadcast_dimensions": (), "sharding": None}
+    sharding = None if aval.spec is None else aval.sharding
+    params = {"shape": aval.shape, "broadcast_dimensions": (), "sharding": sharding}
     return process(broadcast_in_dim_p, (scalar,), params)
 
 

@@ -18,8 +18,8 @@ from hlofront.core.rules import BatchResult, Results, Tangents, infer
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq, select_n
-from hlofront.primitives.creating import full, scalar_of
-from hlofront.primitives.derivatives import add_tangents, instantiate, linear
+from hlofront.primitives.creating import scalar_of
+from hlofront.primitives.derivatives import add_tangents, instantiate, linear, zeros_of
 from hlofront.primitives.elementwise import add, bitwise_or, exp, max_p, min_p, mul, mul_p, sub
 from hlofront.primitives.families import COMPLEX, FLOAT, NUMBER, Kinds, check_dtype
 from hlofront.primitives.reducing import least_value, reduce_prod_p
@@ -225,7 +225,7 @@ def _(
     row = (-1, 1, 0) if reverse else (1, -1, 0)
     nothing = ((0, 0, 0),) * aval.ndim
     before = pad(result, least_value(aval.dtype)[()], with_entry(nothing, axis, row))
-    zeros = full(aval.shape, 0, aval.dtype)
+    zeros = zeros_of(aval)
 
     def share(part: ArrayLike) -> Array:
         # The difference of equal infinities would be NaN.

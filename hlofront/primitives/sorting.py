@@ -312,8 +312,10 @@ def _(
     operands: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     # Sort the elements' positions with them: the permutation applies to the tangents.
-    axis, shape = params["dimension"], typeof(operands[0]).shape
-    iota = broadcasted_iota(np.uint32, shape, axis)
+    axis, aval = params["dimension"], typeof(operands[0])
+    shape = aval.shape
+    sharding = None if aval.spec is None else aval.sharding
+    iota = broadcasted_iota(np.uint32, shape, axis, out_sharding=sharding)
     *results, indices = process(sort_p, (*operands, iota), params)
     indices = expand_dims(indices, (len(shape),))
     return results, [
