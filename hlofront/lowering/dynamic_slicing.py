@@ -14,9 +14,9 @@ from hlofront.primitives import dynamic_slicing as p
 
 @lower(p.dynamic_slice_p)
 def _(build: Builder, x: Value, *starts: Value, slice_sizes: Sequence[int]) -> Value:
-    starts = _in_bounds(build, starts, slice_sizes)
+    inside = _in_bounds(build, starts, slice_sizes)
     return build.op(
-        "stablehlo.dynamic_slice", (x, *starts), slice_sizes=types.i64_array(slice_sizes)
+        "stablehlo.dynamic_slice", (x, *inside), slice_sizes=types.i64_array(slice_sizes)
     )
 
 
@@ -39,5 +39,5 @@ def _in_bounds(build: Builder, starts: Sequence[Value], sizes: Sequence[int]) ->
 
 @lower(p.dynamic_update_slice_p)
 def _(build: Builder, x: Value, update: Value, *starts: Value) -> Value:
-    starts = _in_bounds(build, starts, build.avals_in[1].shape)
-    return build.op("stablehlo.dynamic_update_slice", (x, update, *starts))
+    inside = _in_bounds(build, starts, build.avals_in[1].shape)
+    return build.op("stablehlo.dynamic_update_slice", (x, update, *inside))

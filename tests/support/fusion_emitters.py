@@ -1,6 +1,6 @@
 """The systematic tests that need XLA's fusion emitters, and a plugin of pytest that runs them.
 
-`pytest -p tests.support.fusion_emitters tests/systematic` runs those that quickest_code.py leaves
+`pytest -p tests.support.fusion_emitters` runs those that quickest_code.py leaves
 out, and a twentieth of the others, so that the code that users get is run for each kind of test.
 """
 
@@ -9,14 +9,16 @@ import zlib
 import pytest
 
 # What XLA's older emitter, which is much faster, cannot compile (clamp of booleans and complex
-# numbers, reduce_window of complex numbers) or compiles wrongly (narrow or unsigned indices on axes
-# longer than their dtype counts).
+# numbers, reduce_window of complex numbers), compiles wrongly (narrow or unsigned indices on axes
+# longer than their dtype counts, floats of one bit) or to other roundings (betainc).
 NEEDED_BY = (
     "clamp(False, bool",
     "clamp(np.complex64",
     "scatter_add(int32[200]",
     "scatter_add(int32[300]",
     "reduce_window(complex64[6]",
+    "test_jit_is_eager[special-betainc(regions)",
+    "reduce_precision(values, (1, 0))",
 )
 
 
