@@ -440,7 +440,7 @@ class Compiled(Stage):
         executable = self._executable
         if executable.shardings is not None:
             return list(executable.shardings.outputs[: self.out_tree.num_leaves])
-        avals = executable.out_avals[: self.out_tree.num_leaves]
+        avals = self._traced.program.out_avals[: self.out_tree.num_leaves]
         return [in_memory_of(aval, executable.sharding) for aval in avals]
 
     def _per_argument(self, taken: Sequence[object], default: object) -> list[object]:
