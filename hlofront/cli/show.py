@@ -18,8 +18,8 @@ from hlofront.cli.progress import announce, finish
 from hlofront.cli.stages import STAGES, sections
 from hlofront.cli.target import UsageError, arguments_for, load_function
 from hlofront.inspect.program_page import page
-from hlofront.inspect.sharding import collectives
 from hlofront.pjrt.targets import target
+from hlotools.cost.collectives import collectives
 from hlotools.ir.program_text import TITLES
 from hlotools.ir.styles import STYLES, styled
 from hlotools.terminal_colors import Painter

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hlofront.inspect.jitted import jitted
-from hlofront.inspect.sharding import is_split, sharding_text
 from hlofront.pjrt.targets import Target
 from hlofront.runtime.dispatch.stages import Compiled, Lowered
 
@@ -76,6 +75,8 @@ def sections(
     if "sharding" in wanted:
         for which, lowered in made.items():
             # Programs for one device have nothing to show, unless they are asked for it alone.
+            from hlofront.inspect.sharding import is_split, sharding_text
+
             if is_split(lowered) or len(wanted) == 1:
                 text = sharding_text(lowered, compiled[which])
                 yield StageText("sharding", _TITLES["sharding"] + which, text, "text")
