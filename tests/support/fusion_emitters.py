@@ -1,6 +1,6 @@
 """The systematic tests that need XLA's fusion emitters, and a plugin of pytest that runs them.
 
-`pytest -p tests.support.fusion_emitters` runs those that quickest_code.py leaves
+`pytest -p tests.support.fusion_emitters` runs those that quick_code.py leaves
 out, and a twentieth of the others, so that the code that users get is run for each kind of test.
 """
 
