@@ -7,9 +7,11 @@ import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.typing import ArrayLike, DType
-from hlofront.core.aval import AbstractValue, ShapedArray, typeof
+from hlofront.core.aval import AbstractValue, ShapedArray, Split, typeof
 from hlofront.core.computed_slices import Slice
 from hlofront.core.effects import Effect
+from hlofront.core.mesh import AbstractMesh
+from hlofront.core.partition import PartitionSpec
 
 
 class AbstractRef(AbstractValue):
@@ -55,6 +57,21 @@ class AbstractRef(AbstractValue):
     @property
     def sharding(self) -> Any:
         return self.inner_aval.sharding
+
+    @property
+    def mesh(self) -> AbstractMesh | None:
+        """The mesh whose explicit axes split the array, or None."""
+        return self.inner_aval.mesh
+
+    @property
+    def spec(self) -> PartitionSpec | None:
+        """The explicit mesh axes that split each axis of the array, or None."""
+        return self.inner_aval.spec
+
+    @property
+    def split(self) -> Split | None:
+        """The mesh and the spec by which Explicit axes split the array, or None."""
+        return self.inner_aval.split
 
     def update(
         self,
