@@ -260,8 +260,10 @@ def _infer(
     if not (primitive.ref_primitive or primitive.carries_programs):
         _refuse_references(primitive, avals)
     out = infer_types(primitive, avals, params)
-    # The types of collectives also depend on the named axes in scope.
-    if not primitive.carries_programs and "axis_name" not in params:
+    if "axis_name" in params:
+        # The types of collectives also depend on the named axes in scope.
+        _refuse_unhashable(primitive, params)
+    elif not primitive.carries_programs:
         try:
             if len(primitive.inferred) >= _MOST_INFERRED:
                 primitive.inferred.clear()
