@@ -455,6 +455,10 @@ __getattr__, __dir__ = _lazy(
     ("linalg",),
     {
         **dict.fromkeys(("FftType", "fft", "fft_p"), "hlofront.primitives.fourier"),
+        **dict.fromkeys(("precv", "psend"), "hlofront.primitives.sending"),
+        **dict.fromkeys(
+            ("ragged_all_to_all", "ragged_all_to_all_p"), "hlofront.primitives.ragged_exchanges"
+        ),
         "with_sharding_constraint": "hlofront.runtime.sharding.jit_shardings",
     },
 )

@@ -145,6 +145,7 @@ from hlofront.primitives.gathering import gather_p as gather_p
 from hlofront.primitives.placing import device_put_p as device_put_p
 from hlofront.primitives.placing import sharding_constraint_p as sharding_constraint_p
 from hlofront.primitives.polynomials import polynomial_p as polynomial_p
+from hlofront.primitives.ragged_exchanges import ragged_all_to_all_p as ragged_all_to_all_p
 from hlofront.primitives.random_bits import RandomAlgorithm as RandomAlgorithm
 from hlofront.primitives.random_bits import rng_bit_generator_p as rng_bit_generator_p
 from hlofront.primitives.random_bits import rng_uniform_p as rng_uniform_p
@@ -164,6 +165,7 @@ from hlofront.primitives.scattering import scatter_min_p as scatter_min_p
 from hlofront.primitives.scattering import scatter_mul_p as scatter_mul_p
 from hlofront.primitives.scattering import scatter_p as scatter_p
 from hlofront.primitives.scattering import scatter_sub_p as scatter_sub_p
+from hlofront.primitives.sending import DescribesArray
 from hlofront.primitives.shaping import broadcast_in_dim_p as broadcast_in_dim_p
 from hlofront.primitives.shaping import reshape_p as reshape_p
 from hlofront.primitives.shaping import rev_p as rev_p
@@ -583,6 +585,10 @@ def polynomial(
 ) -> Array: ...
 def population_count(x: ArrayLike) -> Array: ...
 def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> Any: ...
+def precv(
+    token: object, out_shape: DescribesArray, axis_name: object, perm: Sequence[tuple[int, int]]
+) -> Array: ...
+def psend(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> Array: ...
 def pshuffle(x: object, axis_name: object, perm: Sequence[int]) -> Any: ...
 def psum(
     x: object, axis_name: object, *, axis_index_groups: Sequence[Sequence[int]] | None = None
@@ -602,6 +608,17 @@ def pswapaxes(
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
 ) -> Any: ...
+def ragged_all_to_all(
+    operand: ArrayLike,
+    output: ArrayLike,
+    input_offsets: ArrayLike,
+    send_sizes: ArrayLike,
+    output_offsets: ArrayLike,
+    recv_sizes: ArrayLike,
+    *,
+    axis_name: object,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+) -> Array: ...
 def ragged_dot(
     lhs: ArrayLike,
     rhs: ArrayLike,

@@ -14,7 +14,8 @@ import numpy as np
 
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value, ir
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import ShapedArray, token_aval
+from hlofront.core.axes import axes_in_scope
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
@@ -31,7 +32,9 @@ from hlofront.primitives.pcast import (
     unreduced_psum_p,
     vary_unreduced_cast_p,
 )
+from hlofront.primitives.ragged_exchanges import by_gathering, ragged_all_to_all_p
 from hlofront.primitives.reducing import reduce_max, reduce_min, reduce_sum
+from hlofront.primitives.sending import precv_p, psend_p
 from hlofront.primitives.shaping import transpose
 from hlofront.primitives.slicing import index_in_dim
 from hlofront.primitives.varying import psum_invariant_p, pvary_p
@@ -311,6 +314,65 @@ def _(build: Builder, x: Value, *, axis_name: object, source: int) -> Value:
     )
     (row,) = build.by_tracing(index_in_dim, [rows], [gathered], index=source, keepdims=False)
     return row
+
+
+@lower(psend_p, platform="gpu")
+def _(
+    build: Builder, x: Value, *, axis_name: Sequence[Hashable], perm: Sequence[tuple[int, int]]
+) -> Value:
+    token = build.op("stablehlo.create_token", (), token_aval)
+    return build.op("stablehlo.send", (x, token), **_transfer(build, axis_name, perm))
+
+
+@lower(precv_p, platform="gpu")
+def _(
+    build: Builder,
+    token: Value,
+    *,
+    out_shape: ShapedArray,
+    axis_name: Sequence[Hashable],
+    perm: Sequence[tuple[int, int]],
+) -> Value:
+    avals = [build.avals_out[0], token_aval]
+    attributes = _transfer(build, axis_name, perm)
+    return build.ops("stablehlo.recv", (token,), avals, **attributes)[0]
+
+
+def _transfer(
+    build: Builder, axis_name: Sequence[Hashable], perm: Sequence[tuple[int, int]]
+) -> dict[str, ir.Attribute]:
+    return {
+        "source_target_pairs": types.i64_matrix(_pairs(build, axis_name, perm)),
+        "channel_handle": types.attribute(_CHANNEL),
+    }
+
+
+@lower(ragged_all_to_all_p)
+def _(
+    build: Builder, *args: Value, axis_name: Sequence[Hashable], axis_index_groups: Groups
+) -> Value:
+    groups = _groups_of_devices(build, axis_name, axis_index_groups)
+    matrix = types.i64_matrix(groups, len(groups[0]))
+    config = f"{{channel_id = 1 : i64, replica_groups = {matrix}}}"
+    return build.op(
+        "stablehlo.custom_call",
+        args,
+        call_target_name=types.string("ragged_all_to_all"),
+        backend_config=types.attribute(config),
+        # XLA takes a dictionary as the configuration from version 4 of the custom call API on.
+        api_version=types.i32(4),
+    )
+
+
+@lower(ragged_all_to_all_p, platform="cpu")
+def _(
+    build: Builder, *args: Value, axis_name: Sequence[Hashable], axis_index_groups: Groups
+) -> Value:
+    # XLA's CPU backend has no such operation.
+    with axes_in_scope(_manual_mesh(build, axis_name).axes):
+        return build.by_tracing(
+            by_gathering, args, axis_name=axis_name, axis_index_groups=axis_index_groups
+        )[0]
 
 
 def _pairs(

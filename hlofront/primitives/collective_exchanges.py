@@ -348,6 +348,27 @@ def _transposed_all_to_all(
 linear(all_to_all_p, _transposed_all_to_all)
 
 
+Pairs = tuple[tuple[int, int], ...]
+
+
+def checked_pairs(operation: str, names: Sequence[Any], perm: Sequence[tuple[int, int]]) -> Pairs:
+    """Return pairs (source, target) of indices along named axes.
+
+    Raises:
+      NameError: if no axis of one of the names is in scope.
+      ValueError: if an index is twice a source or twice a target, or is out of range.
+    """
+    size = size_along(names)
+    pairs = tuple([(int(source), int(target)) for source, target in perm])
+    for what, indices in (("sources", [s for s, _ in pairs]), ("targets", [t for _, t in pairs])):
+        if len(set(indices)) != len(indices) or any(not 0 <= p < size for p in indices):
+            raise ValueError(
+                f"{operation} {what} must be distinct indices of axis {names} of size {size}, got "
+                f"perm={perm}"
+            )
+    return pairs
+
+
 @boundary
 def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> Any:
     """Send arrays between indices of a named axis.
@@ -362,19 +383,10 @@ def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> A
       ValueError: if an index is twice a source or twice a target, or is out of range.
     """
     names = as_names(axis_name)
-    size = size_along(names)
-    pairs = tuple([(int(source), int(target)) for source, target in perm])
-    for what, indices in (("sources", [s for s, _ in pairs]), ("targets", [t for _, t in pairs])):
-        if len(set(indices)) != len(indices) or any(not 0 <= p < size for p in indices):
-            raise ValueError(
-                f"ppermute {what} must be distinct places of axis {axis_name} of size {size}, got "
-                f"perm={perm}"
-            )
+    params = {"axis_name": names, "perm": checked_pairs("ppermute", names, perm)}
 
     def permuted(leaf: ArrayLike) -> Array:
-        return process(
-            ppermute_p, (varying_along(leaf, names),), {"axis_name": names, "perm": pairs}
-        )
+        return process(ppermute_p, (varying_along(leaf, names),), params)
 
     return tree.tree_map(permuted, x)
 

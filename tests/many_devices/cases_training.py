@@ -22,6 +22,7 @@ def test_a_step_over_devices_is_that_of_one(way, on_one_device):
     assert_same_step(way(), on_one_device)
 
 
-def test_a_step_of_experts_is_that_of_one_device():
-    one, many = training_steps.expert_parallel()
+@pytest.mark.parametrize("way", training_steps.EXPERT_WAYS, ids=lambda way: way.__name__)
+def test_a_step_of_experts_is_that_of_one_device(way):
+    one, many = way()
     assert_same_step(many, one)

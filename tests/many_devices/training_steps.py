@@ -1,4 +1,4 @@
-"""A GPT's training step on one device, and the same step over eight in seven ways."""
+"""A GPT's training step on one device, and the same step over eight in eight ways."""
 
 import functools
 
@@ -241,15 +241,65 @@ def expert_parallel():
         y = lax.all_to_all(sent @ experts[0], "expert", 0, 0, tiled=True)
         return lax.pmean(jnp.mean(jnp.sin(rows + y)), "expert")
 
-    def step(loss, experts, rows):
-        value, gradient = jax.value_and_grad(loss)(experts, rows)
+    return _steps(loss_on_one, sharded_loss, mesh, experts, rows)
+
+
+def _steps(loss_on_one, sharded_loss, mesh, experts, *operands):
+    def step(loss, experts, *operands):
+        value, gradient = jax.value_and_grad(loss)(experts, *operands)
         return value, experts - 0.1 * gradient
 
-    one = jax.jit(functools.partial(step, loss_on_one))(experts, rows)
+    one = jax.jit(functools.partial(step, loss_on_one))(experts, *operands)
     with jax.set_mesh(mesh):
-        operands = jax.device_put((experts, rows), P("expert"))
-        many = jax.jit(functools.partial(step, sharded_loss))(*operands)
+        split = jax.device_put((experts, *operands), P("expert"))
+        many = jax.jit(functools.partial(step, sharded_loss))(*split)
     return one, many
+
+
+def ragged_expert_parallel():
+    """As expert_parallel, with any number of rows for each expert."""
+    mesh = jax.make_mesh((8,), ("expert",))
+    random = np.random.default_rng(3)
+    experts = (random.normal(size=(8, WIDTH, WIDTH)) / 4).astype(np.float32)
+    rows = random.normal(size=(64, WIDTH)).astype(np.float32)
+    chosen = random.integers(0, 8, 64).astype(np.int32)
+
+    def loss_on_one(experts, rows, chosen):
+        y = jnp.einsum("tw,twv->tv", rows, experts[chosen])
+        return jnp.mean(jnp.sin(rows + y))
+
+    def exchanged(x):
+        return lax.all_to_all(x, "expert", 0, 0, tiled=True)
+
+    @functools.partial(jax.shard_map, mesh=mesh, in_specs=P("expert"), out_specs=P())
+    def sharded_loss(experts, rows, chosen):
+        order = jnp.argsort(chosen)
+        sizes = jnp.sum(chosen[:, None] == np.arange(8), axis=0, dtype=np.int32)
+        begins = jnp.cumsum(sizes) - sizes
+        received = exchanged(sizes)
+        arrivals = jnp.cumsum(received) - received
+        there = lax.ragged_all_to_all(
+            rows[order],
+            jnp.zeros((64, WIDTH)),
+            begins,
+            sizes,
+            exchanged(arrivals),
+            received,
+            axis_name="expert",
+        )
+        back = lax.ragged_all_to_all(
+            there @ experts[0],
+            jnp.zeros_like(rows),
+            arrivals,
+            received,
+            exchanged(begins),
+            sizes,
+            axis_name="expert",
+        )
+        y = jnp.zeros_like(rows).at[order].set(back)
+        return lax.pmean(jnp.mean(jnp.sin(rows + y)), "expert")
+
+    return _steps(loss_on_one, sharded_loss, mesh, experts, rows, chosen)
 
 
 WAYS = [
@@ -260,3 +310,4 @@ WAYS = [
     sequence_parallel,
     pipeline_parallel,
 ]
+EXPERT_WAYS = [expert_parallel, ragged_expert_parallel]

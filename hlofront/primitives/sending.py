@@ -1,0 +1,124 @@
+"""Sends and receives along a named axis as operations of their own: psend and precv."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Protocol
+
+from hlofront.base import tree
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import dtype_of
+from hlofront.base.typing import Array, Shape
+from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, token_aval
+from hlofront.core.effects import Effect, Effects
+from hlofront.core.manual_axes import ManualAxisType
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import effects, infer, varying
+from hlofront.core.trace import process
+from hlofront.primitives.collective_exchanges import Pairs, checked_pairs
+from hlofront.primitives.collectives import as_names
+from hlofront.primitives.derivatives import unknown_derivative
+from hlofront.primitives.varying import manual_among, varying_along
+
+psend_p = Primitive("psend")
+precv_p = Primitive("precv")
+
+
+class TransferEffect(Effect):
+    """The effect of half of a transfer, without which the other half would wait for ever."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is TransferEffect
+
+    def __hash__(self) -> int:
+        return hash(TransferEffect)
+
+    def __str__(self) -> str:
+        return "Transfer"
+
+
+_transfer = frozenset({TransferEffect()})
+
+
+class DescribesArray(Protocol):
+    """The type of what describes an array, such as a ShapeDtypeStruct."""
+
+    @property
+    def shape(self) -> Shape: ...
+    @property
+    def dtype(self) -> Any: ...
+
+
+@boundary
+def psend(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> Any:
+    """Send arrays to other indices of a named axis, which receive them by `precv`; for GPUs alone.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of names.
+      perm: pairs (source, target) of axis indices.
+
+    Returns:
+      A pytree like `x` of tokens, for `precv` and `optimization_barrier`.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if an index is twice a source or twice a target, or is out of range.
+    """
+    names = as_names(axis_name)
+    params = {"axis_name": names, "perm": checked_pairs("psend", names, perm)}
+    return tree.tree_map(lambda leaf: process(psend_p, (varying_along(leaf, names),), params), x)
+
+
+@boundary
+def precv(
+    token: object, out_shape: DescribesArray, axis_name: object, perm: Sequence[tuple[int, int]]
+) -> Array:
+    """Receive the array that another index of a named axis sends by `psend`; for GPUs alone.
+
+    Args:
+      token: the token of a `psend` or of `create_token`: the array is received after it.
+      out_shape: the shape and the dtype of the array, such as a ShapeDtypeStruct.
+      axis_name: a name, or a tuple of names.
+      perm: pairs (source, target) of axis indices. An index that is no target gets zeros.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      TypeError: if `token` is no token.
+      ValueError: if an index is twice a source or twice a target, or is out of range.
+    """
+    names = as_names(axis_name)
+    pairs = checked_pairs("precv", names, perm)
+    aval = ShapedArray(tuple(out_shape.shape), dtype_of(out_shape.dtype))
+    return process(precv_p, (token,), {"axis_name": names, "out_shape": aval, "perm": pairs})
+
+
+@infer(psend_p)
+def _(x: ShapedArray, *, axis_name: Sequence[Hashable], perm: Pairs) -> AbstractToken:
+    return token_aval
+
+
+@infer(precv_p)
+def _(
+    token: AbstractValue, *, out_shape: ShapedArray, axis_name: Sequence[Hashable], perm: Pairs
+) -> ShapedArray:
+    if not isinstance(token, AbstractToken):
+        raise TypeError(f"precv wants a token, such as psend and create_token give: got {token}")
+    return out_shape
+
+
+@varying(precv_p)
+def _(
+    avals: Sequence[ShapedArray], *, axis_name: Sequence[Hashable], **_: object
+) -> list[ManualAxisType]:
+    # A token does not say along which other axes the values vary that were sent.
+    return [ManualAxisType(varying=manual_among(axis_name))]
+
+
+@effects(psend_p, precv_p)
+def _(x: AbstractValue, **_: object) -> Effects:
+    return _transfer
+
+
+for _primitive in (psend_p, precv_p):
+    unknown_derivative(_primitive, "exchange arrays by ppermute, which has one.")
