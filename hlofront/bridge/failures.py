@@ -8,6 +8,7 @@ its file name, by which jaxlib's errors look the exception up.
 
 import itertools
 import re
+from collections.abc import Callable
 from typing import Any
 
 from hlofront.bridge import state
@@ -25,6 +26,13 @@ _REPORT = re.compile(
 
 class HostFailure(Exception):
     """The stand-in exception that a host function raises to jaxlib for a recorded exception."""
+
+
+# jaxlib's errors of connections between processes that are broken.
+_BROKEN_CONNECTION = re.compile(r"\bGloo\b|\bNCCL\b|\bRCCL\b")
+# Called with such an error and its text while it is constructed: it returns the text, and may
+# change the error's class. A process of a group sets it, to name the process that has failed.
+on_broken_connection: Callable[[RuntimeError, str], str] | None = None
 
 
 def raise_recorded(error: BaseException, origin: str, text: str) -> None:
@@ -56,12 +64,17 @@ _construct = JaxRuntimeError.__init__
 
 
 def _explained(self: RuntimeError, *args: Any, **kwargs: Any) -> None:
-    """Construct jaxlib's error with the recorded exception that it reports as its cause."""
-    report = _REPORT.search(args[0]) if args and isinstance(args[0], str) else None
+    """Construct jaxlib's error with what is known of its cause."""
+    text = args[0] if args and isinstance(args[0], str) else ""
+    if on_broken_connection is not None and _BROKEN_CONNECTION.search(text):
+        text = on_broken_connection(self, text)
+        args = (text, *args[1:])
+        self.args = args[:1]
+    report = _REPORT.search(text)
     failure = _failures.get(int(report[1])) if report else None
     if report and failure:
-        error, text = failure
-        args = (args[0][: report.start()] + text, *args[1:])
+        error, description = failure
+        args = (args[0][: report.start()] + description, *args[1:])
         self.args = args[:1]
         self.__cause__ = error
     _construct(self, *args, **kwargs)

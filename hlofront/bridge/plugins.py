@@ -23,6 +23,7 @@ from hlofront.bridge.kernels import load_gpu_kernels
 if TYPE_CHECKING:
     from jaxlib.mlir import ir
 
+    from hlofront.bridge.coordination import CoordinationClient
     from hlofront.bridge.jaxlib_types import DeviceTopology
 
 _ENTRY_POINT = "GetPjrtApi"
@@ -128,9 +129,21 @@ def gpu_options() -> dict[str, Any]:
     return xla_client.generate_pjrt_gpu_plugin_options()
 
 
-def make_client(name: str, options: Mapping[str, object]) -> Client:
-    """Return the client of a loaded plugin; raise a JaxRuntimeError where it finds no device."""
-    return xla_client.make_c_api_client(name, dict(options))
+def make_client(
+    name: str, options: Mapping[str, object], coordination: "CoordinationClient | None" = None
+) -> Client:
+    """Return the client of a loaded plugin.
+
+    Args:
+      name: the plugin's name.
+      options: the plugin's options.
+      coordination: the coordination client of a process of a group, by whose key-value store the
+        plugin meets those of the others; None for a process alone.
+
+    Raises:
+      JaxRuntimeError: if the plugin finds no device.
+    """
+    return xla_client.make_c_api_client(name, dict(options), coordination)
 
 
 def register_kernels(platform: str, api: object, package: str) -> bool:

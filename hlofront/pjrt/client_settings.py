@@ -1,10 +1,12 @@
 """The options that PJRT plugins create their clients with."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 from hlofront.base.config import options
 from hlofront.base.errors import PluginError
+from hlofront.bridge.coordination import CoordinationClient
 
 # Client options by name, as passed to a plugin.
 ClientSettings = dict[str, str | int | bool | list[int]]
@@ -19,15 +21,37 @@ _mock_topology = options["jax_mock_gpu_topology"]
 _mock_processes = options["mock_num_gpu_processes"]
 
 
-def client_settings(platform: str) -> ClientSettings:
-    """Return the client options of a platform from the config, such as which GPUs to use.
+class GroupMember(Protocol):
+    """A process of a group: what clients are made with."""
+
+    process_id: int
+    process_count: int
+    client: CoordinationClient
+    local_device_ids: Sequence[int] | None
+    partition_index: int | None
+
+    def collectives(self) -> object: ...
+    def check(self, processes: Iterable[int] | None = None) -> None: ...
+
+
+def client_settings(platform: str, group: GroupMember | None = None) -> ClientSettings:
+    """Return the client options of a platform, such as which GPUs to use.
+
+    They come from the config, and from the group that this process belongs to.
 
     Raises:
       PluginError: if jax_pjrt_client_create_options cannot be parsed.
     """
-    settings: ClientSettings = dict(_written_settings(_create_options.value))
+    settings: ClientSettings = {}
+    if group is not None:
+        settings |= {"node_id": group.process_id, "num_nodes": group.process_count}
+        if group.partition_index is not None:
+            settings["partition_index"] = group.partition_index
+    settings |= _written_settings(_create_options.value)
     if platform not in _visible_devices:
         return settings
+    if group is not None and group.local_device_ids is not None:
+        settings["visible_devices"] = list(group.local_device_ids)
     visible = _visible_devices[platform].value
     if visible != "all":
         settings["visible_devices"] = [int(number) for number in visible.split(",")]

@@ -3,18 +3,18 @@
 import os
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hlofront.base import source
 from hlofront.base.config import options
 from hlofront.bridge import client as bridge
 from hlofront.bridge import state
 from hlofront.bridge.client import Client, Device
-from hlofront.bridge.coordination import CoordinationClient, cpu_collectives
 from hlofront.bridge.members import raw_platform_of
+from hlofront.pjrt.client_settings import GroupMember
 from hlofront.pjrt.factories import Factory, factories, failures
 from hlofront.pjrt.factories import make_client as make_registered_client
 
@@ -67,18 +67,9 @@ def _make_cpu() -> Client:
             "distributed_client": _group.client,
             "node_id": _group.process_id,
             "num_nodes": _group.process_count,
-            "collectives": cpu_collectives(_group.client),
+            "collectives": _group.collectives(),
         }
     return bridge.make_cpu_client(**settings)
-
-
-class GroupMember(Protocol):
-    """A process of a group: what clients are made with."""
-
-    process_id: int
-    process_count: int
-    client: CoordinationClient
-    local_device_ids: Sequence[int] | None
 
 
 # The group that this process belongs to, which process_group.py sets; None if it is alone.
@@ -89,6 +80,12 @@ def join(group: GroupMember | None) -> None:
     """Make clients for a process of a group, or for a process alone."""
     global _group
     _group = group
+
+
+def check_processes(processes: Iterable[int]) -> None:
+    """Raise ProcessFailureError if one of some processes of this one's group has failed."""
+    if _group is not None:
+        _group.check(processes)
 
 
 def are_made() -> bool:
@@ -102,7 +99,7 @@ _GPUS = ("cuda", "rocm", "oneapi")
 def _make(platform: str) -> Client:
     if platform in factories:
         return make_registered_client(platform)
-    return _make_cpu() if platform == "cpu" else _plugins().make_client(platform)
+    return _make_cpu() if platform == "cpu" else _plugins().make_client(platform, _group)
 
 
 def register_backend_factory(

@@ -21,7 +21,7 @@ from hlofront.bridge import plugins as bridge
 from hlofront.bridge.client import Client
 from hlofront.bridge.state import JaxRuntimeError
 from hlofront.pjrt import hardware
-from hlofront.pjrt.client_settings import client_settings
+from hlofront.pjrt.client_settings import GroupMember, client_settings
 from hlofront.pjrt.factories import factories
 
 GPUS = ("cuda", "rocm", "oneapi")
@@ -350,8 +350,12 @@ def missing(name: str, command: str = "") -> str:
     return f"{text}Give its library to hlofront.pjrt.register_plugin({name!r}, path)."
 
 
-def make_client(name: str) -> Client:
+def make_client(name: str, group: GroupMember | None = None) -> Client:
     """Create the client of a platform that a plugin drives.
+
+    Args:
+      name: the platform's name.
+      group: the group that this process belongs to; None if it is alone.
 
     Raises:
       PluginError: if the plugin cannot be used, or finds no device.
@@ -368,9 +372,12 @@ def make_client(name: str) -> Client:
             "elsewhere, see hlofront.targets()."
         )
     load(name)
+    if name == "tpu":
+        group = None  # TPUs know the processes of their group by themselves.
     options = plugin.options() if callable(plugin.options) else plugin.options
     try:
-        return bridge.make_client(name, {**(options or {}), **client_settings(name)})
+        settings = {**(options or {}), **client_settings(name, group)}
+        return bridge.make_client(name, settings, None if group is None else group.client)
     except JaxRuntimeError as error:
         raise PluginError(
             f"Unable to initialize backend {name!r} ({plugin.source}): {error}. "

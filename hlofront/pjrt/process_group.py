@@ -1,13 +1,12 @@
 """The group of processes that this one belongs to: joining it, watching the others, leaving it."""
 
 import atexit
+import contextlib
 import os
 import socket
-import threading
 import time
 from collections.abc import Sequence
 
-from hlofront.base.errors import HlofrontError
 from hlofront.bridge.client import JaxRuntimeError
 from hlofront.bridge.coordination import (
     CoordinationClient,
@@ -17,25 +16,22 @@ from hlofront.bridge.coordination import (
 )
 from hlofront.pjrt import clients
 from hlofront.pjrt.cluster_environments import detected
+from hlofront.pjrt.process_failures import ProcessFailureError as ProcessFailureError
+from hlofront.pjrt.process_failures import ProcessWatch
 
-# The key under which a process says that it has left the group in order.
-_LEFT = "hlofront/left"
-# The key under which it says that it has joined.
+# The key under which a process says that it has joined.
 _JOINED = "hlofront/joined"
 
 
-class ProcessFailureError(HlofrontError, RuntimeError):
-    """The error raised in the other processes of a group when some have ended or hang."""
-
-
-class ProcessGroup:
+class ProcessGroup(ProcessWatch):
     """The processes that run one program together, and this one among them.
 
     Attributes:
       process_id: the number of this process, from 0.
       process_count: the number of processes.
       client: the client of the coordination service.
-      local_device_ids: the devices of this machine that are this process's; None for all.
+      local_device_ids: the GPUs of this machine that are this process's; None for all.
+      partition_index: the number of this process's partition; None if nobody numbers them.
       heartbeat_timeout: the seconds without a sign after which a process counts as dead.
     """
 
@@ -46,63 +42,21 @@ class ProcessGroup:
         client: CoordinationClient,
         coordinator: Coordinator | None,
         local_device_ids: Sequence[int] | None,
+        partition_index: int | None,
         heartbeat_timeout: int,
     ):
-        self.process_id = process_id
-        self.process_count = process_count
         self.client = client
         self.local_device_ids = local_device_ids
-        self.heartbeat_timeout = heartbeat_timeout
+        self.partition_index = partition_index
         self._coordinator = coordinator
-        self._failed: dict[int, str] = {}
-        self._ends = threading.Event()
-        self._watch = threading.Thread(target=self._watch_others, name="processes", daemon=True)
-        self._watch.start()
-
-    def live_processes(self, processes: Sequence[int] | None = None) -> list[int]:
-        """Return those processes that are alive, when all of these have asked.
-
-        Args:
-          processes: the processes that ask, of which this is one; None for all.
-        """
-        asked = range(self.process_count) if processes is None else processes
-        return sorted(self.client.get_live_nodes(list(asked)))
-
-    def check(self) -> None:
-        """Raise ProcessFailureError if a process of the group is known to have failed."""
-        if self._failed:
-            failed = ", ".join(f"{number} ({why})" for number, why in sorted(self._failed.items()))
-            raise ProcessFailureError(
-                f"process {self.process_id} cannot go on, as these of {self.process_count} "
-                f"processes have failed: {failed}. What they printed last says why; start the "
-                "program again from its last checkpoint."
-            )
-
-    def _watch_others(self) -> None:
-        """Find out which processes have failed, until this one leaves the group."""
-        known = set(range(self.process_count))
-        while not self._ends.wait(1.0):
-            try:
-                alive = set(self.client.get_live_nodes(sorted(known)))
-                left = {int(value) for _, value in self.client.key_value_dir_get(_LEFT)}
-            except JaxRuntimeError as error:
-                if not self._ends.is_set():
-                    self._failed[0] = f"the coordination service is gone: {_first_line(error)}"
-                return
-            for number in known - alive - left:
-                self._failed[number] = (
-                    f"no sign of it for {self.heartbeat_timeout} s, or its connection is lost"
-                )
-            known = alive | {self.process_id}
+        super().__init__(process_id, process_count, client, heartbeat_timeout)
 
     def leave(self) -> None:
         """Leave the group in order, so that the others do not take it for a failure."""
-        self._ends.set()
-        try:
-            self.client.key_value_set(f"{_LEFT}/{self.process_id}", str(self.process_id), True)
+        # If the service is gone, there is nobody to tell.
+        with contextlib.suppress(JaxRuntimeError):
+            self.end()
             self.client.shutdown()
-        except JaxRuntimeError:
-            pass  # The service is gone, and there is nobody to tell.
         if self._coordinator is not None:
             self._coordinator.stop()
 
@@ -155,8 +109,9 @@ def initialize(
       heartbeat_timeout_seconds: the seconds without a sign after which a process counts as dead.
       shutdown_timeout_seconds: the seconds that the end may take.
       coordinator_bind_address: where process 0 listens; by default on all of its addresses.
-      slice_index: the number of this process's slice; by default JAX_SLICE_INDEX.
-      partition_index: the number of this process's partition; by default JAX_PARTITION_INDEX.
+      slice_index: an older name of partition_index; by default JAX_SLICE_INDEX.
+      partition_index: the number of the group of devices, as a slice of TPUs or an NVLink domain
+        of GPUs, that this process's are of; by default JAX_PARTITION_INDEX.
 
     Raises:
       RuntimeError: on a second call, after the first use of a device, or if the processes do not
@@ -189,6 +144,9 @@ def initialize(
             if devices is None and local is not None:
                 devices = [local]
     address, count, number = _checked(address, count, number)
+    partition = slice_index if partition_index is None else partition_index
+    if partition is None:
+        partition = _or_variable(_or_variable(None, "JAX_PARTITION_INDEX"), "JAX_SLICE_INDEX")
     coordinator = None
     if number == 0:
         bind = coordinator_bind_address or variables.get("JAX_COORDINATOR_BIND_ADDRESS")
@@ -214,7 +172,9 @@ def initialize(
             f"{initialization_timeout} s: {_first_line(error)}. Is process 0 running, is its "
             "address reachable from here, and does each process have a number of its own?"
         ) from error
-    _group = ProcessGroup(number, count, client, coordinator, devices, heartbeat_timeout_seconds)
+    _group = ProcessGroup(
+        number, count, client, coordinator, devices, partition, heartbeat_timeout_seconds
+    )
     clients.join(_group)
     atexit.register(shutdown)
 

@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import types
 
 import pytest
 
@@ -269,12 +270,16 @@ def made_with(monkeypatch):
     """Make the client of a platform, whose plugin is not there; what it would be made with."""
     monkeypatch.setattr(platforms.hardware, "device_visibility", lambda name: None)
     monkeypatch.setattr(platforms, "load", lambda name: None)
-    monkeypatch.setattr(platforms.bridge, "make_client", lambda name, settings: dict(settings))
+    monkeypatch.setattr(
+        platforms.bridge,
+        "make_client",
+        lambda name, settings, client: settings if client is None else (settings, client),
+    )
 
-    def make(name, own_options=None):
+    def make(name, own_options=None, group=None):
         plugin = platforms.Plugin(name, "/there.so", "register_plugin", 1, options=own_options)
         monkeypatch.setattr(platforms, "_registered", {name: plugin})
-        return platforms.make_client(name)
+        return platforms.make_client(name, group)
 
     return make
 
@@ -293,6 +298,25 @@ def test_a_plugin_is_told_which_devices_to_use(platform, made_with):
     for wrong in ("", "0,", "first", 0):
         with pytest.raises(ValueError, match="takes 'all', or numbers with commas between"):
             option(wrong)
+
+
+def group_member(**differing):
+    """A process of a group that has a coordination client."""
+    usual = {"process_id": 1, "process_count": 4, "local_device_ids": None, "partition_index": None}
+    return types.SimpleNamespace(client="coordination", **{**usual, **differing})
+
+
+def test_a_plugin_is_told_the_group_of_its_process(made_with):
+    numbers = {"node_id": 1, "num_nodes": 4}
+    assert made_with("mine", group=group_member()) == (numbers, "coordination")
+    assert made_with("cuda", group=group_member()) == (numbers, "coordination")
+    member = group_member(local_device_ids=[2, 3], partition_index=7)
+    whole = {**numbers, "visible_devices": [2, 3], "partition_index": 7}
+    assert made_with("cuda", group=member) == (whole, "coordination")
+    with options["jax_cuda_visible_devices"]("5"):
+        assert made_with("cuda", group=member)[0]["visible_devices"] == [5]
+    # libtpu knows the processes of a group by itself.
+    assert made_with("tpu", group=member) == {}
 
 
 def test_a_plugin_is_told_what_its_client_is_to_be_made_with(made_with):

@@ -1,13 +1,13 @@
 # pyright: strict
 """The queue of programs for several CPU devices that exchange values: one runs at a time."""
 
-import contextlib
 import re
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hlofront.bridge.client import Device, JaxRuntimeError, LoadedExecutable
+from hlofront.pjrt.process_failures import ProcessFailureError
 
 if TYPE_CHECKING:
     from hlofront.bridge.jaxlib_types import ExecuteResults, ShardedToken
@@ -43,9 +43,13 @@ class OneAtATime:
         """Start a program when the previous one has ended; return its results and its token."""
         with self._lock:
             if self._latest is not None:
-                # If it failed, its error reaches the users of its results.
-                with contextlib.suppress(JaxRuntimeError):
-                    self._latest.block_until_ready()
+                latest, self._latest = self._latest, None
+                try:
+                    latest.block_until_ready()
+                except ProcessFailureError:
+                    raise  # This program would wait for the same processes.
+                except JaxRuntimeError:
+                    pass  # This error reaches the users of its results.
             executed = loaded.execute_sharded(buffers, with_tokens=True)
             self._latest = executed.consume_token()
             return executed, self._latest

@@ -19,6 +19,7 @@ from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.members import sharding_of
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.pjrt.clients import check_processes
 from hlofront.pjrt.named_shardings import from_hlo, means, replicated
 from hlofront.primitives.keys import is_key
 from hlofront.runtime.array.deletion import check_not_deleted
@@ -143,7 +144,7 @@ def _as_stored(sharding: Sharding, aval: ShapedArray) -> Sharding:
 class ShardedExecutable(Executable):
     """A program compiled for several devices."""
 
-    __slots__ = ("device_assignment", "meets_on_cpu", "shardings")
+    __slots__ = ("device_assignment", "meets_on_cpu", "processes", "shardings")
 
     def __init__(
         self,
@@ -157,6 +158,9 @@ class ShardedExecutable(Executable):
         self.device_assignment = device_assignment
         self.shardings = compiled_shardings(program, call, loaded, device_assignment)
         self.meets_on_cpu = meets_on_cpu(loaded, device_assignment.devices)
+        # The processes whose devices it runs on, if they are several.
+        processes = sorted({device.process_index for device in device_assignment.devices})
+        self.processes = processes if len(processes) > 1 else []
         super().__init__(program, name, call, loaded, device_assignment.device, True, donates)
 
     @property
@@ -183,6 +187,8 @@ class ShardedExecutable(Executable):
         return any(map(_is_split_empty, self.out_avals, self.shardings.stored_outputs))
 
     def _execute(self, args: Sequence[object]) -> list[Any]:
+        if self.processes:
+            check_processes(self.processes)
         if self.takes_stored:
             args = list(map(storage_of, args))
         buffers = list(self.const_args)

@@ -1,0 +1,193 @@
+"""How a process of a group learns which others have failed, and what its own calls do then.
+
+A thread asks the coordination service four times a second who is alive. When a process has failed,
+the thread shuts the connections by which the CPUs of the group exchange values, so that programs
+that wait for the failed process end with an error; and jaxlib's errors of broken connections
+become ProcessFailureErrors, which name it.
+"""
+
+import sys
+import threading
+from collections.abc import Iterable
+
+from hlofront.bridge import failures, state
+from hlofront.bridge.client import Device, JaxRuntimeError
+from hlofront.bridge.coordination import CoordinationClient, cpu_collectives
+from hlofront.pjrt import clients, sockets
+
+# The key under which a process that leaves the group tells why: an empty text if all is well.
+_ENDED = "hlofront/ended"
+# The key under which it tells the addresses at which gloo listens for the others.
+_ADDRESSES = "hlofront/addresses"
+# How often the service is asked, in seconds; in large groups it answers this many in a second.
+_PERIOD = 0.25
+_MOST_QUESTIONS = 256
+
+
+class ProcessFailureError(JaxRuntimeError):
+    """The error that processes of a group get when others of it have ended or hang.
+
+    Attributes:
+      failed_processes: the numbers of the processes that have failed.
+      failed_devices: their devices.
+    """
+
+    failed_processes: tuple[int, ...] = ()
+    failed_devices: frozenset[Device] = frozenset()
+
+
+class ProcessWatch:
+    """The thread that finds out which other processes of a group have failed.
+
+    Args:
+      process_id: the number of this process.
+      process_count: the number of processes.
+      client: the connected client of the coordination service.
+      heartbeat_timeout: the seconds without a sign after which a process counts as dead.
+    """
+
+    def __init__(
+        self,
+        process_id: int,
+        process_count: int,
+        client: CoordinationClient,
+        heartbeat_timeout: int,
+    ):
+        self.process_id = process_id
+        self.process_count = process_count
+        self.heartbeat_timeout = heartbeat_timeout
+        self._client = client
+        # The processes that are no longer there, each with the reason: empty if it left in order.
+        self._gone: dict[int, str] = {}
+        self._addresses: dict[int, str] = {}
+        self._changed = threading.Condition()
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="processes", daemon=True)
+        failures.on_broken_connection = self._name_failed
+        self._thread.start()
+
+    def collectives(self) -> object:
+        """Return what the CPUs of the group exchange values by; tell the others its addresses."""
+        before = sockets.listening()
+        made = cpu_collectives(self._client)
+        addresses = " ".join(sorted(sockets.listening() - before))
+        self._client.key_value_set(
+            f"{_ADDRESSES}/{self.process_id}", addresses, allow_overwrite=True
+        )
+        return made
+
+    def gone(self) -> dict[int, str]:
+        """Return the processes that are known to be no longer there, each with the reason."""
+        with self._changed:
+            return dict(self._gone)
+
+    def wait_until_gone(self, processes: Iterable[int], seconds: float) -> bool:
+        """Wait until all of some processes are known to be gone; return whether they are."""
+        numbers = set(processes)
+        with self._changed:
+            return self._changed.wait_for(lambda: numbers <= self._gone.keys(), seconds)
+
+    def check(self, processes: Iterable[int] | None = None) -> None:
+        """Raise ProcessFailureError if some processes, by default any other, are gone."""
+        if self._gone:
+            gone = self.gone()
+            if processes is not None:
+                gone = {number: gone[number] for number in gone.keys() & set(processes)}
+            if gone:
+                raise _with_processes(ProcessFailureError(self._text(gone)), gone)
+
+    def end(self) -> None:
+        """Tell the others that this process leaves the group, and why; stop watching them."""
+        failures.on_broken_connection = None
+        raised = getattr(sys, "last_value", None)
+        reason = ""
+        if isinstance(raised, BaseException):  # The interpreter has printed it, and ends.
+            reason = _first_line(f"it ended with {type(raised).__name__}: {raised}")
+        try:
+            self._client.key_value_set(f"{_ENDED}/{self.process_id}", reason, allow_overwrite=True)
+        finally:
+            self._ends.set()
+            # In C++ when the interpreter ends, the thread would abort the process.
+            self._thread.join()
+
+    def _watch(self) -> None:
+        """Find out which processes are gone, until this one leaves the group."""
+        known = set(range(self.process_count))
+        period = max(_PERIOD, self.process_count / _MOST_QUESTIONS)
+        is_last = False
+        while not is_last:
+            # The last round lets the others see that this process has left.
+            is_last = self._ends.wait(period)
+            try:
+                alive = set(self._client.get_live_nodes(sorted(known)))
+                ended = self._values(_ENDED)
+                if len(self._addresses) < self.process_count:
+                    self._addresses = self._values(_ADDRESSES)
+            except JaxRuntimeError as error:
+                if not self._ends.is_set():
+                    self._note({0: f"the coordination service is gone: {_first_line(str(error))}"})
+                return
+            silent = f"no sign of it for {self.heartbeat_timeout} s, or its connection is lost"
+            self._note(dict.fromkeys(known - alive - ended.keys(), silent) | ended)
+            known = alive - ended.keys() | {self.process_id}
+
+    def _values(self, prefix: str) -> dict[int, str]:
+        """Return what processes have told under a key, by their numbers."""
+        pairs = self._client.key_value_dir_get(prefix)
+        return {int(key.rpartition("/")[2]): value for key, value in pairs}
+
+    def _note(self, gone: dict[int, str]) -> None:
+        """Note that processes are gone; if they have failed, end what waits for them."""
+        new = {number: why for number, why in gone.items() if number not in self._gone}
+        if any(new.values()):
+            # gloo never tires of waiting for a process that does not close its connections.
+            texts = self._addresses.values()
+            sockets.shut_down({address for text in texts for address in text.split()})
+            # Part of the C++ jit key: compiled calls fall back to Python, which asks `check`.
+            cell = state.process_options
+            cell.set_global((*cell.get_global(), ("failed processes", tuple(new))))
+        if new:
+            with self._changed:
+                self._gone.update(new)
+                self._changed.notify_all()
+
+    def _name_failed(self, error: RuntimeError, text: str) -> str:
+        """Make a ProcessFailureError of jaxlib's error of a broken connection; return its text.
+
+        The service notices a process that was killed later than its neighbors do, so this waits.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._gone, self.heartbeat_timeout + 5)
+        gone = self.gone()
+        if not gone:
+            return text
+        error.__class__ = ProcessFailureError
+        if isinstance(error, ProcessFailureError):
+            _with_processes(error, gone)
+        return f"{self._text(gone)} ({_first_line(text)})"
+
+    def _text(self, gone: dict[int, str]) -> str:
+        listed = ", ".join(
+            f"{number} ({why or 'it has left the group'})" for number, why in sorted(gone.items())
+        )
+        return (
+            f"process {self.process_id} cannot go on, as these of {self.process_count} "
+            f"processes have failed: {listed}. What they printed last says why; start the "
+            "program again from its last checkpoint."
+        )
+
+
+def _with_processes(error: ProcessFailureError, gone: Iterable[int]) -> ProcessFailureError:
+    """Store on an error which processes have failed, and their devices; return it."""
+    error.failed_processes = tuple(sorted(gone))
+    error.failed_devices = frozenset(
+        device
+        for client in clients.clients().values()
+        for device in client.devices()
+        if device.process_index in error.failed_processes
+    )
+    return error
+
+
+def _first_line(text: str) -> str:
+    return (text.splitlines() or [""])[0]
