@@ -13,7 +13,7 @@ INSPECTED = "hlofront_inspect_sharding"
 
 
 class Partitioned(NamedTuple):
-    """What replaces a custom call on each device.
+    """The module that replaces a custom call on each device, and its shardings.
 
     Attributes:
       bytecode: a StableHLO module, whose main function takes the shards of the operands and returns
@@ -46,12 +46,12 @@ def register_partitioner(partition: Partition) -> None:
     ) -> tuple[bytes, Sequence[HloSharding], HloSharding]:
         several = result_shape.is_tuple()
         results = result_sharding.tuple_elements() if several else [result_sharding]
-        found = partition(backend_config.decode(), list(shardings), list(results))
+        partitioned = partition(backend_config.decode(), list(shardings), list(results))
         if several:
-            sharding = HloSharding.tuple_sharding(result_shape, list(found.results))
+            sharding = HloSharding.tuple_sharding(result_shape, list(partitioned.results))
         else:
-            (sharding,) = found.results
-        return found.bytecode, list(found.operands), sharding
+            (sharding,) = partitioned.results
+        return partitioned.bytecode, list(partitioned.operands), sharding
 
     # GSPMD asked these how shardings pass through a call. Shardy has rules in their place.
     def refuse(*_: object) -> HloSharding:

@@ -138,8 +138,8 @@ def _show_program(options: argparse.Namespace, out: TextIO) -> int:
     read = read_program(options.function)
     if options.mesh:
         with naming_errors(read.label):
-            found = collectives(read.text, options.mesh)
-        shown = json.dumps(found.as_dict(), indent=1) if options.json else found.text()
+            report = collectives(read.text, options.mesh)
+        shown = json.dumps(report.as_dict(), indent=1) if options.json else report.text()
         print(shown, file=out)
         return 0
     if options.html:

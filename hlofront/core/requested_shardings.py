@@ -67,18 +67,19 @@ def requested(name: str, sharding: object, argument: str = "out_sharding") -> An
                 "context by jax.set_mesh"
             )
     else:
-        given, spec = getattr(sharding, "mesh", None), getattr(sharding, "spec", None)
-        if given is None or not isinstance(spec, PartitionSpec):
+        own_mesh, spec = getattr(sharding, "mesh", None), getattr(sharding, "spec", None)
+        if own_mesh is None or not isinstance(spec, PartitionSpec):
             raise TypeError(
                 f"`{argument}` of {name} is a PartitionSpec, a NamedSharding or None: got "
                 f"{sharding!r} of type {type(sharding).__name__}"
             )
-        if not mesh.empty and given.abstract_mesh is not mesh:
+        if not mesh.empty and own_mesh.abstract_mesh is not mesh:
             raise ValueError(
-                f"`{argument}` of {name} is over the mesh {given.abstract_mesh}, and the mesh in "
-                f"context is {mesh}: name the axes of the mesh in context by a PartitionSpec"
+                f"`{argument}` of {name} is over the mesh {own_mesh.abstract_mesh}, and the "
+                f"mesh in context is {mesh}: name the axes of the mesh in context by a "
+                "PartitionSpec"
             )
-        mesh = given.abstract_mesh
+        mesh = own_mesh.abstract_mesh
     result = named_sharding(mesh, spec)
     for axis in spec.names():
         kind = mesh.axis_types[mesh.axis_names.index(axis)]

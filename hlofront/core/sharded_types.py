@@ -94,10 +94,10 @@ def plain_aval(aval: AbstractValue) -> AbstractValue:
 def _request(params: Params) -> Split | None:
     """Return the mesh and spec of the sharding that an operation's parameters ask for, or None."""
     for name in _REQUESTS:
-        asked: Any = params.get(name)
-        mesh = getattr(asked, "mesh", None)
+        requested_sharding: Any = params.get(name)
+        mesh = getattr(requested_sharding, "mesh", None)
         if mesh is not None and mesh.explicit_axes:
-            return Split(mesh.abstract_mesh, asked.spec)
+            return Split(mesh.abstract_mesh, requested_sharding.spec)
     return None
 
 

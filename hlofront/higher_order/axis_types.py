@@ -53,12 +53,12 @@ def auto_axes(
     @boundary
     @functools.wraps(function)
     def with_auto_axes(*args: PyTree, **kwargs: PyTree) -> PyTree:
-        asked = _keyword(kwargs, "out_sharding", out_sharding)
-        mesh = _mesh_of(asked)
+        shardings = _keyword(kwargs, "out_sharding", out_sharding)
+        mesh = _mesh_of(shardings)
         inside = _retyped(mesh, axes, AxisType.Auto)
         if inside is mesh:
             return function(*args, **kwargs)
-        return run_with_auto_axes(function, args, kwargs, asked, mesh, inside)
+        return run_with_auto_axes(function, args, kwargs, shardings, mesh, inside)
 
     return with_auto_axes
 
@@ -100,10 +100,10 @@ def with_sharding(
     Raises:
       TypeError, ValueError: see `requested`.
     """
-    asked = requested(name, out_sharding)
-    if asked is None:
+    requested_sharding = requested(name, out_sharding)
+    if requested_sharding is None:
         return f(*args)
-    mesh = asked.mesh
+    mesh = requested_sharding.mesh
     inside = _retyped(mesh, None, AxisType.Auto)
     return run_with_auto_axes(f, args, {}, out_sharding, mesh, inside)
 
@@ -138,7 +138,7 @@ def explicit_axes(
     @boundary
     @functools.wraps(function)
     def with_explicit_axes(*args: PyTree, **kwargs: PyTree) -> PyTree:
-        asked = _keyword(kwargs, "in_sharding", in_sharding)
+        shardings = _keyword(kwargs, "in_sharding", in_sharding)
         mesh: AbstractMesh = get_abstract_mesh()
         if mesh.empty:
             raise ValueError(
@@ -147,7 +147,7 @@ def explicit_axes(
             )
         inside = _retyped(mesh, axes, AxisType.Explicit)
         with use_abstract_mesh(inside):
-            result = function(*reshard_tree(args, asked, mesh), **kwargs)
+            result = function(*reshard_tree(args, shardings, mesh), **kwargs)
         return tree_map(lambda x: _moved(x, inside, mesh), result)
 
     return with_explicit_axes
@@ -189,9 +189,9 @@ def _retyped(mesh: AbstractMesh, axes: AxisNames, kind: AxisType) -> AbstractMes
 def _moved(x: ArrayLike, mesh: AbstractMesh, inside: AbstractMesh) -> ArrayLike:
     """Return an array of one mesh as one of a mesh with other types of the axes."""
     spec = typeof(x).spec or PartitionSpec()
-    kept = [
+    entries = [
         tuple(name for name in axes_of(entry) if name in inside.explicit_axes)
         for entry in spec.partitions
     ]
-    sharding = named_sharding(inside, PartitionSpec(*kept))
+    sharding = named_sharding(inside, PartitionSpec(*entries))
     return bind_reshard(x, sharding, source_mesh=mesh)

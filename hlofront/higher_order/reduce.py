@@ -121,7 +121,7 @@ def reduce(
       ValueError: if the pytrees differ, an initial value is no scalar, or axes are out of range.
       TypeError: if dtypes of operands and initial values differ.
     """
-    asked = requested("reduce", out_sharding)
+    requested_sharding = requested("reduce", out_sharding)
     leaves, structure = tree.tree_flatten(operands)
     starts, start_structure = tree.tree_flatten(init_values)
     _check_trees(structure, start_structure)
@@ -132,9 +132,9 @@ def reduce(
         if fold is not None:
             axes = integers(dimensions, "dimensions of reduce")
             if fold is r.reduce_sum:
-                result = fold(leaves[0], axes, out_sharding=asked)
+                result = fold(leaves[0], axes, out_sharding=requested_sharding)
             else:
-                result = split_as(fold(leaves[0], axes), asked)
+                result = split_as(fold(leaves[0], axes), requested_sharding)
             # The result is weakly typed if both operands are, like the result of a computation.
             weak = typeof(leaves[0]).weak_type and typeof(starts[0]).weak_type
             if typeof(result).weak_type != weak:
@@ -148,7 +148,7 @@ def reduce(
         "dimensions": integers(dimensions, "dimensions of reduce"),
     }
     results = process(reduce_p, (*leaves, *starts), params)
-    return tree.tree_unflatten(structure, [split_as(each, asked) for each in results])
+    return tree.tree_unflatten(structure, [split_as(each, requested_sharding) for each in results])
 
 
 def _check_trees(structure: PyTreeDef, start_structure: PyTreeDef) -> None:

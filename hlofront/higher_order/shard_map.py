@@ -129,11 +129,11 @@ class ShardMapParams(NamedTuple):
         for spec, aval, label in zip(specs, avals, labels, strict=True):
             if not isinstance(aval, ShapedArray):
                 continue
-            asked = [
+            entries = [
                 tuple([n for n in axes_of(entry) if n in explicit]) for entry in spec.partitions
             ]
-            asked += [()] * (aval.ndim - len(asked))
-            if asked != self._entries_of_type(aval):
+            entries += [()] * (aval.ndim - len(entries))
+            if entries != self._entries_of_type(aval):
                 raise ValueError(
                     f"in_specs passed to shard_map: {spec} does not match the type of {label}, "
                     f"{aval.str_short()}: leave in_specs out to take what types say, or reshard "

@@ -316,11 +316,11 @@ def _split(
 
     def forwards(*inputs: Value) -> list[Value]:
         outputs = jaxpr_as_fun(known, *inputs)
-        kept = [
+        saved_outputs = [
             _one_axis(outputs[position]) if spec.partitions else outputs[position]
             for position, spec in zip(saved, specs, strict=True)
         ]
-        return [*kept, *outputs[:count]]
+        return [*saved_outputs, *outputs[:count]]
 
     def backwards(*inputs: Value) -> list[Value]:
         values = [
@@ -383,32 +383,32 @@ def _(
     inside = AxisData(axis.name, axis.size // parts, axis.spmd_name)
     specs = tuple(
         [
-            _with_batch_axis(spec, place, split_along)
-            for spec, place in zip(in_specs, axes, strict=True)
+            _with_batch_axis(spec, batch_axis, split_along)
+            for spec, batch_axis in zip(in_specs, axes, strict=True)
         ]
     )
-    batched, places = _batched(params["jaxpr"], own, inside, specs, tuple(axes))
+    batched, axes_out = _batched(params["jaxpr"], own, inside, specs, tuple(axes))
     results = own.bind(
         batched,
         values,
         specs,
         [
-            _with_batch_axis(spec, place, split_along)
-            for spec, place in zip(out_specs, places, strict=True)
+            _with_batch_axis(spec, batch_axis, split_along)
+            for spec, batch_axis in zip(out_specs, axes_out, strict=True)
         ],
     )
-    return results, places
+    return results, axes_out
 
 
 def _with_batch_axis(
-    spec: PartitionSpec, place: int | None, names: tuple[Any, ...]
+    spec: PartitionSpec, batch_axis: int | None, names: tuple[Any, ...]
 ) -> PartitionSpec:
     """Return the spec of an array with a batch axis, which is split along these mesh axes."""
-    if place is None:
+    if batch_axis is None:
         return spec
     entries = list(spec.partitions)
-    entries += [None] * (place - len(entries))
-    entries.insert(place, names)
+    entries += [None] * (batch_axis - len(entries))
+    entries.insert(batch_axis, names)
     return spec.update(partitions=tuple(entries))
 
 
@@ -431,14 +431,14 @@ def _batched(
     """
     axes_out: tuple[int | None, ...] = ()
     avals = [
-        aval if place is None else _with_batch(params, aval, place, axis.size, spec)
-        for aval, place, spec in zip(program.in_avals, axes, in_specs, strict=True)
+        aval if batch_axis is None else _with_batch(params, aval, batch_axis, axis.size, spec)
+        for aval, batch_axis, spec in zip(program.in_avals, axes, in_specs, strict=True)
     ]
 
     def over_axis(*values: Value) -> list[Value]:
         nonlocal axes_out
-        outputs, places = batch_jaxpr(program.jaxpr, program.consts, axis, values, axes)
-        axes_out = tuple(places)
+        outputs, output_axes = batch_jaxpr(program.jaxpr, program.consts, axis, values, axes)
+        axes_out = tuple(output_axes)
         return outputs
 
     named = () if axis.name is None else ((axis.name, axis.size),)
@@ -448,13 +448,13 @@ def _batched(
 
 
 def _with_batch(
-    params: ShardMapParams, aval: ShapedArray, place: int, size: int, spec: PartitionSpec
+    params: ShardMapParams, aval: ShapedArray, batch_axis: int, size: int, spec: PartitionSpec
 ) -> ShapedArray:
     """Return the type of a part of an array with a batch axis, that is split by this spec."""
     kind = aval.manual_axis_type
     if params.check_vma:
         kind = kind.with_varying(kind.varying.union(spec.names()))
-    shape = (*aval.shape[:place], size, *aval.shape[place:])
+    shape = (*aval.shape[:batch_axis], size, *aval.shape[batch_axis:])
     return aval.update(shape=shape, manual_axis_type=kind)
 
 

@@ -175,8 +175,10 @@ class SdyShardingRule:
         """
         sizing = _Sizing(self.factor_sizes)
         mappings = self.operand_mappings, self.result_mappings
-        given = operand_shapes, result_shapes
-        for what, own, shapes in zip(("operand", "result"), mappings, given, strict=True):
+        shapes_of_values = operand_shapes, result_shapes
+        for what, own, shapes in zip(
+            ("operand", "result"), mappings, shapes_of_values, strict=True
+        ):
             if len(own) != len(shapes):
                 raise ValueError(
                     f"the sharding rule has {len(own)} {what}s, but the operation has "
@@ -184,7 +186,9 @@ class SdyShardingRule:
                 )
         values = [
             _SizedValue(f"{what} {number}", mapping, shape)
-            for what, own, shapes in zip(("operand", "result"), mappings, given, strict=True)
+            for what, own, shapes in zip(
+                ("operand", "result"), mappings, shapes_of_values, strict=True
+            )
             for number, (mapping, shape) in enumerate(zip(own, shapes, strict=True))
         ]
         for value in values:

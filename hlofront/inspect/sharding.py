@@ -36,9 +36,9 @@ def mesh_of(stage: Compiled | Lowered) -> MeshAxes | None:
     mesh = where.mesh if type(where) is DeviceAssignment else None
     if mesh is None or type(where) is not DeviceAssignment:
         return None
-    place = {device: number for number, device in enumerate(where.devices)}
+    position_of_device = {device: number for number, device in enumerate(where.devices)}
     axes = tuple((str(name), size) for name, size in mesh.shape_tuple)
-    return MeshAxes(axes, tuple(place[device] for device in mesh.devices.flat))
+    return MeshAxes(axes, tuple(position_of_device[device] for device in mesh.devices.flat))
 
 
 def is_split(stage: Compiled | Lowered) -> bool:

@@ -182,8 +182,8 @@ def _(
     if not tiled:
         shape = list(aval.shape)
         shape.insert(all_gather_dimension, 1)
-        kept = [i for i in range(len(shape)) if i != all_gather_dimension]
-        x = build.broadcast(x, aval.update(shape=shape), kept)
+        axes = [i for i in range(len(shape)) if i != all_gather_dimension]
+        x = build.broadcast(x, aval.update(shape=shape), axes)
     return build.op(
         "stablehlo.all_gather",
         (x,),

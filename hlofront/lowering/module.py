@@ -37,7 +37,7 @@ class Module:
 
     Attributes:
       const_args: the large constants, which precede the other arguments.
-      kept: the positions of the program's inputs that the module takes.
+      kept_inputs: the positions of the program's inputs that the module takes.
       donated: the positions of the inputs whose buffers the module may reuse.
       unusable: the types of donated inputs that no result can reuse.
       callbacks: the host calls, in the order of their index. See lowering/callbacks.py.
@@ -52,7 +52,7 @@ class Module:
     ir_module: ir.Module
     name: str
     const_args: list[Constant]
-    kept: tuple[int, ...]
+    kept_inputs: tuple[int, ...]
     donated: tuple[int, ...]
     unusable: list[str]
     callbacks: list[HostCall]
@@ -198,7 +198,7 @@ def lower_program(
         ir_module=ir_module,
         name=module_name,
         const_args=constants,
-        kept=inputs,
+        kept_inputs=inputs,
         donated=donation.donated,
         unusable=donation.unusable,
         callbacks=state.callbacks,

@@ -240,16 +240,16 @@ def _batched(
         a = squeeze(a, plan.lhs_dropped)
     if plan.rhs_dropped:
         b = squeeze(b, plan.rhs_dropped)
-    asked = requested(name, out_sharding)
-    if asked is not None:
-        asked = _of_dot(asked, plan)
+    dot_sharding = requested(name, out_sharding)
+    if dot_sharding is not None:
+        dot_sharding = _of_dot(dot_sharding, plan)
     result = dot_general(
         a,
         b,
         plan.dimension_numbers,
         precision,
         product_dtype(name, preferred, lhs, rhs),
-        out_sharding=asked,
+        out_sharding=dot_sharding,
     )
     if plan.permutation is not None:
         result = transpose(result, plan.permutation)
@@ -262,10 +262,10 @@ def _of_dot(sharding: Any, plan: BatchedDot) -> Any:
     """Return the sharding of a dot whose result has this one after a plan's other steps."""
     mesh, spec = sharding.mesh, sharding.spec
     entries = [entry for i, entry in enumerate(spec.partitions) if i not in plan.missing]
-    kept = named_sharding(mesh, spec.update(partitions=entries))
+    sharding_of_dot = named_sharding(mesh, spec.update(partitions=entries))
     if plan.permutation is None:
-        return kept
-    return permuted(kept, inverse_permutation(plan.permutation))
+        return sharding_of_dot
+    return permuted(sharding_of_dot, inverse_permutation(plan.permutation))
 
 
 def _check_ndim(name: str, position: int, aval: ShapedArray, least: int) -> None:

@@ -199,7 +199,7 @@ def _array(
             f"jnp.{name} has only order='K', got {order!r}: how an array lies in memory is up to "
             "the compiler."
         )
-    device, asked = check_placement(name, device, out_sharding)
+    device, requested_sharding = check_placement(name, device, out_sharding)
     if object is None:
         raise ValueError(f"None is not a valid value for jnp.{name}: wanted numbers or arrays")
     if dtype is not None:
@@ -210,7 +210,11 @@ def _array(
         shape = typeof(result).shape
         result = _with_leading_axes(result, (1,) * missing + shape)
     if device is None:
-        return result if asked is None else converting.convert_split(result, asked)
+        return (
+            result
+            if requested_sharding is None
+            else converting.convert_split(result, requested_sharding)
+        )
     if type(result) is ArrayImpl and is_committed(result) and out_sharding is None:
         wanted = device.device_set if isinstance(device, Sharding) else {device}
         if sharding_of(result).device_set != wanted:
@@ -327,9 +331,9 @@ def check_placement(
                 f"jnp.{name} takes `device` or `out_sharding`, not both: got device={device} and "
                 f"out_sharding={out_sharding}"
             )
-        asked = requested(f"jnp.{name}", out_sharding)
-        if asked is None or not is_eager():
-            return None, asked
+        requested_sharding = requested(f"jnp.{name}", out_sharding)
+        if requested_sharding is None or not is_eager():
+            return None, requested_sharding
         device = over_devices(out_sharding)
         if device is None:
             raise ValueError(

@@ -307,11 +307,15 @@ def _pair(
     return product, "".join([*batch, *left, *right])
 
 
-def _sharding_of_dot(asked: Any, result: str | None, letters: Sequence[str]) -> dict[str, Any]:
+def _sharding_of_dot(
+    requested_sharding: Any, result: str | None, letters: Sequence[str]
+) -> dict[str, Any]:
     """Return the keyword out_sharding of a dot whose result is transposed to the wanted letters."""
-    if asked is None or result is None:
+    if requested_sharding is None or result is None:
         return {}
-    return {"out_sharding": permuted(asked, [result.index(letter) for letter in letters])}
+    return {
+        "out_sharding": permuted(requested_sharding, [result.index(letter) for letter in letters])
+    }
 
 
 def _common_dtype(avals: Sequence[ShapedArray]) -> np.dtype:
@@ -341,8 +345,8 @@ def _einsum(
     out_sharding: OutSharding,
 ) -> Array:
     """Compute the sums of products that the subscripts describe."""
-    asked = requested("einsum", out_sharding)
-    if asked is not None and len(operands) > 2:
+    requested_sharding = requested("einsum", out_sharding)
+    if requested_sharding is not None and len(operands) > 2:
         compute = partial(
             _einsum.when_traced,
             subscripts=subscripts,
@@ -359,7 +363,7 @@ def _einsum(
         dtype = _common_dtype(avals)
     else:
         dtype = check_user_dtype_supported(preferred_element_type, "einsum")
-    options = Options(precision, dtype, dot, asked)
+    options = Options(precision, dtype, dot, requested_sharding)
     todo = list(zip(values, notation.terms, strict=True))
     for number, step in enumerate(path):
         # The last operand is removed first, as a removal shifts later operands.
@@ -374,7 +378,7 @@ def _einsum(
     x = transpose(x, tuple(map(term.index, notation.result)))
     if typeof(x).dtype != dtype:
         x = convert(x, dtype, False)
-    return split_as(with_weak_type(x, preferred_element_type, avals), asked)
+    return split_as(with_weak_type(x, preferred_element_type, avals), requested_sharding)
 
 
 @like(np.einsum)

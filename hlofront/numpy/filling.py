@@ -43,20 +43,20 @@ def _full_of_value(shape: Shape, value: ArrayLike, dtype: DType, weak: bool) -> 
 
 
 def _filled(
-    shape: Shape, value: ArrayLike, dtype: np.dtype, weak: bool, asked: Any = None
+    shape: Shape, value: ArrayLike, dtype: np.dtype, weak: bool, requested_sharding: Any = None
 ) -> Array:
     value = converting.convert(value, dtype, weak)
     own = typeof(value).shape
     if not own:
-        return shaping.broadcast_in_dim(value, shape, (), out_sharding=asked)
+        return shaping.broadcast_in_dim(value, shape, (), out_sharding=requested_sharding)
     try:
         np.broadcast_to(np.empty(own, np.bool_), shape)
     except ValueError:
         raise ValueError(f"cannot fill an array of shape {shape} with one of shape {own}") from None
-    if asked is None:
+    if requested_sharding is None:
         return with_shape(value, own, shape)
     axes = ascending(len(shape))[len(shape) - len(own) :]
-    return shaping.broadcast_in_dim(value, shape, axes, out_sharding=asked)
+    return shaping.broadcast_in_dim(value, shape, axes, out_sharding=requested_sharding)
 
 
 def _constant(
@@ -69,10 +69,10 @@ def _constant(
 ) -> Array:
     """Make an array filled with a host scalar, of a canonical dtype."""
     if device is not None or out_sharding is not None:
-        device, asked = check_placement(name, device, out_sharding)
+        device, requested_sharding = check_placement(name, device, out_sharding)
         device = lax.of_rank(device, len(shape))
-        if asked is not None:
-            return lax.full_split(shape, value, dtype, False, asked)
+        if requested_sharding is not None:
+            return lax.full_split(shape, value, dtype, False, requested_sharding)
     if isinstance(dtype, ExtendedDType):
         result = lax.full(shape, value, dtype)
         return result if device is None else device_put(result, device)
@@ -200,7 +200,7 @@ def _full(
     device: DeviceLike,
     out_sharding: OutSharding = None,
 ) -> Array:
-    device, asked = check_placement(name, device, out_sharding)
+    device, requested_sharding = check_placement(name, device, out_sharding)
     device = lax.of_rank(device, len(shape))
     real = dtype != np.bool_ and not issubdtype(dtype, np.complexfloating)
     if isinstance(value, complex) and real:
@@ -211,11 +211,11 @@ def _full(
     if isinstance(value, bool | int | float | complex | np.generic):
         if is_eager():
             value = lax.saturated(value, dtype)
-        if not weak and asked is None:
+        if not weak and requested_sharding is None:
             return _constant(name, shape, lax.scalar_of(value, dtype), dtype, device, None)
         value = lax.scalar_of(value, dtype, weak)
     if isinstance(value, Tracer) or not is_eager():
-        result = _filled(shape, value, dtype, weak, asked)
+        result = _filled(shape, value, dtype, weak, requested_sharding)
         return result if isinstance(result, Tracer) else from_host(result)
     result = _full_of_value(shape, value, dtype, weak)
     return result if device is None else device_put(result, device)

@@ -71,7 +71,7 @@ def arange(
       ZeroDivisionError: if the step is zero.
       ConcretizationTypeError: if one is a traced value: the shape depends on it.
     """
-    device, asked = check_placement("arange", device, out_sharding)
+    device, requested_sharding = check_placement("arange", device, out_sharding)
     arguments = {"start": start, "stop": stop, "step": step}
     numbers = {
         name: _number("stop" if stop is None and name == "start" else name, x)
@@ -92,7 +92,7 @@ def arange(
     if not gap:
         raise ZeroDivisionError(f"arange: the step from {first} to {end} must not be zero")
     size = max(math.ceil((end - first) / gap), 0)
-    result = _steps(size, first, gap, dtype, from_zero, step is None, asked)
+    result = _steps(size, first, gap, dtype, from_zero, step is None, requested_sharding)
     return result if device is None else device_put(result, device)
 
 
@@ -120,7 +120,7 @@ def _steps(
     dtype: np.dtype,
     from_zero: bool,
     by_one: bool,
-    asked: object,
+    requested_sharding: object,
 ) -> Array:
     if is_eager() and size <= MOST_ON_HOST:
         if from_zero and by_one:
@@ -138,7 +138,7 @@ def _steps(
         if not from_zero:
             numbers = numbers + creating.scalar_of(first, dtype)
         return from_host(exact_dtype(numbers.astype(dtype)))
-    numbers = creating.broadcasted_iota(dtype, (size,), 0, out_sharding=asked)
+    numbers = creating.broadcasted_iota(dtype, (size,), 0, out_sharding=requested_sharding)
     if not by_one:
         numbers = elementwise.mul(creating.scalar_of(gap, dtype), numbers)
     if not from_zero:

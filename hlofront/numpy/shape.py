@@ -46,21 +46,21 @@ def static_axes(axes: object) -> int | tuple[int, ...] | None:
 # ---- reshape -----------------------------------------------------------------------------------
 
 
-@operation(static_argnames=("shape", "order", "asked"))
-def _reshape(a: ArrayLike, shape: Shape, order: str = "C", asked: Any = None) -> Array:
+@operation(static_argnames=("shape", "order", "requested_sharding"))
+def _reshape(a: ArrayLike, shape: Shape, order: str = "C", requested_sharding: Any = None) -> Array:
     a = any_operand("reshape", a)
     old = typeof(a).shape
     new = _filled(old, shape)
     if order == "C":
-        if new == old and asked is None:
+        if new == old and requested_sharding is None:
             return as_array(a)
-        return shaping.reshape(a, new, out_sharding=asked)
+        return shaping.reshape(a, new, out_sharding=requested_sharding)
     if order != "F":
         raise _bad_order("reshape", order)
     backwards = ascending(len(old))[::-1]
-    if asked is not None:
-        asked = permuted(asked, ascending(len(new))[::-1])
-    reshaped = shaping.reshape(a, new[::-1], backwards, out_sharding=asked)
+    if requested_sharding is not None:
+        requested_sharding = permuted(requested_sharding, ascending(len(new))[::-1])
+    reshaped = shaping.reshape(a, new[::-1], backwards, out_sharding=requested_sharding)
     return shaping.transpose(reshaped, ascending(len(new))[::-1])
 
 
@@ -129,12 +129,12 @@ def _method_reshape(
     return _reshape(self, shape, order)
 
 
-@operation(static_argnames=("order", "asked"))
-def _ravel(a: ArrayLike, order: str = "C", asked: Any = None) -> Array:
+@operation(static_argnames=("order", "requested_sharding"))
+def _ravel(a: ArrayLike, order: str = "C", requested_sharding: Any = None) -> Array:
     a = any_operand("ravel", a)
     if order not in ("C", "F"):
         raise _bad_order("ravel", order)
-    return _reshape.when_traced(a, (typeof(a).size,), order, asked)
+    return _reshape.when_traced(a, (typeof(a).size,), order, requested_sharding)
 
 
 @boundary
@@ -345,8 +345,8 @@ def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
 # ---- broadcast ---------------------------------------------------------------------------------
 
 
-@operation(static_argnames=("shape", "asked"))
-def _broadcast_to(array: ArrayLike, shape: Shape, asked: Any = None) -> Array:
+@operation(static_argnames=("shape", "requested_sharding"))
+def _broadcast_to(array: ArrayLike, shape: Shape, requested_sharding: Any = None) -> Array:
     array = any_operand("broadcast_to", array)
     old = typeof(array).shape
     more = len(shape) - len(old)
@@ -359,10 +359,10 @@ def _broadcast_to(array: ArrayLike, shape: Shape, asked: Any = None) -> Array:
             f"Incompatible shapes for broadcasting: an array of shape {old} to shape {shape}. Sizes"
             " must be the same from the last axis on, or 1."
         )
-    if old == shape and asked is None:
+    if old == shape and requested_sharding is None:
         return as_array(array)
     axes = ascending(len(shape))[more:]
-    return shaping.broadcast_in_dim(array, shape, axes, out_sharding=asked)
+    return shaping.broadcast_in_dim(array, shape, axes, out_sharding=requested_sharding)
 
 
 @boundary

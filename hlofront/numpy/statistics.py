@@ -291,8 +291,8 @@ def bincount(
             "many numbers to count.",
         )
         length = max(minlength, int(values.max()) + 1)
-    asked = requested("bincount", out_sharding)
-    if asked is not None and asked.spec.names():
+    requested_sharding = requested("bincount", out_sharding)
+    if requested_sharding is not None and requested_sharding.spec.names():
         raise ShardingTypeError(
             f"bincount has counts that are split along no axis of the mesh: got {out_sharding} for "
             "`out_sharding`. Give P(), and reshard the result."
@@ -302,7 +302,7 @@ def bincount(
     def count(x: ArrayLike, weights: ArrayLike | None = None) -> Array:
         return _bincount(x, weights, length=max(length, 0))
 
-    return with_sharding("bincount", count, operands, asked)
+    return with_sharding("bincount", count, operands, requested_sharding)
 
 
 # ---- bins --------------------------------------------------------------------------------------

@@ -386,7 +386,7 @@ def put(
 
 
 @operation
-def _place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike) -> Array:
+def _write_where(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike) -> Array:
     check_arraylike("place", arr, mask, vals)
     arr, mask, vals = as_operand(arr), as_operand(mask), as_operand(vals)
     if typeof(arr).size != typeof(mask).size:
@@ -417,7 +417,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     `inplace` must be False: arrays are immutable.
     """
     _refuse_inplace("place", inplace)
-    return _place(arr, mask, vals)
+    return _write_where(arr, mask, vals)
 
 
 @operation

@@ -507,6 +507,6 @@ def _(
 ) -> tuple[ArrayLike, BatchAxis]:
     lhs, rhs = values
     numbers, axis = batched_contraction(typeof(lhs).ndim, typeof(rhs).ndim, axes, dimension_numbers)
-    asked = with_batch_axis_of(out_sharding, axis, values, axes)
-    params = {"dimension_numbers": numbers, **params, "out_sharding": asked}
+    batched_sharding = with_batch_axis_of(out_sharding, axis, values, axes)
+    params = {"dimension_numbers": numbers, **params, "out_sharding": batched_sharding}
     return process(dot_general_p, (lhs, rhs), params), axis

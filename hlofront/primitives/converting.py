@@ -225,8 +225,8 @@ def _(
     sharding: object,
 ) -> tuple[ArrayLike, BatchAxis]:
     (x,), (axis,) = values, axes
-    asked = with_batch_axis(sharding, axis, x, axis)
-    params = {"new_dtype": new_dtype, "weak_type": weak_type, "sharding": asked}
+    batched_sharding = with_batch_axis(sharding, axis, x, axis)
+    params = {"new_dtype": new_dtype, "weak_type": weak_type, "sharding": batched_sharding}
     return process(convert_element_type_p, (x,), params), axis
 
 

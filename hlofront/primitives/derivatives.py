@@ -165,8 +165,8 @@ def unbroadcast(cotangent: ArrayLike, operand: UndefinedPrimal) -> ArrayLike:
     cotangent = process(ALL["reduce_sum"], (cotangent,), {"axes": axes, "out_sharding": None})
     if not wanted:
         return cotangent
-    asked = cotangent_sharding(operand.aval, cotangent)
-    params = {"new_sizes": wanted, "dimensions": None, "sharding": asked}
+    operand_sharding = cotangent_sharding(operand.aval, cotangent)
+    params = {"new_sizes": wanted, "dimensions": None, "sharding": operand_sharding}
     return process(ALL["reshape"], (cotangent,), params)
 
 

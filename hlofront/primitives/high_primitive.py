@@ -158,9 +158,9 @@ class HiPrimitive(Primitive):
         if any(isinstance(type_, HiType) for type_ in types_out):
             cotangents = list(map(instantiate, cotangents))
         raised = self._result(_raised(types_out, cotangents))
-        given = self.transpose(raised, *operands, **own)
+        operand_cotangents = self.transpose(raised, *operands, **own)
         results: list[Any] = []
-        for type_, cotangent in zip(types, given, strict=True):
+        for type_, cotangent in zip(types, operand_cotangents, strict=True):
             if not isinstance(type_, HiType):
                 results.append(cotangent)
             elif cotangent is None or type(cotangent) is Zero:

@@ -334,7 +334,7 @@ def _(keys: ShapedArray) -> ShapedArray:
     return keys
 
 
-def _batch_in_place(primitive: Primitive) -> None:
+def _keep_batch_axis(primitive: Primitive) -> None:
     """Register the batch rule of a primitive whose result has the batch axis of its operand."""
 
     def rule(
@@ -353,7 +353,7 @@ for _primitive in (
     random_unwrap_p,
     random_clone_p,
 ):
-    _batch_in_place(_primitive)
+    _keep_batch_axis(_primitive)
 
 
 @batch(random_wrap_p)

@@ -109,10 +109,10 @@ def _(
             f"rng_bit_generator: unsupported dtype {dtype}; wanted uint8, uint16, uint32 or uint64"
         )
     check_nonnegative("rng_bit_generator", "shape", shape)
-    asked = split_by(out_sharding)
-    if asked is not None:
-        asked = asked._replace(spec=spec_of_rank(asked.spec, len(shape)))
-    bits = ShapedArray(shape, dtype, sharding=asked, manual_axis_type=key.manual_axis_type)
+    bits_sharding = split_by(out_sharding)
+    if bits_sharding is not None:
+        bits_sharding = bits_sharding._replace(spec=spec_of_rank(bits_sharding.spec, len(shape)))
+    bits = ShapedArray(shape, dtype, sharding=bits_sharding, manual_axis_type=key.manual_axis_type)
     return [key.strip_weak_type(), bits]
 
 

@@ -337,10 +337,12 @@ def _(
         # The broadcast only inserted axes of size one.
         total = process(squeeze_p, (cotangent,), {"dimensions": summed}) if summed else cotangent
     else:
-        kept = [position for position in range(len(own)) if position not in repeated]
-        order = sorted(range(len(kept)), key=remaining.__getitem__)
-        asked = cotangent_sharding(operand.aval, cotangent)
-        total = _bind_sum(cotangent, summed, permuted(asked, [kept[i] for i in order]))
+        unrepeated = [position for position in range(len(own)) if position not in repeated]
+        order = sorted(range(len(unrepeated)), key=remaining.__getitem__)
+        operand_sharding = cotangent_sharding(operand.aval, cotangent)
+        total = _bind_sum(
+            cotangent, summed, permuted(operand_sharding, [unrepeated[i] for i in order])
+        )
     in_order = sorted(remaining)
     if remaining != in_order:
         total = transpose(total, [in_order.index(axis) for axis in remaining])
@@ -397,8 +399,8 @@ def batch_reduction(primitive: Primitive) -> None:
         axes = shifted(axes, axis)
         position = axis - sum(i < axis for i in axes)
         if params.get("out_sharding") is not None:
-            asked = with_batch_axis(params["out_sharding"], position, values[0], axis)
-            params = {**params, "out_sharding": asked}
+            batched_sharding = with_batch_axis(params["out_sharding"], position, values[0], axis)
+            params = {**params, "out_sharding": batched_sharding}
         return process(primitive, tuple(values), {"axes": axes, **params}), position
 
     rule.__name__ = rule.__qualname__ = f"{primitive.name}_batch"

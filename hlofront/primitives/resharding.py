@@ -80,14 +80,16 @@ def reshard_tree(
 
 
 def _resharded(x: ArrayLike, sharding: object, source_mesh: AbstractMesh | None) -> Array:
-    asked = requested("reshard", sharding)
-    if asked is None:
+    requested_sharding = requested("reshard", sharding)
+    if requested_sharding is None:
         raise ValueError(
             "reshard wants a PartitionSpec, or a NamedSharding over a mesh that has axes: got "
             f"{sharding!r}"
         )
-    given = getattr(sharding, "mesh", None)
-    return bind_reshard(x, asked, given if isinstance(given, Mesh) else None, source_mesh)
+    mesh = getattr(sharding, "mesh", None)
+    return bind_reshard(
+        x, requested_sharding, mesh if isinstance(mesh, Mesh) else None, source_mesh
+    )
 
 
 def bind_reshard(

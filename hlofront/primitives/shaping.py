@@ -65,13 +65,13 @@ def broadcast_in_dim(
     """
     shape = canonical_shape(shape)
     dimensions = integers(broadcast_dimensions, "broadcast_dimensions")
-    asked = None
+    requested_sharding = None
     if out_sharding is not None:
-        asked = requested("broadcast_in_dim", out_sharding)
+        requested_sharding = requested("broadcast_in_dim", out_sharding)
     aval = getattr(operand, "aval", None)
     if dimensions == ascending(len(shape)):
-        if asked is not None and typeof(operand).shape == shape:
-            return bind_reshard(operand, asked)
+        if requested_sharding is not None and typeof(operand).shape == shape:
+            return bind_reshard(operand, requested_sharding)
         if aval is None:
             if typeof(operand).shape == shape:
                 return as_array(operand)
@@ -80,7 +80,7 @@ def broadcast_in_dim(
     return process(
         broadcast_in_dim_p,
         (operand,),
-        {"shape": shape, "broadcast_dimensions": dimensions, "sharding": asked},
+        {"shape": shape, "broadcast_dimensions": dimensions, "sharding": requested_sharding},
     )
 
 
@@ -228,21 +228,21 @@ def reshape(
       ValueError: if the number of elements differs.
     """
     new_sizes = canonical_shape(new_sizes)
-    asked = None
+    requested_sharding = None
     if out_sharding is not None:
-        asked = requested("reshape", out_sharding)
+        requested_sharding = requested("reshape", out_sharding)
     aval = getattr(operand, "aval", None)
     if dimensions is not None:
         dimensions = integers(dimensions, "dimensions of reshape")
         if dimensions == ascending(typeof(operand).ndim):
             dimensions = None
     same = dimensions is None and new_sizes and aval is not None and aval.shape == new_sizes
-    if same and asked is None:
+    if same and requested_sharding is None:
         return operand  # pyright: ignore[reportReturnType]  # Arrays alone have avals.
     return process(
         reshape_p,
         (operand,),
-        {"new_sizes": new_sizes, "dimensions": dimensions, "sharding": asked},
+        {"new_sizes": new_sizes, "dimensions": dimensions, "sharding": requested_sharding},
     )
 
 
@@ -304,8 +304,8 @@ def _(
         order = range(len(shape) - 1) if dimensions is None else dimensions
         dimensions, split_axis = (axis, *[i + (i >= axis) for i in order]), 0
     sizes = (*new_sizes[:split_axis], shape[axis], *new_sizes[split_axis:])
-    asked = with_batch_axis(sharding, split_axis, operand, axis)
-    return reshape(operand, sizes, dimensions, out_sharding=asked), split_axis
+    batched_sharding = with_batch_axis(sharding, split_axis, operand, axis)
+    return reshape(operand, sizes, dimensions, out_sharding=batched_sharding), split_axis
 
 
 def _where_split(sizes: tuple[int, ...], elements: int) -> int | None:

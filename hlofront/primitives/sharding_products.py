@@ -196,12 +196,14 @@ def _scatter_rule(
     need_unsplit("scatter", avals, numbers.inserted_window_dims)
     indexing = _batches_alone("scatter", avals, 1, numbers.scatter_indices_batching_dims)
     # The axes of the updates that are no axes of windows are those of the indices, in order.
-    places = [axis for axis in range(updates.ndim) if axis not in numbers.update_window_dims]
+    index_axes = [axis for axis in range(updates.ndim) if axis not in numbers.update_window_dims]
     positions = numbers.scatter_indices_batching_dims
-    need_unsplit("scatter", avals, [axis for i, axis in enumerate(places) if i not in positions], 2)
+    need_unsplit(
+        "scatter", avals, [axis for i, axis in enumerate(index_axes) if i not in positions], 2
+    )
     for axis, position in zip(batching, positions, strict=True):
         entries[axis] = _one_entry(
-            "scatter", avals, entries[axis], indexing[position], of_updates[places[position]]
+            "scatter", avals, entries[axis], indexing[position], of_updates[index_axes[position]]
         )
     windows = [
         axis

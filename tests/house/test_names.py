@@ -17,8 +17,8 @@ VAGUE_WORDS = frozenset(
 )
 # NumPy's own term for an update that writes to its operand.
 TERMS = re.compile(r"in_?place")
-# NumPy's function `place`, and the operation of that name.
-NAMES_OF_NUMPY = {"hlofront/numpy/taking.py: place", "hlofront/numpy/taking.py: _place"}
+# NumPy's function `place`.
+NAMES_OF_NUMPY = {"hlofront/numpy/taking.py: place"}
 
 
 def public_classes(tree: ast.Module) -> Iterator[str]:

@@ -18,13 +18,13 @@ f32 = np.float32
 
 def says(report: NanReport, primitive: str, expression: str, line: str) -> NanReport:
     """The report names this operation, with this expression, on a line that has this text."""
-    assert report and report.found
+    assert report and report.has_nan
     found = report.operation
     assert found is not None
     assert (found.primitive, found.expression) == (primitive, expression), report
-    assert found.place is not None and found.place.file == __file__
-    assert line in found.place.text
-    assert line in linecache.getline(__file__, found.place.line)
+    assert found.source_line is not None and found.source_line.file == __file__
+    assert line in found.source_line.text
+    assert line in linecache.getline(__file__, found.source_line.line)
     assert found.expression in str(report)
     return report
 
@@ -42,7 +42,9 @@ def test_the_operation_its_line_and_its_operands():
     report = says(find_nan(loss)({"w": f32(1.0)}, x), "log", "log(-0.5)", "jnp.log(shifted)")
     found = report.operation
     assert found.kind == "nan" and found.index == (2,) and found.name_stack == ("layer",)
-    assert found.place.expression == "jnp.log(shifted)" and found.place.function == "loss"
+    assert (
+        found.source_line.expression == "jnp.log(shifted)" and found.source_line.function == "loss"
+    )
     assert (found.result.type, found.result.nans, found.result.infinities) == ("float32[4]", 1, 0)
     (operand,) = found.operands
     assert (operand.element, operand.values.minimum, operand.values.maximum) == (-0.5, -0.5, 3.0)
@@ -213,14 +215,14 @@ def test_inside_of_jit_checkpoint_and_custom_rules():
     report = says(find_nan(lambda x: inner(x) + 1)(f32(-1)), "log", "log(-1.0)", "jnp.log(x)")
     (inside,) = report.operation.inside
     assert (inside.operation, inside.function) == ("jit", "inner")
-    assert inside.place.text.startswith("report = says(find_nan(lambda x: inner(x)")
+    assert inside.source_line.text.startswith("report = says(find_nan(lambda x: inner(x)")
     says(find_nan(jax.grad(lambda x: clipped(x) * x * 0))(f32(0)), "div", "0.0 / 0.0", "g / x")
     report = find_nan(safe)(f32(-1))
     assert [i.operation for i in report.operation.inside] == ["custom_jvp_call"]
     report = find_nan(jax.grad(jax.checkpoint(lambda x: jnp.sin(safe(x)))))(f32(-1))
     assert report.operation.expression == "sqrt(-1.0)"
     report = find_nan(lambda x: jnp.linalg.solve(x, jnp.ones(2)))(np.zeros((2, 2), f32))
-    assert "jnp.linalg.solve" in report.operation.place.text
+    assert "jnp.linalg.solve" in report.operation.source_line.text
 
 
 def test_what_nothing_depends_on_is_not_run():
@@ -452,7 +454,7 @@ def test_static_donated_and_named_arguments():
 
 def test_where_it_cannot_look():
     with pytest.raises(TypeError, match="while a function is traced"):
-        jax.jit(lambda x: find_nan(jnp.log)(x).found)(1.0)
+        jax.jit(lambda x: find_nan(jnp.log)(x).has_nan)(1.0)
     with pytest.raises(ValueError, match="looks for nothing"):
         find_nan(jnp.log, nan=False)
 
@@ -460,7 +462,7 @@ def test_where_it_cannot_look():
 def test_a_program_that_goes_bad_only_when_it_is_compiled(monkeypatch):
     monkeypatch.setattr(find_nan_module, "_compiled", lambda *_: [np.array([1.0, np.nan], f32)])
     report = find_nan(jax.jit(lambda x: x + 1))(np.ones(2, f32))
-    assert report.only_compiled and report.found and report.operation is None
+    assert report.only_compiled and report.has_nan and report.operation is None
     assert "compiled as a whole" in str(report)
 
 

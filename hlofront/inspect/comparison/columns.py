@@ -68,7 +68,7 @@ class Artifact:
         self._module = module
         self._avals = [
             *(aval for _, aval in module.const_args),
-            *(lowered._traced.program.in_avals[i] for i in module.kept),
+            *(lowered._traced.program.in_avals[i] for i in module.kept_inputs),
         ]
         self._constants = [value for value, _ in module.const_args]
         settings = compile_options(

@@ -111,7 +111,7 @@ def _report(
     return NanReport(
         function=info.func_src_info if info else traced.fun_name,
         kinds=kinds,
-        found=bool(bad),
+        has_nan=bool(bad),
         operation=operations[0] if operations else None,
         operations=operations,
         hidden=_once(search, others, {}),

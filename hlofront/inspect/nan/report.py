@@ -46,7 +46,7 @@ class Inside:
     """The name of the operation: "scan", "while", "cond", "jit", "custom_vjp_call", ..."""
     function: str
     """The name of the function whose program it runs; "" where that is not known."""
-    place: SourceLine | None
+    source_line: SourceLine | None
     """The line that it is called at."""
     iteration: int | None = None
     """Which step of a loop, from 0; of a scan, the index along the first axis."""
@@ -57,7 +57,7 @@ class Inside:
         step = "" if self.iteration is None else f"iteration {self.iteration} of "
         step = step if self.branch is None else f"branch {self.branch} of "
         of = f" of {self.function}" if self.function else ""
-        at = f" at {self.place}" if self.place else ""
+        at = f" at {self.source_line}" if self.source_line else ""
         return f"{step}{self.operation}{of}{at}"
 
 
@@ -117,10 +117,14 @@ class OperationStep:
     """The name of an operation and its source line."""
 
     primitive: str
-    place: SourceLine | None
+    source_line: SourceLine | None
 
     def __str__(self) -> str:
-        return f"{self.primitive} at {written(self.place)}" if self.place else self.primitive
+        return (
+            f"{self.primitive} at {written(self.source_line)}"
+            if self.source_line
+            else self.primitive
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,7 @@ class OperandReport:
     """The element that went into the first bad one; None where several did."""
     source: str
     """Where it comes from: "argument x", "the constant 0.0", or an operation and its line."""
-    place: SourceLine | None
+    source_line: SourceLine | None
     """The line of the operation that made it."""
     before: tuple[str, ...] = ()
     """What the operation that made it was given, and what made that: a line each."""
@@ -153,7 +157,7 @@ class NanOrigin:
     """It on the elements that made the first bad one, as in "log(-0.3)"."""
     value: str
     """The first bad element of its result: "nan", "-inf", "(nan+nanj)"."""
-    place: SourceLine | None
+    source_line: SourceLine | None
     """The user's line."""
     callers: tuple[SourceLine, ...]
     """The lines that called that one, inside the function that was traced, innermost first."""
@@ -175,17 +179,20 @@ class NanOrigin:
 
     def brief(self) -> str:
         """Return the operation, its value and its source line as one line of text."""
-        at = f" at {written(self.place)}" if self.place else ""
+        at = f" at {written(self.source_line)}" if self.source_line else ""
         return f"{self.expression} = {self.value}{at}"
 
     def lines(self) -> list[str]:
         """Return the lines of the report: source, operation, result, scopes and operands."""
         lines: list[str] = []
-        if self.place is not None:
-            lines.append(f"  {self.place}")
-            if self.place.text:
-                lines.append(f"      {source.shortened(self.place.text, 92)}")
-                text, part = source.shortened(self.place.text, 92), self.place.expression
+        if self.source_line is not None:
+            lines.append(f"  {self.source_line}")
+            if self.source_line.text:
+                lines.append(f"      {source.shortened(self.source_line.text, 92)}")
+                text, part = (
+                    source.shortened(self.source_line.text, 92),
+                    self.source_line.expression,
+                )
                 at = text.find(part) if part else -1
                 if at >= 0 and part != text:
                     lines.append("      " + " " * at + "^" * len(part))
@@ -217,7 +224,11 @@ class NanOrigin:
 
     def _nearby(self, text: str) -> str:
         """Return a text with the source line of this operation replaced by "on that line"."""
-        return text.replace(f" at {written(self.place)}", " on that line") if self.place else text
+        return (
+            text.replace(f" at {written(self.source_line)}", " on that line")
+            if self.source_line
+            else text
+        )
 
 
 def written(line: SourceLine | None) -> str:
@@ -234,7 +245,7 @@ def _folded(way: Sequence[OperationStep]) -> list[str]:
     """Return steps as lines of text, one per source line; omit the middle of a long list."""
     lines: list[tuple[str, list[str]]] = []
     for step in way:
-        at = written(step.place)
+        at = written(step.source_line)
         if lines and lines[-1][0] == at:
             if step.primitive not in lines[-1][1]:
                 lines[-1][1].append(step.primitive)
@@ -258,7 +269,7 @@ class NanReport:
     """The function's name and place, as in "loss at model.py:12"."""
     kinds: tuple[str, ...]
     """What was looked for: "nan", "inf", or both."""
-    found: bool
+    has_nan: bool
     """Whether a result is bad."""
     operation: NanOrigin | None
     """The first operation that makes a bad value which reaches a result."""
@@ -276,12 +287,12 @@ class NanReport:
     """What was bad before and reaches a result: "argument x", or a captured constant."""
 
     def __bool__(self) -> bool:
-        return self.found
+        return self.has_nan
 
     def __str__(self) -> str:
         words = " or ".join({"nan": "NaN", "inf": "infinity"}[kind] for kind in self.kinds)
         lines: list[str] = []
-        if not self.found:
+        if not self.has_nan:
             lines.append(f"No {words} in the results of {self.function}")
         elif self.operation is not None:
             lines.append(f"{words} in {_named(self.results)} of {self.function}")

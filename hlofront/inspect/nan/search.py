@@ -358,7 +358,7 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
             kind=kind,
             expression=expression_of(equation, arrays, elements),
             value=str(host[index]),
-            place=lines[0] if lines else None,
+            source_line=lines[0] if lines else None,
             callers=lines[1:],
             name_stack=tuple(filter(None, path_of(equation.name_stack).split("/"))),
             inside=level.inside,

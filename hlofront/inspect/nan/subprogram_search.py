@@ -88,7 +88,7 @@ class _Loop:
     def inside(self, time: int) -> tuple[Inside, ...]:
         """Return the loops, branches and calls that surround the operations of a step."""
         *around, here = self.path
-        step = Inside(here.operation, here.function, here.place, self.index(time))
+        step = Inside(here.operation, here.function, here.source_line, self.index(time))
         return (*around, step)
 
     def step(self, time: int, carry: Sequence[Value]) -> list[Value]:

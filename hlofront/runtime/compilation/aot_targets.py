@@ -39,7 +39,7 @@ class AbsentExecutable:
         "committed",
         "device",
         "devices",
-        "kept",
+        "kept_inputs",
         "loaded",
         "name",
         "where",
@@ -63,7 +63,7 @@ class AbsentExecutable:
         self.device = first_device(where)
         self.devices = list(where.devices) if type(where) is DeviceAssignment else [where]
         self.committed = committed
-        self.kept = module.kept
+        self.kept_inputs = module.kept_inputs
 
     @property
     def sharding(self) -> SingleDeviceSharding:

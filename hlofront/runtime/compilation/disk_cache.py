@@ -56,7 +56,7 @@ class StoredCall:
         "callbacks",
         "const_args",
         "has_barriers",
-        "kept",
+        "kept_inputs",
         "ordered",
         "serialized",
         "unusable",
@@ -64,13 +64,13 @@ class StoredCall:
 
     def __init__(
         self,
-        kept: Sequence[int],
+        kept_inputs: Sequence[int],
         has_barriers: bool,
         unusable: Sequence[str],
         hlo: bytes,
         serialized: Callable[[], bytes],
     ):
-        self.kept = tuple(kept)
+        self.kept_inputs = tuple(kept_inputs)
         self.has_barriers = has_barriers
         self.unusable = list(unusable)
         self.callbacks: list[HostCall] = []
@@ -218,7 +218,7 @@ class CacheEntry:
         }
         stablehlo = module.text()
         call: dict[str, object] = {
-            "kept": list(module.kept),
+            "kept": list(module.kept_inputs),
             "has_barriers": module.has_barriers,
             "unusable": module.unusable,
             "lapack": any(mark in stablehlo for mark in _LAPACK),

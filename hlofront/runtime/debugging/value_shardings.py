@@ -61,7 +61,7 @@ def end_shardings(compiled: Compiled) -> list[ValueSharding]:
     names = (info and info.arg_names) or ()
     arguments = [
         ValueSharding(f"argument {names[i] if i < len(names) else i}", program.in_avals[i], each)
-        for i, each in zip(executable.kept, known.kept, strict=True)
+        for i, each in zip(executable.kept_inputs, known.inputs, strict=True)
     ]
     paths = (info and info.result_paths) or ("result",) * len(program.out_avals)
     results = map(ValueSharding, paths, program.out_avals, known.outputs)
@@ -84,9 +84,9 @@ def value_shardings(lowered: Lowered) -> list[ValueSharding]:
 
     def keep(equation: Equation, aval: ShapedArray) -> Callable[[Any], None]:
         frame = user_frame(equation.traceback)
-        place = (None, None) if frame is None else (frame.file, frame.line)
+        file_and_line = (None, None) if frame is None else (frame.file, frame.line)
         name = equation.primitive.name
-        return lambda sharding: seen.append(ValueSharding(name, aval, sharding, *place))
+        return lambda sharding: seen.append(ValueSharding(name, aval, sharding, *file_and_line))
 
     def after_equation(build: Any, equation: Equation, values: Mapping[Any, Any]) -> None:
         if build.module.manual is not None:

@@ -56,13 +56,13 @@ class CompiledCall:
         executable = self._executable
         shardings = executable.shardings
         wrong: list[str] = []
-        for position, index in enumerate(executable.kept):
+        for position, index in enumerate(executable.kept_inputs):
             if index >= len(leaves):  # A reference that the function closes over.
                 continue
             leaf = leaves[index]
             actual_sharding = placed(leaf)
             if shardings is not None:
-                wanted = shardings.kept[position]
+                wanted = shardings.inputs[position]
             else:
                 aval = self._traced.program.in_avals[index]
                 wanted = in_memory_of(aval, executable.sharding)

@@ -91,7 +91,7 @@ class Executable:
         "gives_keys",
         "handlers",
         "host_calls",
-        "kept",
+        "kept_inputs",
         "kept_avals",
         "layouts",
         "loaded",
@@ -141,12 +141,12 @@ class Executable:
         self.call = call
         self.device = device
         self.committed = committed
-        self.kept = call.kept
+        self.kept_inputs = call.kept_inputs
         in_avals = program.in_avals
-        self.kept_avals = [stored(in_avals[i]) for i in call.kept]
-        takes_keys = any(_holds_keys(in_avals[i]) for i in call.kept)
+        self.kept_avals = [stored(in_avals[i]) for i in call.kept_inputs]
+        takes_keys = any(_holds_keys(in_avals[i]) for i in call.kept_inputs)
         # Some arguments have another type on the device.
-        self.takes_stored = takes_keys or any(_is_float0(in_avals[i]) for i in call.kept)
+        self.takes_stored = takes_keys or any(_is_float0(in_avals[i]) for i in call.kept_inputs)
         self.out_avals = program.out_avals
         self.gives_keys = any(map(_holds_keys, self.out_avals))
         self.with_keys = takes_keys or self.gives_keys
@@ -220,7 +220,7 @@ class Executable:
         if not self.plain:
             return self._run_with_tokens(args)
         buffers = list(self.const_args)
-        for position, aval in zip(self.kept, self.kept_avals, strict=True):
+        for position, aval in zip(self.kept_inputs, self.kept_avals, strict=True):
             buffers.append(put(args[position], aval, self.device, self.committed))
         buffers = self.laid(buffers)
         return self.loaded.execute_sharded(buffers).consume_with_handlers(self.handlers)
@@ -236,8 +236,12 @@ class Executable:
         """Return whether arguments have the layouts of the program's parameters as they are."""
         if self.layouts is not None and any(self.layouts.inputs):
             return False  # Arrays on the host have no layout yet.
-        layouts = self.loaded.get_parameter_layouts()[-len(self.kept) :] if self.kept else ()
-        taken = (args[i] for i in self.kept)
+        layouts = (
+            self.loaded.get_parameter_layouts()[-len(self.kept_inputs) :]
+            if self.kept_inputs
+            else ()
+        )
+        taken = (args[i] for i in self.kept_inputs)
         # The call may have deleted its arguments, whose layouts are known still.
         arrays = (x._base_array if type(x) is KeyArray else x for x in taken)
         return all(map(is_laid_as, arrays, layouts))
@@ -246,7 +250,7 @@ class Executable:
         """Execute after earlier programs with these ordered effects; store the new tokens."""
         host_calls, device, ordered = self.host_calls, self.device, self.call.ordered
         buffers = [*host_calls.take_tokens(ordered, device), *self.const_args]
-        for position, aval in zip(self.kept, self.kept_avals, strict=True):
+        for position, aval in zip(self.kept_inputs, self.kept_avals, strict=True):
             x = args[position]
             if aval == token_aval:
                 buffers.append(host_calls.new_token(device) if x.array is None else x.array)
@@ -287,13 +291,13 @@ class Executable:
         if self.gives_keys:
             # C++ makes the arrays, and the key arrays around them.
             out_tree = fast_parts.call_registry.flatten(result)[1]
-        kept_inputs = set(self.kept)
-        taken = [True] * len(self.const_args) + [i in kept_inputs for i in range(len(args))]
+        positions = set(self.kept_inputs)
+        taken = [True] * len(self.const_args) + [i in positions for i in range(len(args))]
         return self._fast(out_tree, taken)
 
-    def _fast(self, out_tree: PyTreeDef, kept_inputs: list[bool]) -> FastPath:
+    def _fast(self, out_tree: PyTreeDef, kept_var_bitvec: list[bool]) -> FastPath:
         sharding = self.sharding
-        taken = len(self.const_args) + len(self.kept)
+        taken = len(self.const_args) + len(self.kept_inputs)
         return FastPath(
             self.loaded,
             out_tree,
@@ -302,7 +306,7 @@ class Executable:
             [in_memory_of(aval, sharding) for aval in self.out_avals],
             list(map(stored, self.out_avals)),
             [self.committed] * len(self.out_avals),
-            kept_inputs,
+            kept_var_bitvec,
             [None] * taken,
             self.const_args,
         )

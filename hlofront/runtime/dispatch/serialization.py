@@ -178,14 +178,14 @@ def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
         "outputs": list(map(_described, traced.program.out_avals)),
         "constants": [_described(aval) for _, aval in values],
         "donated": list(traced.donated),
-        "kept": list(executable.kept),
+        "kept": list(executable.kept_inputs),
         "has_barriers": call.has_barriers,
         "committed": executable.committed,
         "layouts": executable.layouts,
         "shardings": shardings
         and [
             [_described_sharding(sharding, devices) for sharding in of_values]
-            for of_values in (shardings.kept, shardings.outputs)
+            for of_values in (shardings.inputs, shardings.outputs)
         ],
     }
     fields = {

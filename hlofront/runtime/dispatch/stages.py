@@ -431,8 +431,8 @@ class Compiled(Stage):
         """Return the sharding of each argument that the program takes."""
         executable = self._executable
         if executable.shardings is not None:
-            return list(executable.shardings.kept)
-        avals = [self._traced.program.in_avals[index] for index in executable.kept]
+            return list(executable.shardings.inputs)
+        avals = [self._traced.program.in_avals[index] for index in executable.kept_inputs]
         return [in_memory_of(aval, executable.sharding) for aval in avals]
 
     def _result_shardings(self) -> list[Sharding | None]:
@@ -446,7 +446,7 @@ class Compiled(Stage):
     def _per_argument(self, taken: Sequence[object], default: object) -> list[object]:
         """Return, per leaf of the arguments, its value, or `default` if the program drops it."""
         flat = [default] * self.in_tree.num_leaves
-        for position, value in zip(self._executable.kept, taken, strict=True):
+        for position, value in zip(self._executable.kept_inputs, taken, strict=True):
             # The references that a function closes over follow its arguments.
             if position < len(flat):
                 flat[position] = value

@@ -105,14 +105,14 @@ class CompiledShardings:
 
     Attributes:
       constants: the sharding of each constant.
-      kept, stored_kept: the sharding of each input that the executable takes.
+      inputs, stored_inputs: the sharding of each input that the executable takes.
       outputs, stored_outputs: the sharding of each output.
     """
 
     constants: Sequence[Sharding]
-    kept: Sequence[Sharding]
+    inputs: Sequence[Sharding]
     outputs: Sequence[Sharding]
-    stored_kept: Sequence[Sharding]
+    stored_inputs: Sequence[Sharding]
     stored_outputs: Sequence[Sharding]
 
 

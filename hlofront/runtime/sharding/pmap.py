@@ -258,16 +258,16 @@ class _Mapped:
             ]
             args, kwargs = in_tree.unflatten(elements)
             outputs, out_tree = tree.tree_flatten(fun(*args, **kwargs))
-            places = [
+            output_axes = [
                 None if axis is None else canonical_axis(axis, typeof(x).ndim + 1)
                 for x, axis in zip(
                     outputs, flatten_axes("pmap out_axes", out_tree, self.out_axes), strict=True
                 )
             ]
-            out_specs = [_spec(axis, self.axis_name) for axis in places]
+            out_specs = [_spec(axis, self.axis_name) for axis in output_axes]
             return [
                 x if axis is None else expand_dims(x, (axis,))
-                for x, axis in zip(outputs, places, strict=True)
+                for x, axis in zip(outputs, output_axes, strict=True)
             ]
 
         def _fun(*leaves: ArrayLike) -> PyTree:

@@ -103,9 +103,9 @@ def compiled_shardings(
       device_assignment: the devices of the program, and the requested shardings.
     """
     constants = [stored(aval) for _, aval in call.const_args]
-    taken_avals = [program.in_avals[i] for i in call.kept]
+    taken_avals = [program.in_avals[i] for i in call.kept_inputs]
     count = len(constants)
-    requested = [device_assignment.inputs[i] for i in call.kept]
+    requested = [device_assignment.inputs[i] for i in call.kept_inputs]
     taken = chosen_shardings(
         loaded.get_parameter_shardings(),
         [*[None] * count, *requested],
@@ -183,7 +183,7 @@ class ShardedExecutable(Executable):
 
     @property
     def splits_empty(self) -> bool:
-        """Whether a result without elements has smaller shards, which XLA does not make."""
+        """Tell whether an empty result is split into smaller shards, which XLA does not make."""
         return any(map(_is_split_empty, self.out_avals, self.shardings.stored_outputs))
 
     def _execute(self, args: Sequence[object]) -> list[Any]:
@@ -192,8 +192,8 @@ class ShardedExecutable(Executable):
         if self.takes_stored:
             args = list(map(storage_of, args))
         buffers = list(self.const_args)
-        shardings = self.shardings.stored_kept
-        for i, aval, sharding in zip(self.kept, self.kept_avals, shardings, strict=True):
+        shardings = self.shardings.stored_inputs
+        for i, aval, sharding in zip(self.kept_inputs, self.kept_avals, shardings, strict=True):
             buffers.append(split(args[i], aval, sharding))
         buffers = self.laid(buffers)
         if self.meets_on_cpu:
@@ -213,9 +213,9 @@ class ShardedExecutable(Executable):
             return None
         return super().fast_path(out_tree, args, result)
 
-    def _fast(self, out_tree: PyTreeDef, kept_inputs: list[bool]) -> FastPath:
+    def _fast(self, out_tree: PyTreeDef, kept_var_bitvec: list[bool]) -> FastPath:
         shardings = self.shardings
-        taken = [*shardings.constants, *shardings.stored_kept]
+        taken = [*shardings.constants, *shardings.stored_inputs]
         return FastPath(
             self.loaded,
             out_tree,
@@ -223,7 +223,7 @@ class ShardedExecutable(Executable):
             shardings.stored_outputs,
             list(map(stored, self.out_avals)),
             [True] * len(self.out_avals),
-            kept_inputs,
+            kept_var_bitvec,
             [None] * len(taken),
             self.const_args,
         )
