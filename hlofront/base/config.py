@@ -166,6 +166,7 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     ),
     "jax_dump_ir_to": ("", "is the folder that programs are written to when they are compiled"),
     "jax_enable_compilation_cache": (True, "uses the compilation cache, if it has a directory"),
+    "jax_enable_preemption_service": (True, "lets reached_preemption_sync_point await SIGTERM"),
     "jax_explain_cache_misses": (False, "logs why a function is traced again"),
     "jax_include_debug_info_in_dumps": (True, "writes source lines into what jax_dump_ir_to dumps"),
     "jax_log_checkpoint_residuals": (False, "logs what a checkpoint saves for the derivative"),

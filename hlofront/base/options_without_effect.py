@@ -52,7 +52,6 @@ OPTIONS_WITHOUT_EFFECT: dict[str, tuple[object, str] | tuple[object, str, Option
     "jax_distributed_debug": (False, "logs how processes of a cluster come together"),
     "jax_embedded_constants_max_bytes": (32, "bounds the constants that stay inside of jaxprs"),
     "jax_enable_pgle": (False, "compiles anew with latencies that were profiled"),
-    "jax_enable_preemption_service": (True, "watches for preemption in a cluster"),
     "jax_enable_recoverability": (False, "lets processes of a cluster fail and return"),
     "jax_error_checking_behavior_divide": ("ignore", "is of error checks in jnp", _CHECKED),
     "jax_error_checking_behavior_nan": ("ignore", "is of error checks in jnp", _CHECKED),

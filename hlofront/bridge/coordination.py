@@ -37,6 +37,14 @@ class CoordinationClient(Protocol):
     def get_live_nodes(self, process_ids: "Sequence[int]") -> dict[int, int]: ...
 
 
+class PreemptionSync(Protocol):
+    """The methods of jaxlib's PreemptionSyncManager that are used here."""
+
+    def initialize(self, distributed_client: CoordinationClient) -> None: ...
+    def reached_sync_point(self, step_id: int, /) -> bool: ...
+    def shutdown(self) -> None: ...
+
+
 class Coordinator:
     """The coordination service of a group, in a process of its own that this process started."""
 
@@ -111,3 +119,10 @@ def coordination_client(
 def cpu_collectives(client: CoordinationClient) -> object:
     """Return gloo's collectives, by which the CPU devices of several processes exchange values."""
     return _jax.make_gloo_tcp_collectives(distributed_client=client)
+
+
+def preemption_sync(client: CoordinationClient) -> PreemptionSync:
+    """Return jaxlib's PreemptionSyncManager; from now on SIGTERM does not end this process."""
+    manager: PreemptionSync = _jax.create_preemption_sync_manager()
+    manager.initialize(client)
+    return manager

@@ -11,7 +11,9 @@ from hlofront.bridge.client import JaxRuntimeError
 from hlofront.bridge.coordination import (
     CoordinationClient,
     Coordinator,
+    PreemptionSync,
     coordination_client,
+    preemption_sync,
     start_coordinator,
 )
 from hlofront.pjrt import clients
@@ -49,12 +51,21 @@ class ProcessGroup(ProcessWatch):
         self.local_device_ids = local_device_ids
         self.partition_index = partition_index
         self._coordinator = coordinator
+        self._preemption_sync: PreemptionSync | None = None
         super().__init__(process_id, process_count, client, heartbeat_timeout)
+
+    def preemption_sync(self) -> PreemptionSync:
+        """Return what makes a SIGTERM to one process known to all; made on first use."""
+        if self._preemption_sync is None:
+            self._preemption_sync = preemption_sync(self.client)
+        return self._preemption_sync
 
     def leave(self) -> None:
         """Leave the group in order, so that the others do not take it for a failure."""
         # If the service is gone, there is nobody to tell.
         with contextlib.suppress(JaxRuntimeError):
+            if self._preemption_sync is not None:
+                self._preemption_sync.shutdown()
             self.end()
             self.client.shutdown()
         if self._coordinator is not None:
