@@ -59,7 +59,7 @@ from hlofront.higher_order.custom_jvp import custom_jvp as custom_jvp
 from hlofront.higher_order.custom_vjp import custom_vjp as custom_vjp
 from hlofront.higher_order.jit_call import Inline as Inline
 from hlofront.higher_order.shard_map import shard_map as shard_map
-from hlofront.higher_order.shard_map import smap as smap
+from hlofront.higher_order.smap import smap as smap
 from hlofront.pjrt.compile import CompilerEffortLevel as CompilerEffortLevel
 from hlofront.pjrt.devices import default_backend as default_backend
 from hlofront.pjrt.devices import device_count as device_count

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from hlofront.base import caches, source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.tree_prefixes import is_none
 from hlofront.base.typing import ArrayLike
 from hlofront.bridge import state
 from hlofront.core import rules
@@ -17,6 +16,7 @@ from hlofront.core.aval import AbstractValue, ShapedArray, Split, typeof
 from hlofront.core.axes import axes_in_scope
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
+from hlofront.core.manual_axes import ManualAxisType
 from hlofront.core.mesh import AbstractMesh, AxisType, Mesh
 from hlofront.core.mesh_context import context_mesh, get_abstract_mesh, tracing_manual_axes
 from hlofront.core.partition import INFER, PartitionSpec, axes_of
@@ -30,9 +30,11 @@ from hlofront.higher_order.shard_map_specs import (
     check_divisible,
     check_lengths,
     check_names,
+    check_sums,
     expanded,
     specs_of_results,
 )
+from hlofront.primitives.pcast import pcast
 from hlofront.primitives.varying import pvary
 from hlofront.transforms.flatten import Signature, abstract, check_outputs, result_paths
 from hlofront.transforms.simplify import constants_as_inputs
@@ -43,6 +45,7 @@ shard_map_p = Primitive("shard_map", multiple_results=True, carries_programs=Tru
 
 MeshAxes = frozenset[Hashable]
 Specs = Sequence[PartitionSpec]
+_unsplit = PartitionSpec()
 
 
 # ---- the operation -------------------------------------------------------------------------------
@@ -117,7 +120,18 @@ class ShardMapParams(NamedTuple):
                 "Explicit, so that types do not say how arguments are split: got none, and the "
                 f"axes {others} of {self.mesh}"
             )
-        return [PartitionSpec(*self._entries_of_type(typeof(x))) for x in operands]
+        return [
+            PartitionSpec(*self._entries_of_type(aval), **self._sums_of_type(aval))
+            for aval in map(typeof, operands)
+        ]
+
+    def _sums_of_type(self, aval: ShapedArray) -> dict[str, MeshAxes]:
+        """Return the newly manual axes along which an array is unreduced, and reduced."""
+        spec = aval.spec or _unsplit
+        return {
+            "unreduced": spec.unreduced & self.newly_manual_axes,
+            "reduced": spec.reduced & self.newly_manual_axes,
+        }
 
     def check_types(
         self, specs: Specs, avals: Sequence[AbstractValue], labels: Sequence[str]
@@ -133,7 +147,8 @@ class ShardMapParams(NamedTuple):
                 tuple([n for n in axes_of(entry) if n in explicit]) for entry in spec.partitions
             ]
             entries += [()] * (aval.ndim - len(entries))
-            if entries != self._entries_of_type(aval):
+            sums = {"unreduced": spec.unreduced, "reduced": spec.reduced}
+            if entries != self._entries_of_type(aval) or sums != self._sums_of_type(aval):
                 raise ValueError(
                     f"in_specs passed to shard_map: {spec} does not match the type of {label}, "
                     f"{aval.str_short()}: leave in_specs out to take what types say, or reshard "
@@ -151,14 +166,23 @@ class ShardMapParams(NamedTuple):
             tuple([name for name in names if name not in self.newly_manual_axes])
             for names in explicit_entries(aval)
         ]
-        kind = aval.manual_axis_type
+        kind, outside = aval.manual_axis_type, aval.spec or _unsplit
         if self.check_vma:
-            kind = kind.with_varying(kind.varying.union(spec.names()))
+            kind = ManualAxisType(
+                varying=kind.varying.union(spec.names()),
+                unreduced=kind.unreduced | spec.unreduced,
+                reduced=kind.reduced | spec.reduced,
+            )
+        entries = PartitionSpec(
+            *entries,
+            unreduced=outside.unreduced - self.newly_manual_axes,
+            reduced=outside.reduced - self.newly_manual_axes,
+        )
         return ShapedArray(
             shape,
             aval.dtype,
             aval.weak_type,
-            sharding=Split(self.mesh_inside, PartitionSpec(*entries)),
+            sharding=Split(self.mesh_inside, entries),
             memory_space=aval.memory_space,
             manual_axis_type=kind,
         )
@@ -171,14 +195,25 @@ class ShardMapParams(NamedTuple):
         for axis, entry in enumerate(spec.partitions):
             shape[axis] *= self.size(axes_of(entry))
             entries[axis] = (*axes_of(entry), *entries[axis])
-        kind = aval.manual_axis_type
+        kind, inside = aval.manual_axis_type, aval.spec or _unsplit
+        # Types outside speak of Explicit axes alone.
+        explicit = frozenset(self.mesh.explicit_axes)
+        entries = PartitionSpec(
+            *entries,
+            unreduced=inside.unreduced | (spec.unreduced & explicit),
+            reduced=inside.reduced | (spec.reduced & explicit),
+        )
         return ShapedArray(
             shape,
             aval.dtype,
             aval.weak_type,
-            sharding=Split(self.mesh.abstract_mesh, PartitionSpec(*entries)),
+            sharding=Split(self.mesh.abstract_mesh, entries),
             memory_space=aval.memory_space,
-            manual_axis_type=kind.with_varying(kind.varying - self.newly_manual_axes),
+            manual_axis_type=ManualAxisType(
+                varying=kind.varying - self.newly_manual_axes,
+                unreduced=kind.unreduced - self.newly_manual_axes,
+                reduced=kind.reduced - self.newly_manual_axes,
+            ),
         )
 
     def bind(
@@ -314,12 +349,14 @@ class _Mapped:
         manual_axes = params.newly_manual_axes
         check_are_specs(self.out_specs, "out_specs")
         check_names(self.out_specs, "out_specs", manual_axes)
+        check_sums(self.out_specs, "out_specs", params.mesh)
         leaves, in_tree = tree.tree_flatten(args)
         if self.in_specs is INFER:
             specs = params.inferred_specs(leaves)
         else:
             check_are_specs(self.in_specs, "in_specs")
             check_names(self.in_specs, "in_specs", manual_axes)
+            check_sums(self.in_specs, "in_specs", params.mesh)
             specs = expanded(self.in_specs, args, "in_specs", "the tuple of arguments")
         is_split = [spec is not None for spec in specs]
         in_specs = [spec for spec in specs if spec is not None]
@@ -383,7 +420,7 @@ class _Mapped:
                 return outputs
             for spec, aval, label in zip(out_specs, avals, labels, strict=True):
                 _check_same(name, label, spec, aval, params)
-            return [pvary(x, spec.names()) for x, spec in zip(outputs, out_specs, strict=True)]
+            return [_as_its_spec(x, spec) for x, spec in zip(outputs, out_specs, strict=True)]
 
         info = DebugInfo(
             "shard_map",
@@ -415,7 +452,14 @@ def _check_same(
 ) -> None:
     """Raise ValueError if a result varies along axes that its spec does not name."""
     kind = aval.manual_axis_type
-    differs = kind.varying | kind.unreduced | kind.reduced
+    if not spec.reduced <= kind.reduced or not spec.unreduced <= kind.varying | kind.unreduced:
+        raise ValueError(
+            f"shard_map applied to the function {function!r} was given out_specs of another type "
+            f"than its result: {label} has the spec {spec}, and is of type {aval.str_short()}, "
+            "which is not reduced along the same axes, or does not vary along the unreduced ones; "
+            "see jax.lax.pcast"
+        )
+    differs = (kind.varying | kind.unreduced) - spec.unreduced | (kind.reduced - spec.reduced)
     missing = [n for n in params.manual_axes if n in differs and n not in spec.names()]
     if missing:
         listed = ", ".join(map(repr, missing))
@@ -426,6 +470,14 @@ def _check_same(
             f"{aval.str_short()}, which may vary along it. Name the axis in the spec; or sum over "
             "it, as by jax.lax.psum; or, if the values are the same, pass check_vma=False."
         )
+
+
+def _as_its_spec(x: ArrayLike, spec: PartitionSpec) -> ArrayLike:
+    """Return a result as a value that varies, and consists of summands, as its spec says."""
+    summands = spec.unreduced & typeof(x).manual_axis_type.varying
+    if summands:
+        x = pcast(x, tuple(sorted(summands, key=str)), to="unreduced")
+    return pvary(x, spec.names())
 
 
 def shard_map(
@@ -495,54 +547,3 @@ def shard_map(
 
     name = mapped.signature.name
     return documented(on_devices, f, f"{name}, run on each device of a mesh, on its parts.")
-
-
-def smap(
-    f: Callable[..., PyTree] | None = None,
-    /,
-    *,
-    in_axes: object = INFER,
-    out_axes: object,
-    axis_name: Hashable,
-) -> Any:
-    """Return `shard_map` of a function along one axis of the mesh in context, with axes for specs.
-
-    Args:
-      f: a function of pytrees of arrays, which are the parts of its arguments on one device.
-        Without it, smap returns a decorator.
-      in_axes: the axis of each argument that is split along the mesh axis: an integer, None, or a
-        pytree prefix of the tuple of arguments. By default the types of the arguments say it.
-      out_axes: the axis of each result along which parts are concatenated, or None for results
-        that are the same on all devices; a pytree prefix of the result.
-      axis_name: the name of the mesh axis.
-
-    Raises:
-      TypeError: if `axis_name` is a tuple, or axes are no integers. A call raises it if types do
-        not say how arguments are split.
-      ValueError: in a call, if there is no mesh in context, or as in `shard_map`.
-    """
-    if f is None:
-        return partial(smap, in_axes=in_axes, out_axes=out_axes, axis_name=axis_name)
-    if isinstance(axis_name, tuple | list):
-        raise TypeError(f"smap axis_name should be the name of one axis, but got {axis_name!r}")
-    return shard_map(
-        f,
-        in_specs=INFER if in_axes is INFER else _specs_of_axes(in_axes, axis_name, "in_axes"),
-        out_specs=_specs_of_axes(out_axes, axis_name, "out_axes"),
-        axis_names={axis_name},
-    )
-
-
-def _specs_of_axes(axes: object, axis_name: Hashable, name: str) -> object:
-    """Return a pytree of the specs by which arrays are split along these of their axes."""
-
-    def spec(axis: object) -> PartitionSpec:
-        if axis is None:
-            return PartitionSpec()
-        if not isinstance(axis, int) or axis < 0:
-            raise TypeError(
-                f"smap {name} has the numbers of axes, from 0 on, and None: got {axis!r}"
-            )
-        return PartitionSpec(*[None] * axis, axis_name)
-
-    return tree.tree_map(spec, axes, is_leaf=is_none)

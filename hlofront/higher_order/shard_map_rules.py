@@ -118,16 +118,24 @@ def _(
     results = own.bind(
         transposed.program,
         (*arriving, *known),
-        (*where(out_specs, split.nonzero), *where_not(in_specs, split.linear)),
-        where(where(in_specs, split.linear), transposed.present),
+        (
+            *map(_of_cotangent, where(out_specs, split.nonzero)),
+            *where_not(in_specs, split.linear),
+        ),
+        [_of_cotangent(x) for x in where(where(in_specs, split.linear), transposed.present)],
     )
     return split.cotangents(results, transposed.present)
 
 
 def _unnamed(params: ShardMapParams, spec: PartitionSpec) -> tuple[Any, ...]:
-    """Return the manual axes that a spec does not name."""
-    named = names_in(spec)
+    """Return the manual axes along which, by a spec, an array and its cotangent are the same."""
+    named = names_in(spec) | spec.unreduced | spec.reduced
     return tuple([name for name in params.manual_axes if name not in named])
+
+
+def _of_cotangent(spec: PartitionSpec) -> PartitionSpec:
+    """Return the spec of the cotangent: of a reduced value it is unreduced, and conversely."""
+    return spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
 
 
 def _shared(params: ShardMapParams, spec: PartitionSpec, cotangent: ArrayLike) -> ArrayLike:
@@ -351,7 +359,10 @@ def _tells_all(params: ShardMapParams, spec: PartitionSpec, aval: ShapedArray) -
 def _residual_spec(params: ShardMapParams, aval: ShapedArray) -> PartitionSpec:
     """Return the spec by which a residual of this type has the values of all devices."""
     names = params.varying(aval)
-    return PartitionSpec(names) if names else PartitionSpec()
+    kind = aval.manual_axis_type
+    return PartitionSpec(
+        *([names] if names else []), unreduced=kind.unreduced, reduced=kind.reduced
+    )
 
 
 def _one_axis(x: ArrayLike) -> ArrayLike:

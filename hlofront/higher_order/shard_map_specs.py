@@ -33,6 +33,19 @@ def check_names(specs: object, name: str, manual_axes: frozenset[object]) -> Non
                 )
 
 
+def check_sums(specs: object, name: str, mesh: Mesh | AbstractMesh) -> None:
+    """Raise ValueError if a spec says sums over a mesh of which types do not speak."""
+    if len(mesh.explicit_axes) == len(mesh.axis_names):
+        return
+    for path, spec in tree.tree_leaves_with_path(specs):
+        kind = "unreduced" if spec.unreduced else "reduced"
+        if getattr(spec, kind):
+            raise ValueError(
+                f"{kind} in {name} {spec} can only be used when all axes of the mesh are of type "
+                f"`Explicit`: got {name}{tree.keystr(path)} and the mesh {mesh}"
+            )
+
+
 def expanded(specs: object, full: object, name: str, full_name: str) -> list[PartitionSpec | None]:
     """Return the spec of each leaf of a pytree, from a prefix of it.
 

@@ -167,7 +167,7 @@ def _(build: Builder, x: Value, *, axes: object) -> Value:
 # ---- exchanges -----------------------------------------------------------------------------------
 
 
-@lower(exchanges.all_gather_p, exchanges.all_gather_invariant_p)
+@lower(exchanges.all_gather_p, exchanges.all_gather_invariant_p, exchanges.all_gather_reduced_p)
 def _(
     build: Builder,
     x: Value,
@@ -193,16 +193,16 @@ def _(
     )
 
 
-@lower(exchanges.reduce_scatter_p)
+@lower(exchanges.reduce_scatter_p, exchanges.unreduced_reduce_scatter_p)
 def _(
     build: Builder,
     x: Value,
     *,
-    axis_index_groups: Groups,
     axis_name: Sequence[Hashable],
     axis_size: int,
     scatter_dimension: int,
     tiled: bool,
+    axis_index_groups: Groups = None,
 ) -> Value:
     out: ShapedArray = build.avals_out[0]
     scalar = _scalar(out)

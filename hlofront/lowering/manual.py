@@ -19,7 +19,7 @@ from hlofront.core.rules import lower
 from hlofront.higher_order.shard_map import shard_map_p
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder, hoisted_arguments, large_constants
-from hlofront.lowering.mesh_attributes import mesh_symbol, quoted
+from hlofront.lowering.mesh_attributes import mesh_symbol, quoted, unreduced_text
 from hlofront.lowering.module_state import ManualMesh
 from hlofront.lowering.pruning import PRUNED
 
@@ -115,8 +115,10 @@ def manual_attributes(
     symbol = mesh_symbol(build.module, inside.axes, None)
 
     def shardings(pairs: Sequence[tuple[PartitionSpec, AbstractValue]]) -> ir.Attribute:
+        names = [name for name, _ in inside.axes]
         each = [
-            f"<@{symbol}, [{', '.join(_entries(spec, aval, inside.is_whole))}]>"
+            f"<@{symbol}, [{', '.join(_entries(spec, aval, inside.is_whole))}]"
+            f"{unreduced_text(spec, names)}>"
             for spec, aval in pairs
         ]
         return types.attribute(f"#sdy.sharding_per_value<[{', '.join(each)}]>")

@@ -11,7 +11,7 @@ from hlofront.bridge.mlir import Operation, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Equation, Var
 from hlofront.core.mesh import NamedAxes
-from hlofront.core.partition import UNCONSTRAINED, axes_of
+from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, axes_of
 from hlofront.lowering import types
 from hlofront.lowering.module_state import ModuleState
 from hlofront.primitives.resharding import reshard_p
@@ -127,11 +127,16 @@ def _typed_text(state: ModuleState, mesh: NamedAxes, aval: ShapedArray) -> str:
         parts.append("{" + ", ".join(named) + "}")
     if isinstance(aval.dtype, ExtendedDType):
         parts += ["{}"] * (len(aval.dtype.physical(aval.shape)[0]) - aval.ndim)
-    sums = ""
-    if aval.spec is not None and aval.spec.unreduced:
-        ordered = [name for name in mesh.axis_names if name in aval.spec.unreduced]
-        sums = ", unreduced={" + ", ".join(map(quoted, ordered)) + "}"
+    sums = "" if aval.spec is None else unreduced_text(aval.spec, mesh.axis_names)
     return f"<@{mesh_symbol(state, mesh.shape_tuple, None)}, [{', '.join(parts)}]{sums}>"
+
+
+def unreduced_text(spec: PartitionSpec, axis_names: Sequence[object]) -> str:
+    """Return what the text of a sharding says of the axes along which an array has summands."""
+    if not spec.unreduced:
+        return ""
+    ordered = [quoted(name) for name in axis_names if name in spec.unreduced]
+    return ", unreduced={" + ", ".join(ordered) + "}"
 
 
 def mesh_of_results(equation: Equation, meshes: Mapping[Var, NamedAxes]) -> NamedAxes | None:

@@ -187,17 +187,8 @@ def _(
     (x,), (batch_axis,) = values, places
     names, groups = params["axis_name"], params["axis_index_groups"]
     if data.name not in names:
-        # A batch axis before the gathered axis shifts it, and one after it is shifted.
-        shift = batch_axis is not None and (
-            batch_axis <= all_gather_dimension if tiled else batch_axis < all_gather_dimension
-        )
-        at = all_gather_dimension + shift
-        result = process(
-            exchanges.all_gather_p, (x,), {**params, "all_gather_dimension": at, "tiled": tiled}
-        )
-        if batch_axis is None:
-            return result, None
-        return result, batch_axis + (not tiled and at <= batch_axis)
+        params.update(all_gather_dimension=all_gather_dimension, tiled=tiled)
+        return _gather_of_batch(exchanges.all_gather_p, x, batch_axis, **params)
     if len(names) > 1:
         return _gather_over_all(data, x, batch_axis, all_gather_dimension, tiled, names, groups)
     if batch_axis is None:
@@ -211,6 +202,41 @@ def _(
     of_group = rows(x, np.array(groups)[_group_of(groups)])
     moved = move_axis(of_group, 1, 1 + all_gather_dimension)
     return _joined(moved, 1 + all_gather_dimension, tiled), 0
+
+
+def _gather_of_batch(
+    primitive: Primitive,
+    x: ArrayLike,
+    batch_axis: BatchAxis,
+    *,
+    all_gather_dimension: int,
+    tiled: bool,
+    **params: Any,
+) -> tuple[ArrayLike, BatchAxis]:
+    """Return the gather, along an axis that vmap does not map, of a batch of arrays."""
+    # A batch axis before the gathered axis shifts it, and one after it is shifted.
+    shift = batch_axis is not None and (
+        batch_axis <= all_gather_dimension if tiled else batch_axis < all_gather_dimension
+    )
+    at = all_gather_dimension + shift
+    result = process(primitive, (x,), {**params, "all_gather_dimension": at, "tiled": tiled})
+    if batch_axis is None:
+        return result, None
+    return result, batch_axis + (not tiled and at <= batch_axis)
+
+
+@batch_with_axis(exchanges.all_gather_invariant_p)
+def _(
+    data: AxisData, values: Sequence[ArrayLike], places: Sequence[BatchAxis], /, **params: Any
+) -> tuple[ArrayLike, BatchAxis]:
+    return _gather_of_batch(exchanges.all_gather_invariant_p, values[0], places[0], **params)
+
+
+@batch_with_axis(exchanges.all_gather_reduced_p)
+def _(
+    data: AxisData, values: Sequence[ArrayLike], places: Sequence[BatchAxis], /, **params: Any
+) -> tuple[ArrayLike, BatchAxis]:
+    return _gather_of_batch(exchanges.all_gather_reduced_p, values[0], places[0], **params)
 
 
 def _gather_over_all(
@@ -266,13 +292,8 @@ def _(
     (x,), (batch_axis,) = values, places
     names, groups, size = params["axis_name"], params["axis_index_groups"], params["axis_size"]
     if data.name not in names:
-        at = scatter_dimension + (batch_axis is not None and batch_axis <= scatter_dimension)
-        result = process(
-            exchanges.reduce_scatter_p, (x,), {**params, "scatter_dimension": at, "tiled": tiled}
-        )
-        if batch_axis is None:
-            return result, None
-        return result, batch_axis - (not tiled and at < batch_axis)
+        params.update(scatter_dimension=scatter_dimension, tiled=tiled)
+        return _scatter_of_batch(exchanges.reduce_scatter_p, x, batch_axis, **params)
     _one_name(names, "psum_scatter")
     if batch_axis is not None and groups is None and not tiled:
         total = reduce_sum(x, (batch_axis,))
@@ -301,6 +322,30 @@ def _(
         del shape[1 + scatter_dimension]
         shares = reshape(shares, shape)
     return shares, 0
+
+
+def _scatter_of_batch(
+    primitive: Primitive,
+    x: ArrayLike,
+    batch_axis: BatchAxis,
+    *,
+    scatter_dimension: int,
+    tiled: bool,
+    **params: Any,
+) -> tuple[ArrayLike, BatchAxis]:
+    """Return the reduce_scatter, along an axis that vmap does not map, of a batch of arrays."""
+    at = scatter_dimension + (batch_axis is not None and batch_axis <= scatter_dimension)
+    result = process(primitive, (x,), {**params, "scatter_dimension": at, "tiled": tiled})
+    if batch_axis is None:
+        return result, None
+    return result, batch_axis - (not tiled and at < batch_axis)
+
+
+@batch_with_axis(exchanges.unreduced_reduce_scatter_p)
+def _(
+    data: AxisData, values: Sequence[ArrayLike], places: Sequence[BatchAxis], /, **params: Any
+) -> tuple[ArrayLike, BatchAxis]:
+    return _scatter_of_batch(exchanges.unreduced_reduce_scatter_p, values[0], places[0], **params)
 
 
 def _shared_out(x: ArrayLike, dimension: int, size: int) -> Array:

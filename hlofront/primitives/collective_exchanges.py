@@ -29,15 +29,21 @@ from hlofront.primitives.comparing import eq, select_n
 from hlofront.primitives.derivatives import Cotangents, aval_of_operand, linear, zeros_of
 from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim, dynamic_slice_in_dim
 from hlofront.primitives.elementwise import mul
-from hlofront.primitives.varying import varying_along
+from hlofront.primitives.pcast import state_along
+from hlofront.primitives.varying import manual_among, may_mix, varying_along
 
 all_gather_p = Primitive("all_gather")
 # An all_gather whose result is, by its type, the same at all indices.
 all_gather_invariant_p = Primitive("all_gather_invariant")
+# An all_gather whose result is such, and whose cotangent is left as summands.
+all_gather_reduced_p = Primitive("all_gather_reduced")
 reduce_scatter_p = Primitive("reduce_scatter")
+# A reduce_scatter of what is, by its type, summands.
+unreduced_reduce_scatter_p = Primitive("unreduced_reduce_scatter")
 all_to_all_p = Primitive("all_to_all")
 ppermute_p = Primitive("ppermute")
 pbroadcast_p = Primitive("pbroadcast")
+may_mix(all_gather_reduced_p, unreduced_reduce_scatter_p)
 
 
 # ---- exchanges -----------------------------------------------------------------------------------
@@ -62,22 +68,26 @@ def all_gather(
       axis: the new axis of the result; with `tiled`, the axis to concatenate arrays along.
       tiled: whether to concatenate arrays along an existing axis instead of stacking them.
       to: "varying", or "invarying" for a result that by its type is the same at all indices, which
-        in `shard_map` with check_vma may leave it as such.
+        in `shard_map` with check_vma may leave it as such, or "reduced" for one whose cotangent is
+        left as summands, besides; see `pcast`.
 
     Raises:
       NameError: if no axis of that name is in scope.
-      ValueError: if `to` is something else, or is "invarying" with groups.
+      NotImplementedError: if `to` is "reduced", and there are groups.
+      ValueError: if `to` is something else, or is "invarying" with groups, or "reduced" and the
+        arrays do not vary along the axis.
     """
-    if to not in ("varying", "invarying"):
+    if to not in ("varying", "invarying", "reduced"):
         raise ValueError(
-            f"Got unexpected `to` value for `jax.lax.all_gather`: {to!r}. Wanted 'varying' or "
-            "'invarying'."
+            f"Got unexpected `to` value for `jax.lax.all_gather`: {to!r}. Wanted 'varying', "
+            "'invarying' or 'reduced'."
         )
     names = as_names(axis_name)
-    if to == "invarying" and axis_index_groups is not None:
-        raise ValueError(
+    if to != "varying" and axis_index_groups is not None:
+        error = ValueError if to == "invarying" else NotImplementedError  # JAX raises these.
+        raise error(
             "axis_index_groups gather different arrays at different indices: all_gather takes "
-            "none with to='invarying'"
+            f"none with to={to!r}"
         )
     groups = checked_groups(axis_index_groups, names)
     size = group_size(groups, names)
@@ -90,8 +100,11 @@ def all_gather(
             "axis_size": size,
             "tiled": tiled,
         }
+        if to == "reduced" and manual_among(names):
+            del params["axis_index_groups"]
+            return process(all_gather_reduced_p, (leaf,), params)
         leaf = varying_along(leaf, names)
-        if to == "varying":
+        if to != "invarying":
             return process(all_gather_p, (leaf,), params)
         del params["axis_index_groups"]
         return process(all_gather_invariant_p, (leaf,), params)
@@ -121,7 +134,7 @@ def _gathered_shape(x: ShapedArray, dimension: int, count: int, tiled: bool) -> 
     return tuple(shape)
 
 
-@infer(all_gather_invariant_p)
+@infer(all_gather_invariant_p, all_gather_reduced_p)
 def _(
     x: ShapedArray,
     *,
@@ -139,6 +152,38 @@ def _(
 ) -> list[ManualAxisType]:
     kind = avals[0].manual_axis_type
     return [kind.with_varying(kind.varying.difference(axis_name))]
+
+
+@varying(all_gather_reduced_p)
+def _(
+    avals: Sequence[ShapedArray], *, axis_name: Sequence[Any], **_: object
+) -> list[ManualAxisType]:
+    return [_moved(avals[0], axis_name, "varying", "reduced")]
+
+
+@varying(unreduced_reduce_scatter_p)
+def _(
+    avals: Sequence[ShapedArray], *, axis_name: Sequence[Any], **_: object
+) -> list[ManualAxisType]:
+    return [_moved(avals[0], axis_name, "unreduced", "varying")]
+
+
+def _moved(aval: ShapedArray, axes: Sequence[Any], before: str, after: str) -> ManualAxisType:
+    """Return the manual type in which axes have moved from one set to another.
+
+    Raises:
+      ValueError: if they are not in the former.
+    """
+    kind, names = aval.manual_axis_type, frozenset(manual_among(axes))
+    sets = {name: getattr(kind, name) for name in ("varying", "unreduced", "reduced")}
+    if not names.issubset(sets[before]):
+        raise ValueError(
+            f"this collective goes from {before} to {after} values along {tuple(axes)}: got an "
+            f"operand of type {aval.str_short()}"
+        )
+    sets[before] -= names
+    sets[after] |= names
+    return ManualAxisType(**sets)
 
 
 @boundary
@@ -176,20 +221,24 @@ def psum_scatter(
             "scatter_dimension": canonical_axis(scatter_dimension, typeof(leaf).ndim),
             "tiled": tiled,
         }
+        manual = manual_among(names)
+        if manual and groups is None and state_along(typeof(leaf), manual) == "unreduced":
+            del params["axis_index_groups"]
+            return process(unreduced_reduce_scatter_p, (leaf,), params)
         return process(reduce_scatter_p, (varying_along(leaf, names),), params)
 
     return tree.tree_map(scattered, x)
 
 
-@infer(reduce_scatter_p)
+@infer(reduce_scatter_p, unreduced_reduce_scatter_p)
 def _(
     x: ShapedArray,
     *,
-    axis_index_groups: Groups,
     axis_name: object,
     axis_size: int,
     scatter_dimension: int,
     tiled: bool,
+    axis_index_groups: Groups = None,
 ) -> ShapedArray:
     shape = list(x.shape)
     if tiled:
@@ -242,7 +291,23 @@ def _transposed_all_gather_invariant(
     return [dynamic_slice_in_dim(shares, start, size, all_gather_dimension)]
 
 
+def _transposed_all_gather_reduced(
+    cotangent: ArrayLike, x: UndefinedPrimal, *, all_gather_dimension: int, **params: object
+) -> Cotangents:
+    params["scatter_dimension"] = all_gather_dimension
+    return [process(unreduced_reduce_scatter_p, (cotangent,), params)]
+
+
+def _transposed_unreduced_reduce_scatter(
+    cotangent: ArrayLike, x: UndefinedPrimal, *, scatter_dimension: int, **params: object
+) -> Cotangents:
+    params["all_gather_dimension"] = scatter_dimension
+    return [process(all_gather_reduced_p, (cotangent,), params)]
+
+
 linear(all_gather_p, _transposed_all_gather)
+linear(all_gather_reduced_p, _transposed_all_gather_reduced)
+linear(unreduced_reduce_scatter_p, _transposed_unreduced_reduce_scatter)
 linear(all_gather_invariant_p, _transposed_all_gather_invariant)
 linear(reduce_scatter_p, _transposed_reduce_scatter)
 

@@ -13,10 +13,12 @@ from hlofront.primitives.barriers import dce_sink_p, optimization_barrier_p
 from hlofront.primitives.collective_exchanges import (
     all_gather_invariant_p,
     all_gather_p,
+    all_gather_reduced_p,
     all_to_all_p,
     pbroadcast_p,
     ppermute_p,
     reduce_scatter_p,
+    unreduced_reduce_scatter_p,
 )
 from hlofront.primitives.collectives import pmax_p, pmin_p, positional, psum_p
 from hlofront.primitives.comparing import select_n_p
@@ -367,7 +369,7 @@ def _(
 split_as_first_operand(ppermute_p, pbroadcast_p)
 
 
-@sharding(all_gather_p, all_gather_invariant_p)
+@sharding(all_gather_p, all_gather_invariant_p, all_gather_reduced_p)
 def _(
     avals: Avals, results: Avals, *, all_gather_dimension: int, tiled: bool, **_: object
 ) -> list[Entries]:
@@ -378,7 +380,7 @@ def _(
     return [(*entries[:axis], (), *entries[axis:])]
 
 
-@sharding(reduce_scatter_p)
+@sharding(reduce_scatter_p, unreduced_reduce_scatter_p)
 def _(
     avals: Avals, results: Avals, *, scatter_dimension: int, tiled: bool, **_: object
 ) -> list[Entries]:

@@ -62,10 +62,17 @@ def names_for(jax):
         with jax.sharding.use_abstract_mesh(mesh.abstract_mesh):
             return call()
 
+    typed = jax.make_mesh((2, 4), ("x", "y"))
+
+    def explicit(function):
+        return lambda matrix: function(jax.reshard(matrix, sharding.PartitionSpec("x", "y")))
+
     def put(array):
         return jax.device_put(array, sharding.NamedSharding(mesh, sharding.PartitionSpec()))
 
     return {
+        "explicit": explicit,
+        "typed": typed,
         "in_context": in_context,
         "put": put,
         "jax": jax,
@@ -82,6 +89,13 @@ def names_for(jax):
 def answer(program, names):
     """What a program gives: its value, its jaxpr and its collectives."""
     jax = names["jax"]
+    if "explicit(" in program:
+        with jax.set_mesh(names["typed"]):
+            return _answer(jax, program, names)
+    return _answer(jax, program, names)
+
+
+def _answer(jax, program, names):
     matrix = np.arange(32, dtype=np.float32).reshape(4, 8) / 7
     with_jaxpr = not program.startswith("value: ")
     try:
