@@ -10,6 +10,7 @@ from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, ParamDict, Value
+from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
 from hlofront.core.subprograms import (
     Subprogram,
@@ -39,6 +40,7 @@ from hlofront.higher_order.linear_call import linear_call_p
 from hlofront.higher_order.linear_solve import custom_linear_solve_p
 from hlofront.higher_order.platform import composite_p
 from hlofront.higher_order.scan import scan_p
+from hlofront.higher_order.shard_map import ShardMapParams, shard_map_p
 from hlofront.higher_order.while_loop import while_p
 from hlofront.primitives.converting import stop_gradient
 from hlofront.primitives.shaping import broadcast_in_dim
@@ -227,6 +229,39 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
         return run_for_nans(state, equation, operands)
     with_checks.call(state, [stop_gradient(x) for x in inputs_among(part, operands)])
     return run(equation, operands)
+
+
+@error_check(shard_map_p)
+def _(state: State, equation: Equation, operands: list[Value]) -> Value:
+    params = equation.params
+    own = ShardMapParams(*(params[name] for name in ShardMapParams._fields))
+    (body,) = closed_programs_of(equation)
+    with own.inside():
+        part = checked(body, state)
+        if part is None:
+            return run(equation, operands)
+        program = _with_error_per_device(part)
+    everywhere, per_device = PartitionSpec(), PartitionSpec(own.manual_axes)
+    results = own.bind(
+        program,
+        [state.flag(), *operands],
+        (everywhere, *params["in_specs"]),
+        (*[per_device] * part.width, *params["out_specs"]),
+    )
+    # Of the devices' errors the first is reported.
+    failed, values = first_of(results[0], results[1 : part.width])
+    state.merge(part.effects, part.metadata, [failed, *values])
+    return results[part.width :]
+
+
+def _with_error_per_device(part: CheckedProgram) -> ClosedJaxpr:
+    """Return a checked program on a device, whose errors have a leading axis for all devices."""
+
+    def on_device(*args: ArrayLike) -> list[ArrayLike]:
+        results = jaxpr_as_fun(part.program, *args)
+        return [*[_repeated(x, (1,)) for x in results[: part.width]], *results[part.width :]]
+
+    return stage(on_device, part.program.in_avals, part.program.jaxpr.origin)
 
 
 # ---- branches ------------------------------------------------------------------------------------

@@ -41,6 +41,13 @@ def _(
     enclosing = build.module.manual
     outer = enclosing.manual if enclosing is not None else frozenset[Hashable]()
     inside = ManualMesh(mesh.shape_tuple, outer.union(newly_manual_axes))
+    manual_types = dict.fromkeys(newly_manual_axes, AxisType.Manual)
+    typed_mesh = mesh.abstract_mesh.update_axis_types(manual_types)
+    typed_inside = typed_mesh if typed_mesh.explicit_axes else None
+    if mesh.size == 1:
+        # A part is the whole array. Programs of one device may have no manual computation.
+        with lowering_in(build, inside, typed_inside):
+            return build.inline_closed(jaxpr, args, "shard_map")
     # The region is isolated: what it reads from outside are its first operands.
     ordered = ordered_effects(jaxpr.effects)
     constants = build.carried(large_constants(jaxpr))
@@ -70,9 +77,7 @@ def _(
         ),
     )
     avals = [*captured[0], *captured[1], *jaxpr.in_avals]
-    manual_types = dict.fromkeys(newly_manual_axes, AxisType.Manual)
-    typed_mesh = mesh.abstract_mesh.update_axis_types(manual_types)
-    with lowering_in(build, inside, typed_mesh if typed_mesh.explicit_axes else None):
+    with lowering_in(build, inside, typed_inside):
         build.region(operation, 0, avals, body, "sdy.return")
     return build.take_tokens(ordered, operation.results)
 

@@ -8,6 +8,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy
 import hlofront.sharding
+from hlofront.experimental import checkify
 from hlofront.experimental.shard_map import shard_map as old_shard_map
 from tests.many_devices.manual_answers import ANSWERS, answer, names_for, programs
 
@@ -41,6 +42,23 @@ def test_pbroadcast_sends_what_one_index_has(names):
         np.testing.assert_array_equal(call(values), np.full((8, 1), 2.0))
         gradient = jax.grad(lambda x, call=call: (call(x) * values).sum())(values)
         np.testing.assert_array_equal(gradient[:, 0], [0, 0, 28, 0, 0, 0, 0, 0])
+
+
+def test_checkify_reports_the_error_of_the_first_device(names):
+    def checked(part):
+        checkify.check(part[0, 0] < 5, "got {}", part[0, 0])
+        return part
+
+    def twice(x):
+        y = names["sm"](checked, names["P"](("x", "y")), names["P"](("x", "y")))(x)
+        checkify.check(y[0, 0] == 0, "the first is {}", y[0, 0])
+        return y
+
+    for shift, message in ((0, "got 5"), (4, "got 5"), (-3, "the first is -3")):
+        x = np.arange(8).reshape(8, 1) + shift
+        error, y = jax.jit(checkify.checkify(twice))(x)
+        assert error.get().startswith(message)
+        np.testing.assert_array_equal(y, x)
 
 
 def test_the_older_name_takes_check_rep(names):

@@ -11,7 +11,7 @@ from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.tree_prefixes import flatten_axes
 from hlofront.base.typing import ArrayLike
 from hlofront.bridge import state
-from hlofront.bridge.client import Device, NamedSharding
+from hlofront.bridge.client import Device
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.jaxpr import DebugInfo
@@ -20,6 +20,7 @@ from hlofront.core.partition import PartitionSpec
 from hlofront.core.trace import is_eager
 from hlofront.higher_order.shard_map import ShardMapParams, mesh_of
 from hlofront.pjrt import clients
+from hlofront.pjrt.named_shardings import NamedSharding
 from hlofront.primitives.shaping import expand_dims, squeeze
 from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch import stages
