@@ -51,6 +51,8 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "jax._src.literals": {"TypedNdArray": ("hlofront.bridge.jax_shims", "NoTypedArray")},
     # jaxlib
     "jax._src.named_sharding": {"check_pspec": ("hlofront.pjrt.named_shardings", "check_spec")},
+    # tests of tinygp
+    "jax._src.public_test_util": {"check_close": (_PARTS, "check_close")},
     # jaxlib
     "jax._src.sharding_impls": {
         "make_single_device_sharding": ("hlofront.pjrt.shardings", "on_device")
@@ -65,11 +67,12 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
         "include_frame": (_PARTS, "include_frame"),
         "register_exclusion": ("hlofront.base.source", "register_exclusion"),
     },
-    # flax.nnx, orbax; pickles of tree definitions that JAX has written
+    # flax.nnx and its tests, orbax; pickles of tree definitions that JAX has written
     "jax._src.tree_util": {
         "_registry": (_PARTS, "tree_nodes"),
         "default_registry": ("hlofront.base.tree_nodes", "default_registry"),
         "flatten_one_level": ("hlofront.base.tree_nodes", "flatten_one_level"),
+        "prefix_errors": ("hlofront.base.tree_prefixes", "prefix_errors"),
     },
     # chex
     "jax._src.xla_bridge": {"_backends": (_PARTS, "clients_made")},

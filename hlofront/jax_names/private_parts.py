@@ -2,7 +2,7 @@
 
 # pyright: strict
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -10,8 +10,9 @@ import numpy as np
 
 from hlofront.base import source
 from hlofront.base.dtypes import finfo
+from hlofront.base.tree import PyTree, tree_map
 from hlofront.base.tree_nodes import is_tree_node
-from hlofront.base.typing import Array, DTypeLike, NumPyArray
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray
 from hlofront.core.trace import current_trace, engine
 from hlofront.pjrt import clients
 from hlofront.runtime.array.exchange import unpickled
@@ -53,6 +54,60 @@ def trace_state_clean() -> bool:
 def supports_inf(dtype: DTypeLike) -> bool:
     """Return whether a dtype of floats has infinities, which some of 8 bits and fewer lack."""
     return bool(np.isinf(np.array(np.inf).astype(finfo(dtype).dtype)))
+
+
+# The default tolerances of check_close; other dtypes are compared exactly.
+_TOLERANCES = {
+    "bfloat16": 1e-2,
+    "float16": 1e-3,
+    "float32": 1e-6,
+    "float64": 1e-15,
+    "complex64": 1e-6,
+    "complex128": 1e-15,
+}
+
+
+# A tolerance for all dtypes, or by dtype.
+_Tolerance = float | Mapping[Any, float] | None
+
+
+def _tolerance_for(dtype: DType, tolerance: _Tolerance) -> float:
+    if isinstance(tolerance, Mapping):
+        by_name = {np.dtype(key).name: value for key, value in tolerance.items()}
+        tolerance = by_name.get(dtype.name)
+    return _TOLERANCES.get(dtype.name, 0.0) if tolerance is None else tolerance
+
+
+def check_close(
+    xs: PyTree,
+    ys: PyTree,
+    atol: _Tolerance = None,
+    rtol: _Tolerance = None,
+    err_msg: str = "",
+) -> None:
+    """Check that the arrays of two pytrees are close: each to tolerances times its size.
+
+    Args:
+      xs, ys: pytrees of one structure.
+      atol, rtol: the absolute and relative tolerance, for all dtypes or by dtype; by default what
+        rounding errors of a dtype amount to.
+      err_msg: what the message of the error begins with.
+
+    Raises:
+      AssertionError: if two arrays differ by more.
+    """
+
+    def check(x: ArrayLike, y: ArrayLike) -> None:
+        first: NumPyArray = np.asarray(x)
+        second: NumPyArray = np.asarray(y)
+        assert first.shape == second.shape, f"{err_msg}: shapes {first.shape} and {second.shape}"
+        absolute, relative = (
+            first.size * max(_tolerance_for(array.dtype, tolerance) for array in (first, second))
+            for tolerance in (atol, rtol)
+        )
+        np.testing.assert_allclose(first, second, relative, absolute, err_msg=err_msg)
+
+    tree_map(check, xs, ys)
 
 
 def include_frame(frame: FrameType) -> bool:
