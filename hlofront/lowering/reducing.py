@@ -149,12 +149,30 @@ _MONOIDS = {
 }
 
 
-@lower(*_MONOIDS)
+@lower(r.reduce_sum_p, r.reduce_prod_p, r.reduce_max_p, r.reduce_min_p)
 def reduce_lower(build: Builder, x: Value, *, axes: Sequence[int], **_: object) -> Value:
     monoid = _MONOIDS[build.primitive]
     (result,) = build.avals_out
     init = monoid.initial(build, result.dtype)
     return emit_reduce(build, [x], [init], [result], axes, monoid.body(result))[0]
+
+
+@lower(r.reduce_and_p, r.reduce_or_p, r.reduce_xor_p)
+def _(build: Builder, x: Value, *, axes: Sequence[int], **params: object) -> Value:
+    module, (result,) = build.module, build.avals_out
+    exists = result.dtype == np.bool_ and build.primitive is not r.reduce_xor_p
+    if exists or not module.several_devices or module.platforms != ("cpu",):
+        return reduce_lower(build, x, axes=axes, **params)
+    # Devices that are CPUs have no all-reduce by these operations. A reduction of two arrays, both
+    # of which each accumulated value depends on, is one of gathered results of each device.
+    monoid = _MONOIDS[build.primitive]
+    init = monoid.initial(build, result.dtype)
+    combine = monoid.body(result)
+
+    def body(inner: Builder, a: Value, b: Value, x: Value, y: Value) -> list[Value]:
+        return [*combine(inner, a, y), *combine(inner, b, x)]
+
+    return emit_reduce(build, [x, x], [init, init], [result, result], axes, body)[0]
 
 
 @lower(r.argmin_p)
