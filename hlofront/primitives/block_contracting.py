@@ -11,7 +11,12 @@ from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params, Sha
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
-from hlofront.core.requested_shardings import requested
+from hlofront.core.requested_shardings import (
+    cotangent_sharding,
+    permuted,
+    requested,
+    with_batch_axis_of,
+)
 from hlofront.core.rules import BatchResult, infer
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand
 from hlofront.core.trace import process
@@ -345,11 +350,13 @@ def _transpose_by_group(
     if is_linear(lhs):
         dot_numbers = ((of_rhs, rhs_kept), (batch, rhs_batch))
         ragged = of_lhs[lhs_kept.index(ragged)]
+        regained = [own for own, _ in sorted(pairs, key=lambda pair: pair[1])]
+        axes = (*lhs_batch, *lhs_kept, *regained)
+        params = {**params, "out_sharding": _sharding_of_cotangent(lhs_aval, axes, cotangent, rhs)}
         result = _bind_ragged(
             cotangent, known(rhs), group_sizes, dot_numbers, ragged, group_axes, params=params
         )
-        regained = [own for own, _ in sorted(pairs, key=lambda pair: pair[1])]
-        return as_cotangent(result, (*lhs_batch, *lhs_kept, *regained), lhs_aval), None
+        return as_cotangent(result, axes, lhs_aval), None
     # Either factor may come first: prefer the order whose result needs no transpose.
     regained = [own for _, own in sorted(pairs)]
     options = {**params}
@@ -362,8 +369,14 @@ def _transpose_by_group(
         contracting, batches = (of_lhs, lhs_kept), (batch, lhs_batch)
         ragged = of_lhs[lhs_kept.index(ragged)]
         options["precision"] = flipped_precision(params["precision"])
+    options["out_sharding"] = _sharding_of_cotangent(rhs_aval, axes, cotangent, lhs)
     result = _bind_ragged(first, second, group_sizes, (contracting, batches), ragged, (), options)
     return None, as_cotangent(result, axes, rhs_aval)
+
+
+def _sharding_of_cotangent(aval: ShapedArray, axes: Sequence[int], *beside: Any) -> Any:
+    """Return the sharding of a cotangent whose axis i is axis `axes[i]` of an operand's type."""
+    return permuted(cotangent_sharding(aval, *beside), axes)
 
 
 def _transpose_summed(
@@ -395,6 +408,9 @@ def _transpose_summed(
         order = (*other_batch, *other_contracting, *rest)
         other = transpose(other, order)
         other_batch, other_contracting, rest = _ranges(other_batch, other_contracting, rest)
+    regained = [i for _, i in sorted(zip(other_contracting, own[1], strict=True))]
+    axes = (*own[0], *regained, *own_kept)
+    params = {**params, "out_sharding": _sharding_of_cotangent(aval, axes, cotangent, other)}
     result = _bind_ragged(
         other,
         cotangent,
@@ -404,8 +420,7 @@ def _transpose_summed(
         group_axes=(0,),
         params=params,
     )
-    regained = [i for _, i in sorted(zip(other_contracting, own[1], strict=True))]
-    summed = as_cotangent(result, (*own[0], *regained, *own_kept), aval)
+    summed = as_cotangent(result, axes, aval)
     return (summed, None) if is_linear(lhs) else (None, summed)
 
 
@@ -428,6 +443,7 @@ def _(
     axes: Sequence[BatchAxis],
     *,
     ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    out_sharding: object,
     **params: object,
 ) -> BatchResult:
     lhs, rhs, group_sizes = values
@@ -473,5 +489,8 @@ def _(
         else:
             group_sizes = move_axis(group_sizes, groups_axis, index)
     params["ragged_dot_dimension_numbers"] = numbers
-    result = process(ragged_dot_general_p, (lhs, rhs, group_sizes), params)
-    return result, axis + (numbers.mode == "contracting")
+    axis += numbers.mode == "contracting"
+    params["out_sharding"] = with_batch_axis_of(
+        out_sharding, axis, (lhs, rhs), (lhs_axis, rhs_axis)
+    )
+    return process(ragged_dot_general_p, (lhs, rhs, group_sizes), params), axis

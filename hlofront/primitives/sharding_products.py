@@ -6,10 +6,12 @@ from typing import Any
 
 from hlofront.core.rules import Entries, sharding
 from hlofront.core.sharded_types import entries_of, refusal
+from hlofront.primitives.block_contracting import RaggedDotDimensionNumbers, ragged_dot_general_p
 from hlofront.primitives.contracting import CanonicalNumbers, dot_general_p
 from hlofront.primitives.convolution_numbers import ConvDimensionNumbers
 from hlofront.primitives.convolving import conv_general_dilated_p
 from hlofront.primitives.gathering import GatherDimensionNumbers, gather_p
+from hlofront.primitives.scaled_contracting import scaled_dot_p
 from hlofront.primitives.scattering import (
     ScatterDimensionNumbers,
     scatter_add_p,
@@ -22,6 +24,7 @@ from hlofront.primitives.scattering import (
 from hlofront.primitives.sharding_families import (
     BATCHES_ALIKE,
     Avals,
+    merged,
     need_unsplit,
     without,
 )
@@ -39,18 +42,26 @@ def _(
     out_sharding: Any,
     **_: object,
 ) -> list[Entries]:
-    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
     lhs, rhs = map(entries_of, avals)
-    contracted = [(lhs[i], rhs[j]) for i, j in zip(lhs_contracting, rhs_contracting, strict=True)]
-    if out_sharding is not None:
-        _check_summands(avals, contracted, out_sharding.spec.unreduced)
-        return []
+    if out_sharding is None:
+        return [_product_split("dot_general", avals, lhs, rhs, dimension_numbers)]
+    contracted = [(lhs[i], rhs[j]) for i, j in zip(*dimension_numbers[0], strict=True)]
+    _check_summands(avals, contracted, out_sharding.spec.unreduced)
+    return []
+
+
+def _product_split(
+    name: str, avals: Avals, lhs: Entries, rhs: Entries, numbers: CanonicalNumbers
+) -> Entries:
+    """Return the split of a product of two operands, whose splits are `lhs` and `rhs`."""
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = numbers
     for i, j in zip(lhs_batch, rhs_batch, strict=True):
         if lhs[i] and rhs[j] and lhs[i] != rhs[j]:
             raise refusal(
-                "dot_general", avals, f"batch axes are split differently, by {lhs[i]} and {rhs[j]}"
+                name, avals, f"batch axes are split differently, by {lhs[i]} and {rhs[j]}"
             )
-    for one, other in contracted:
+    for i, j in zip(lhs_contracting, rhs_contracting, strict=True):
+        one, other = lhs[i], rhs[j]
         if one and other:
             problem = (
                 "the contracted axes of both operands are split, so that the result may be split "
@@ -58,14 +69,57 @@ def _(
                 if one == other
                 else f"contracted axes are split differently, by {one} and {other}"
             )
-            raise refusal("dot_general", avals, problem)
-    return [
-        (
-            *[lhs[i] for i in lhs_batch],
-            *without(lhs, (*lhs_batch, *lhs_contracting)),
-            *without(rhs, (*rhs_batch, *rhs_contracting)),
-        )
+            raise refusal(name, avals, problem)
+    return (
+        *[lhs[i] for i in lhs_batch],
+        *without(lhs, (*lhs_batch, *lhs_contracting)),
+        *without(rhs, (*rhs_batch, *rhs_contracting)),
+    )
+
+
+@sharding(ragged_dot_general_p)
+def _(
+    avals: Avals,
+    results: Avals,
+    *,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    out_sharding: object,
+    **_: object,
+) -> list[Entries]:
+    if out_sharding is not None:
+        return []
+    numbers = ragged_dot_dimension_numbers
+    name, group_axes = "ragged_dot_general", numbers.rhs_group_dimensions
+    contracting, (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
+    if numbers.mode != "batch":
+        # Groups of rows are of any size, so that no device could tell which ones it has.
+        need_unsplit(name, avals, numbers.lhs_ragged_dimensions)
+        need_unsplit(name, avals, group_axes, 1)
+        need_unsplit(name, avals, range(avals[2].ndim), 2)
+    if numbers.mode == "contracting":
+        ragged = contracting[0].index(numbers.lhs_ragged_dimensions[0])
+        need_unsplit(name, avals, (contracting[1][ragged],), 1)
+    lhs, rhs = entries_of(avals[0]), entries_of(avals[1])
+    # The axis of the groups is no axis of the result.
+    shifted = [
+        tuple([axis - sum(group < axis for group in group_axes) for axis in axes])
+        for axes in (contracting[1], rhs_batch)
     ]
+    dot_numbers = ((contracting[0], shifted[0]), (lhs_batch, shifted[1]))
+    split = _product_split(name, avals, lhs, without(rhs, group_axes), dot_numbers)
+    return [((), *split) if numbers.mode == "contracting" else split]
+
+
+@sharding(scaled_dot_p)
+def _(
+    avals: Avals, results: Avals, *, dimension_numbers: CanonicalNumbers, **_: object
+) -> list[Entries]:
+    contracting = dimension_numbers[0]
+    for i, operand in enumerate((0, 1, 0, 1)):
+        # A block of elements has one scale.
+        need_unsplit("scaled_dot", avals, contracting[operand], i)
+    lhs, rhs = (merged("scaled_dot", [avals[i], avals[i + 2]]) for i in range(2))
+    return [_product_split("scaled_dot", avals, lhs, rhs, dimension_numbers)]
 
 
 def _check_summands(

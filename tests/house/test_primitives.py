@@ -45,9 +45,8 @@ _NEVER_SPLIT = {
         "coo_matvec coo_todense csr_fromdense csr_matmat csr_matvec csr_todense spsolve todense"
     ),
     "foreign functions say nothing of splits": "ffi_call",
-    "groups of rows have sizes that only values tell": "ragged_all_to_all ragged_dot_general",
+    "groups of rows have sizes that only values tell": "ragged_all_to_all",
     "what another device receives has a type of its own": "precv psend",
-    "its scales would have to be split as its operands": "scaled_dot",
 }
 
 
