@@ -253,11 +253,16 @@ def _different_types(path: str, before: AbstractValue, after: AbstractValue) -> 
     if before.dtype == after.dtype and before.manual_axis_type is not after.manual_axis_type:
         missing = after.manual_axis_type.varying - before.manual_axis_type.varying
         return f"{text}, so the manual axis types differ: {cast_advice(missing)}."
+    if before.dtype == after.dtype and before.split != after.split:
+        return f"{text}, so they are split differently: {SPLIT_ADVICE}."
     wanted = before.dtype.name
     return (
         f"{text}, so the dtypes differ: return it as .astype({wanted!r}), or start with a value of "
         f"dtype {after.dtype.name}."
     )
+
+
+SPLIT_ADVICE = "reshard one to the other's sharding by jax.sharding.reshard(x, jax.P(...))"
 
 
 def cast_advice(axes: Collection[Hashable]) -> str:

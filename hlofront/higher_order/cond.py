@@ -25,6 +25,7 @@ from hlofront.core.subprograms import Subprogram
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.higher_order.bodies import (
     NO_KEYWORDS,
+    SPLIT_ADVICE,
     bullets,
     cast_advice,
     debug_info_of,
@@ -498,6 +499,8 @@ class Branches:
             text += f"{type_in_words(second)}, so the "
             if first.shape != second.shape:
                 lines.append(f"{text}shapes differ: make both of one shape")
+            elif first.dtype == second.dtype and first.split != second.split:
+                lines.append(f"{text}splits over the mesh differ: {SPLIT_ADVICE}")
             elif first.dtype == second.dtype:
                 kinds = first.manual_axis_type.varying, second.manual_axis_type.varying
                 advice = cast_advice(kinds[0] ^ kinds[1])

@@ -2,13 +2,11 @@
 
 from functools import partial
 
-import numpy as np
-
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.linear_solve import custom_linear_solve
 from hlofront.primitives.converting import stop_gradient
-from hlofront.primitives.creating import broadcasted_iota
+from hlofront.primitives.creating import index_like
 from hlofront.primitives.factoring import lu
 from hlofront.primitives.matrices import conjugate, product, take_rows
 from hlofront.primitives.solving import triangular_solve
@@ -35,8 +33,7 @@ def solve_factored(
         triangular_solve, factors, left_side=True, transpose_a=True, conjugate_a=conjugated
     )
     b = solve(solve(b), lower=True, unit_diagonal=True)
-    aval = typeof(permutation)
-    rows = broadcasted_iota(np.dtype(np.int32), aval.shape, aval.ndim - 1)
+    rows = index_like(permutation, typeof(permutation).ndim - 1)
     _, inverse = sort_key_val(permutation, rows)
     return take_rows(b, inverse)
 

@@ -12,7 +12,7 @@ from hlofront.core.aval import typeof
 from hlofront.higher_order.while_loop import while_loop
 from hlofront.primitives.comparing import eq, gt, lt, select_n
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import broadcasted_iota, full_like
+from hlofront.primitives.creating import full_like, index_like
 from hlofront.primitives.elementwise import (
     abs,
     add,
@@ -125,7 +125,7 @@ def _as(x: ArrayLike, like: ArrayLike) -> Array:
 def _masked(x: ArrayLike, rows: ArrayLike, columns: ArrayLike) -> ArrayLike:
     """Return a matrix with zeros outside its first `rows` rows and `columns` columns."""
     for axis, size in enumerate((rows, columns)):
-        index = broadcasted_iota(_int32, typeof(x).shape, axis)
+        index = index_like(x, axis)
         x = select_n(lt(index, convert(size, _int32, False)), full_like(x, 0), x)
     return x
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,10 +14,12 @@ from hlofront.base.elements import host_number
 from hlofront.base.tree import tree_leaves
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.partition import PartitionSpec
+from hlofront.core.requested_shardings import named_sharding
 from hlofront.core.trace import Tracer, process
 from hlofront.higher_order.scatter_apply import scatter_apply
 from hlofront.numpy.creation import asarray
-from hlofront.numpy.index_entries import Resolved, gather_plan
+from hlofront.numpy.index_entries import GatherPlan, Resolved, gather_plan
 from hlofront.numpy.indexing import with_inserted
 from hlofront.numpy.powers import power
 from hlofront.numpy.promotion import check_integer
@@ -26,6 +28,7 @@ from hlofront.primitives import scattering
 from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import full_like
 from hlofront.primitives.gathering import GatherScatterMode
+from hlofront.primitives.resharding import split_as
 from hlofront.primitives.scattering import ScatterDimensionNumbers
 from hlofront.primitives.shaping import ascending, broadcast_in_dim_p, rev_p, squeeze_p
 
@@ -102,14 +105,31 @@ def update(
         )
         return _without_inserted(array, resolved)
     array, values = in_common_dtype(array, values)
-    values = fit(values, plan.full_shape, method)
+    array = with_inserted(array, resolved)
+    values = fit(values, plan.full_shape, method, _sharding_of_part(typeof(array), plan))
     if plan.new_axes:
         values = process(squeeze_p, (values,), {"dimensions": plan.new_axes})
     if plan.reversed:
         values = process(rev_p, (values,), {"dimensions": plan.reversed})
-    array = with_inserted(array, resolved)
     array = _SCATTERS[method](array, plan.indices, values, numbers, **keywords)
     return convert(_without_inserted(array, resolved), before.dtype, before.weak_type)
+
+
+def _sharding_of_part(array: ShapedArray, plan: GatherPlan) -> Any:
+    """Return the sharding of the indexed part of an array, with new axes; None over no mesh.
+
+    The axes of windows are split as the array's own are.
+    """
+    if array.spec is None:
+        return None
+    windowed = iter([axis for axis in range(array.ndim) if axis not in plan.collapsed])
+    entries = [
+        array.spec.partitions[next(windowed)] if axis in plan.window else None
+        for axis in range(len(plan.shape))
+    ]
+    for axis in sorted(plan.new_axes):
+        entries.insert(axis, None)
+    return named_sharding(array.mesh, PartitionSpec(*entries))
 
 
 def _without_inserted(array: Array, resolved: Resolved) -> Array:
@@ -133,14 +153,14 @@ def _common(aval: ShapedArray, other: ShapedArray) -> tuple[np.dtype, bool]:
     return lattice_result(((aval.dtype, aval.weak_type), (other.dtype, other.weak_type)))
 
 
-def fit(values: ArrayLike, shape: tuple[int, ...], method: str) -> ArrayLike:
-    """Broadcast values to `shape`, that of the indexed part of an array.
+def fit(values: ArrayLike, shape: tuple[int, ...], method: str, sharding: Any = None) -> ArrayLike:
+    """Broadcast values to `shape`, that of the indexed part of an array, split by `sharding`.
 
     Raises ValueError if they do not broadcast to it.
     """
     values_shape = typeof(values).shape
     if values_shape == shape:
-        return values
+        return split_as(values, sharding)
     rank, more = len(shape), len(shape) - len(values_shape)
     if more < 0 or any(
         size not in (1, wanted) for size, wanted in zip(values_shape, shape[more:], strict=True)
@@ -152,7 +172,7 @@ def fit(values: ArrayLike, shape: tuple[int, ...], method: str) -> ArrayLike:
     return process(
         broadcast_in_dim_p,
         (values,),
-        {"shape": shape, "broadcast_dimensions": ascending(rank)[more:], "sharding": None},
+        {"shape": shape, "broadcast_dimensions": ascending(rank)[more:], "sharding": sharding},
     )
 
 

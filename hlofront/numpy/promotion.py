@@ -24,6 +24,7 @@ from hlofront.core.sharded_types import common_mesh, entries_of
 from hlofront.core.trace import as_array, process
 from hlofront.primitives.comparing import select_n_p
 from hlofront.primitives.converting import convert_element_type_p
+from hlofront.primitives.resharding import bind_reshard
 from hlofront.primitives.shaping import (
     ascending,
     broadcast_in_dim,
@@ -305,7 +306,9 @@ def with_shape(
 ) -> ArrayLike:
     """Broadcast an operand of shape `own` to `shape` by NumPy's rule, split by `sharding`."""
     if own == shape:
-        return x
+        if sharding is None or typeof(x).sharding == sharding:
+            return x
+        return bind_reshard(x, sharding)
     axes = ascending(len(shape))[len(shape) - len(own) :]
     if sharding is None:
         return broadcast_in_dim(x, shape, axes)

@@ -60,7 +60,7 @@ def order_along(
     a: ArrayLike, axis: int, dtype: np.dtype, stable: bool = True
 ) -> tuple[Array, Array]:
     """Return the elements sorted along an axis, and their original indices."""
-    indices = creating.broadcasted_iota(dtype, typeof(a).shape, axis)
+    indices = creating.index_like(a, axis, dtype)
     return sorting.sort_key_val(a, indices, axis, stable)
 
 
@@ -120,7 +120,7 @@ def argsort(
     _refuse("argsort", kind, order)
     a, axis = _along("argsort", a, axis)
     index_dtype = None if dtype is None else check_user_dtype_supported(dtype, "argsort")
-    indices = creating.broadcasted_iota(python_scalar_dtype(int), typeof(a).shape, axis)
+    indices = creating.index_like(a, axis, python_scalar_dtype(int))
     if descending and stable:
         # Sorting the reversed array and reversing the result keeps equal elements in order.
         a, indices = shaping.rev(a, (axis,)), shaping.rev(indices, (axis,))
@@ -140,7 +140,7 @@ def _lexsort(keys: Sequence[ArrayLike], axis: int) -> Array:
     if not shapes[0]:
         return as_array(exact_dtype(np.zeros((), dtype)))
     axis = canonical_axis(axis, len(shapes[0]))
-    indices = creating.broadcasted_iota(dtype, shapes[0], axis)
+    indices = creating.index_like(keys[0], axis, dtype)
     return sorting.sort((*keys[::-1], indices), axis, True, len(keys))[-1]
 
 

@@ -1,12 +1,12 @@
 """Makers of batch rules, with helpers that move, add and match batch axes."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
 from hlofront.base.dtypes import float0
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
-from hlofront.core.aval import typeof
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import split_batch_axis, unmapped_aval
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult
@@ -50,12 +50,20 @@ def with_new_axis(x: ArrayLike, size: int, axis: int = 0) -> ArrayLike:
     if aval.dtype == float0:
         return zeros_of(aval.update(shape))
     order = shifted(range(aval.ndim), axis)
+    if split_batch_axis() is None:
+        return broadcast_in_dim(x, shape, order)
+    sharding = _with_batch_axis(aval, size, axis).sharding
+    params = {"shape": shape, "broadcast_dimensions": order, "sharding": sharding}
+    return process(broadcast_in_dim_p, (x,), params)
+
+
+def _with_batch_axis(aval: ShapedArray, size: int, axis: int) -> ShapedArray:
+    """Return the type of an array that is repeated along a batch axis, split as vmap's axis is."""
     batch = split_batch_axis()
     if batch is None or batch.size != size:
-        return broadcast_in_dim(x, shape, order)
-    result: Any = unmapped_aval(size, axis, aval, batch.explicit_mesh_axis, batch.mesh)
-    params = {"shape": shape, "broadcast_dimensions": order, "sharding": result.sharding}
-    return process(broadcast_in_dim_p, (x,), params)
+        return cast(ShapedArray, unmapped_aval(size, axis, aval))
+    mapped = unmapped_aval(size, axis, aval, batch.explicit_mesh_axis, batch.mesh)
+    return cast(ShapedArray, mapped)
 
 
 def shifted(axes: Sequence[int], new: int) -> tuple[int, ...]:
@@ -146,27 +154,33 @@ def match_shapes(
     shapes = [typeof(x).shape for x in values]
     rank = max(len(s) - (a is not None) for s, a in zip(shapes, axes, strict=True))
     # The most frequent batch axis of the operands of full rank, and their shape.
-    whole = [(a, s) for a, s in zip(axes, shapes, strict=True) if a is not None and len(s) > rank]
+    whole = [(a, x) for a, x in zip(axes, values, strict=True) if a is not None and _rank(x) > rank]
     if whole:
         mapped_axes = [a for a, _ in whole]
         axis = min(mapped_axes, key=lambda a: (-mapped_axes.count(a), a))
-        full = dict(whole)[axis]
+        full = typeof(dict(whole)[axis])
     else:
         unmapped = next(
-            s for a, s in zip(axes, shapes, strict=True) if a is None and len(s) == rank
+            typeof(x) for a, x in zip(axes, values, strict=True) if a is None and _rank(x) == rank
         )
-        full, axis = (batch_size(values, axes), *unmapped), 0
+        full, axis = _with_batch_axis(unmapped, batch_size(values, axes), 0), 0
+    size, sharding = full.shape[axis], None if full.spec is None else full.sharding
     matched: list[ArrayLike] = []
     for index, (x, shape, own) in enumerate(zip(values, shapes, axes, strict=True)):
-        if own is None:
-            if shape or index not in may_be_scalars:
-                x = broadcast_in_dim(x, full, [i + (i >= axis) for i in range(len(shape))])
-            matched.append(x)
-        elif len(shape) > rank:
+        if own is not None and len(shape) > rank:
             matched.append(move_axis(x, own, axis))
-        else:  # a scalar for each example of the batch
-            matched.append(broadcast_in_dim(x, full, (axis,)))
+        elif own is None and len(shape) == rank > 0:
+            matched.append(with_new_axis(x, size, axis))
+        elif own is None and index in may_be_scalars:
+            matched.append(x)
+        else:  # a scalar for the whole batch, or for each example of it
+            dimensions = () if own is None else (axis,)
+            matched.append(broadcast_in_dim(x, full.shape, dimensions, out_sharding=sharding))
     return matched, axis
+
+
+def _rank(x: ArrayLike) -> int:
+    return len(typeof(x).shape)
 
 
 def batch_of_one_shape(primitive: Primitive, may_be_scalars: Sequence[int] = ()) -> None:

@@ -71,6 +71,14 @@ def broadcasted_iota(
     return process(iota_p, (), params)
 
 
+def index_like(x: ArrayLike, dimension: int, dtype: DType = np.dtype(np.int32)) -> Array:
+    """Return each element's index along an axis of `x`, in the shape of `x` and split as it is."""
+    aval = typeof(x)
+    sharding = None if aval.spec is None else aval.sharding
+    params = {"dtype": dtype, "shape": aval.shape, "dimension": dimension, "sharding": sharding}
+    return process(iota_p, (), params)
+
+
 _NUMBERS = (np.integer, np.floating, np.complexfloating)
 
 

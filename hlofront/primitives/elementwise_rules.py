@@ -33,7 +33,7 @@ from hlofront.primitives.derivatives import (
     unknown_derivative,
 )
 from hlofront.primitives.elementwise import add, complex, div, mul, neg, square, sub
-from hlofront.primitives.shaping import ascending, broadcast_in_dim
+from hlofront.primitives.shaping import ascending, broadcast_in_dim_p
 
 # The makers of primitive families register the batch rules of the other primitives.
 batch_elementwise(e.mul_p, e.abs_p, e.pow_p, e.integer_pow_p, e.conj_p)
@@ -82,11 +82,16 @@ def _one_less(x: ArrayLike) -> Array:
 
 
 def broadcast_tangent(tangent: ArrayLike, result: ArrayLike) -> ArrayLike:
-    """Return the tangent of an operand broadcast to the shape of the result."""
-    shape, wanted = typeof(tangent).shape, typeof(result).shape
-    if shape == wanted:
+    """Return the tangent of an operand broadcast to the shape of the result, and split as it is."""
+    shape, wanted = typeof(tangent).shape, typeof(result)
+    if shape == wanted.shape:
         return tangent
-    return broadcast_in_dim(tangent, wanted, ascending(len(shape)))
+    params = {
+        "shape": wanted.shape,
+        "broadcast_dimensions": ascending(len(shape)),
+        "sharding": None if wanted.spec is None else wanted.sharding,
+    }
+    return process(broadcast_in_dim_p, (tangent,), params)
 
 
 # ---- sums and products ---------------------------------------------------------------------------

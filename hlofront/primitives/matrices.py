@@ -16,7 +16,7 @@ from hlofront.primitives.batching import batch_size, to_front
 from hlofront.primitives.comparing import eq, ge, le, select_n
 from hlofront.primitives.contracting import Precision, dot_general
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import broadcasted_iota, full_like
+from hlofront.primitives.creating import broadcasted_iota, full_like, index_like
 from hlofront.primitives.elementwise import add, conj, real
 from hlofront.primitives.families import (
     COMPLEX,
@@ -173,30 +173,32 @@ def broadcast_matrices(x: ArrayLike, shape: tuple[int, ...]) -> Array:
 # ---- triangles and diagonals -------------------------------------------------------------------
 
 
-def _rows_and_columns(shape: tuple[int, ...], offset: int) -> tuple[Any, Any]:
-    """Return two int32 arrays of a shape: each element's row plus `offset`, and its column."""
-    ndim = len(shape)
-    rows = broadcasted_iota(_int32, shape, ndim - 2)
+def _rows_and_columns(x: ArrayLike, offset: int) -> tuple[Any, Any]:
+    """Return two int32 arrays like `x`: each element's row plus `offset`, and its column."""
+    ndim = typeof(x).ndim
+    rows = index_like(x, ndim - 2)
     if offset:
         rows = add(rows, np.int32(offset))
-    return rows, broadcasted_iota(_int32, shape, ndim - 1)
+    return rows, index_like(x, ndim - 1)
 
 
 def lower_triangle(x: ArrayLike, offset: int = 0) -> Array:
     """Return matrices with zeros above the diagonal `offset`, which is positive above the main."""
-    below = ge(*_rows_and_columns(typeof(x).shape, offset))
+    below = ge(*_rows_and_columns(x, offset))
     return select_n(below, full_like(x, 0), x)
 
 
 def upper_triangle(x: ArrayLike, offset: int = 0) -> Array:
     """Return matrices with zeros below the diagonal `offset`, which is positive above the main."""
-    above = le(*_rows_and_columns(typeof(x).shape, offset))
+    above = le(*_rows_and_columns(x, offset))
     return select_n(above, full_like(x, 0), x)
 
 
 def identity(dtype: DType, shape: tuple[int, ...]) -> Array:
     """Return identity matrices of a shape (..., m, n): ones on the main diagonal, else zeros."""
-    return convert(eq(*_rows_and_columns(shape, 0)), dtype, False)
+    ndim = len(shape)
+    rows = broadcasted_iota(_int32, shape, ndim - 2)
+    return convert(eq(rows, broadcasted_iota(_int32, shape, ndim - 1)), dtype, False)
 
 
 def identity_like(x: ArrayLike) -> Array:
@@ -208,7 +210,7 @@ def identity_like(x: ArrayLike) -> Array:
 def diagonal(x: ArrayLike) -> Array:
     """Return the main diagonal of each matrix (..., m, n), of shape (..., min(m, n))."""
     aval = typeof(x)
-    on = eq(*_rows_and_columns(aval.shape, 0))
+    on = eq(*_rows_and_columns(x, 0))
     # Sum over the longer axis, so that one element of the diagonal remains along the other.
     axis = aval.ndim - (1 if aval.shape[-1] >= aval.shape[-2] else 2)
     return reduce_sum(select_n(on, full_like(x, 0), x), (axis,))

@@ -357,12 +357,18 @@ def _(
     # Split each tiled axis in two: the copies, and the elements of each copy.
     split: list[int] = []
     copies: list[int] = []
-    for size, times in zip(shape, reps, strict=True):
+    axes: list[int] = []
+    for axis, (size, times) in enumerate(zip(shape, reps, strict=True)):
         if times != 1:
             copies.append(len(split))
             split.append(times)
+            axes.append(operand.aval.ndim)
         split.append(size)
-    return [_bind_sum(reshape(cotangent, split), tuple(copies)) if copies else cotangent]
+        axes.append(axis)
+    if not copies:
+        return [cotangent]
+    sharding = permuted(cotangent_sharding(operand.aval, cotangent), axes)
+    return [_bind_sum(reshape(cotangent, split, out_sharding=sharding), tuple(copies))]
 
 
 def _extreme_tangent(

@@ -159,9 +159,13 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object 
 @boundary
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """Broadcast `arr` to the shape of `like_arr` by NumPy's rule: trailing axes are matched."""
-    shape = typeof(like_arr).shape
-    ndim = typeof(arr).ndim
-    return broadcast_in_dim(arr, shape, ascending(len(shape))[max(len(shape) - ndim, 0) :])
+    like, ndim = typeof(like_arr), typeof(arr).ndim
+    return broadcast_in_dim(
+        arr,
+        like.shape,
+        ascending(like.ndim)[max(like.ndim - ndim, 0) :],
+        out_sharding=None if like.spec is None else like.sharding,
+    )
 
 
 @boundary
@@ -275,9 +279,9 @@ def _(
     sharding: object,
 ) -> Sequence[Cotangent | None]:
     shape, own = operand.aval.shape, cotangent_sharding(operand.aval, cotangent)
-    if typeof(cotangent) == operand.aval.to_cotangent_aval():
-        own = None
     if dimensions is None:
+        if typeof(cotangent) == operand.aval.to_cotangent_aval():
+            own = None
         return [reshape(cotangent, shape, out_sharding=own)]
     sizes = [shape[i] for i in dimensions]
     as_read = reshape(cotangent, sizes, out_sharding=permuted(own, dimensions))

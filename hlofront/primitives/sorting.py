@@ -18,7 +18,7 @@ from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import with_same_axis
-from hlofront.primitives.creating import broadcasted_iota
+from hlofront.primitives.creating import index_like
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from hlofront.primitives.shaping import expand_dims
 
@@ -312,12 +312,10 @@ def _(
     operands: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     # Sort the elements' positions with them: the permutation applies to the tangents.
-    axis, aval = params["dimension"], typeof(operands[0])
-    shape = aval.shape
-    sharding = None if aval.spec is None else aval.sharding
-    iota = broadcasted_iota(np.uint32, shape, axis, out_sharding=sharding)
-    *results, indices = process(sort_p, (*operands, iota), params)
-    indices = expand_dims(indices, (len(shape),))
+    axis = params["dimension"]
+    positions = index_like(operands[0], axis, np.dtype(np.uint32))
+    *results, indices = process(sort_p, (*operands, positions), params)
+    indices = expand_dims(indices, (typeof(indices).ndim,))
     return results, [
         Zero.of(result) if type(tangent) is Zero else _take_along(tangent, indices, axis)
         for result, tangent in zip(results, tangents, strict=True)

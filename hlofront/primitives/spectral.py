@@ -16,7 +16,7 @@ from hlofront.core.symbolic_zeros import Tangent
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq, select_n
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import broadcasted_iota, full_like
+from hlofront.primitives.creating import full_like, index_like
 from hlofront.primitives.derivatives import instantiate, unknown_derivative
 from hlofront.primitives.elementwise import (
     abs,
@@ -272,7 +272,7 @@ def _same_length(vectors: ArrayLike, change: Array) -> Array:
         return change
     rows = aval.ndim - 2
     greatest = argmax(abs(vectors), rows, _int32)
-    columns = broadcasted_iota(_int32, aval.shape, rows)
+    columns = index_like(vectors, rows)
     chosen = eq(columns, along_rows(greatest, aval.shape))
 
     def element(x: ArrayLike) -> Array:

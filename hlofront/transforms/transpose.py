@@ -1,15 +1,17 @@
 """Transposition: evaluating the transpose of a linear jaxpr, from cotangents to cotangents."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from hlofront.base.boundary import user_context
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
+from hlofront.core.aval import ShapedArray
 from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Value
 from hlofront.core.names import coming_from
 from hlofront.core.references import is_reference, touches_references
+from hlofront.core.requested_shardings import cotangent_sharding
 from hlofront.core.rule_checks import check_cotangents, checks_are_on
 from hlofront.core.symbolic_zeros import Cotangent, UndefinedPrimal, Zero
 from hlofront.core.trace import process
@@ -17,6 +19,7 @@ from hlofront.primitives.derivatives import add_tangents
 from hlofront.primitives.derivatives import instantiate as instantiated
 from hlofront.primitives.reference_rules import RefAccumulator
 from hlofront.primitives.references import RefLike, freeze_p
+from hlofront.primitives.resharding import split_as
 from hlofront.transforms.stage import stage
 
 
@@ -134,7 +137,11 @@ def _writes_to(equation: Equation, accumulators: dict[Atom, RefAccumulator]) -> 
     return any(accumulator.ref is not None for accumulator in references)
 
 
-def _add(arrived: dict[Atom, Cotangent], var: Atom, cotangent: Cotangent) -> None:
+def _add(arrived: dict[Atom, Cotangent], var: Atom, cotangent: Any) -> None:
+    """Add to the cotangents of a variable, which are split over a mesh as its type says."""
+    aval = getattr(cotangent, "aval", None)
+    if isinstance(aval, ShapedArray) and aval.spec is not None:
+        cotangent = split_as(cotangent, cotangent_sharding(cast(ShapedArray, var.aval), cotangent))
     before = arrived.get(var)
     arrived[var] = cotangent if before is None else add_tangents(before, cotangent)
 
