@@ -18,7 +18,8 @@ KNOWN = {
     "scaled_dot_of": "jax forgets how the operands are split, where we refuse them",
     "random_gamma_grad": "one operation here, and in jax a loop of arrays that are not split alike",
     "among_constants": "jax lets constants be split as anything, where we see unsplit arrays",
-    "broadcast_like": "lax.broadcast_like broadcasts to a shape, in jax to a type",
+    "cholesky(": "jax takes a triangle by a mask that is not split as the batch is",
+    "symmetrize_output": "jax takes a triangle by a mask that is not split as the batch is",
 }
 
 

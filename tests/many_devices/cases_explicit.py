@@ -189,3 +189,79 @@ def test_gradients_of_maxima_over_windows_of_split_axes():
         found = jax.jit(jax.grad(loss))(jax.device_put(x, P("x")))
     assert str(jax.typeof(found)) == "float32[4@x,6]"
     np.testing.assert_allclose(found, jax.grad(loss)(x), rtol=1e-5)
+
+
+def test_cotangents_are_split_as_what_they_are_of():
+    x = split(explicit, "x")
+
+    def loss(whole, x):
+        return jnp.sum(jnp.sin(whole * x) + whole)
+
+    with set_mesh(explicit):
+        whole = jnp.ones((8, 4))
+        for_whole, for_split = jax.jit(jax.grad(loss, (0, 1)))(whole, x)
+    assert str(jax.typeof(for_whole)) == "float32[8,4]"
+    assert str(jax.typeof(for_split)) == "float32[8@x,4]"
+    np.testing.assert_allclose(for_whole, jax.grad(loss)(np.ones((8, 4)), np.ones((8, 4))))
+
+
+def test_updates_and_choices_are_split_as_the_array():
+    x = split(explicit, "x", "y")
+
+    def changed(x):
+        x = x.at[:, 1].set(0.0, out_sharding=P("x", "y"))
+        x = jax.vmap(lambda row: jnp.where(jnp.sum(row) > 2, row, -1.0))(x)
+        return jnp.where(jnp.ones((8, 4), bool), x, 0.0)
+
+    def updated(x):
+        return x.at[:, :2].add(1.0).at[:, jnp.array([0, 3])].multiply(jnp.full((8, 2), 3.0))
+
+    one_device = np.ones((8, 4), np.float32)
+    with set_mesh(explicit):
+        y = jax.device_put(one_device, P("x"))
+        result, other = jax.jit(changed)(x), jax.jit(updated)(y)
+    assert str(jax.typeof(result)) == "float32[8@x,4@y]"
+    assert str(jax.typeof(other)) == "float32[8@x,4]"
+    np.testing.assert_array_equal(other, updated(jnp.asarray(one_device)))
+    np.testing.assert_array_equal(np.asarray(result)[0], [1, 0, 1, 1])
+
+
+@pytest.mark.parametrize("mesh", [explicit, auto])
+@pytest.mark.parametrize("reduction", [np.bitwise_and, np.bitwise_or, np.bitwise_xor])
+@pytest.mark.parametrize("dtype", [bool, np.int32])
+def test_bits_are_reduced_over_split_axes(mesh, reduction, dtype):
+    bits = (np.arange(32).reshape(8, 4) * 7 % 31).astype(dtype)
+    x = jax.device_put(bits, NamedSharding(mesh, P("x", "y")))
+    reduce = getattr(lax, reduction.__name__.replace("bitwise", "reduce"))
+    for axes in ((0,), (0, 1)):
+        np.testing.assert_array_equal(
+            jax.jit(reduce, static_argnums=1)(x, axes), reduction.reduce(bits, axis=axes)
+        )
+
+
+def test_products_of_groups_and_of_blocks_are_split_as_their_operands():
+    rows, matrices = np.float32(np.arange(24).reshape(6, 4)), np.ones((2, 4, 8), np.float32)
+    sizes = np.array([2, 4], np.int32)
+
+    def loss(rows, matrices):
+        return jnp.sum(jnp.sin(lax.ragged_dot(rows, matrices, sizes)))
+
+    there = split(explicit, None, None, "y", shape=(2, 4, 8))
+    with set_mesh(explicit):
+        result = jax.jit(lax.ragged_dot)(rows, there, sizes)
+        gradients = jax.jit(jax.grad(loss, (0, 1)))(rows, there)
+        blocks = jax.jit(lax.scaled_dot)(split(explicit, "x"), np.ones((4, 3), np.float32))
+    assert str(jax.typeof(result)) == "float32[6,8@y]"
+    assert str(jax.typeof(blocks)) == "bfloat16[8@x,3]"
+    np.testing.assert_allclose(result, lax.ragged_dot(rows, matrices, sizes))
+    for one, other in zip(gradients, jax.grad(loss, (0, 1))(rows, matrices), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
+    with pytest.raises(jax.errors.ShardingTypeError, match=r"ragged_dot_general .* axis 0"):
+        jax.eval_shape(lax.ragged_dot, split(explicit, "x"), matrices, sizes)
+
+
+def test_loops_say_that_carries_are_split_differently():
+    with set_mesh(explicit), pytest.raises(TypeError, match=r"split differently: reshard"):
+        jax.jit(lambda x: lax.fori_loop(0, 3, lambda _, c: c + x, jnp.zeros((8, 4))))(
+            split(explicit, "x")
+        )
