@@ -1,4 +1,4 @@
-"""Runs the cases of this folder in processes that have eight CPU devices."""
+"""Runs the cases of this folder in processes that have eight CPU devices, some with sixteen."""
 
 import os
 import pathlib
@@ -23,18 +23,27 @@ HERE = pathlib.Path(__file__).parent
 ROOT = HERE.parents[1]
 
 
-@pytest.mark.parametrize("name", sorted(path.name for path in HERE.glob("cases_*.py")))
-def test_with_eight_devices(name):
+def assert_passes(name, devices):
     found = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / name)],
         cwd=ROOT,
-        env={**os.environ, **EIGHT},
+        env={**os.environ, **EIGHT, "JAX_NUM_CPU_DEVICES": str(devices)},
         capture_output=True,
         text=True,
         timeout=900,
     )
     assert found.returncode == 0, found.stdout[-6000:] + found.stderr[-2000:]
     assert " passed" in found.stdout
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in HERE.glob("cases_*.py")))
+def test_with_eight_devices(name):
+    assert_passes(name, 8)
+
+
+@pytest.mark.parametrize("name", ["cases_mapped_samples.py", "cases_samples.py"])
+def test_with_sixteen_devices(name):
+    assert_passes(name, 16)
 
 
 @pytest.mark.slow
