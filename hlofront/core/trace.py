@@ -11,7 +11,7 @@ from hlofront.base import errors
 from hlofront.base.elements import float0
 from hlofront.base.typing import Params
 from hlofront.bridge import fast_parts, state
-from hlofront.core.aval import register_value_type, typeof
+from hlofront.core.aval import ShapedArray, register_value_type, typeof
 from hlofront.core.operators import ArrayOperators
 
 
@@ -178,9 +178,9 @@ class Tracer(ArrayOperators):
         self._trace = trace
         self.aval = aval
 
-    # jaxlib calls this for isinstance(x, Array).
+    # jaxlib calls this for isinstance(x, Array), which is False for a reference.
     def _is_traced_array(self) -> bool:
-        return True
+        return isinstance(self.aval, ShapedArray)
 
     @property
     def shape(self):

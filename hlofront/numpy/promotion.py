@@ -20,6 +20,7 @@ from hlofront.base.elements import ExtendedDType, exact_dtype, float0
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import ShapedArray, Split, is_value, typeof
 from hlofront.core.partition import PartitionSpec
+from hlofront.core.references import is_reference
 from hlofront.core.sharded_types import common_mesh, entries_of
 from hlofront.core.trace import as_array, process
 from hlofront.primitives.comparing import select_n_p
@@ -71,14 +72,21 @@ def operands(name: str, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], lis
     Objects with a method `__jax_array__` are replaced by that method's result.
 
     Raises:
-      TypeError: if one is neither an array nor a scalar.
+      TypeError: if one is neither an array nor a scalar, such as a mutable reference.
     """
     try:
-        return list(args), [typeof(x) for x in args]
+        values, avals = list(args), [typeof(x) for x in args]
     except TypeError:
         values = [as_operand(x) for x in args]
         check_arraylike(name, *values)
-        return values, [typeof(x) for x in values]
+        avals = [typeof(x) for x in values]
+    for position, aval in enumerate(avals):
+        if is_reference(aval):
+            raise TypeError(
+                f"{name} requires ndarray or scalar arguments, got a mutable reference of type "
+                f"{aval} at position {position}. Read it with [...] first."
+            )
+    return values, avals
 
 
 def operand(name: str, x: ArrayLike) -> tuple[ArrayLike, ShapedArray]:

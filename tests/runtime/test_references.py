@@ -147,13 +147,22 @@ def test_the_gradient_of_a_function_that_takes_a_reference():
     assert np.allclose(gradient, [0, 2, 4])
 
 
+def test_freeze_gives_an_array_of_the_type_that_the_reference_has():
+    ref = jax.new_ref(1.0)
+    ref[...] += 1
+    assert jax.freeze(ref).weak_type
+
+
 def test_no_reference_is_an_array():
     ref = jax.new_ref(jnp.ones(3))
     assert isinstance(ref, jax.Ref)
     assert not isinstance(ref, jax.Array)
     with pytest.raises(TypeError):
         ref + 1
-    with pytest.raises(ValueError, match=r"read it with \[\.\.\.\]"):
+    assert jax.jit(lambda r: isinstance(r, jax.Ref) and not isinstance(r, jax.Array))(ref)
+    with pytest.raises(TypeError, match=r"Read it with \[\.\.\.\]"):
         jnp.sin(ref)
+    with pytest.raises(ValueError, match=r"read it with \[\.\.\.\]"):
+        jax.lax.sin(ref)
     with pytest.raises(TypeError, match="pytree"):
         jax.new_ref([1, 2])

@@ -9,7 +9,7 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, is_value, register_value_type, typeof
 from hlofront.core.references import AbstractRef, RefMeta
 from hlofront.core.trace import engine
-from hlofront.primitives.converting import copy_p
+from hlofront.primitives.converting import convert, copy_p
 from hlofront.primitives.creating import empty
 from hlofront.primitives.references import (
     RefIndex,
@@ -159,7 +159,7 @@ def _(*, ty: ShapedArray, memory_space: object) -> Ref:
 @rules.run(freeze_p)
 def _(ref: Ref) -> Array:
     array, ref.array = ref.array, None
-    return array
+    return convert(array, array.dtype, ref.aval.weak_type)
 
 
 @rules.run(free_ref_p)
