@@ -15,6 +15,7 @@ from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.higher_order.axis_types import with_sharding
 from hlofront.numpy import creation, cumulative, ranges
 from hlofront.numpy.annotations import OutSharding
+from hlofront.numpy.promotion import promote_dtypes_inexact
 from hlofront.numpy.selecting import host_value
 from hlofront.numpy.sorting import searchsorted
 from hlofront.numpy.taking import take
@@ -167,7 +168,7 @@ def choice(
             "'replace=False'"
         )
     if p is not None:
-        p = _checked_array("choice", p)
+        (p,) = promote_dtypes_inexact(_checked_array("choice", p))
         if typeof(p).shape != (population,):
             raise ValueError(
                 "p must be None or a 1D vector with the same size as a.shape[axis]. p has shape "

@@ -207,6 +207,17 @@ def test_derivative_of_gamma(alpha):
     np.testing.assert_allclose(log_slopes, -change / stats.gamma(alpha).pdf(y) / y, rtol=1e-4)
 
 
+@pytest.mark.parametrize("replace", [True, False])
+def test_weights_of_a_choice_may_be_booleans_or_integers(replace):
+    for weights in ([False, True, True], [0, 5, 5]):
+        as_floats = jnp.asarray(weights).astype(float)
+        chosen, expected = (
+            random.choice(key, 3, (2,), replace, p) for p in (jnp.asarray(weights), as_floats)
+        )
+        assert chosen.tolist() == expected.tolist()
+        assert 0 not in chosen.tolist()
+
+
 def test_empty_and_zero_dimensional():
     for draw in (random.normal, random.gumbel, random.maxwell, random.bits):
         assert draw(key, ()).shape == () and draw(key, (0, 3)).shape == (0, 3)
