@@ -50,6 +50,10 @@ class AbstractValue:
     def to_cotangent_aval(self) -> "AbstractValue":
         return self.to_tangent_aval()
 
+    def at_least_vspace(self) -> "AbstractValue":
+        """Return the result of `to_tangent_aval`, under a former name of JAX."""
+        return self.to_tangent_aval()
+
 
 class SupportsAval(Protocol):
     """A protocol of values with an aval: tracers, which stand for arrays."""

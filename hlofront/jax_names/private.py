@@ -12,6 +12,8 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "jax._src": {},
     # lineax
     "jax._src.ad_util": {"stop_gradient_p": ("hlofront.primitives.converting", "stop_gradient_p")},
+    # e3nn-jax
+    "jax._src.api_util": {"infer_argnums_and_argnames": (_PARTS, "infer_argnums_and_argnames")},
     # pickles of arrays that JAX has written
     "jax._src.array": {"_reconstruct_array": (_PARTS, "reconstruct_array")},
     # flax.nnx

@@ -2,7 +2,8 @@
 
 # pyright: strict
 
-from collections.abc import Callable, Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -54,6 +55,32 @@ def trace_state_clean() -> bool:
 def supports_inf(dtype: DTypeLike) -> bool:
     """Return whether a dtype of floats has infinities, which some of 8 bits and fewer lack."""
     return bool(np.isinf(np.array(np.inf).astype(finfo(dtype).dtype)))
+
+
+def infer_argnums_and_argnames(
+    sig: inspect.Signature,
+    argnums: int | Iterable[int] | None,
+    argnames: str | Iterable[str] | None,
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return positions and names of arguments; those that are None follow from the others.
+
+    Args:
+      sig: the signature of the function whose arguments they are.
+      argnums: a position, or several.
+      argnames: a name, or several.
+    """
+    by_position = [
+        (position, name)
+        for position, (name, parameter) in enumerate(sig.parameters.items())
+        if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    ]
+    names = (argnames,) if isinstance(argnames, str) else tuple(argnames or ())
+    positions = (argnums,) if isinstance(argnums, int) else tuple(argnums or ())
+    if argnums is None:
+        positions = tuple([position for position, name in by_position if name in names])
+    elif argnames is None:
+        names = tuple([name for position, name in by_position if position in positions])
+    return positions, names
 
 
 # The default tolerances of check_close; other dtypes are compared exactly.

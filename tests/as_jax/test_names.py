@@ -159,3 +159,21 @@ def test_a_module_jax_that_is_there_already_is_refused(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", importlib)
     with pytest.raises(ImportError, match=r"Put `import hlofront\.as_jax` before"), as_jax():
         pass
+
+
+def test_positions_and_names_of_arguments_follow_from_each_other(jax):
+    infer = importlib.import_module("jax._src.api_util").infer_argnums_and_argnames
+    signature = inspect.signature(lambda a, b, *, c: None)
+    assert infer(signature, None, None) == ((), ())
+    assert infer(signature, 1, None) == ((1,), ("b",))
+    assert infer(signature, None, ("a", "c")) == ((0,), ("a", "c"))
+    assert infer(signature, (0,), "c") == ((0,), ("c",))
+
+
+def test_check_close_takes_tolerances_by_dtype(jax):
+    check_close = importlib.import_module("jax._src.public_test_util").check_close
+    x = jax.numpy.ones(2)
+    check_close({"a": x}, {"a": x + 1e-6})
+    check_close(x, x + 1e-3, atol={jax.numpy.dtype("float32"): 1e-2}, rtol=0.0)
+    with pytest.raises(AssertionError):
+        check_close(x, x + 1e-3)
