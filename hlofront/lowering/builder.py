@@ -241,11 +241,8 @@ class Builder(Emitter):
         wide = enable_x64.value or any(map(types.is_wide, (*avals, *self.avals_out)))
         with enable_x64(wide):
             program = stage(lambda *xs: _as_list(function(*xs, **params)), avals)
-        module = self.module
-        typed_mesh, module.typed_mesh = module.typed_mesh, None
-        results = self.inline_closed(program, operands)
-        module.typed_mesh = typed_mesh
-        return results
+        with self.module.without_types():
+            return self.inline_closed(program, operands)
 
     def call(
         self,

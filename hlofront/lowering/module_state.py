@@ -3,7 +3,8 @@
 # The stubs of jaxlib do not name the types of all arguments and results.
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,6 +118,15 @@ class ModuleState:
         self.keepalives: list[object] = []
         # The JAX names for the members of this class, a `ModuleContext`, which extension.py sets.
         self.extension_context: object = None
+
+    @contextlib.contextmanager
+    def without_types(self) -> Iterator[None]:
+        """Return a context in which no value is constrained to the split that its type says."""
+        typed_mesh, self.typed_mesh = self.typed_mesh, None
+        try:
+            yield
+        finally:
+            self.typed_mesh = typed_mesh
 
     @property
     def platform(self) -> str:

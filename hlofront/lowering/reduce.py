@@ -28,7 +28,9 @@ def body_of(jaxpr: Jaxpr, consts: Sequence[object]) -> Body:
             id(constant.value): inner.constant(np.asarray(constant.value), constant.aval.dtype)
             for constant in large_constants(program)
         }
-        return inner.inline(jaxpr, consts, scalars)
+        # XLA knows what the devices of a mesh can compute together by the operation alone.
+        with inner.module.without_types():
+            return inner.inline(jaxpr, consts, scalars)
 
     return body
 

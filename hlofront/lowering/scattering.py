@@ -48,7 +48,8 @@ def _(
     def update(inner: Builder, old: Value, new: Value) -> Sequence[Value]:
         if update_jaxpr is None:
             return (new,)
-        return inner.inline(update_jaxpr, update_consts, (old, new))
+        with inner.module.without_types():
+            return inner.inline(update_jaxpr, update_consts, (old, new))
 
     attributes = {
         "scatter_dimension_numbers": _numbers(dimension_numbers, index_aval.ndim - 1),
