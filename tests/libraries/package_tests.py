@@ -1,0 +1,130 @@
+"""Runs the tests that libraries bring under jax and under hlofront, and compares which pass.
+
+    python tests/libraries/package_tests.py NAME [--python PYTHON] [--only TEXT] [--limit SECONDS]
+
+NAME is a library of PATHS. PYTHON, or HLOFRONT_LIBRARIES_PYTHON, is a Python with jax, pytest and
+the packages of requirements.txt. Where tests are in the source distribution alone, pip fetches it
+into a folder of the environment. Each file of tests runs in a process of its own on each side;
+a process that takes longer than the limit counts with the tests that it has finished. One line per
+file says how many tests pass, and one per test that passes under jax only how it fails here. The
+exit status is 1 if more than one test in a hundred that passes under jax fails here.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tarfile
+
+ROOT = pathlib.Path(__file__).parents[2]
+# Library -> the name of its distribution, and its tests: in the installed package, or in the source
+# distribution where they begin with "sdist:".
+PATHS = {
+    "blackjax": ("blackjax", "sdist:tests/**/test_*.py"),
+    "chex": ("chex", "chex/**/*_test.py"),
+    "distrax": ("distrax", "distrax/**/*_test.py"),
+    "einops": ("einops", "einops/tests/test_*.py"),
+    "flax": ("flax", "sdist:tests/**/*_test.py"),
+    "haiku": ("dm-haiku", "haiku/**/*_test.py"),
+    "numpyro": ("numpyro", "sdist:test/**/test_*.py"),
+    "optax": ("optax", "optax/**/*_test.py"),
+    "penzai": ("penzai", "sdist:tests/**/*_test.py"),
+    "tinygp": ("tinygp", "sdist:**/test_*.py"),
+}
+OUTCOME = re.compile(r"^(\S+::.+?) (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b")
+REASON = re.compile(r"^(?:FAILED|ERROR) (\S+?::.+?)(?: - (.*))?$")
+
+
+def files_of(python: str, library: str) -> list[pathlib.Path]:
+    """Return the files of a library's tests, fetched if they are not installed with it."""
+    distribution, pattern = PATHS[library]
+    command = (
+        "import importlib.metadata as m, sysconfig; "
+        f"print(sysconfig.get_path('purelib'), m.version({distribution!r}), sep='\\n')"
+    )
+    text = subprocess.run([python, "-c", command], capture_output=True, text=True, check=True)
+    packages, version = text.stdout.split()
+    if not pattern.startswith("sdist:"):
+        return sorted(pathlib.Path(packages).glob(pattern))
+    folder = pathlib.Path(python).parents[1] / "sources" / library
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        options = ["--no-deps", "--no-binary", ":all:", "-q", "-d", str(folder)]
+        wanted = f"{distribution}=={version}"
+        subprocess.run([python, "-m", "pip", "download", *options, wanted], check=True)
+        for archive in folder.glob("*.tar.gz"):
+            with tarfile.open(archive) as tar:
+                tar.extractall(folder, filter="data")
+    (source,) = (path for path in folder.iterdir() if path.is_dir())
+    return sorted(source.glob(pattern.removeprefix("sdist:")))
+
+
+def outcomes(
+    python: str, file: pathlib.Path, limit: float, *options: str
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the outcome of each test of a file, and the reasons of those that fail."""
+    command = [python, "-m", "pytest", "-v", "-rfE", "-p", "no:cacheprovider", "-W", "ignore"]
+    command += ["-c", os.devnull, "--rootdir", str(file.parent), *options, str(file)]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT) if options else "",
+        "COLUMNS": "400",
+        "EINOPS_TEST_BACKENDS": "numpy,jax",
+    }
+    with subprocess.Popen(
+        command,
+        env=environment,
+        cwd=pathlib.Path(python).parents[1],  # A folder without modules that hide Python's own.
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        try:
+            text, _ = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            text, _ = process.communicate()
+    lines = text.splitlines()
+    ended = (OUTCOME.match(line) for line in lines)
+    failed = (REASON.match(line) for line in lines)
+    return (
+        {match[1]: match[2] for match in ended if match},
+        {match[1]: match[2] or "" for match in failed if match},
+    )
+
+
+def compare(python: str, file: pathlib.Path, limit: float) -> tuple[int, int]:
+    """Run a file on both sides and print the difference; return how many pass here and there."""
+    theirs, _ = outcomes(python, file, limit)
+    ours, reasons = outcomes(python, file, limit, "-p", "hlofront.as_jax")
+    passed = [name for name, outcome in theirs.items() if outcome == "PASSED"]
+    lost = [name for name in passed if ours.get(name) != "PASSED"]
+    here, there = len(passed) - len(lost), len(passed)
+    print(f"{file.name:44} {here}/{there} pass, of {len(theirs)}", flush=True)
+    for name in lost:
+        print(f"    {name}: {ours.get(name, 'not run')} {reasons.get(name, '')}"[:400], flush=True)
+    return here, there
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("library", choices=sorted(PATHS))
+    parser.add_argument("--python", default=os.environ.get("HLOFRONT_LIBRARIES_PYTHON"))
+    parser.add_argument("--only", default="", metavar="TEXT", help="only files with TEXT in them")
+    parser.add_argument("--limit", type=float, default=120.0, help="seconds for a file and side")
+    options = parser.parse_args()
+    if options.python is None:
+        parser.error("give --python, or HLOFRONT_LIBRARIES_PYTHON: a Python with the libraries")
+    files = [
+        file for file in files_of(options.python, options.library) if options.only in str(file)
+    ]
+    counts = [compare(options.python, file, options.limit) for file in files]
+    here, there = (sum(column) for column in zip(*counts, strict=True))
+    print(f"{options.library}: {here} of {there} tests that pass under jax pass")
+    return 0 if here >= 0.99 * there > 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
