@@ -11,12 +11,15 @@ from hlofront.base.tree import PyTree
 from hlofront.base.typing import ArrayLike
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.jaxpr import DebugInfo, Jaxpr
+from hlofront.core.evaluate import eval_jaxpr
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Value
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import as_array
 from hlofront.primitives.derivatives import zeros_of
 from hlofront.transforms.flatten import Signature, abstract, check_callable, stage_tree
 from hlofront.transforms.grad import dtype_name, refuse_reduce_axes
+from hlofront.transforms.linear_util import wrap_init
+from hlofront.transforms.partial_values import PartialVal, trace_to_jaxpr_nounits
 from hlofront.transforms.transpose import transpose_jaxpr
 
 
@@ -56,8 +59,26 @@ def linear_transpose(
             f"-> integer functions, but got dtypes {sorted(kinds)}."
         )
 
-    transposed = _Transposed(program.jaxpr, in_tree, out_tree, tuple(avals))
-    return tree.Partial(transposed, program.consts)
+    jaxpr, consts = _with_known_part_run(program, avals)
+    return tree.Partial(_Transposed(jaxpr, in_tree, out_tree, tuple(avals)), consts)
+
+
+def _with_known_part_run(
+    program: ClosedJaxpr, avals: Sequence[ShapedArray]
+) -> tuple[Jaxpr, tuple[Value, ...]]:
+    """Run the equations of a program that read none of its inputs, once and for all calls.
+
+    Returns:
+      The jaxpr of the other equations, and its constants.
+    """
+
+    def run(*args: Value) -> Sequence[Value]:
+        return eval_jaxpr(program.jaxpr, program.consts, *args)
+
+    unknown = [PartialVal.unknown(aval) for aval in avals]
+    fun = wrap_init(run, debug_info=program.jaxpr.debug_info)
+    jaxpr, _, consts = trace_to_jaxpr_nounits(fun, unknown, instantiate=True)
+    return jaxpr, consts
 
 
 class _Transposed:

@@ -72,3 +72,16 @@ def test_transposed_functions_leave_jit():
     assert tripled(1.0, 3.0)(2.0) == (6.0,)
     rows = jax.vmap(lambda factor: jax.linear_transpose(lambda x: x * factor, 1.0))(jnp.arange(3.0))
     np.testing.assert_array_equal(jax.tree.leaves(rows)[0], [0, 1, 2])
+
+
+def test_what_a_linear_function_computes_of_known_values_is_computed_once():
+    """The transposed function holds the result: it computes no sine when it is called."""
+
+    @jax.jit
+    def scaled(x, factor):
+        return jax.linear_transpose(lambda x, y: (x * factor, y * jnp.sin(factor)), x, x)
+
+    transposed = scaled(1.0, 4.0)
+    np.testing.assert_allclose(jax.tree.leaves(transposed), [4.0, np.sin(4.0)], rtol=1e-6)
+    np.testing.assert_allclose(transposed((3.0, 1.0)), [12.0, np.sin(4.0)], rtol=1e-6)
+    assert "sin" not in str(jax.make_jaxpr(transposed)((3.0, 1.0)))
