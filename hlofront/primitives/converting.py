@@ -21,6 +21,7 @@ from hlofront.base.elements import ExtendedDType, exact_dtype
 from hlofront.base.tree import tree_map
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray
 from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.compile_time import eval_context
 from hlofront.core.primitive import Primitive
 from hlofront.core.requested_shardings import cotangent_sharding, with_batch_axis
 from hlofront.core.rules import batch, infer, jvp, transpose
@@ -144,6 +145,10 @@ def _convert(operand: ArrayLike, aval: ShapedArray, new_dtype: DType, weak_type:
         literal = _converted_scalar(scalar, new_dtype, weak_type)
         if literal is not None:
             return literal
+        if isinstance(scalar, bool | np.bool_):
+            # No host scalar is a weakly typed bool: a constant of the program is.
+            with eval_context():
+                return _convert(scalar, aval, new_dtype, weak_type)
     return process(
         convert_element_type_p,
         (operand,),

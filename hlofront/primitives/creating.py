@@ -224,7 +224,7 @@ def _full(
     ):
         if is_eager():
             fill_value = saturated(fill_value, dtype)
-        fill_value = scalar_of(fill_value, dtype, weak)
+        fill_value = convert(scalar_of(fill_value, dtype, weak), dtype, weak)
     if not shape:
         if hasattr(fill_value, "aval"):
             return fill_value

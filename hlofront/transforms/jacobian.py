@@ -7,7 +7,7 @@ import numpy as np
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import issubdtype
+from hlofront.base.dtypes import float0, issubdtype
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import ArrayLike, NumPyArray
 from hlofront.bridge.fast_parts import PyTreeDef
@@ -18,7 +18,7 @@ from hlofront.core.names import JVP, VMAP, transformed
 from hlofront.primitives.batching import move_axis, to_front
 from hlofront.primitives.comparing import eq
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import broadcasted_iota
+from hlofront.primitives.creating import broadcasted_iota, full
 from hlofront.primitives.shaping import reshape
 from hlofront.primitives.slicing import split
 from hlofront.transforms import grad as gradients
@@ -47,7 +47,7 @@ def jacfwd(
     Returns:
       A function of the arguments of `fun` that returns, per leaf of the result, a pytree like the
       argument (a tuple of them for a sequence of argnums) of arrays of shape
-      (*result.shape, *argument.shape).
+      (*result.shape, *argument.shape). The Jacobian of an integer result is zero, in its dtype.
 
     Raises:
       TypeError: if arguments are not real (not complex, if holomorphic).
@@ -83,10 +83,11 @@ def jacfwd(
             if holomorphic:
                 gradients.check_output("jacfwd", typeof(leaf), True)
         columns = [to_front(x, a, size) for x, a in zip(columns, axes, strict=True)]
+        results = outputs[: len(columns)]
         jacobian = call.out_tree.unflatten(
             [
                 _in_structure([_last(x) for x in _parts(column, avals, 0)], in_tree, avals, argnums)
-                for column in columns
+                for column in map(_like_result, columns, results)
             ]
         )
         return (jacobian, aux) if has_aux else jacobian
@@ -218,6 +219,14 @@ def _basis(avals: Sequence[ShapedArray]) -> tuple[list[ArrayLike], int]:
 def _parts(x: ArrayLike, avals: Sequence[ShapedArray], axis: int) -> Sequence[ArrayLike]:
     """Split an array along an axis into pieces of the avals' sizes."""
     return split(x, [aval.size for aval in avals], axis) if len(avals) > 1 else [x]
+
+
+def _like_result(column: ArrayLike, result: Value) -> ArrayLike:
+    """Return a column of a Jacobian; that of an integer result is zero in the result's dtype."""
+    aval = typeof(column)
+    if aval.dtype != float0:
+        return column
+    return full(aval.shape, 0, typeof(result).dtype)
 
 
 def _last(x: ArrayLike) -> ArrayLike:

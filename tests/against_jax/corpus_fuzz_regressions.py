@@ -387,3 +387,25 @@ def weak_results(corpus, jax, jnp):
             1.0,
             modes=("equations",),
         )
+    for fill in (1, True, 1.0):
+        corpus.add(
+            f"filled_like_weak_bools_by_{fill}",
+            lambda x, fill=fill: jnp.full_like(jnp.not_equal(0.5, x), fill),
+            np.ones((3, 3), bool),
+            modes=("value", "equations"),
+        )
+    for dtype in ("int8", "uint32"):
+        corpus.add(
+            f"jacfwd_of_a_result_in_{dtype}",
+            lambda x, dtype=dtype: jax.jacfwd(lambda x: (x > 0).astype(dtype))(x),
+            np.ones(2, np.float32),
+        )
+    corpus.add("hessian_of_argmax", lambda x: jax.hessian(jnp.argmax)(x), np.ones(2, np.float32))
+    for size in (1, 2):
+        corpus.add(
+            f"rsf2csf_of_weak_matrices_of_size_{size}",
+            lambda x, size=size: jax.scipy.linalg.rsf2csf(
+                jnp.full((size, size), x), jnp.full((size, size), x)
+            ),
+            2.0,
+        )

@@ -409,7 +409,11 @@ def _rsf2csf(T: ArrayLike, Z: ArrayLike) -> tuple[Array, Array]:
             f"Input array shapes must match: Z: {avals[1].shape} vs. T: {avals[0].shape}"
         )
     T, Z = promote_dtypes_complex(T, Z)
-    return vectorize(_rsf2csf_of_one, signature="(n,n),(n,n)->(n,n),(n,n)")(T, Z)
+    weak = typeof(T).weak_type
+    form, vectors = vectorize(_rsf2csf_of_one, signature="(n,n),(n,n)->(n,n),(n,n)")(T, Z)
+    if not weak:
+        return form, vectors
+    return convert(form, typeof(form).dtype, weak), convert(vectors, typeof(vectors).dtype, weak)
 
 
 def _rsf2csf_of_one(T: Array, Z: Array) -> tuple[Array, Array]:
