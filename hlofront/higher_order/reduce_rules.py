@@ -13,6 +13,7 @@ from hlofront.core.dimensions import canonical_axes
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Value, Var
 from hlofront.core.rules import BatchResult
+from hlofront.core.sharded_types import entries_of
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.higher_order.reduce_types import (
@@ -98,8 +99,10 @@ def _(
 
 def _on_arrays(program: ClosedJaxpr, args: Sequence[ArrayLike]) -> list[ArrayLike]:
     """Run a program of scalars elementwise on arrays of equal shapes."""
-    for size in reversed(typeof(args[0]).shape):
-        program, _ = batch_program(program, AxisData(None, size), (True,) * len(args), True)
+    aval = typeof(args[0])
+    for size, names in zip(reversed(aval.shape), reversed(entries_of(aval)), strict=True):
+        axis = AxisData(None, size, explicit_mesh_axis=names, mesh=aval.mesh)
+        program, _ = batch_program(program, axis, (True,) * len(args), True)
     return eval_jaxpr(program.jaxpr, program.consts, *args)
 
 

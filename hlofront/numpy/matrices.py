@@ -156,6 +156,7 @@ def _triangle(name: str, m: ArrayLike, k: int, lower: bool) -> Array:
         _below(aval.shape[-2:], _checked_offset(name, k)),
         aval.shape,
         (aval.ndim - 2, aval.ndim - 1),
+        out_sharding=None if aval.spec is None else aval.sharding,
     )
     zeros = creating.full_like(m, 0)
     return comparing.select(below, m, zeros) if lower else comparing.select(below, zeros, m)
