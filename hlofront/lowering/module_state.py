@@ -4,7 +4,7 @@
 # pyright: reportUnknownMemberType=false
 
 import contextlib
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,7 +120,7 @@ class ModuleState:
         self.extension_context: object = None
 
     @contextlib.contextmanager
-    def without_types(self) -> Iterator[None]:
+    def without_types(self) -> Generator[None]:
         """Return a context in which no value is constrained to the split that its type says."""
         typed_mesh, self.typed_mesh = self.typed_mesh, None
         try:
