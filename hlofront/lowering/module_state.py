@@ -120,7 +120,7 @@ class ModuleState:
         self.extension_context: object = None
 
     @contextlib.contextmanager
-    def without_types(self) -> Generator[None]:
+    def without_types(self) -> Generator[None, None, None]:
         """Return a context in which no value is constrained to the split that its type says."""
         typed_mesh, self.typed_mesh = self.typed_mesh, None
         try:
