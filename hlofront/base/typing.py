@@ -37,6 +37,9 @@ Axis = int | None
 Axes = int | Sequence[int] | None
 # One random key or an array of them, typed or as integers, for annotations: `Key(x)` is x.
 Key = NewType("Key", Array)
+# An operand of an operation, or its result: an array, a scalar, a tracer, a token, a reference,
+# or a value of a type that other packages register.
+Value = Any
 # The parameters of an equation, by name: static attributes of any type.
 Params = dict[str, Any]
 

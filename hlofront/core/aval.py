@@ -3,7 +3,7 @@
 import enum
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeGuard, cast
 
 import numpy as np
@@ -18,7 +18,8 @@ from hlofront.base.dtypes import (
     short_name,
 )
 from hlofront.base.elements import exact_dtype_types
-from hlofront.base.typing import ArrayLike, DType
+from hlofront.base.typing import ArrayLike, DType, DTypeLike, NumPyArray, Shape
+from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.manual_axes import SAME, ManualAxisType, names_text
 from hlofront.core.mesh import AbstractMesh
 from hlofront.core.partition import PartitionSpec, axes_of
@@ -105,11 +106,11 @@ class ShapedArray(AbstractValue):
 
     def __new__(
         cls,
-        shape: Any,
-        dtype: Any,
-        weak_type: Any = False,
+        shape: Sequence[int],
+        dtype: DTypeLike,
+        weak_type: bool = False,
         *,
-        sharding: Any = None,
+        sharding: "Split | NamedSharding | None" = None,
         memory_space: MemorySpace = MemorySpace.Device,
         manual_axis_type: ManualAxisType = SAME,
     ) -> "ShapedArray":
@@ -159,10 +160,10 @@ class ShapedArray(AbstractValue):
 
     def update(
         self,
-        shape: Any = None,
-        dtype: Any = None,
+        shape: Sequence[int] | None = None,
+        dtype: DTypeLike | None = None,
         weak_type: bool | None = None,
-        sharding: Any = None,
+        sharding: "Split | NamedSharding | None" = None,
         memory_space: MemorySpace | None = None,
         manual_axis_type: ManualAxisType | None = None,
     ) -> "ShapedArray":
@@ -295,14 +296,14 @@ class AbstractToken(AbstractValue):
 
 token_aval = AbstractToken()
 
-_interned: dict[Any, ShapedArray] = {}
+_interned: dict[Hashable, ShapedArray] = {}
 # The size at which the table is cleared: a memory bound for programs of ever new shapes.
 _MOST_INTERNED = 1 << 16
 
 
 def _remade(
-    shape: Any,
-    dtype: Any,
+    shape: Shape,
+    dtype: DType,
     weak_type: bool,
     memory_space: MemorySpace,
     mesh: AbstractMesh | None,
@@ -319,7 +320,7 @@ def _remade(
     )
 
 
-def _split_by(sharding: Any, shape: tuple[int, ...]) -> Split | None:
+def _split_by(sharding: "Split | NamedSharding", shape: tuple[int, ...]) -> Split | None:
     """Return the mesh and the spec that a sharding gives to an aval, or None if nothing splits it.
 
     Raises:
@@ -354,11 +355,11 @@ def _split_by(sharding: Any, shape: tuple[int, ...]) -> Split | None:
 
 def _intern(
     cls: Any,
-    shape: Any,
-    dtype: Any,
-    weak_type: Any,
-    sharding: Any,
-    memory_space: Any,
+    shape: Sequence[int],
+    dtype: DTypeLike,
+    weak_type: bool,
+    sharding: Split | NamedSharding | None,
+    memory_space: object,
     manual_axis_type: ManualAxisType,
 ) -> ShapedArray:
     shape = tuple(map(_dimension, shape))
@@ -369,7 +370,7 @@ def _intern(
             f"memory_space is one of {', '.join(map(repr, MemorySpace))}: got {memory_space!r}"
         )
     split = None if sharding is None else _split_by(sharding, shape)
-    key: tuple[Any, ...] = (shape, dtype, weak_type)
+    key: tuple[Hashable, ...] = (shape, dtype, weak_type)
     if split or memory_space is not MemorySpace.Device or manual_axis_type is not SAME:
         key = (*key, memory_space, split, manual_axis_type)
     interned = _interned.get(key)
@@ -389,7 +390,7 @@ def _intern(
     return _interned.setdefault(key, self)
 
 
-def _as_dtype(dtype: Any) -> DType:
+def _as_dtype(dtype: DTypeLike) -> DType:
     return dtype if isinstance(dtype, ExtendedDType) else np.dtype(dtype)
 
 
@@ -408,7 +409,7 @@ class SymbolicSize:
     __slots__ = ()
 
 
-def _dtype_name(dtype: Any) -> str:
+def _dtype_name(dtype: DType) -> str:
     return "float0" if dtype == float0 else dtype.name
 
 
@@ -495,18 +496,18 @@ def _of_python_scalar(x: complex) -> ShapedArray:
     return ShapedArray((), python_scalar_dtype(type(x)), True)
 
 
-def _no_masked_arrays(x: Any) -> ShapedArray:
+def _no_masked_arrays(x: object) -> ShapedArray:
     raise ValueError(
         "NumPy masked arrays are no operands: their masks would be ignored. Fill the masked "
         "elements with arr.filled(value), or work on arr.data and arr.mask."
     )
 
 
-def _of_bool(x: Any) -> ShapedArray:
+def _of_bool(x: object) -> ShapedArray:
     return _bool_scalar
 
 
-def _of_numpy(x: Any) -> ShapedArray:
+def _of_numpy(x: NumPyArray) -> ShapedArray:
     return ShapedArray(x.shape, array_dtype(x.dtype))
 
 

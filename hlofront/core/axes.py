@@ -1,6 +1,6 @@
 """Named axes in scope, whose names `psum(x, "i")` may use, and their sizes."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextvars import ContextVar, Token
 from typing import Any, cast
 
@@ -31,10 +31,10 @@ class AxisData:
 
     def __init__(
         self,
-        name: Any,
+        name: Hashable,
         size: int,
-        spmd_name: tuple[Any, ...] = (),
-        explicit_mesh_axis: tuple[Any, ...] = (),
+        spmd_name: tuple[Hashable, ...] = (),
+        explicit_mesh_axis: tuple[Hashable, ...] = (),
         mesh: AbstractMesh | None = None,
     ):
         self.name = name
@@ -87,7 +87,7 @@ class axes_in_scope:
 
     __slots__ = ("axes", "before")
 
-    def __init__(self, axes: Sequence[tuple[Any, Any]]):
+    def __init__(self, axes: Sequence[tuple[Hashable, Any]]):
         self.axes = tuple(axes)
 
     def __enter__(self) -> None:
@@ -97,12 +97,12 @@ class axes_in_scope:
         _set(self.before)
 
 
-def current_axes() -> tuple[tuple[Any, Any], ...]:
+def current_axes() -> tuple[tuple[Hashable, Any], ...]:
     """Return the named axes in scope as (name, size) pairs, outermost first."""
     return _cell.value
 
 
-def axis_size(name: Any) -> Any:
+def axis_size(name: Hashable) -> Any:
     """Return the size of the innermost named axis of a name.
 
     Raises:

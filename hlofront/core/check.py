@@ -10,7 +10,7 @@ from typing import Any
 from hlofront.base import show, source
 from hlofront.base.errors import JaxprTypeError, NoRuleError
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.print import Printing
@@ -191,7 +191,7 @@ def _check_results(equation: Equation) -> None:
         )
 
 
-def types_match(a: Any, b: Any) -> bool:
+def types_match(a: AbstractValue, b: AbstractValue) -> bool:
     """Return whether two avals are equal except for their weak types."""
     if isinstance(a, ShapedArray) and isinstance(b, ShapedArray):
         return a.strip_weak_type() == b.strip_weak_type()
@@ -201,7 +201,7 @@ def types_match(a: Any, b: Any) -> bool:
 # ---- messages --------------------------------------------------------------------------------
 
 
-def _type(aval: Any) -> str:
+def _type(aval: AbstractValue) -> str:
     return aval.str_short(True)
 
 

@@ -4,7 +4,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
-from hlofront.base.typing import Params
+from hlofront.base.typing import Params, Value
+from hlofront.core.primitive import Primitive
 from hlofront.core.trace import (
     RuleTrace,
     Trace,
@@ -29,10 +30,10 @@ class CompileTimeTrace(RuleTrace):
         """The parent trace's table of jaxprs and the values that they captured."""
         return getattr(self.parent, "programs_of", {})
 
-    def lift(self, x: Any) -> Any:
+    def lift(self, x: Value) -> Value:
         return engine().lift(x)
 
-    def process(self, primitive: Any, args: tuple[Any, ...], params: Params) -> Any:
+    def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Value:
         traced = any(isinstance(x, Tracer) for x in args)
         with interpreting_with(self.parent if traced else engine()) as trace:
             return trace.process(primitive, args, params)

@@ -51,7 +51,7 @@ def _size(size: Any) -> Any:
     return operator.index(size)
 
 
-def _no_shape(shape: Any, context: str) -> TypeError:
+def _no_shape(shape: object, context: str) -> TypeError:
     # Tuples and lists print each member; all else prints itself.
     shown = tuple(shape) if isinstance(shape, tuple | list) else shape
     text = f"Shapes must be 1D sequences of concrete values of integer type, got {shown}." + (

@@ -1,9 +1,9 @@
 """Evaluation of a jaxpr: each equation is bound again with the current interpreter."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from hlofront.base.boundary import user_context
+from hlofront.base.typing import Value
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
 from hlofront.core.liveness import last_uses
 from hlofront.core.names import coming_from
@@ -11,8 +11,8 @@ from hlofront.core.trace import as_result, is_eager
 
 
 def eval_jaxpr(
-    jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True
-) -> list[Any]:
+    jaxpr: Jaxpr, consts: Sequence[Value], *args: Value, propagate_source_info: bool = True
+) -> list[Value]:
     """Evaluate a jaxpr on values, and return the list of its outputs.
 
     Each value is released after its last use, so that intermediate arrays are freed early.
@@ -27,14 +27,14 @@ def eval_jaxpr(
     Raises:
       ValueError: if the number of constants or inputs is not the jaxpr's.
     """
-    environment: dict[Any, Any] = {}
+    environment: dict[Atom, Value] = {}
     _assign(environment, "constant", jaxpr.constvars, consts)
     _assign(environment, "input", jaxpr.invars, args)
     del args
     uses = last_uses(jaxpr)
     tracing = not is_eager()
 
-    def read(atom: Atom) -> Any:
+    def read(atom: Atom) -> Value:
         return atom.operand if type(atom) is Literal else environment[atom]
 
     try:
@@ -62,7 +62,7 @@ def eval_jaxpr(
     return results if tracing else list(map(as_result, results))
 
 
-def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> list[Any]:
+def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Value) -> list[Value]:
     """Evaluate a closed jaxpr on inputs, and return the list of its outputs.
 
     Raises:
@@ -72,7 +72,7 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr, *args: Any) -> list[Any]:
 
 
 def _assign(
-    environment: dict[Any, Any], kind: str, variables: Sequence[Var], values: Sequence[Any]
+    environment: dict[Atom, Value], kind: str, variables: Sequence[Var], values: Sequence[Value]
 ) -> None:
     if len(variables) != len(values):
         raise ValueError(

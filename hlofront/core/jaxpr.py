@@ -6,6 +6,7 @@ from typing import Any
 
 from hlofront.base.config import enable_x64
 from hlofront.base.typing import Params, is_numpy_value
+from hlofront.base.typing import Value as Value
 from hlofront.bridge import state
 from hlofront.core import print as printing
 from hlofront.core.aval import AbstractValue, typeof
@@ -48,18 +49,18 @@ class Literal:
 
     __slots__ = ("_x64", "aval", "val")
 
-    val: Any
+    val: Value
     aval: AbstractValue
     # Whether 64-bit dtypes were on when the literal was made.
     _x64: bool
 
-    def __init__(self, val: Any, aval: AbstractValue | None = None):
+    def __init__(self, val: Value, aval: AbstractValue | None = None):
         self.val = val
         self.aval = typeof(val) if aval is None else aval
         self._x64 = _x64.value
 
     @property
-    def operand(self) -> Any:
+    def operand(self) -> Value:
         """The value as an operand of this literal's type, whether or not 64-bit dtypes are on now.
 
         Scalars of Python and NumPy have other types with 64-bit dtypes on and off.
@@ -75,8 +76,7 @@ class Literal:
 
 
 Atom = Var | Literal
-# Value: an operand at run time. ParamDict: the parameters of an equation.
-Value = Any
+# The parameters of an equation.
 ParamDict = Params
 Names = tuple[str, ...] | Callable[[], tuple[str, ...] | None] | None
 
@@ -293,11 +293,11 @@ class ClosedJaxpr:
     __slots__ = ("__weakref__", "consts", "derived", "jaxpr")
 
     jaxpr: Jaxpr
-    consts: list[Any]
+    consts: list[Value]
     # The values derived from this program, by cache and key: see core/derived.py.
     derived: dict[object, dict[Any, Any]]
 
-    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any] = ()):
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Value] = ()):
         if len(consts) != len(jaxpr.constvars):
             raise ValueError(
                 f"a jaxpr of {len(jaxpr.constvars)} constants was given {len(consts)} values"
@@ -323,14 +323,14 @@ class ClosedJaxpr:
         return self.jaxpr.effects
 
     @property
-    def literals(self) -> list[Any]:
+    def literals(self) -> list[Value]:
         return self.consts
 
     @property
     def debug_info(self) -> DebugInfo | None:
         return self.jaxpr.debug_info
 
-    def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None):
+    def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Value] | None = None):
         """Return a copy of the closed jaxpr with its jaxpr or its constants replaced."""
         return ClosedJaxpr(
             self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts

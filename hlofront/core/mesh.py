@@ -6,14 +6,20 @@ import math
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Self, cast
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Sized
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 
 from hlofront.base.config import options
 from hlofront.base.option import Option, OptionKind
 from hlofront.bridge.state import unset
+
+if TYPE_CHECKING:
+    from hlofront.bridge.client import Device, DeviceList
+
+# One name of a mesh axis, or one for each axis; None where a default stands for it.
+AxisNames = Hashable | Iterable[Hashable]
 
 
 class AxisType(enum.Enum):
@@ -27,24 +33,29 @@ class AxisType(enum.Enum):
         return self.name
 
 
-def _names(given: Any) -> tuple[Any, ...]:
-    one = isinstance(given, str) or not hasattr(given, "__len__")
-    return (given,) if one else tuple(given)
+def _names(names: AxisNames) -> tuple[Hashable, ...]:
+    if isinstance(names, str) or not isinstance(names, Sized):
+        return (names,)
+    return tuple(cast("Iterable[Hashable]", names))
 
 
-def _types(given: Any, names: tuple[Any, ...], what: str) -> tuple[AxisType, ...]:
+def _types(axis_types: object, names: tuple[Hashable, ...], what: str) -> tuple[AxisType, ...]:
     """Return the checked types of mesh axes; None is Auto for all.
 
     Raises:
       TypeError: if a type is no AxisType.
       ValueError: if there are not as many types as names.
     """
-    if given is None:
+    if axis_types is None:
         return (AxisType.Auto,) * len(names)
-    types = cast("tuple[Any, ...]", given if isinstance(given, tuple) else (given,))
-    if not all(isinstance(kind, AxisType) for kind in types):
+    requested_types = cast(
+        "tuple[object, ...]", axis_types if isinstance(axis_types, tuple) else (axis_types,)
+    )
+    types = tuple([kind for kind in requested_types if isinstance(kind, AxisType)])
+    if len(types) != len(requested_types):
         raise TypeError(
-            f"axis_types of {what} are a tuple of sharding.AxisType, one for each axis: got {types}"
+            f"axis_types of {what} are a tuple of sharding.AxisType, one for each axis: got "
+            f"{requested_types}"
         )
     if len(types) != len(names):
         raise ValueError(
@@ -56,6 +67,10 @@ def _types(given: Any, names: tuple[Any, ...], what: str) -> tuple[AxisType, ...
 _lock = threading.Lock()
 
 
+# The types of all axes of a mesh; one is that of a single axis, and None is Auto for all.
+AxisTypes = AxisType | tuple[AxisType, ...] | None
+
+
 class NamedAxes:
     """A base class of meshes with and without devices: named axes with sizes and types."""
 
@@ -64,7 +79,7 @@ class NamedAxes:
     axis_names: tuple[Hashable, ...]
     axis_types: tuple[AxisType, ...]
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
             f"meshes do not change: to have another {name}, make one by update({name}=...)"
         )
@@ -72,7 +87,7 @@ class NamedAxes:
     def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Self:
+    def __deepcopy__(self, memo: object) -> Self:
         return self
 
     @property
@@ -90,22 +105,22 @@ class NamedAxes:
         """An ordered dictionary from the names of the axes to their sizes."""
         return OrderedDict(self.shape_tuple)
 
-    def _axes_of_type(self, kind: AxisType) -> tuple[Any, ...]:
+    def _axes_of_type(self, kind: AxisType) -> tuple[Hashable, ...]:
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return tuple(name for name, each in pairs if each is kind)
 
     @property
-    def auto_axes(self) -> tuple[Any, ...]:
+    def auto_axes(self) -> tuple[Hashable, ...]:
         """The names of the axes of type Auto."""
         return self._axes_of_type(AxisType.Auto)
 
     @property
-    def explicit_axes(self) -> tuple[Any, ...]:
+    def explicit_axes(self) -> tuple[Hashable, ...]:
         """The names of the axes of type Explicit."""
         return self._axes_of_type(AxisType.Explicit)
 
     @property
-    def manual_axes(self) -> tuple[Any, ...]:
+    def manual_axes(self) -> tuple[Hashable, ...]:
         """The names of the axes of type Manual."""
         return self._axes_of_type(AxisType.Manual)
 
@@ -177,8 +192,8 @@ class AbstractMesh(NamedAxes):
     def __new__(
         cls,
         axis_sizes: tuple[int, ...],
-        axis_names: Any,
-        axis_types: Any = None,
+        axis_names: AxisNames,
+        axis_types: AxisTypes = None,
         *,
         abstract_device: AbstractDevice | None = None,
     ) -> "AbstractMesh":
@@ -200,7 +215,7 @@ class AbstractMesh(NamedAxes):
                 _fill(made, "abstract_device", abstract_device)
         return made
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         fields = self._sizes, self.axis_names, self.axis_types, self.abstract_device
         return _remade_abstract, fields
 
@@ -234,8 +249,8 @@ class AbstractMesh(NamedAxes):
     def update(
         self,
         axis_sizes: tuple[int, ...] | None = None,
-        axis_names: Any = None,
-        axis_types: Any = None,
+        axis_names: AxisNames = None,
+        axis_types: AxisTypes = None,
     ) -> "AbstractMesh":
         """Return a mesh with some fields replaced; None leaves a field unchanged."""
         return AbstractMesh(
@@ -245,7 +260,7 @@ class AbstractMesh(NamedAxes):
             abstract_device=self.abstract_device,
         )
 
-    def update_axis_types(self, name_to_type: Mapping[Any, AxisType]) -> "AbstractMesh":
+    def update_axis_types(self, name_to_type: Mapping[Hashable, AxisType]) -> "AbstractMesh":
         """Return a mesh with new types of the axes in `name_to_type`, and the others unchanged."""
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return self.update(axis_types=tuple(name_to_type.get(name, each) for name, each in pairs))
@@ -266,7 +281,7 @@ class AbstractMesh(NamedAxes):
         raise self._without_devices("processes")
 
     @property
-    def local_devices(self) -> list[Any]:
+    def local_devices(self) -> "list[Device]":
         raise self._without_devices("local_devices")
 
     @property
@@ -274,11 +289,11 @@ class AbstractMesh(NamedAxes):
         raise self._without_devices("local_mesh")
 
 
-_abstract_meshes: dict[Any, AbstractMesh] = {}
+_abstract_meshes: dict[Hashable, AbstractMesh] = {}
 
 
 def _remade_abstract(
-    sizes: tuple[int, ...], names: Any, types: Any, device: AbstractDevice | None
+    sizes: tuple[int, ...], names: AxisNames, types: AxisTypes, device: AbstractDevice | None
 ) -> AbstractMesh:
     return AbstractMesh(sizes, names, types, abstract_device=device)
 
@@ -307,17 +322,17 @@ class Mesh(NamedAxes):
     )
 
     devices: np.ndarray
-    _key: tuple[Any, ...]
+    _key: tuple[Hashable, ...]
     # The mesh without devices, from its first use on; None before.
     _abstract: AbstractMesh | None
     # The devices as jaxlib's DeviceList, from the first use by a sharding on; None before.
-    device_list: Any
+    device_list: "DeviceList | None"
 
     def __new__(
         cls,
-        devices: np.ndarray | Sequence[Any],
-        axis_names: Any,
-        axis_types: Any = None,
+        devices: np.ndarray | Sequence[object],
+        axis_names: AxisNames,
+        axis_types: AxisTypes = None,
     ) -> "Mesh":
         array = np.array(devices, dtype=object)
         names = _names(axis_names)
@@ -349,7 +364,7 @@ class Mesh(NamedAxes):
                 _meshes[key] = mesh
         return mesh
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return Mesh, (self.devices, self.axis_names, self.axis_types)
 
     def __repr__(self) -> str:
@@ -427,7 +442,7 @@ class Mesh(NamedAxes):
         return len({device.process_index for device in self.devices.flat}) > 1
 
     @property
-    def local_devices(self) -> list[Any]:
+    def local_devices(self) -> "list[Device]":
         """The devices of the mesh that belong to this process."""
         return [
             device
@@ -456,7 +471,7 @@ class Mesh(NamedAxes):
     def update(
         self,
         devices: np.ndarray | None = None,
-        axis_names: Any = None,
+        axis_names: AxisNames = None,
         axis_types: tuple[AxisType, ...] | None = None,
     ) -> "Mesh":
         """Return a mesh with some fields replaced; None leaves a field unchanged."""
@@ -467,7 +482,7 @@ class Mesh(NamedAxes):
         )
 
 
-_meshes: dict[Any, Mesh] = {}
+_meshes: dict[Hashable, Mesh] = {}
 
 
 def _kind_of_devices(devices: np.ndarray) -> AbstractDevice | None:

@@ -1,8 +1,13 @@
 """PartitionSpec: the mesh axes along which each axis of an array is split."""
 
-from collections.abc import Collection, Iterator
-from typing import Any, cast
+from collections.abc import Collection, Hashable, Iterator
+from typing import SupportsIndex, cast
 from weakref import WeakValueDictionary
+
+from hlofront.base.typing import is_tuple_or_list
+
+# Of one axis of an array: None, the name of a mesh axis, a tuple of names, or UNCONSTRAINED.
+PartitionEntry = Hashable
 
 
 class _Unconstrained:
@@ -33,32 +38,32 @@ class InferFromArgs:
 INFER = InferFromArgs()
 
 
-def _axes(name: str, given: Any) -> frozenset[Any]:
-    if type(given) not in (set, frozenset):
+def _axes(name: str, names: Collection[Hashable]) -> frozenset[Hashable]:
+    if type(names) not in (set, frozenset):
         raise TypeError(
             f"{name} argument of PartitionSpec should be a set or frozenset of names of mesh axes, "
-            f"got {given!r} of type {type(given).__name__}"
+            f"got {names!r} of type {type(names).__name__}"
         )
-    if None in given:
+    if None in names:
         raise ValueError(
-            f"{name} of PartitionSpec cannot contain None, only names of mesh axes: got {given!r}"
+            f"{name} of PartitionSpec cannot contain None, only names of mesh axes: got {names!r}"
         )
-    return frozenset(given)
+    return frozenset(names)
 
 
-def _entry(given: Any) -> Any:
+def _entry(entry: PartitionEntry | list[Hashable]) -> PartitionEntry:
     """Return a canonical entry: no names are None, one name is that name, several are a tuple.
 
     Raises:
       ValueError: if the entry is a tuple that contains a tuple.
     """
-    if type(given) not in (list, tuple):
-        return given
-    names = tuple(given)
+    if not is_tuple_or_list(entry):
+        return entry
+    names: tuple[Hashable, ...] = tuple(entry)
     if any(isinstance(name, tuple) for name in names):
         raise ValueError(
             "a tuple inside PartitionSpec is of names of mesh axes, and cannot contain a tuple: "
-            f"got {given!r}"
+            f"got {entry!r}"
         )
     if len(names) > 1:
         return names
@@ -84,15 +89,15 @@ class PartitionSpec:
 
     UNCONSTRAINED = UNCONSTRAINED
 
-    partitions: tuple[Any, ...]
-    unreduced: frozenset[Any]
-    reduced: frozenset[Any]
+    partitions: tuple[PartitionEntry, ...]
+    unreduced: frozenset[Hashable]
+    reduced: frozenset[Hashable]
 
     def __new__(
         cls,
-        *partitions: Any,
-        unreduced: Collection[Any] = frozenset(),
-        reduced: Collection[Any] = frozenset(),
+        *partitions: PartitionEntry | list[Hashable],
+        unreduced: Collection[Hashable] = frozenset(),
+        reduced: Collection[Hashable] = frozenset(),
     ) -> "PartitionSpec":
         entries = tuple(map(_entry, partitions))
         sums, derivatives = _axes("unreduced", unreduced), _axes("reduced", reduced)
@@ -110,7 +115,7 @@ class PartitionSpec:
     def __init_subclass__(cls) -> None:
         raise TypeError("PartitionSpec cannot be subclassed: equal ones are one object")
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
             f"a PartitionSpec does not change: to have another {name}, make one by "
             f"update({name}=...)"
@@ -131,19 +136,19 @@ class PartitionSpec:
                 f"unreduced={set(self.unreduced)} and reduced={set(self.reduced)}"
             )
 
-    def names(self) -> list[Any]:
+    def names(self) -> list[Hashable]:
         """Return all names of mesh axes that the array is split along, in order."""
-        names: list[Any] = []
+        names: list[Hashable] = []
         for entry in self.partitions:
             names += axes_of(entry)
         return names
 
-    def update(self, **changes: Any) -> "PartitionSpec":
+    def update(self, **changes: Collection[PartitionEntry]) -> "PartitionSpec":
         """Return a spec with other `partitions`, `unreduced` or `reduced`."""
         fields = {name: getattr(self, name) for name in _FIELDS} | changes
         return PartitionSpec(*fields.pop("partitions"), **fields)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[PartitionEntry]:
         if self.unreduced or self.reduced:
             raise ValueError(
                 "a PartitionSpec with unreduced or reduced axes is more than its partitions: "
@@ -154,10 +159,10 @@ class PartitionSpec:
     def __len__(self) -> int:
         return len(self.partitions)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: SupportsIndex) -> PartitionEntry:
         return self.partitions[index]
 
-    def index(self, entry: Any) -> int:
+    def index(self, entry: PartitionEntry | list[Hashable]) -> int:
         """Return the first axis of the array that is split along `entry`.
 
         Raises:
@@ -165,7 +170,7 @@ class PartitionSpec:
         """
         return self.partitions.index(_entry(entry))
 
-    def count(self, entry: Any) -> int:
+    def count(self, entry: PartitionEntry | list[Hashable]) -> int:
         """Return the number of axes that are split along `entry`."""
         return self.partitions.count(_entry(entry))
 
@@ -178,14 +183,14 @@ class PartitionSpec:
                 reduced=self.reduced | other.reduced,
             )
         if isinstance(other, tuple):
-            entries = cast("tuple[Any, ...]", other)
+            entries = cast("tuple[PartitionEntry, ...]", other)
             self._need_partitions_alone(entries)
             return PartitionSpec(*self.partitions, *entries)
         return NotImplemented
 
     def __radd__(self, other: object) -> "PartitionSpec":
         if isinstance(other, tuple):
-            entries = cast("tuple[Any, ...]", other)
+            entries = cast("tuple[PartitionEntry, ...]", other)
             self._need_partitions_alone(entries)
             return PartitionSpec(*entries, *self.partitions)
         return NotImplemented
@@ -200,10 +205,10 @@ class PartitionSpec:
     def __copy__(self) -> "PartitionSpec":
         return self
 
-    def __deepcopy__(self, memo: Any) -> "PartitionSpec":
+    def __deepcopy__(self, memo: object) -> "PartitionSpec":
         return self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return _remade, (self.partitions, self.unreduced, self.reduced)
 
     def __repr__(self) -> str:
@@ -219,18 +224,22 @@ class PartitionSpec:
 
 
 _FIELDS = ("partitions", "unreduced", "reduced")
-_specs: WeakValueDictionary[Any, PartitionSpec] = WeakValueDictionary()
+_specs: WeakValueDictionary[Hashable, PartitionSpec] = WeakValueDictionary()
 
 # User programs use this short name.
 P = PartitionSpec
 
 
-def _remade(partitions: Any, unreduced: Any, reduced: Any) -> PartitionSpec:
+def _remade(
+    partitions: tuple[PartitionEntry, ...],
+    unreduced: frozenset[Hashable],
+    reduced: frozenset[Hashable],
+) -> PartitionSpec:
     return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
 
 
-def axes_of(entry: Any) -> tuple[Any, ...]:
+def axes_of(entry: PartitionEntry) -> tuple[Hashable, ...]:
     """Return the names of mesh axes in one entry of a PartitionSpec, outermost first."""
     if entry is None or entry is UNCONSTRAINED:
         return ()
-    return cast("tuple[Any, ...]", entry) if type(entry) is tuple else (entry,)
+    return cast("tuple[Hashable, ...]", entry) if type(entry) is tuple else (entry,)

@@ -1,15 +1,20 @@
 """Primitives: operations by name, whose meaning is in the rule tables."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from hlofront.base.typing import Params
+from hlofront.base.typing import Params, Value
 from hlofront.core import rules, trace
-from hlofront.core.aval import typeof
+from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.effects import Effects, no_effects
 
 # (trace, operands, their avals, parameters) -> the result of `bind`.
-BindWithTrace = Callable[[trace.Trace, Sequence[Any], Sequence[Any], Params], Any]
+BindWithTrace = Callable[[trace.Trace, Sequence[Value], Sequence[AbstractValue], Params], Value]
+
+# The function of a rule, whose parameters are those of its operation.
+Rule = Callable[..., Any]
+# The aval of the result of an operation, or the avals of several.
+InferredTypes = AbstractValue | Sequence[AbstractValue]
 
 ALL: dict[str, "Primitive"] = {}
 
@@ -35,9 +40,9 @@ class Primitive:
     # Whether linearization repeats the scopes around the operation in its path, as in JAX.
     repeats_scopes: bool
     # The cache of infer rules: (avals of the operands, parameters) -> avals of the results.
-    inferred: dict[Any, Any]
+    inferred: dict[Hashable, Any]
     # The engine's cache: parameters -> compiled call. Owned by runtime/dispatch/engine.py.
-    eager: dict[Any, Any]
+    eager: dict[Hashable, Any]
 
     # Whether operands may be mutable references, as of no other operation that holds no program.
     ref_primitive = False
@@ -61,7 +66,7 @@ class Primitive:
         self.eager = {}
         ALL.setdefault(name, self)
 
-    def bind(self, *args: Any, **params: Any) -> Any:
+    def bind(self, *args: Value, **params: Any) -> Value:
         """Apply the primitive to operands, in the current interpreter.
 
         Returns:
@@ -70,8 +75,13 @@ class Primitive:
         return trace.process(self, args, params)
 
     def bind_with_trace(
-        self, trace: trace.Trace, args: Sequence[Any], avals: Sequence[Any], params: Params, /
-    ) -> Any:
+        self,
+        trace: trace.Trace,
+        args: Sequence[Value],
+        avals: Sequence[AbstractValue],
+        params: Params,
+        /,
+    ) -> Value:
         """Apply the primitive to operands, in an interpreter.
 
         Args:
@@ -91,21 +101,21 @@ class Primitive:
           bind_with_trace, so that this is a decorator.
         """
 
-        def bind(*args: Any, **params: Any) -> Any:
+        def bind(*args: Value, **params: Any) -> Value:
             return bind_with_trace(trace.current_trace(), args, [typeof(x) for x in args], params)
 
         # Attributes of this primitive go before the methods of the class.
         vars(self).update(bind=bind, bind_with_trace=bind_with_trace)
         return bind_with_trace
 
-    def get_bind_params(self, params: Params) -> dict[str, Any]:
+    def get_bind_params(self, params: Params) -> Params:
         """Return the parameters of `bind` for those of an equation, which are equal here."""
         return params
 
     # ---- rules under JAX's names -----------------------------------------------------------------
 
     @property
-    def impl(self) -> Callable[..., Any]:
+    def impl(self) -> Rule:
         """The function that runs the operation on arrays: `impl(*arrays, **params)`.
 
         It is the argument of `def_impl`; without one the operation is compiled and run.
@@ -113,14 +123,14 @@ class Primitive:
         return rules.run.get(self) or self._run
 
     @impl.setter
-    def impl(self, rule: Callable[..., Any]) -> None:
+    def impl(self, rule: Rule) -> None:
         rules.run[self] = rule
         self.eager.clear()
 
-    def _run(self, *args: Any, **params: Any) -> Any:
+    def _run(self, *args: Value, **params: Any) -> Value:
         return trace.engine().process(self, args, params)
 
-    def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
+    def def_impl(self, impl: Rule) -> Rule:
         """Register the function that runs the operation on arrays, outside of compiled programs.
 
         Args:
@@ -132,7 +142,7 @@ class Primitive:
         self.impl = impl
         return impl
 
-    def def_abstract_eval(self, abstract_eval: Callable[..., Any]) -> Callable[..., Any]:
+    def def_abstract_eval(self, abstract_eval: Rule) -> Rule:
         """Register the infer rule of the primitive, which returns the avals of its results.
 
         Args:
@@ -147,7 +157,7 @@ class Primitive:
         rules.effects.pop(self, None)
         return abstract_eval
 
-    def def_effectful_abstract_eval(self, abstract_eval: Callable[..., Any]) -> Callable[..., Any]:
+    def def_effectful_abstract_eval(self, abstract_eval: Rule) -> Rule:
         """Register the infer rule of a primitive with effects.
 
         Args:
@@ -158,10 +168,10 @@ class Primitive:
           abstract_eval, so that this is a decorator.
         """
 
-        def infer(*avals: Any, **params: Any) -> Any:
+        def infer(*avals: AbstractValue, **params: Any) -> InferredTypes:
             return abstract_eval(*avals, **params)[0]
 
-        def effects(*avals: Any, **params: Any) -> Effects:
+        def effects(*avals: AbstractValue, **params: Any) -> Effects:
             return frozenset(abstract_eval(*avals, **params)[1])
 
         self.inferred.clear()
@@ -169,7 +179,7 @@ class Primitive:
         rules.effects[self] = effects
         return abstract_eval
 
-    def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, Effects]:
+    def abstract_eval(self, *avals: AbstractValue, **params: Any) -> tuple[InferredTypes, Effects]:
         """Return the aval of the result, or a list of avals, and the effects of the operation.
 
         Raises:

@@ -28,9 +28,14 @@ from hlofront.base.typing import Params
 from hlofront.core import rules
 from hlofront.core.names import path_of
 
+# A Jaxpr or ClosedJaxpr, an Equation, and a Var or Literal, whose module imports this one.
+AnyJaxpr = Any
+AnyEquation = Any
+AnyAtom = Any
+
 
 def print_jaxpr(
-    jaxpr: Any,
+    jaxpr: AnyJaxpr,
     *,
     use_color: bool | None = None,
     width: int = 80,
@@ -53,7 +58,7 @@ def print_jaxpr(
 
 
 def print_equation(
-    equation: Any,
+    equation: AnyEquation,
     *,
     use_color: bool | None = None,
     width: int = 80,
@@ -70,11 +75,11 @@ def _on_terminal() -> bool:
     return config.options["jax_pprint_use_color"].value and bool(sys.stdout and sys.stdout.isatty())
 
 
-def _opened(program: Any) -> Any:
+def _opened(program: Any) -> AnyJaxpr:
     return getattr(program, "jaxpr", program)
 
 
-def _is_program(value: Any) -> bool:
+def _is_program(value: object) -> bool:
     return hasattr(type(value), "eqns")
 
 
@@ -127,13 +132,13 @@ class Printing:
         self.print_effects = print_effects
         self.color = color
         self._plain = not (color or source_info or name_stack)
-        self._names: dict[Any, str] = {}
+        self._names: dict[AnyAtom, str] = {}
         self.shared = {}
         self._spellings = spellings()
 
     # ---- atoms -------------------------------------------------------------------------------
 
-    def name(self, variable: Any) -> str:
+    def name(self, variable: AnyAtom) -> str:
         """Return the printed name of a variable, and assign the next free name to a new one."""
         name = self._names.get(variable)
         if name is None:
@@ -141,11 +146,11 @@ class Printing:
             name = self._names[variable] = "_" if dropped else next(self._spellings)
         return name
 
-    def is_dropped(self, variable: Any) -> bool:
+    def is_dropped(self, variable: AnyAtom) -> bool:
         """Return whether a variable is printed as `_`."""
         return self.name(variable) == "_"
 
-    def bound(self, variable: Any) -> Document:
+    def bound(self, variable: AnyAtom) -> Document:
         """Return the text of a variable where it is bound, with its type if `print_shapes`."""
         name = self.name(variable)
         if not self.print_shapes:
@@ -162,7 +167,7 @@ class Printing:
 
     # ---- equations ---------------------------------------------------------------------------
 
-    def equation(self, equation: Any) -> Document:
+    def equation(self, equation: AnyEquation) -> Document:
         """Return the document of an equation: `results = primitive[parameters] operands`."""
         if not self._with_rules:
             return self.laid_out(equation, sorted(equation.params.items()))
@@ -176,7 +181,7 @@ class Printing:
             self._share_names(equation, equation.params[_SHARES_NAMES[equation.primitive.name]])
         return self.laid_out(equation, select(equation.params))
 
-    def laid_out(self, equation: Any, parameters: Sequence[tuple[str, Any]]) -> Document:
+    def laid_out(self, equation: AnyEquation, parameters: Sequence[tuple[str, Any]]) -> Document:
         """Return the document of an equation with selected (name, value) parameters, in order."""
         parts: list[Document] = []
         if equation.outvars:
@@ -194,7 +199,7 @@ class Printing:
             return "".join(texts)
         return show.concat(parts)
 
-    def _annotate(self, equation: Any) -> Document:
+    def _annotate(self, equation: AnyEquation) -> Document:
         source_info, name_stack = self._annotated
         name = equation.primitive.name
         notes = []
@@ -204,7 +209,7 @@ class Printing:
             notes.append(f"[{path_of(equation.name_stack)}]")
         return show.noted(name, notes) if notes else name
 
-    def _parameter(self, name: str, value: Any) -> Document:
+    def _parameter(self, name: str, value: object) -> Document:
         text = self.value(value)
         return f"{name}={text}" if type(text) is str else show.concat((f"{name}=", text))
 
@@ -218,7 +223,7 @@ class Printing:
         # Addresses of functions are masked, because they differ from run to run.
         return _ADDRESS.sub(_masked, text) if _ADDRESS_MARK in text else text
 
-    def _share_names(self, equation: Any, program: Any) -> None:
+    def _share_names(self, equation: AnyEquation, program: Any) -> None:
         """Name the variables of a called program after the call's operands and results."""
         if not _is_program(program):
             return  # The equation is invalid, and is printed in the error that reports it.
@@ -238,7 +243,7 @@ class Printing:
 
     # ---- programs ----------------------------------------------------------------------------
 
-    def whole_program(self, jaxpr: Any) -> Document:
+    def whole_program(self, jaxpr: AnyJaxpr) -> Document:
         """Return the document of a program, after its subprograms that have their own names."""
         named = _named_programs(jaxpr)
         self.shared = {id(program): name for name, program in named}
@@ -249,11 +254,11 @@ class Printing:
         self._drop_unused(jaxpr)
         return show.concat((*parts, self._block(jaxpr)))
 
-    def program(self, jaxpr: Any) -> Document:
+    def program(self, jaxpr: AnyJaxpr) -> Document:
         """Return the document of a subprogram: its name if it has one, else its text."""
         return self.shared.get(id(jaxpr)) or self._block(jaxpr)
 
-    def _block(self, jaxpr: Any) -> Document:
+    def _block(self, jaxpr: AnyJaxpr) -> Document:
         inside = [
             self._keyword("lambda "),
             show.fill([self.bound(v) for v in jaxpr.constvars]),
@@ -275,7 +280,7 @@ class Printing:
             inside.append(f" : {{ {', '.join(sorted(map(str, jaxpr.effects)))} }}")
         return show.group(show.concat(("{ ", show.nest(2, show.concat(inside)), " }")))
 
-    def _drop_unused(self, jaxpr: Any) -> None:
+    def _drop_unused(self, jaxpr: AnyJaxpr) -> None:
         """Name results `_` that no later equation and no output uses."""
         used = set(jaxpr.outvars)
         for equation in reversed(jaxpr.eqns):
@@ -313,7 +318,7 @@ def _listed(atoms: Sequence[str]) -> Sequence[str]:
     return [f"{atom}," for atom in atoms[:-1]] + list(atoms[-1:])
 
 
-def _literal_text(value: Any) -> str:
+def _literal_text(value: object) -> str:
     if getattr(value, "shape", ()):
         return "[...]"  # The text of a program does not depend on the elements of its arrays.
     if isinstance(value, np.generic | np.ndarray):
@@ -342,10 +347,10 @@ def spellings(avoided: frozenset[str] = frozenset()) -> Iterator[str]:
 _MOST_EQUATIONS_INSIDE = 10
 
 
-def _named_programs(jaxpr: Any) -> list[tuple[str, Any]]:
+def _named_programs(jaxpr: AnyJaxpr) -> list[tuple[str, AnyJaxpr]]:
     """Return the subprograms of a program that have their own names, with these, in order."""
     labels: dict[int, str] = {}
-    met: dict[int, Any] = {}
+    met: dict[int, AnyJaxpr] = {}
     repeated: set[int] = set()
     waiting = deque([jaxpr])
     while waiting:
@@ -367,7 +372,7 @@ def _named_programs(jaxpr: Any) -> list[tuple[str, Any]]:
     return [(name, met[key]) for name, key in zip(names, wanted)]
 
 
-def _mark_with_inner(program: Any, repeated: set[int]) -> None:
+def _mark_with_inner(program: AnyJaxpr, repeated: set[int]) -> None:
     """Add the ids of a program and of all programs inside it to `repeated`."""
     waiting = [program]
     while waiting:
@@ -378,7 +383,7 @@ def _mark_with_inner(program: Any, repeated: set[int]) -> None:
                 waiting.extend(_programs_in(equation))
 
 
-def _programs_in(equation: Any) -> Iterator[Any]:
+def _programs_in(equation: AnyEquation) -> Iterator[AnyJaxpr]:
     for value in equation.params.values():
         if _is_program(value):
             yield _opened(value)
@@ -412,7 +417,7 @@ _Selection = Callable[[dict[str, Any]], Parameters]
 _SHARES_NAMES = {"jit": "jaxpr"}
 
 
-def says_nothing(value: Any) -> bool:
+def says_nothing(value: object) -> bool:
     """Return whether a parameter's value is a default that is not shown: None, False, (), ..."""
     if value is None or value is False:
         return True
@@ -467,7 +472,7 @@ def _of_custom_rule(functions: dict[str, str], hidden: Sequence[str]) -> _Select
     return select
 
 
-def _function_name(function: Any) -> str:
+def _function_name(function: object) -> str:
     return getattr(function, "__name__", "<unknown>")
 
 

@@ -5,24 +5,25 @@ AbstractMesh whose PartitionSpec names axes of type Explicit alone.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
+from hlofront.base.typing import ArrayLike
+from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.aval import ShapedArray, Split, cotangent_of, typeof
 from hlofront.core.mesh import AbstractMesh, AxisType, Mesh
 from hlofront.core.mesh_context import context_mesh, get_abstract_mesh
-from hlofront.core.partition import PartitionSpec
+from hlofront.core.partition import PartitionEntry, PartitionSpec
 
 # NamedSharding, of floor 7.
-_make: Callable[[Mesh | AbstractMesh, PartitionSpec], Any] | None = None
+_make: Callable[[Mesh | AbstractMesh, PartitionSpec], NamedSharding] | None = None
 
 
-def plug_in_shardings(make: Callable[[Mesh | AbstractMesh, PartitionSpec], Any]) -> None:
+def plug_in_shardings(make: Callable[[Mesh | AbstractMesh, PartitionSpec], NamedSharding]) -> None:
     """Set the function that makes a NamedSharding; pjrt/shardings.py calls this once."""
     global _make
     _make = make
 
 
-def named_sharding(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> Any:
+def named_sharding(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> NamedSharding:
     """Return the NamedSharding over a mesh with or without devices.
 
     Raises:
@@ -39,7 +40,7 @@ def asks_nothing(sharding: object) -> bool:
     return sharding is None or (mesh is not None and mesh.empty)
 
 
-def requested(name: str, sharding: object, argument: str = "out_sharding") -> Any:
+def requested(name: str, sharding: object, argument: str = "out_sharding") -> NamedSharding | None:
     """Return the parameter of an equation for a sharding that a user asks of its result.
 
     Args:
@@ -92,7 +93,9 @@ def requested(name: str, sharding: object, argument: str = "out_sharding") -> An
     return result
 
 
-def over_devices(sharding: Any) -> Any:
+def over_devices(
+    sharding: PartitionSpec | NamedSharding,
+) -> NamedSharding | None:
     """Return a sharding over the mesh in context for a PartitionSpec, or one without devices.
 
     Args:
@@ -105,8 +108,8 @@ def over_devices(sharding: Any) -> Any:
     Raises:
       ValueError: if the spec names an axis that the mesh does not have.
     """
-    mesh = getattr(sharding, "mesh", None)
-    if isinstance(mesh, Mesh):
+    mesh = None if isinstance(sharding, PartitionSpec) else sharding.mesh
+    if isinstance(mesh, Mesh) and not isinstance(sharding, PartitionSpec):
         return sharding
     devices = context_mesh()
     if devices is None or (mesh is not None and devices.abstract_mesh is not mesh):
@@ -137,7 +140,7 @@ def split_by(sharding: object) -> Split | None:
     return Split(mesh.abstract_mesh, spec)
 
 
-def sharding_of(aval: ShapedArray, *beside: Any) -> Any:
+def sharding_of(aval: ShapedArray, *beside: ArrayLike) -> NamedSharding | None:
     """Return the sharding of an array's type as a parameter of equations.
 
     Args:
@@ -156,23 +159,25 @@ def sharding_of(aval: ShapedArray, *beside: Any) -> Any:
     return None if mesh.empty else named_sharding(mesh, PartitionSpec(*[None] * aval.ndim))
 
 
-def cotangent_sharding(aval: ShapedArray, *beside: Any) -> Any:
+def cotangent_sharding(aval: ShapedArray, *beside: ArrayLike) -> NamedSharding | None:
     """Return the sharding of cotangents of an array's type; see `sharding_of`."""
     return sharding_of(cotangent_of(aval), *beside)
 
 
-def permuted(sharding: Any, axes: Sequence[int]) -> Any:
+def permuted(sharding: NamedSharding | None, axes: Sequence[int]) -> NamedSharding | None:
     """Return the parameter for an array whose axis i is axis `axes[i]` of another."""
     if sharding is None:
         return None
     spec: PartitionSpec = sharding.spec
-    entries: dict[int, Any] = dict(enumerate(spec.partitions))
+    entries: dict[int, PartitionEntry] = dict(enumerate(spec.partitions))
     return named_sharding(
         sharding.mesh, spec.update(partitions=[entries.get(axis) for axis in axes])
     )
 
 
-def with_batch_axis(sharding: Any, position: int, operand: Any, axis: int) -> Any:
+def with_batch_axis(
+    sharding: NamedSharding | None, position: int, operand: ArrayLike, axis: int
+) -> NamedSharding | None:
     """Return the parameter for a batched result, which is split along its batch axis as an operand.
 
     Args:
@@ -185,8 +190,11 @@ def with_batch_axis(sharding: Any, position: int, operand: Any, axis: int) -> An
 
 
 def with_batch_axis_of(
-    sharding: Any, position: int, operands: Sequence[Any], axes: Sequence[int | None]
-) -> Any:
+    sharding: NamedSharding | None,
+    position: int,
+    operands: Sequence[ArrayLike],
+    axes: Sequence[int | None],
+) -> NamedSharding | None:
     """Return the parameter for a batched result of several operands; see `with_batch_axis`.
 
     Args:
@@ -198,7 +206,7 @@ def with_batch_axis_of(
     if sharding is None:
         return None
     spec = sharding.spec
-    entries: list[Any] = [*spec.partitions, *[None] * (position - len(spec.partitions))]
+    entries: list[PartitionEntry] = [*spec.partitions, *[None] * (position - len(spec.partitions))]
     batched = [
         entry_of(typeof(operand), axis)
         for operand, axis in zip(operands, axes, strict=True)
@@ -208,6 +216,6 @@ def with_batch_axis_of(
     return named_sharding(sharding.mesh, spec.update(partitions=entries))
 
 
-def entry_of(aval: ShapedArray, axis: int) -> Any:
+def entry_of(aval: ShapedArray, axis: int) -> PartitionEntry:
     """Return the entry of an array's PartitionSpec for one of its axes."""
     return None if aval.spec is None else aval.spec.partitions[axis]

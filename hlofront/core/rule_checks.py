@@ -10,7 +10,7 @@ from typing import Any
 from hlofront.base.config import options
 from hlofront.base.errors import JaxprTypeError
 from hlofront.core.aval import typeof
-from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.jaxpr import Atom, ClosedJaxpr
 from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import Tangent, Zero
 
@@ -56,7 +56,7 @@ def check_tangents(primitive: Primitive, results: Any, tangents: Any) -> None:
         _check_type(primitive, "jvp", "tangent", "result", aval, tangent)
 
 
-def check_cotangents(primitive: Primitive, operands: Sequence[Any], cotangents: Any) -> None:
+def check_cotangents(primitive: Primitive, operands: Sequence[Atom], cotangents: Any) -> None:
     """Raise JaxprTypeError if a primitive's transpose rule returned wrong cotangents.
 
     Args:

@@ -29,7 +29,7 @@ Tangents = Tangent | Sequence[Tangent]
 
 InferRule = Callable[..., AbstractValue | Sequence[AbstractValue]]
 # Per axis of an array, the names of the mesh axes that split it, outermost first.
-Entries = tuple[tuple[Any, ...], ...]
+Entries = tuple[tuple[Hashable, ...], ...]
 # The first two arguments are the avals of the operands and of the results, those without a split.
 ShardingRule = Callable[
     Concatenate[Sequence[ShapedArray], Sequence[ShapedArray], ...], Sequence[Entries]

@@ -4,7 +4,7 @@ Infer rules are about shapes and dtypes alone. They see operands without the mes
 them or that they vary along, and this module adds to their results what these tables say.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, cast
 
 from hlofront.base.dtypes import short_name
@@ -150,10 +150,10 @@ def entries_of(aval: ShapedArray) -> Entries:
 def _with_splits(
     primitive: Primitive,
     avals: Sequence[ShapedArray],
-    results: list[Any],
+    results: list[ShapedArray],
     params: Params,
     request: Split | None,
-) -> list[Any]:
+) -> list[AbstractValue]:
     mesh = common_mesh([*avals], request.mesh if request else None)
     if request is not None:
         check = rules.sharding.get(primitive)
@@ -178,12 +178,12 @@ def _with_splits(
     ]
 
 
-def _sums(primitive: Primitive, avals: Sequence[ShapedArray]) -> dict[str, frozenset[Any]]:
+def _sums(primitive: Primitive, avals: Sequence[ShapedArray]) -> dict[str, frozenset[Hashable]]:
     """Return the `unreduced` and `reduced` axes of the results.
 
     All operands have the same, but for scalars, which take no part where nothing is unreduced.
     """
-    none = frozenset[Any](), frozenset[Any]()
+    none = frozenset[Hashable](), frozenset[Hashable]()
     sums = {
         (aval.spec.unreduced, aval.spec.reduced) if aval.spec else none
         for aval in avals
@@ -212,7 +212,7 @@ def _sums(primitive: Primitive, avals: Sequence[ShapedArray]) -> dict[str, froze
     return {"unreduced": unreduced, "reduced": reduced}
 
 
-def _is_reduced(sums: tuple[frozenset[Any], frozenset[Any]]) -> bool:
+def _is_reduced(sums: tuple[frozenset[Hashable], frozenset[Hashable]]) -> bool:
     return bool(sums[1])
 
 
@@ -252,10 +252,10 @@ _LINEAR_IN_SUMMANDS = frozenset(
 def _split_result(
     primitive: Primitive,
     avals: Sequence[ShapedArray],
-    result: Any,
+    result: AbstractValue,
     mesh: AbstractMesh,
     spec: PartitionSpec,
-) -> Any:
+) -> AbstractValue:
     if not isinstance(result, ShapedArray):
         return result
     names = [name for name in spec.names() if name in mesh.explicit_axes]
@@ -283,7 +283,7 @@ def _shape_text(result: ShapedArray, spec: PartitionSpec) -> str:
     return f"{short_name(result.dtype)}[{','.join(sizes)}]"
 
 
-def without_splits(aval: Any, axes: Sequence[int]) -> Any:
+def without_splits(aval: ShapedArray, axes: Sequence[int]) -> ShapedArray:
     """Return the type of an array that no mesh axis splits along these axes of it."""
     if aval.split is None:
         return aval
@@ -326,8 +326,11 @@ def types_text(avals: Sequence[ShapedArray]) -> str:
 
 
 def _with_manual_types(
-    primitive: Primitive, avals: Sequence[ShapedArray], results: list[Any], params: Params
-) -> list[Any]:
+    primitive: Primitive,
+    avals: Sequence[ShapedArray],
+    results: Sequence[AbstractValue],
+    params: Params,
+) -> list[AbstractValue]:
     rule = rules.varying.get(primitive)
     if rule is not None:
         types = rule(avals, **params)
@@ -341,7 +344,7 @@ def _with_manual_types(
 
 def _joined(primitive: Primitive, avals: Sequence[ShapedArray]) -> ManualAxisType:
     """Return the manual type of the result of operands; `process` makes them vary alike."""
-    varying = frozenset[Any]().union(*[aval.manual_axis_type.varying for aval in avals])
+    varying = frozenset[Hashable]().union(*[aval.manual_axis_type.varying for aval in avals])
     others = {(a.manual_axis_type.unreduced, a.manual_axis_type.reduced) for a in avals}
     if len(others) > 1:
         raise ShardingTypeError(

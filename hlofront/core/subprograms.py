@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeGuard, cast
+from typing import Literal, TypeGuard, cast
 
+from hlofront.base.typing import Value
 from hlofront.core import rules
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr
 from hlofront.core.primitive import Primitive
@@ -63,7 +64,7 @@ class Subprogram:
         return opened(self.program)
 
     @property
-    def consts(self) -> Sequence[Any]:
+    def consts(self) -> Sequence[Value]:
         """The values of the program's constants; empty for an open jaxpr."""
         return self.program.consts if isinstance(self.program, ClosedJaxpr) else ()
 
@@ -222,7 +223,7 @@ def condition_of(equation: Equation) -> Subprogram | None:
     return next((part for part in parts if part.role == "condition"), None)
 
 
-def inputs_among(part: Subprogram, operands: Sequence[Any]) -> list[Any]:
+def inputs_among(part: Subprogram, operands: Sequence[Value]) -> list[Value]:
     """Return those of an equation's operands that are inputs of one of its programs.
 
     Raises:
@@ -234,8 +235,8 @@ def inputs_among(part: Subprogram, operands: Sequence[Any]) -> list[Any]:
 
 
 def split_inputs(
-    part: Subprogram, operands: Sequence[Any]
-) -> tuple[list[Any], list[Any], list[Any]]:
+    part: Subprogram, operands: Sequence[Value]
+) -> tuple[list[Value], list[Value], list[Value]]:
     """Return the inputs of a loop's program: (constant in all iterations, carried, sliced)."""
     inputs = inputs_among(part, operands)
     start, stop = part.carried.start, part.carried.stop

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, final
 
 from hlofront.base import tree
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, Value
 from hlofront.core.aval import typeof
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Zero:
         self.aval = aval
 
     @staticmethod
-    def of(primal: Any) -> "Zero":
+    def of(primal: Value) -> "Zero":
         """Return the symbolic zero tangent of a value."""
         return Zero(typeof(primal).to_tangent_aval())
 

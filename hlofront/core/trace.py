@@ -9,10 +9,15 @@ import numpy as np
 
 from hlofront.base import errors
 from hlofront.base.elements import float0
-from hlofront.base.typing import Params
+from hlofront.base.typing import Params, Value
 from hlofront.bridge import fast_parts, state
 from hlofront.core.aval import ShapedArray, register_value_type, typeof
 from hlofront.core.operators import ArrayOperators
+
+# A Primitive, whose module imports this one.
+AnyPrimitive = Any
+# A function of flat values, such as a WrappedFun.
+FlatFunction = Callable[..., Any]
 
 
 class Trace:
@@ -46,21 +51,37 @@ class Trace:
         """Return whether the traced function still runs."""
         return self.alive
 
-    def process(self, primitive: Any, args: tuple[Any, ...], params: Params) -> Any:
+    def process(self, primitive: AnyPrimitive, args: tuple[Value, ...], params: Params) -> Value:
         """Interpret an operation with the method that is for its primitive."""
         return primitive.bind_with_trace(self, args, [typeof(x) for x in args], params)
 
-    def process_primitive(self, primitive: Any, tracers: Sequence[Any], params: Params, /) -> Any:
+    def process_primitive(
+        self, primitive: AnyPrimitive, tracers: Sequence[Value], params: Params, /
+    ) -> Value:
         """Interpret an operation: return its result, or a list where its primitive has several."""
         raise self._undefined("process_primitive", "primitives")
 
-    def process_call(self, call_primitive: Any, f: Any, tracers: Any, params: Params, /) -> Any:
+    def process_call(
+        self,
+        call_primitive: AnyPrimitive,
+        f: FlatFunction,
+        tracers: Sequence[Value],
+        params: Params,
+        /,
+    ) -> Value:
         """Interpret a call of a function on flat values, and return the list of its results."""
         raise self._undefined("process_call", "call primitives")
 
     def process_custom_jvp_call(
-        self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, *, symbolic_zeros: bool
-    ) -> Any:
+        self,
+        primitive: AnyPrimitive,
+        fun: FlatFunction,
+        jvp: FlatFunction,
+        tracers: Sequence[Value],
+        /,
+        *,
+        symbolic_zeros: bool,
+    ) -> Value:
         """Interpret a call of a function with a jvp rule, and return the list of its results.
 
         Args:
@@ -74,16 +95,16 @@ class Trace:
 
     def process_custom_vjp_call(
         self,
-        primitive: Any,
-        fun: Any,
-        fwd: Any,
-        bwd: Any,
-        tracers: Any,
+        primitive: AnyPrimitive,
+        fun: FlatFunction,
+        fwd: FlatFunction,
+        bwd: FlatFunction,
+        tracers: Sequence[Value],
         /,
         *,
-        out_trees: Callable[[], Sequence[Any]],
+        out_trees: Callable[[], Sequence[object]],
         symbolic_zeros: bool,
-    ) -> Any:
+    ) -> Value:
         """Interpret a call of a function with vjp rules, and return the list of its results.
 
         Args:
@@ -106,11 +127,11 @@ class Trace:
             f"{type(self)} must override {method} to handle {operations}"
         )
 
-    def lift(self, x: Any) -> Any:
+    def lift(self, x: Value) -> Value:
         """Return a Python or NumPy scalar or a NumPy array as an array or tracer for users."""
         return _engine.lift(x)
 
-    def lift_tangent(self, x: Any) -> Any:
+    def lift_tangent(self, x: Value) -> Value:
         """Return a known tangent as an operand of operations on tangents."""
         return x
 
@@ -123,37 +144,53 @@ class RuleTrace(Trace):
 
     __slots__ = ()
 
-    def process(self, primitive: Any, args: tuple[Any, ...], params: Params) -> Any:
+    def process(self, primitive: AnyPrimitive, args: tuple[Value, ...], params: Params) -> Value:
         raise TypeError(f"{type(self).__name__} does not say how to process {primitive}")
 
-    def lift(self, x: Any) -> Any:
+    def lift(self, x: Value) -> Value:
         raise TypeError(f"{type(self).__name__} does not say how to lift {x!r}")
 
-    def process_primitive(self, primitive: Any, tracers: Sequence[Any], params: Params, /) -> Any:
+    def process_primitive(
+        self, primitive: AnyPrimitive, tracers: Sequence[Value], params: Params, /
+    ) -> Value:
         with interpreting_with(self):
             return self.process(primitive, tuple(tracers), params)
 
-    def process_call(self, call_primitive: Any, f: Any, tracers: Any, params: Params, /) -> Any:
+    def process_call(
+        self,
+        call_primitive: AnyPrimitive,
+        f: FlatFunction,
+        tracers: Sequence[Value],
+        params: Params,
+        /,
+    ) -> Value:
         return self._bind(call_primitive, tracers, {"subfuns": (f,), **params})
 
     def process_custom_jvp_call(
-        self, primitive: Any, fun: Any, jvp: Any, tracers: Any, /, *, symbolic_zeros: bool
-    ) -> Any:
+        self,
+        primitive: AnyPrimitive,
+        fun: FlatFunction,
+        jvp: FlatFunction,
+        tracers: Sequence[Value],
+        /,
+        *,
+        symbolic_zeros: bool,
+    ) -> Value:
         params = {"subfuns": (fun, jvp), "symbolic_zeros": symbolic_zeros}
         return self._bind(primitive, tracers, params)
 
     def process_custom_vjp_call(
         self,
-        primitive: Any,
-        fun: Any,
-        fwd: Any,
-        bwd: Any,
-        tracers: Any,
+        primitive: AnyPrimitive,
+        fun: FlatFunction,
+        fwd: FlatFunction,
+        bwd: FlatFunction,
+        tracers: Sequence[Value],
         /,
         *,
-        out_trees: Callable[[], Sequence[Any]],
+        out_trees: Callable[[], Sequence[object]],
         symbolic_zeros: bool,
-    ) -> Any:
+    ) -> Value:
         params = {
             "subfuns": (fun, fwd, bwd),
             "out_trees": out_trees,
@@ -161,7 +198,7 @@ class RuleTrace(Trace):
         }
         return self._bind(primitive, tracers, params)
 
-    def _bind(self, primitive: Any, tracers: Any, params: Params) -> Any:
+    def _bind(self, primitive: AnyPrimitive, tracers: Sequence[Value], params: Params) -> Value:
         with interpreting_with(self):
             return primitive.bind(*tracers, **params)
 
@@ -216,19 +253,19 @@ class Tracer(ArrayOperators):
     # JAX's name for a symbolic size; no array stands for one.
     dimension_as_value = None
 
-    def to_concrete_value(self) -> Any:
+    def to_concrete_value(self) -> Value:
         """Return the array behind this tracer, or None if there is none."""
         return None
 
-    def full_lower(self) -> Any:
+    def full_lower(self) -> Value:
         """Return this tracer, which has no simpler form."""
         return self
 
-    def get_referent(self) -> Any:
+    def get_referent(self) -> Value:
         """Return the value that this tracer stands for, which is the tracer itself."""
         return self
 
-    def _known_scalar(self) -> Any:
+    def _known_scalar(self) -> Value:
         """Return the scalar literal that this tracer stands for, or None; for subclasses."""
         return None
 
@@ -255,7 +292,7 @@ class Tracer(ArrayOperators):
             "cannot be keys of dictionaries or members of sets."
         )
 
-    def _concrete_or_raise(self, error: type, *context: Any) -> Any:
+    def _concrete_or_raise(self, error: Callable[..., Exception], *context: object) -> Any:
         value = self.to_concrete_value()
         if value is None:
             raise error(self, *context)
@@ -304,7 +341,7 @@ class Tracer(ArrayOperators):
     def __copy__(self):
         return self
 
-    def __deepcopy__(self, memo: Any):
+    def __deepcopy__(self, memo: object):
         return self
 
     def __getstate__(self):
@@ -313,7 +350,7 @@ class Tracer(ArrayOperators):
         )
 
 
-def ambiguous_truth(aval: Any) -> ValueError:
+def ambiguous_truth(aval: ShapedArray) -> ValueError:
     """Return the error for `if x:` with an array that does not have exactly one element."""
     if not aval.size:
         return ValueError(
@@ -335,13 +372,13 @@ def _scalar_advice(kind: str) -> str:
     return f"The problem arose with the `{kind}` function, which needs the array's value."
 
 
-def _needs_value(name: str, *, called: bool) -> Any:
+def _needs_value(name: str, *, called: bool) -> Value:
     """Return a member of tracers that raises ConcretizationTypeError without a concrete value.
 
     `called` is whether the member is a method; else it is a property.
     """
 
-    def member(self: Tracer, *args: Any) -> Any:
+    def member(self: Tracer, *args: Any) -> Value:
         value = self.to_concrete_value()
         if value is None:
             what = f"the {name}() method was called" if called else f"{name!r} was asked for"
@@ -380,7 +417,7 @@ register_value_type(Tracer, lambda tracer: tracer.aval)
 class _NoEngine(RuleTrace):
     __slots__ = ()
 
-    def process(self, primitive: Any, args: Any, params: Any) -> Any:
+    def process(self, primitive: AnyPrimitive, args: tuple[Value, ...], params: Params) -> Value:
         raise errors.NoEngineError(
             f"cannot run {primitive}: import hlofront, which plugs in the engine"
         )
@@ -417,7 +454,7 @@ def is_eager() -> bool:
     return _get() is None
 
 
-def as_array(x: Any) -> Any:
+def as_array(x: Value) -> Value:
     """Return a value as an array or tracer, with the members of arrays, for users' rules.
 
     Arrays of float0 stay NumPy's: no device has them.
@@ -427,14 +464,14 @@ def as_array(x: Any) -> Any:
     return (_get() or _engine).lift(x)
 
 
-def as_result(x: Any) -> Any:
+def as_result(x: Value) -> Value:
     """Return a value as an array or tracer, but leave a Python scalar unchanged."""
     if isinstance(x, (int, float, complex)) and not isinstance(x, np.generic):
         return x
     return as_array(x)
 
 
-def process(primitive: Any, args: tuple[Any, ...], params: Params) -> Any:
+def process(primitive: AnyPrimitive, args: tuple[Value, ...], params: Params) -> Value:
     if _matching:
         args = _match(primitive, args)
     return (_get() or _engine).process(primitive, args, params)
@@ -444,10 +481,12 @@ def process(primitive: Any, args: tuple[Any, ...], params: Params) -> Any:
 # threads, and the function that makes the operands of an operation vary alike.
 _matching = 0
 _matching_lock = threading.Lock()
-_match: Callable[[Any, tuple[Any, ...]], tuple[Any, ...]] = lambda primitive, args: args
+_match: Callable[[AnyPrimitive, tuple[Value, ...]], tuple[Value, ...]] = lambda primitive, args: (
+    args
+)
 
 
-def plug_in_matching(match: Callable[[Any, tuple[Any, ...]], tuple[Any, ...]]) -> None:
+def plug_in_matching(match: Callable[[AnyPrimitive, tuple[Value, ...]], tuple[Value, ...]]) -> None:
     """Set the function that makes operands vary alike; primitives/varying.py calls this once."""
     global _match
     _match = match

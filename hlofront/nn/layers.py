@@ -12,11 +12,11 @@ keyword `rng`.
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import hlofront.numpy as jnp
 import hlofront.random as random
-from hlofront.base.typing import Array, Shape
+from hlofront.base.tree import PyTree
+from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.higher_order.reduce import reduce_window
 from hlofront.nn.activations import elu, gelu, leaky_relu, relu, selu, sigmoid, softplus
 from hlofront.nn.initializers import glorot_normal, normal, ones, zeros
@@ -27,11 +27,12 @@ from hlofront.primitives.elementwise import add, max
 from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.make_jaxpr import eval_shape
 
-# (key, shape of the inputs) -> (shape of the outputs, parameters); shapes and outputs are lists
-# where a layer has several.
-InitFun = Callable[[Any, Any], tuple[Any, Any]]
+# The shape of an array; a list of shapes where a layer has several inputs or outputs.
+Shapes = PyTree
+# (key, shape of the inputs) -> (shape of the outputs, parameters)
+InitFun = Callable[[Array, Shapes], tuple[Shapes, PyTree]]
 # (parameters, inputs, **keywords) -> outputs
-ApplyFun = Callable[..., Any]
+ApplyFun = Callable[..., PyTree]
 Layer = tuple[InitFun, ApplyFun]
 Initializer = Callable[..., Array]
 Padding = str | Sequence[tuple[int, int]]
@@ -56,12 +57,12 @@ def Dense(
       b_init: the initializer of the vector.
     """
 
-    def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+    def init_fun(rng: Array, input_shape: Shape) -> tuple[Shape, PyTree]:
         of_matrix, of_vector = random.split(rng)
         matrix = W_init(of_matrix, (input_shape[-1], out_dim))
         return (*input_shape[:-1], out_dim), (matrix, b_init(of_vector, (out_dim,)))
 
-    def apply_fun(params: Any, inputs: Array, **kwargs: Any) -> Array:
+    def apply_fun(params: PyTree, inputs: Array, **kwargs: object) -> Array:
         matrix, vector = params
         return jnp.dot(inputs, matrix) + vector
 
@@ -80,7 +81,7 @@ def _convolution(
     of_inputs, of_kernel, of_outputs = dimension_numbers
     init_kernel = W_init or glorot_normal(of_kernel.index("I"), of_kernel.index("O"))
 
-    def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+    def init_fun(rng: Array, input_shape: Shape) -> tuple[Shape, PyTree]:
         sizes = iter(filter_shape)
         channels = {"O": out_chan, "I": input_shape[of_inputs.index("C")]}
         shape = tuple([channels[c] if c in channels else next(sizes) for c in of_kernel])
@@ -90,7 +91,7 @@ def _convolution(
         inputs = ShapeDtypeStruct(input_shape, kernel.dtype)
         return eval_shape(convolve, inputs, kernel).shape, (kernel, bias)
 
-    def apply_fun(params: Any, inputs: Array, **kwargs: Any) -> Array:
+    def apply_fun(params: PyTree, inputs: Array, **kwargs: object) -> Array:
         kernel, bias = params
         return convolve(inputs, kernel) + bias
 
@@ -174,13 +175,13 @@ def BatchNorm(
     """
     axes = (axis,) if isinstance(axis, int) else axis
 
-    def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+    def init_fun(rng: Array, input_shape: Shape) -> tuple[Shape, PyTree]:
         shape = tuple([n for i, n in enumerate(input_shape) if i not in axes])
         of_beta, of_gamma = random.split(rng)
         beta = beta_init(of_beta, shape) if center else ()
         return input_shape, (beta, gamma_init(of_gamma, shape) if scale else ())
 
-    def apply_fun(params: Any, x: Array, **kwargs: Any) -> Array:
+    def apply_fun(params: PyTree, x: Array, **kwargs: object) -> Array:
         beta, gamma = params
         result = standardize(x, axes, epsilon=epsilon)
         if scale:
@@ -193,11 +194,11 @@ def BatchNorm(
 # ---- layers without parameters -------------------------------------------------------------------
 
 
-def _same_shape(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+def _same_shape(rng: Array, input_shape: Shapes) -> tuple[Shapes, PyTree]:
     return input_shape, ()
 
 
-def elementwise(fun: Callable[..., Array], **fun_kwargs: Any) -> Layer:
+def elementwise(fun: Callable[..., Array], **fun_kwargs: object) -> Layer:
     """Make a layer that applies a function of elements to its inputs.
 
     Args:
@@ -205,7 +206,7 @@ def elementwise(fun: Callable[..., Array], **fun_kwargs: Any) -> Layer:
       **fun_kwargs: further arguments of `fun`.
     """
 
-    def apply_fun(params: Any, inputs: Array, **kwargs: Any) -> Array:
+    def apply_fun(params: PyTree, inputs: Array, **kwargs: object) -> Array:
         return fun(inputs, **fun_kwargs)
 
     return _same_shape, apply_fun
@@ -226,7 +227,7 @@ Tanh = elementwise(jnp.tanh)
 
 def _pooling(
     initial: float,
-    reducer: Callable[..., Any],
+    reducer: Callable[[ArrayLike, ArrayLike], Array],
     window_shape: Sequence[int],
     strides: Sequence[int] | None,
     padding: Padding,
@@ -254,10 +255,10 @@ def _pooling(
     def reduced(inputs: Array) -> Array:
         return reduce_window(inputs, initial, reducer, window, steps, padding)
 
-    def init_fun(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+    def init_fun(rng: Array, input_shape: Shape) -> tuple[Shape, PyTree]:
         return eval_shape(reduced, ShapeDtypeStruct(input_shape, jnp.float32)).shape, ()
 
-    def apply_fun(params: Any, inputs: Array, **kwargs: Any) -> Array:
+    def apply_fun(params: PyTree, inputs: Array, **kwargs: object) -> Array:
         if not mean:
             return reduced(inputs)
         one_example = [1 if axis in not_spatial else n for axis, n in enumerate(inputs.shape)]
@@ -307,15 +308,15 @@ def AvgPool(
     return _pooling(0.0, add, window_shape, strides, padding, spec, mean=True)
 
 
-def _flat_shape(rng: Any, input_shape: Shape) -> tuple[Shape, Any]:
+def _flat_shape(rng: Array, input_shape: Shape) -> tuple[Shape, PyTree]:
     return (input_shape[0], math.prod(input_shape[1:])), ()
 
 
-def _flattened(params: Any, inputs: Array, **kwargs: Any) -> Array:
+def _flattened(params: PyTree, inputs: Array, **kwargs: object) -> Array:
     return jnp.reshape(inputs, (inputs.shape[0], -1))
 
 
-def _unchanged(params: Any, inputs: Any, **kwargs: Any) -> Any:
+def _unchanged(params: PyTree, inputs: PyTree, **kwargs: object) -> PyTree:
     return inputs
 
 
@@ -335,7 +336,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
       ValueError: by the layer, if it is applied without the keyword `rng`.
     """
 
-    def apply_fun(params: Any, inputs: Array, **kwargs: Any) -> Array:
+    def apply_fun(params: PyTree, inputs: Array, **kwargs: object) -> Array:
         rng = kwargs.get("rng")
         if rng is None:
             raise ValueError(
@@ -355,20 +356,20 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 def FanOut(num: int) -> Layer:
     """Make a layer whose result is a list of `num` times its inputs."""
 
-    def init_fun(rng: Any, input_shape: Shape) -> tuple[list[Shape], Any]:
+    def init_fun(rng: Array, input_shape: Shape) -> tuple[list[Shape], PyTree]:
         return [input_shape] * num, ()
 
-    def apply_fun(params: Any, inputs: Array, **kwargs: Any) -> list[Array]:
+    def apply_fun(params: PyTree, inputs: Array, **kwargs: object) -> list[Array]:
         return [inputs] * num
 
     return init_fun, apply_fun
 
 
-def _first_shape(rng: Any, input_shape: Sequence[Shape]) -> tuple[Shape, Any]:
+def _first_shape(rng: Array, input_shape: Sequence[Shape]) -> tuple[Shape, PyTree]:
     return input_shape[0], ()
 
 
-def _summed(params: Any, inputs: Sequence[Array], **kwargs: Any) -> Any:
+def _summed(params: PyTree, inputs: Sequence[Array], **kwargs: object) -> Array:
     return sum(inputs)
 
 
@@ -379,18 +380,18 @@ FanInSum: Layer = (_first_shape, _summed)
 def FanInConcat(axis: int = -1) -> Layer:
     """Make a layer that concatenates the arrays of a list along an axis."""
 
-    def init_fun(rng: Any, input_shape: Sequence[Shape]) -> tuple[Shape, Any]:
+    def init_fun(rng: Array, input_shape: Sequence[Shape]) -> tuple[Shape, PyTree]:
         first = list(input_shape[0])
         first[axis] = sum(shape[axis] for shape in input_shape)
         return tuple(first), ()
 
-    def apply_fun(params: Any, inputs: Sequence[Array], **kwargs: Any) -> Array:
+    def apply_fun(params: PyTree, inputs: Sequence[Array], **kwargs: object) -> Array:
         return jnp.concatenate(inputs, axis)
 
     return init_fun, apply_fun
 
 
-def _keys(rng: Any, count: int) -> Sequence[Any]:
+def _keys(rng: Array | None, count: int) -> Sequence[Array | None]:
     return [None] * count if rng is None else list(random.split(rng, count))
 
 
@@ -400,15 +401,15 @@ def serial(*layers: Layer) -> Layer:
     Its parameters are the list of theirs.
     """
 
-    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, list[Any]]:
-        params: list[Any] = []
+    def init_fun(rng: Array, input_shape: Shapes) -> tuple[Shapes, list[PyTree]]:
+        params: list[PyTree] = []
         for init, _ in layers:
             rng, own = random.split(rng)
             input_shape, param = init(own, input_shape)
             params.append(param)
         return input_shape, params
 
-    def apply_fun(params: Sequence[Any], inputs: Any, **kwargs: Any) -> Any:
+    def apply_fun(params: Sequence[PyTree], inputs: PyTree, **kwargs: object) -> PyTree:
         keys = _keys(kwargs.pop("rng", None), len(layers))
         for (_, apply), param, rng in zip(layers, params, keys, strict=True):
             inputs = apply(param, inputs, rng=rng, **kwargs)
@@ -423,7 +424,7 @@ def parallel(*layers: Layer) -> Layer:
     Its parameters are the tuple of theirs.
     """
 
-    def init_fun(rng: Any, input_shape: Sequence[Any]) -> tuple[Any, Any]:
+    def init_fun(rng: Array, input_shape: Sequence[Shapes]) -> tuple[Shapes, PyTree]:
         keys = random.split(rng, len(layers))
         pairs = [
             init(key, shape)
@@ -431,7 +432,9 @@ def parallel(*layers: Layer) -> Layer:
         ]
         return tuple([shape for shape, _ in pairs]), tuple([param for _, param in pairs])
 
-    def apply_fun(params: Sequence[Any], inputs: Sequence[Any], **kwargs: Any) -> list[Any]:
+    def apply_fun(
+        params: Sequence[PyTree], inputs: Sequence[PyTree], **kwargs: object
+    ) -> list[PyTree]:
         keys = _keys(kwargs.pop("rng", None), len(layers))
         return [
             apply(param, x, rng=rng, **kwargs)
@@ -441,17 +444,17 @@ def parallel(*layers: Layer) -> Layer:
     return init_fun, apply_fun
 
 
-def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
+def shape_dependent(make_layer: Callable[[Shape], Layer]) -> Layer:
     """Make a layer that is made anew for each shape of inputs.
 
     Args:
       make_layer: from the shape of the inputs to a layer.
     """
 
-    def init_fun(rng: Any, input_shape: Any) -> tuple[Any, Any]:
+    def init_fun(rng: Array, input_shape: Shapes) -> tuple[Shapes, PyTree]:
         return make_layer(input_shape)[0](rng, input_shape)
 
-    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+    def apply_fun(params: PyTree, inputs: PyTree, **kwargs: object) -> PyTree:
         return make_layer(inputs.shape)[1](params, inputs, **kwargs)
 
     return init_fun, apply_fun

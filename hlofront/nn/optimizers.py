@@ -12,20 +12,24 @@ the state after step i, and `params_fn(state)` the parameters.
 import functools
 from collections import namedtuple
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import hlofront.numpy as jnp
 from hlofront.base import tree
+from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import Array, ArrayLike
 
 # A pytree of arrays; the state of an optimizer for one of its arrays; a pytree of gradients.
-Params = Any
-State = Any
-Updates = Any
+Params = PyTree
+State = PyTree
+Updates = PyTree
 # The number of a step, from 0 on.
 Step = int
 # From the number of a step to its size.
-Schedule = Callable[[Any], Any]
+Schedule = Callable[[ArrayLike], ArrayLike]
+
+# A size that every step has, or the size of each.
+StepSize = ArrayLike | Schedule
 
 OptimizerState = namedtuple("OptimizerState", ["packed_state", "tree_def", "subtree_defs"])
 OptimizerState.__doc__ = """The state of an optimizer for a pytree of parameters; itself a pytree.
@@ -62,7 +66,9 @@ class Optimizer(NamedTuple):
 
 # (initial value -> state, (step, gradient, state) -> state, state -> value), of one array each.
 ArrayOptimizer = tuple[
-    Callable[[Any], State], Callable[[Any, Any, Any], State], Callable[[State], Any]
+    Callable[[Array], State],
+    Callable[[ArrayLike, Array, State], State],
+    Callable[[State], Array],
 ]
 
 
@@ -75,7 +81,7 @@ def optimizer(opt_maker: Callable[..., ArrayOptimizer]) -> Callable[..., Optimiz
     """
 
     @functools.wraps(opt_maker)
-    def make(*args: Any, **kwargs: Any) -> Optimizer:
+    def make(*args: object, **kwargs: object) -> Optimizer:
         init, update, get = opt_maker(*args, **kwargs)
 
         def init_fn(params: Params) -> OptimizerState:
@@ -109,7 +115,7 @@ def optimizer(opt_maker: Callable[..., ArrayOptimizer]) -> Callable[..., Optimiz
     return make
 
 
-def _packed(tree_def: Any, states: Sequence[State]) -> OptimizerState:
+def _packed(tree_def: PyTreeDef, states: Sequence[State]) -> OptimizerState:
     pairs = list(map(tree.tree_flatten, states))
     return OptimizerState(
         tuple([leaves for leaves, _ in pairs]), tree_def, tuple([own for _, own in pairs])
@@ -126,12 +132,12 @@ def _states(state: OptimizerState) -> list[State]:
 # ---- optimizers ----------------------------------------------------------------------------------
 
 
-def _value(state: State) -> Any:
+def _value(state: State) -> Array:
     return state[0]
 
 
 @optimizer
-def sgd(step_size: Any) -> ArrayOptimizer:
+def sgd(step_size: StepSize) -> ArrayOptimizer:
     """Make an optimizer that steps along the gradient.
 
     Args:
@@ -139,7 +145,7 @@ def sgd(step_size: Any) -> ArrayOptimizer:
     """
     size = make_schedule(step_size)
 
-    def update(i: Any, g: Any, x: Any) -> Any:
+    def update(i: ArrayLike, g: Array, x: Array) -> Array:
         return x - size(i) * g
 
     return (lambda x: x), update, (lambda x: x)
@@ -154,7 +160,7 @@ def _with_two_zeros(x: ArrayLike) -> tuple[ArrayLike, Array, Array]:
 
 
 @optimizer
-def momentum(step_size: Any, mass: float) -> ArrayOptimizer:
+def momentum(step_size: StepSize, mass: float) -> ArrayOptimizer:
     """Make an optimizer that steps along a decaying sum of gradients.
 
     Args:
@@ -163,7 +169,7 @@ def momentum(step_size: Any, mass: float) -> ArrayOptimizer:
     """
     size = make_schedule(step_size)
 
-    def update(i: Any, g: Any, state: Any) -> Any:
+    def update(i: ArrayLike, g: Array, state: State) -> State:
         x, velocity = state
         velocity = mass * velocity + g
         return x - size(i) * velocity, velocity
@@ -172,7 +178,7 @@ def momentum(step_size: Any, mass: float) -> ArrayOptimizer:
 
 
 @optimizer
-def nesterov(step_size: Any, mass: float) -> ArrayOptimizer:
+def nesterov(step_size: StepSize, mass: float) -> ArrayOptimizer:
     """Make an optimizer with Nesterov's momentum, which looks one step ahead.
 
     Args:
@@ -183,7 +189,7 @@ def nesterov(step_size: Any, mass: float) -> ArrayOptimizer:
     """
     size = make_schedule(step_size)
 
-    def update(i: Any, g: Any, state: Any) -> Any:
+    def update(i: ArrayLike, g: Array, state: State) -> State:
         x, velocity = state
         velocity = mass * velocity + g
         return x - size(i) * (mass * velocity + g), velocity
@@ -191,13 +197,13 @@ def nesterov(step_size: Any, mass: float) -> ArrayOptimizer:
     return _with_zeros, update, _value
 
 
-def _inverse_root(x: Any) -> Array:
+def _inverse_root(x: Array) -> Array:
     """Return the inverse square root where x is positive, else 0."""
     return jnp.where(x > 0, 1 / jnp.sqrt(x), 0.0)
 
 
 @optimizer
-def adagrad(step_size: Any, momentum: float = 0.9) -> ArrayOptimizer:
+def adagrad(step_size: StepSize, momentum: float = 0.9) -> ArrayOptimizer:
     """Make an optimizer that divides gradients by the root of the sum of their squares.
 
     Args:
@@ -208,7 +214,7 @@ def adagrad(step_size: Any, momentum: float = 0.9) -> ArrayOptimizer:
     """
     size = make_schedule(step_size)
 
-    def update(i: Any, g: Any, state: Any) -> Any:
+    def update(i: ArrayLike, g: Array, state: State) -> State:
         x, squares, mean = state
         squares = squares + jnp.square(g)
         mean = (1 - momentum) * (g * _inverse_root(squares)) + momentum * mean
@@ -218,7 +224,7 @@ def adagrad(step_size: Any, momentum: float = 0.9) -> ArrayOptimizer:
 
 
 @optimizer
-def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> ArrayOptimizer:
+def rmsprop(step_size: StepSize, gamma: float = 0.9, eps: float = 1e-8) -> ArrayOptimizer:
     """Make an optimizer that divides gradients by the root of the mean of their squares.
 
     Args:
@@ -230,7 +236,7 @@ def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> ArrayOptim
     """
     size = make_schedule(step_size)
 
-    def update(i: Any, g: Any, state: Any) -> Any:
+    def update(i: ArrayLike, g: Array, state: State) -> State:
         x, squares = state
         squares = squares * gamma + jnp.square(g) * (1 - gamma)
         return x - size(i) * g / jnp.sqrt(squares + eps), squares
@@ -240,7 +246,7 @@ def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> ArrayOptim
 
 @optimizer
 def rmsprop_momentum(
-    step_size: Any, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
+    step_size: StepSize, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
 ) -> ArrayOptimizer:
     """Make an optimizer that steps along a decaying sum of the steps of `rmsprop`.
 
@@ -252,7 +258,7 @@ def rmsprop_momentum(
     """
     size = make_schedule(step_size)
 
-    def update(i: Any, g: Any, state: Any) -> Any:
+    def update(i: ArrayLike, g: Array, state: State) -> State:
         x, squares, velocity = state
         squares = squares * gamma + jnp.square(g) * (1 - gamma)
         velocity = momentum * velocity + size(i) * g / jnp.sqrt(squares + eps)
@@ -262,7 +268,9 @@ def rmsprop_momentum(
 
 
 @optimizer
-def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> ArrayOptimizer:
+def adam(
+    step_size: StepSize, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
+) -> ArrayOptimizer:
     """Make an optimizer by means of gradients and of their squares, without their early bias.
 
     Args:
@@ -275,7 +283,7 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
     """
     size = make_schedule(step_size)
 
-    def update(i: Any, g: Any, state: Any) -> Any:
+    def update(i: ArrayLike, g: Array, state: State) -> State:
         x, mean, squares = state
         mean = (1 - b1) * g + b1 * mean
         squares = (1 - b2) * jnp.square(g) + b2 * squares
@@ -287,7 +295,9 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
 
 
 @optimizer
-def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> ArrayOptimizer:
+def adamax(
+    step_size: StepSize, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
+) -> ArrayOptimizer:
     """Make an optimizer like `adam`, with a decaying maximum in the place of the mean of squares.
 
     Args:
@@ -301,7 +311,7 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
     """
     size = make_schedule(step_size)
 
-    def update(i: Any, g: Any, state: Any) -> Any:
+    def update(i: ArrayLike, g: Array, state: State) -> State:
         x, mean, largest = state
         mean = (1 - b1) * g + b1 * mean
         largest = jnp.maximum(b2 * largest, jnp.abs(g))
@@ -312,7 +322,7 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 
 
 @optimizer
-def sm3(step_size: Any, momentum: float = 0.9) -> ArrayOptimizer:
+def sm3(step_size: StepSize, momentum: float = 0.9) -> ArrayOptimizer:
     """Make an optimizer like `adagrad` that keeps a vector of squares per axis of an array.
 
     Args:
@@ -324,12 +334,12 @@ def sm3(step_size: Any, momentum: float = 0.9) -> ArrayOptimizer:
     """
     size = make_schedule(step_size)
 
-    def init(value: Any) -> Any:
+    def init(value: Array) -> State:
         shape = jnp.shape(value)
         x = jnp.atleast_1d(value)
         return x, jnp.zeros_like(x), [jnp.zeros(n, x.dtype) for n in x.shape], shape
 
-    def update(i: Any, g: Any, state: Any) -> Any:
+    def update(i: ArrayLike, g: Array, state: State) -> State:
         x, mean, per_axis, shape = state
         others = [tuple([a for a in range(x.ndim) if a != axis]) for axis in range(x.ndim)]
         broadcast = [jnp.expand_dims(v, axes) for v, axes in zip(per_axis, others, strict=True)]
@@ -338,7 +348,7 @@ def sm3(step_size: Any, momentum: float = 0.9) -> ArrayOptimizer:
         per_axis = [jnp.max(squares, axes) for axes in others]
         return x - size(i) * mean, mean, per_axis, shape
 
-    def get(state: Any) -> Array:
+    def get(state: State) -> Array:
         x, _, _, shape = state
         return jnp.reshape(x, shape)
 
@@ -348,18 +358,20 @@ def sm3(step_size: Any, momentum: float = 0.9) -> ArrayOptimizer:
 # ---- sizes of steps ------------------------------------------------------------------------------
 
 
-def constant(step_size: Any) -> Schedule:
+def constant(step_size: ArrayLike) -> Schedule:
     """Return the schedule of steps of one size."""
     return lambda i: step_size
 
 
-def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
+def exponential_decay(
+    step_size: ArrayLike, decay_steps: ArrayLike, decay_rate: ArrayLike
+) -> Schedule:
     """Return the schedule of steps that shrink by `decay_rate` in each `decay_steps` steps."""
     return lambda i: step_size * decay_rate ** (i / decay_steps)
 
 
 def inverse_time_decay(
-    step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
+    step_size: ArrayLike, decay_steps: ArrayLike, decay_rate: ArrayLike, staircase: bool = False
 ) -> Schedule:
     """Return the schedule of steps of size step_size / (1 + decay_rate * i / decay_steps).
 
@@ -371,18 +383,23 @@ def inverse_time_decay(
 
 
 def polynomial_decay(
-    step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0
+    step_size: Array | float,
+    decay_steps: ArrayLike,
+    final_step_size: Array | float,
+    power: ArrayLike = 1.0,
 ) -> Schedule:
     """Return the schedule of steps that shrink to `final_step_size`, as a power of what is left."""
 
-    def schedule(i: Any) -> Any:
+    def schedule(i: ArrayLike) -> Array:
         left = 1 - jnp.minimum(i, decay_steps) / decay_steps
         return left**power * (step_size - final_step_size) + final_step_size
 
     return schedule
 
 
-def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
+def piecewise_constant(
+    boundaries: ArrayLike | Sequence[float], values: ArrayLike | Sequence[float]
+) -> Schedule:
     """Return the schedule of steps of `values[k]`, where k boundaries are less than the step.
 
     Raises:
@@ -402,7 +419,7 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     return lambda i: values[jnp.sum(i > boundaries)]
 
 
-def make_schedule(scalar_or_schedule: Any) -> Schedule:
+def make_schedule(scalar_or_schedule: StepSize) -> Schedule:
     """Return a schedule unchanged, and for a number the schedule of steps of that size.
 
     Raises:
@@ -421,7 +438,7 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
 # ---- norms ---------------------------------------------------------------------------------------
 
 
-def l2_norm(tree: Any) -> Array:
+def l2_norm(tree: PyTree) -> Array:
     """Return the root of the sum of squares of all elements of a pytree."""
     return jnp.sqrt(sum(jnp.vdot(x, x) for x in _leaves(tree)))
 
@@ -429,7 +446,7 @@ def l2_norm(tree: Any) -> Array:
 _leaves = tree.tree_leaves
 
 
-def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
+def clip_grads(grad_tree: PyTree, max_norm: ArrayLike) -> PyTree:
     """Return a pytree of gradients, scaled to the norm `max_norm` if theirs is greater."""
     norm = l2_norm(grad_tree)
     return tree.tree_map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
@@ -449,12 +466,12 @@ class JoinPoint:
         self.subtree = subtree
 
 
-def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
+def unpack_optimizer_state(opt_state: OptimizerState) -> PyTree:
     """Return a pytree like the parameters with a JoinPoint of its state for each array."""
     return opt_state.tree_def.unflatten(map(JoinPoint, _states(opt_state)))
 
 
-def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
+def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
     """Return the state that `unpack_optimizer_state` made a pytree of.
 
     Raises:

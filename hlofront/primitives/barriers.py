@@ -1,10 +1,11 @@
 """Primitives that order computations: optimization_barrier, tokens and sinks."""
 
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import Self, TypeVar
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import (
     AbstractToken,
@@ -55,7 +56,7 @@ def _(cotangents: Sequence[Cotangent], *operands: Operand) -> Sequence[Cotangent
     return _fenced(cotangents)
 
 
-def _fenced(tangents: Sequence[Tangent]) -> list[Any]:
+def _fenced(tangents: Sequence[Tangent]) -> list[Tangent]:
     """Return tangents or cotangents behind a separate barrier; a `Zero` stays a `Zero`."""
     present = [tangent for tangent in tangents if type(tangent) is not Zero]
     if not present:
@@ -83,7 +84,7 @@ class Token:
         # The token as an array, in the form in which programs take and return it.
         self.array = array
 
-    def block_until_ready(self) -> Any:
+    def block_until_ready(self) -> Self:
         """Wait until the token's array, if it has one, is ready; return the token."""
         if self.array is not None:
             self.array.block_until_ready()
@@ -97,13 +98,13 @@ after_all_p = Primitive("after_all")
 
 
 @boundary
-def create_token(_: object = None) -> Any:
+def create_token(_: object = None) -> Array:
     """Return a new token, which is ready at once."""
     return process(create_token_p, (), {})
 
 
 @boundary
-def after_all(*operands: object) -> Any:
+def after_all(*operands: object) -> Array:
     """Return a token that becomes ready after all operands, which are tokens.
 
     Raises:
@@ -170,7 +171,7 @@ dce_sink_p = Primitive("dce_sink", multiple_results=True)
 
 
 @boundary
-def dce_sink(val: object, *, prevent_mlir_dce: bool = False) -> Any:
+def dce_sink(val: object, *, prevent_mlir_dce: bool = False) -> PyTree:
     """Protect arrays from dead code elimination: the equations that compute them stay.
 
     Args:

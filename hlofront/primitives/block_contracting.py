@@ -1,13 +1,13 @@
 """The primitive ragged_dot_general, which contracts groups of rows or columns."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params, Shape
+from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -74,7 +74,7 @@ class RaggedDotDimensionNumbers:
         self.lhs_ragged_dimensions = canonical_axes(lhs_ragged_dimensions)
         self.rhs_group_dimensions = canonical_axes(rhs_group_dimensions)
 
-    def _fields(self) -> tuple[Any, ...]:
+    def _fields(self) -> tuple[object, ...]:
         return tuple(getattr(self, name) for name in self.__slots__)
 
     def __eq__(self, other: object) -> bool:
@@ -374,7 +374,9 @@ def _transpose_by_group(
     return None, as_cotangent(result, axes, rhs_aval)
 
 
-def _sharding_of_cotangent(aval: ShapedArray, axes: Sequence[int], *beside: Any) -> Any:
+def _sharding_of_cotangent(
+    aval: ShapedArray, axes: Sequence[int], *beside: ArrayLike
+) -> NamedSharding | None:
     """Return the sharding of a cotangent whose axis i is axis `axes[i]` of an operand's type."""
     return permuted(cotangent_sharding(aval, *beside), axes)
 
@@ -424,7 +426,7 @@ def _transpose_summed(
     return (summed, None) if is_linear(lhs) else (None, summed)
 
 
-def _ranges(*parts: Sequence[Any]) -> list[tuple[int, ...]]:
+def _ranges(*parts: Sequence[int]) -> list[tuple[int, ...]]:
     """Return per sequence the indices of its elements in the concatenation of all."""
     ranges: list[tuple[int, ...]] = []
     start = 0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hlofront.base import tree
-from hlofront.base.tree import PyTreeDef
+from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike, Params
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.effects import Effect, Effects
@@ -116,12 +116,12 @@ class FlatCallback:
 
     __slots__ = ("callback_func", "in_tree")
 
-    def __init__(self, callback_func: Callable[..., Any], in_tree: PyTreeDef):
+    def __init__(self, callback_func: Callable[..., PyTree], in_tree: PyTreeDef):
         self.callback_func = callback_func
         # The tree definition of (args, kwargs).
         self.in_tree = in_tree
 
-    def __call__(self, *leaves: Any) -> list[Any]:
+    def __call__(self, *leaves: object) -> list[object]:
         args, kwargs = tree.tree_unflatten(self.in_tree, leaves)
         return tree.tree_leaves(self.callback_func(*args, **kwargs))
 
@@ -211,7 +211,7 @@ class FlatDebugCallback:
 
     __slots__ = ("arguments", "callback")
 
-    def __init__(self, callback: Callable[..., Any], arguments: "CallbackArguments"):
+    def __init__(self, callback: Callable[..., PyTree], arguments: "CallbackArguments"):
         self.callback = callback
         self.arguments = arguments
 
@@ -231,19 +231,19 @@ class CallbackArguments:
 
     __slots__ = ("static", "structure")
 
-    def __init__(self, structure: Any, static: Sequence[tuple[int, Any]]):
+    def __init__(self, structure: PyTreeDef, static: Sequence[tuple[int, object]]):
         self.structure = structure
         # Pairs (index, leaf) of the leaves that are no arrays.
         self.static = tuple(static)
 
     @staticmethod
     def split(
-        args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> "tuple[CallbackArguments, list[Any]]":
+        args: tuple[PyTree, ...], kwargs: dict[str, PyTree]
+    ) -> "tuple[CallbackArguments, list[ArrayLike]]":
         """Return the CallbackArguments of a call, and the list of the arrays among its leaves."""
         leaves, structure = tree.tree_flatten((args, kwargs))
-        static: list[tuple[int, Any]] = []
-        values: list[Any] = []
+        static: list[tuple[int, object]] = []
+        values: list[ArrayLike] = []
         for index, leaf in enumerate(leaves):
             try:
                 typeof(leaf)
@@ -253,18 +253,18 @@ class CallbackArguments:
                 values.append(leaf)
         return CallbackArguments(structure, static), values
 
-    def restored(self, values: Sequence[ArrayLike]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def restored(self, values: Sequence[ArrayLike]) -> tuple[tuple[PyTree, ...], dict[str, PyTree]]:
         """Return (args, kwargs) with `values` for the arrays."""
-        leaves = list(values)
+        leaves: list[object] = list(values)
         for index, leaf in self.static:
             leaves.insert(index, leaf)
         return tree.tree_unflatten(self.structure, leaves)
 
 
 def debug_callback(
-    callback: Callable[..., Any],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    callback: Callable[..., PyTree],
+    args: tuple[PyTree, ...],
+    kwargs: dict[str, PyTree],
     ordered: bool,
     partitioned: bool,
 ) -> None:
@@ -280,8 +280,8 @@ def debug_callback(
 
 def debug_print(
     fmt: str,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
+    args: tuple[PyTree, ...],
+    kwargs: dict[str, PyTree],
     has_placeholders: bool,
     ordered: bool,
     partitioned: bool,
@@ -307,7 +307,7 @@ def print_now(
     *values: ArrayLike,
     fmt: str,
     in_tree: PyTreeDef,
-    static_args: Sequence[tuple[int, Any]],
+    static_args: Sequence[tuple[int, object]],
     np_printoptions: Sequence[tuple[str, Any]],
     has_placeholders: bool,
     logging_record: logging.LogRecord | None,
@@ -399,7 +399,7 @@ def _each_example(
     values: Sequence[ArrayLike],
     axes: Sequence[int | None],
     params: Params,
-) -> tuple[list[Any], list[Any]]:
+) -> tuple[list[ArrayLike], list[BatchAxis]]:
     """Bind a debug primitive once per example of a batch, in order; return no results."""
     for i in range(batch_size(values, axes)):
         operands = tuple(

@@ -1,7 +1,7 @@
 """Batch rules of collectives: over the axis that vmap maps, they are operations on arrays."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,17 +64,17 @@ def _in_group(groups: Sequence[Sequence[int]]) -> np.ndarray:
 # ---- reductions ----------------------------------------------------------------------------------
 
 
-def _reduction(primitive: Primitive, fold: Any) -> None:
+def _reduction(primitive: Primitive, fold: Callable[..., Array]) -> None:
     def rule(
         data: AxisData,
         values: Sequence[ArrayLike],
         places: Sequence[BatchAxis],
         /,
         *,
-        axes: tuple[object, ...],
+        axes: tuple[Hashable, ...],
         axis_index_groups: Groups,
-    ) -> Any:
-        batched: list[Any] = []
+    ) -> tuple[list[ArrayLike], list[BatchAxis]]:
+        batched: list[ArrayLike] = []
         found_axes: list[int | None] = []
         for x, batch_axis in zip(values, places, strict=True):
             result, axis = _reduced(primitive, fold, data, x, batch_axis, axes, axis_index_groups)
@@ -88,13 +88,13 @@ def _reduction(primitive: Primitive, fold: Any) -> None:
 
 def _reduced(
     primitive: Primitive,
-    fold: Any,
+    fold: Callable[..., Array],
     data: AxisData,
     x: ArrayLike,
-    place: Any,
-    axes: tuple[object, ...],
-    groups: Any,
-) -> tuple[Any, int | None]:
+    place: BatchAxis,
+    axes: tuple[Hashable, ...],
+    groups: Groups,
+) -> tuple[ArrayLike, int | None]:
     rank = typeof(x).ndim - (place is not None)
     own = data.name is not None and data.name in axes
     if place is None:
@@ -147,7 +147,9 @@ def _times(x: ArrayLike, count: int) -> Array:
     return mul(x, scalar_of(count, typeof(x).dtype, typeof(x).weak_type))
 
 
-def _bound(primitive: Primitive, x: ArrayLike, axes: tuple[Any, ...], groups: Any) -> ArrayLike:
+def _bound(
+    primitive: Primitive, x: ArrayLike, axes: tuple[Hashable, ...], groups: Groups
+) -> ArrayLike:
     if not axes:
         return x
     return process(primitive, (x,), {"axes": axes, "axis_index_groups": groups})[0]
@@ -161,7 +163,7 @@ _reduction(c.pmin_p, reduce_min)
 # ---- exchanges -----------------------------------------------------------------------------------
 
 
-def _one_name(names: Sequence[Any], what: str) -> None:
+def _one_name(names: Sequence[Hashable], what: str) -> None:
     if len(names) > 1:
         raise NotImplementedError(  # JAX raises this class.
             f"{what} over several named axes, {tuple(names)}, of which vmap maps one: apply it to "
@@ -169,7 +171,7 @@ def _one_name(names: Sequence[Any], what: str) -> None:
         )
 
 
-def _names(axis_name: object) -> tuple[Any, ...]:
+def _names(axis_name: object) -> tuple[Hashable, ...]:
     return tuple(axis_name) if is_tuple_or_list(axis_name) else (axis_name,)
 
 
@@ -242,12 +244,12 @@ def _(
 def _gather_over_all(
     data: AxisData,
     x: ArrayLike,
-    batch_axis: Any,
+    batch_axis: BatchAxis,
     dimension: int,
     tiled: bool,
-    names: Any,
-    groups: Any,
-) -> tuple[Any, int | None]:
+    names: Sequence[Hashable],
+    groups: Groups,
+) -> tuple[ArrayLike, int | None]:
     """Return an all_gather over several named axes, one of them mapped, and the batch axis None.
 
     Gather the innermost name first, each along a new first axis, and then merge the new axes.
@@ -406,8 +408,8 @@ def _(
 def _all_to_all_over_several(
     data: AxisData,
     x: ArrayLike,
-    place: int | None,
-    names: tuple[Any, ...],
+    place: BatchAxis | None,
+    names: tuple[Hashable, ...],
     split_axis: int,
     concat_axis: int,
     tiled: bool,
@@ -467,7 +469,7 @@ def _(
     places: Sequence[BatchAxis],
     /,
     *,
-    axis_name: Any,
+    axis_name: Sequence[Hashable],
     perm: tuple[tuple[int, int], ...],
 ) -> tuple[ArrayLike, BatchAxis]:
     (x,), (batch_axis,) = values, places
@@ -495,7 +497,7 @@ def _(
     places: Sequence[BatchAxis],
     /,
     *,
-    axis_name: Any,
+    axis_name: Sequence[Hashable],
 ) -> tuple[ArrayLike, BatchAxis]:
     if data.name != axis_name:
         return process(c.axis_index_p, (), {"axis_name": axis_name}), None
@@ -509,7 +511,7 @@ def _(
     places: Sequence[BatchAxis],
     /,
     *,
-    axis_name: Any,
+    axis_name: Sequence[Hashable],
     source: int,
 ) -> tuple[ArrayLike, BatchAxis]:
     (x,), (batch_axis,) = values, places

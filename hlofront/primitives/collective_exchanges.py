@@ -1,12 +1,12 @@
 """Primitives that exchange arrays along named axes: gathers, scatters and permutations."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
@@ -58,7 +58,7 @@ def all_gather(
     axis: int = 0,
     tiled: bool = False,
     to: str = "varying",
-) -> Any:
+) -> PyTree:
     """Gather the arrays of all indices of a named axis, at each of its indices.
 
     Args:
@@ -148,7 +148,7 @@ def _(
 
 @varying(all_gather_invariant_p)
 def _(
-    avals: Sequence[ShapedArray], *, axis_name: Sequence[Any], **_: object
+    avals: Sequence[ShapedArray], *, axis_name: Sequence[Hashable], **_: object
 ) -> list[ManualAxisType]:
     kind = avals[0].manual_axis_type
     return [kind.with_varying(kind.varying.difference(axis_name))]
@@ -156,19 +156,19 @@ def _(
 
 @varying(all_gather_reduced_p)
 def _(
-    avals: Sequence[ShapedArray], *, axis_name: Sequence[Any], **_: object
+    avals: Sequence[ShapedArray], *, axis_name: Sequence[Hashable], **_: object
 ) -> list[ManualAxisType]:
     return [_moved(avals[0], axis_name, "varying", "reduced")]
 
 
 @varying(unreduced_reduce_scatter_p)
 def _(
-    avals: Sequence[ShapedArray], *, axis_name: Sequence[Any], **_: object
+    avals: Sequence[ShapedArray], *, axis_name: Sequence[Hashable], **_: object
 ) -> list[ManualAxisType]:
     return [_moved(avals[0], axis_name, "unreduced", "varying")]
 
 
-def _moved(aval: ShapedArray, axes: Sequence[Any], before: str, after: str) -> ManualAxisType:
+def _moved(aval: ShapedArray, axes: Sequence[Hashable], before: str, after: str) -> ManualAxisType:
     """Return the manual type in which axes have moved from one set to another.
 
     Raises:
@@ -194,7 +194,7 @@ def psum_scatter(
     scatter_dimension: int = 0,
     axis_index_groups: GroupsLike = None,
     tiled: bool = False,
-) -> Any:
+) -> PyTree:
     """Sum arrays over a named axis and scatter the sum: each index of the axis gets its share.
 
     Args:
@@ -277,7 +277,7 @@ def _transposed_all_gather_invariant(
     x: UndefinedPrimal,
     *,
     all_gather_dimension: int,
-    axis_name: Sequence[Any],
+    axis_name: Sequence[Hashable],
     axis_size: int,
     tiled: bool,
 ) -> Cotangents:
@@ -321,7 +321,7 @@ def all_to_all(
     *,
     axis_index_groups: GroupsLike = None,
     tiled: bool = False,
-) -> Any:
+) -> PyTree:
     """Exchange an axis of the arrays with a named axis.
 
     Args:
@@ -377,7 +377,7 @@ def pswapaxes(
     axis: int,
     *,
     axis_index_groups: GroupsLike = None,
-) -> Any:
+) -> PyTree:
     """Exchange axis `axis` of the arrays with a named axis of equal size. See `all_to_all`."""
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
@@ -416,7 +416,9 @@ linear(all_to_all_p, _transposed_all_to_all)
 Pairs = tuple[tuple[int, int], ...]
 
 
-def checked_pairs(operation: str, names: Sequence[Any], perm: Sequence[tuple[int, int]]) -> Pairs:
+def checked_pairs(
+    operation: str, names: Sequence[Hashable], perm: Sequence[tuple[int, int]]
+) -> Pairs:
     """Return pairs (source, target) of indices along named axes.
 
     Raises:
@@ -435,7 +437,7 @@ def checked_pairs(operation: str, names: Sequence[Any], perm: Sequence[tuple[int
 
 
 @boundary
-def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> Any:
+def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> PyTree:
     """Send arrays between indices of a named axis.
 
     Args:
@@ -457,7 +459,7 @@ def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> A
 
 
 @boundary
-def pshuffle(x: object, axis_name: object, perm: Sequence[int]) -> Any:
+def pshuffle(x: object, axis_name: object, perm: Sequence[int]) -> PyTree:
     """Permute arrays along a named axis: index i receives the array of index `perm[i]`.
 
     Raises:
@@ -490,7 +492,7 @@ linear(ppermute_p, _transposed_ppermute)
 
 
 @boundary
-def pbroadcast(x: object, axis_name: object, source: int) -> Any:
+def pbroadcast(x: object, axis_name: object, source: int) -> PyTree:
     """Send arrays from one index of a named axis to all of its indices.
 
     Args:

@@ -9,13 +9,14 @@ import numpy as np
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike, is_tuple_or_list
 from hlofront.core import axes as named
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.manual_axes import ManualAxisType
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import Results, Tangents, infer, jvp, transpose, varying
+from hlofront.core.rules import infer, jvp, transpose, varying
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq
@@ -39,17 +40,17 @@ GroupsLike = Sequence[Sequence[int]] | None
 # ---- names and groups ----------------------------------------------------------------------------
 
 
-def as_names(axis_name: object) -> tuple[Any, ...]:
+def as_names(axis_name: object) -> tuple[Hashable, ...]:
     """Return the names of axes, of which users may give one alone, as a tuple."""
     return tuple(axis_name) if is_tuple_or_list(axis_name) else (axis_name,)
 
 
-def size_along(names: Sequence[Any]) -> int:
+def size_along(names: Sequence[Hashable]) -> int:
     """Return the product of the sizes of named axes; raise NameError if one is not in scope."""
     return math.prod(named.axis_size(name) for name in names)
 
 
-def checked_groups(groups: Any, names: Sequence[Any]) -> Groups:
+def checked_groups(groups: GroupsLike, names: Sequence[Hashable]) -> Groups:
     if groups is None:
         return None
     checked = tuple([tuple([int(i) for i in group]) for group in groups])
@@ -62,7 +63,7 @@ def checked_groups(groups: Any, names: Sequence[Any]) -> Groups:
     return checked
 
 
-def group_size(groups: Groups, names: Sequence[Any]) -> int:
+def group_size(groups: Groups, names: Sequence[Hashable]) -> int:
     if groups is None:
         return size_along(names)
     if len({len(group) for group in groups}) != 1:
@@ -73,7 +74,7 @@ def group_size(groups: Groups, names: Sequence[Any]) -> int:
 # ---- reductions ----------------------------------------------------------------------------------
 
 
-def _reduced(primitive: Primitive, x: object, axis_name: object, groups: GroupsLike) -> Any:
+def _reduced(primitive: Primitive, x: object, axis_name: object, groups: GroupsLike) -> PyTree:
     names = as_names(axis_name)
     chosen = checked_groups(groups, [name for name in names if not isinstance(name, int)])
     for name in names:
@@ -103,7 +104,7 @@ def _reduced(primitive: Primitive, x: object, axis_name: object, groups: GroupsL
 
 
 def bind_reduction(
-    primitive: Primitive, operands: Sequence[ArrayLike], axes: Sequence[Any], groups: Groups
+    primitive: Primitive, operands: Sequence[ArrayLike], axes: Sequence[Hashable], groups: Groups
 ) -> list[ArrayLike]:
     """Reduce operands along axes; along those that types speak of, results are the same.
 
@@ -132,7 +133,7 @@ def bind_reduction(
     return [_summed(x, manual, rest) for x in operands]
 
 
-def _summed(x: ArrayLike, manual: Sequence[Hashable], rest: tuple[Any, ...]) -> ArrayLike:
+def _summed(x: ArrayLike, manual: Sequence[Hashable], rest: tuple[Hashable, ...]) -> ArrayLike:
     """Return the sum over manual axes that types speak of, and over other axes."""
     state = state_along(typeof(x), manual)
     if state == "mixed":
@@ -152,7 +153,7 @@ def _summed(x: ArrayLike, manual: Sequence[Hashable], rest: tuple[Any, ...]) -> 
 
 
 @boundary
-def psum(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> Any:
+def psum(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> PyTree:
     """Return the sum over named axes, at each index of these axes.
 
     Args:
@@ -176,7 +177,7 @@ def psum(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) 
 
 
 @boundary
-def pmean(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> Any:
+def pmean(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> PyTree:
     """Return the mean of arrays over named axes, at each index of these axes; see `psum`."""
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
@@ -193,13 +194,13 @@ def pmean(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None)
 
 
 @boundary
-def pmax(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> Any:
+def pmax(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> PyTree:
     """Return the maximum of arrays over named axes, at each index of these axes; see `psum`."""
     return _reduced(pmax_p, x, axis_name, axis_index_groups)
 
 
 @boundary
-def pmin(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> Any:
+def pmin(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> PyTree:
     """Return the minimum of arrays over named axes, at each index of these axes; see `psum`."""
     return _reduced(pmin_p, x, axis_name, axis_index_groups)
 
@@ -221,7 +222,7 @@ def _(*avals: ShapedArray, axes: tuple[int, ...], axis_index_groups: Groups) -> 
 
 @varying(pmax_p, pmin_p)
 def _(
-    avals: Sequence[ShapedArray], *, axes: tuple[Any, ...], axis_index_groups: Groups
+    avals: Sequence[ShapedArray], *, axes: tuple[Hashable, ...], axis_index_groups: Groups
 ) -> list[ManualAxisType]:
     types = [aval.manual_axis_type for aval in avals]
     return [kind.with_varying(kind.varying.difference(axes)) for kind in types]
@@ -255,7 +256,7 @@ def _(
             psum_p, tuple(present), {"axes": names, "axis_index_groups": axis_index_groups}
         )
     rest = iter(present)
-    repeated: list[Any] = []
+    repeated: list[Cotangent | None] = []
     for c, operand in zip(cotangents, operands, strict=True):
         if type(c) is Zero:
             repeated.append(None)
@@ -267,13 +268,13 @@ def _(
     return repeated
 
 
-def _extremum_jvp(primitive: Primitive) -> Callable[..., Any]:
+def _extremum_jvp(primitive: Primitive) -> Callable[..., tuple[list[ArrayLike], list[Tangent]]]:
     def rule(
         primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
-    ) -> tuple[Results, Tangents]:
+    ) -> tuple[list[ArrayLike], list[Tangent]]:
         """Return the extrema, and the mean tangent of the elements that equal each extremum."""
         results = process(primitive, tuple(primals), params)
-        moved: list[Any] = []
+        moved: list[Tangent] = []
         for x, t, result in zip(primals, tangents, results, strict=True):
             if type(t) is Zero:
                 moved.append(Zero.of(result))
@@ -290,7 +291,7 @@ def _extremum_jvp(primitive: Primitive) -> Callable[..., Any]:
     return rule
 
 
-def _repeated(result: ArrayLike, x: ArrayLike, axes: Sequence[Any]) -> ArrayLike:
+def _repeated(result: ArrayLike, x: ArrayLike, axes: Sequence[Hashable]) -> ArrayLike:
     shape = typeof(x).shape
     gone = {canonical_axis(a, len(shape)) for a in positional(axes)}
     if not gone:
@@ -306,7 +307,7 @@ for _primitive in (pmax_p, pmin_p):
 
 
 @boundary
-def axis_index(axis_name: object) -> Any:
+def axis_index(axis_name: object) -> Array | np.int32:
     """Return the index along a named axis, from 0, as int32.
 
     A tuple or list of names counts as one axis, with the last name fastest.
@@ -317,12 +318,12 @@ def axis_index(axis_name: object) -> Any:
     if not is_tuple_or_list(axis_name):
         named.axis_size(axis_name)
         return process(axis_index_p, (), {"axis_name": axis_name})
-    index: Any = 0
+    index: Array | np.int32 | None = None
     for name in axis_name:
         own = axis_index(name)
         size = np.int32(named.axis_size(name))
-        index = own if isinstance(index, int) else add(mul(index, size), own)
-    return np.int32(0) if isinstance(index, int) else index
+        index = own if index is None else add(mul(index, size), own)
+    return np.int32(0) if index is None else index
 
 
 @infer(axis_index_p)

@@ -10,6 +10,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.config import default_matmul_precision
 from hlofront.base.dtypes import bit_width, check_user_dtype_supported, finfo, issubdtype
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params, is_tuple_or_list
+from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -115,6 +116,9 @@ class DotAlgorithmPreset(enum.Enum):
         return self.name
 
 
+# What equations hold: a precision per operand, an algorithm, or None.
+CanonicalPrecision = tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset | None
+
 PrecisionLike = (
     None
     | str
@@ -137,7 +141,7 @@ _precisions = {
 }
 
 
-def canonical_precision(precision: object) -> Any:
+def canonical_precision(precision: object) -> CanonicalPrecision:
     """Return the canonical precision: a pair of Precision, a DotAlgorithm, a preset, or None.
 
     None stands for the option jax_default_matmul_precision.
@@ -502,7 +506,7 @@ def _(
     axes: Sequence[BatchAxis],
     *,
     dimension_numbers: CanonicalNumbers,
-    out_sharding: object,
+    out_sharding: NamedSharding | None,
     **params: object,
 ) -> tuple[ArrayLike, BatchAxis]:
     lhs, rhs = values

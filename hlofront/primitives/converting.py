@@ -20,6 +20,7 @@ from hlofront.base.dtypes import (
 from hlofront.base.elements import ExtendedDType, exact_dtype
 from hlofront.base.tree import tree_map
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray
+from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.compile_time import eval_context
 from hlofront.core.primitive import Primitive
@@ -156,7 +157,7 @@ def _convert(operand: ArrayLike, aval: ShapedArray, new_dtype: DType, weak_type:
     )
 
 
-def convert_split(operand: ArrayLike, sharding: Any) -> Array:
+def convert_split(operand: ArrayLike, sharding: NamedSharding) -> Array:
     """Return an array with the sharding of a parameter of equations, of the same elements."""
     aval = typeof(operand)
     if isinstance(aval.dtype, ExtendedDType):
@@ -208,7 +209,12 @@ def _(
 
 @transpose(convert_element_type_p)
 def _(
-    cotangent: ArrayLike, x: UndefinedPrimal, *, new_dtype: DType, weak_type: bool, sharding: object
+    cotangent: ArrayLike,
+    x: UndefinedPrimal,
+    *,
+    new_dtype: DType,
+    weak_type: bool,
+    sharding: NamedSharding | None,
 ) -> Sequence[Cotangent | None]:
     aval, wanted = typeof(cotangent), x.aval.to_cotangent_aval()
     if aval == wanted:
@@ -227,7 +233,7 @@ def _(
     *,
     new_dtype: DType,
     weak_type: bool,
-    sharding: object,
+    sharding: NamedSharding | None,
 ) -> tuple[ArrayLike, BatchAxis]:
     (x,), (axis,) = values, axes
     batched_sharding = with_batch_axis(sharding, axis, x, axis)
@@ -344,7 +350,7 @@ batch_elementwise(reduce_precision_p)
 # ---- copies ----------------------------------------------------------------------------------
 
 
-def copy(x: ArrayLike) -> Any:
+def copy(x: ArrayLike) -> Array:
     """Return a new array of equal elements."""
     return process(copy_p, (x,), {})
 
@@ -367,7 +373,7 @@ def stop_gradient(x: _T) -> _T:
     return tree_map(_stop_gradient, x)
 
 
-def _stop_gradient(x: ArrayLike) -> Any:
+def _stop_gradient(x: ArrayLike) -> ArrayLike:
     typeof(x)
     return x if is_eager() else process(stop_gradient_p, (x,), {})
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -142,7 +141,7 @@ def conv_transpose_shape_tuple(
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
     dimension_numbers: object,
-) -> Any:
+) -> Array:
     """Return the shape of a transposed convolution's output.
 
     Args:
@@ -358,7 +357,7 @@ def conv_general_shape_tuple(
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
     dimension_numbers: object,
-) -> Any:
+) -> Array:
     """Return the output shape of a convolution whose axes three strings name.
 
     See `conv_shape_tuple`, and `conv_dimension_numbers` for the strings.

@@ -3,13 +3,13 @@
 import math
 import operator
 from collections.abc import Sequence, Sized
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import bit_width, issubdtype
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
+from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import integers
@@ -136,7 +136,7 @@ def conv_general_dilated(
 
 
 def _check_ranks(
-    window: Any,
+    window: Shape,
     strides: tuple[int, ...] | None,
     lhs_dilation: tuple[int, ...],
     rhs_dilation: tuple[int, ...],
@@ -172,7 +172,7 @@ def _(
     batch_group_count: int,
     precision: object,
     preferred_element_type: DType | None,
-    out_sharding: object,
+    out_sharding: NamedSharding | None,
 ) -> ShapedArray:
     if lhs.ndim < 2:
         raise TypeError(
@@ -254,7 +254,7 @@ def _check_groups(
 
 
 def output_sizes(
-    sizes: Sequence[int], window: Any, strides: tuple[int, ...] | None, padding: Pads
+    sizes: Sequence[int], window: Shape, strides: tuple[int, ...] | None, padding: Pads
 ) -> tuple[int, ...]:
     """Return the sizes of the output's spatial axes, from dilated sizes of input and kernel.
 
@@ -272,7 +272,7 @@ def output_sizes(
     )
 
 
-def _element_type(dtype: DType, preferred: Any) -> DType:
+def _element_type(dtype: DType, preferred: DType | None) -> DType:
     if preferred is None:
         return dtype
     if dtype == np.bool_:
@@ -338,7 +338,7 @@ def _cotangent_of_input(
     feature_group_count: int,
     batch_group_count: int,
     **params: object,
-) -> Any:
+) -> Array:
     """Return the input's cotangent: that of the result, dilated, convolved with the kernel.
 
     The kernel is reversed, and the dilation of the result's cotangent is the stride.
@@ -408,7 +408,7 @@ def _cotangent_of_kernel(
     feature_group_count: int,
     batch_group_count: int,
     **params: object,
-) -> Any:
+) -> Array:
     """Return the kernel's cotangent: the input convolved with the cotangent of the result.
 
     The roles of batch and features are exchanged, so that the sum is over the batch.
@@ -469,7 +469,7 @@ def _(
     dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
-    out_sharding: Any,
+    out_sharding: NamedSharding | None,
     **params: object,
 ) -> tuple[ArrayLike, BatchAxis]:
     lhs, rhs = values
@@ -525,7 +525,7 @@ def _batch_of_none(
     feature_group_count: int,
     batch_group_count: int,
     params: object,
-) -> Any:
+) -> Array:
     """Return the empty result for a batch of size 0, which groups cannot express."""
     avals = [
         aval if axis is None else aval.update(shape=without_axes(aval.shape, (axis,)))

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from hlofront.base.dtypes import (
 )
 from hlofront.base.elements import ExtendedDType, exact_dtype, host_number
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
+from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.aval import MemorySpace, ShapedArray, typeof
 from hlofront.core.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.partition import PartitionSpec
@@ -27,7 +28,7 @@ from hlofront.primitives.converting import as_numpy, convert
 from hlofront.primitives.derivatives import no_derivative
 from hlofront.primitives.families import check_dtype
 from hlofront.primitives.placing import CopySemantics, device_put
-from hlofront.primitives.resharding import resharded_to
+from hlofront.primitives.resharding import bind_reshard
 from hlofront.primitives.shaping import broadcast_in_dim_p
 from hlofront.primitives.varying import varying_as
 
@@ -179,12 +180,16 @@ def full_like(
         if sharding is None and isinstance(aval, ShapedArray) and aval.spec is not None:
             split = aval.sharding
     filled = _placed(_full(canonical_shape(shape), fill_value, own, weak, split), sharding)
-    return varying_as(filled, x)
+    return cast(Array, varying_as(filled, x))
 
 
 def full_split(
-    shape: Shape, fill_value: ArrayLike, own: DType | None, weak: bool, sharding: Any
-) -> Any:
+    shape: Shape,
+    fill_value: ArrayLike,
+    own: DType | None,
+    weak: bool,
+    sharding: NamedSharding | None,
+) -> Array:
     """Return an array filled with a scalar, split as a parameter of equations says.
 
     Args:
@@ -195,7 +200,7 @@ def full_split(
       sharding: a NamedSharding over an AbstractMesh, or None.
     """
     filled = _full(shape, fill_value, own, weak, sharding)
-    return filled if shape else resharded_to(filled, sharding)
+    return filled if sharding is None or shape else bind_reshard(filled, sharding)
 
 
 def _full(

@@ -9,6 +9,7 @@ import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
@@ -27,7 +28,7 @@ from hlofront.primitives.shaping import reshape, rev, squeeze
 from hlofront.primitives.slicing import concatenate, pad, slice_in_dim, with_entry
 
 
-def _cumulative(name: str, kinds: Kinds, what: str) -> tuple[Primitive, Callable[..., Any]]:
+def _cumulative(name: str, kinds: Kinds, what: str) -> tuple[Primitive, Callable[..., Array]]:
     """Return a new primitive of a cumulative reduction, and its public function.
 
     Args:
@@ -51,7 +52,7 @@ def _cumulative(name: str, kinds: Kinds, what: str) -> tuple[Primitive, Callable
     rule.__name__ = f"{name}_infer"
     infer(primitive)(rule)
 
-    def function(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Any:
+    def function(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         params = {"axis": operator.index(axis), "reverse": bool(reverse)}
         return process(primitive, (operand,), params)
 
@@ -81,8 +82,8 @@ cumlogsumexp_p, cumlogsumexp = _cumulative(
 
 @boundary
 def associative_scan(
-    fn: Callable[..., Any], elems: object, reverse: bool = False, axis: int = 0
-) -> Any:
+    fn: Callable[..., PyTree], elems: PyTree, reverse: bool = False, axis: int = 0
+) -> PyTree:
     """Return all partial folds along an axis by an associative function, in logarithmic depth.
 
     The algorithm is that of Blelloch, "Prefix Sums and Their Applications" (1990): neighbors are
@@ -125,7 +126,7 @@ def associative_scan(
     if reverse:
         leaves = [rev(leaf, (axis,)) for leaf in leaves]
 
-    def combine(a: Sequence[Any], b: Sequence[Any]) -> list[Any]:
+    def combine(a: Sequence[ArrayLike], b: Sequence[ArrayLike]) -> list[ArrayLike]:
         result = fn(tree.tree_unflatten(structure, a), tree.tree_unflatten(structure, b))
         results, result_structure = tree.tree_flatten(result)
         if result_structure != structure:
@@ -141,10 +142,12 @@ def associative_scan(
     return tree.tree_unflatten(structure, scanned)
 
 
-def _scan(combine: Callable[..., list[Any]], elems: list[Any], axis: int) -> list[Any]:
+def _scan(
+    combine: Callable[..., list[ArrayLike]], elems: Sequence[ArrayLike], axis: int
+) -> list[ArrayLike]:
     size = typeof(elems[0]).shape[axis]
     if size < 2:
-        return elems
+        return list(elems)
     pairs = combine(
         [slice_in_dim(x, 0, size - 1, stride=2, axis=axis) for x in elems],
         [slice_in_dim(x, 1, size, stride=2, axis=axis) for x in elems],
@@ -231,7 +234,7 @@ def _(
         # The difference of equal infinities would be NaN.
         return exp(select_n(eq(part, result), sub(part, result), zeros))
 
-    def combine(x: Sequence[Any], y: Sequence[Any]) -> tuple[Any, ...]:
+    def combine(x: Sequence[Array], y: Sequence[Array]) -> tuple[Array, Tangent]:
         (weight, total), (other_weight, other) = x, y
         return mul(weight, other_weight), add_tangents(mul(total, other_weight), other)
 
@@ -240,11 +243,11 @@ def _(
 
 
 def fold_by_halves(
-    combine: Callable[..., Sequence[Any]],
+    combine: Callable[..., Sequence[ArrayLike]],
     operands: Sequence[ArrayLike],
     starts: Sequence[ArrayLike],
     axis: int,
-) -> list[Any]:
+) -> list[ArrayLike]:
     """Reduce an axis of arrays by combining its halves, in a form that can be differentiated.
 
     Args:
@@ -269,7 +272,7 @@ def fold_by_halves(
     return [squeeze(x, (axis,)) for x in operands]
 
 
-def merge_axes(x: ArrayLike, axes: Sequence[int]) -> tuple[Any, int]:
+def merge_axes(x: ArrayLike, axes: Sequence[int]) -> tuple[ArrayLike, int]:
     """Merge one or more axes of an array into one; return the result and the merged axis."""
     shape, axes = typeof(x).shape, sorted(axes)
     first, count = axes[0], len(axes)
@@ -299,7 +302,8 @@ def _(
         return rules.jvp[mul_p]((a[0], b[0]), (a[1], b[1]), out_dtype=None)
 
     starts = [scalar_of(start, typeof(x).dtype) for start in (1, 0)]
-    return tuple(fold_by_halves(combine, (merged, tangent), starts, axis))
+    product, moved = fold_by_halves(combine, (merged, tangent), starts, axis)
+    return product, moved
 
 
 def _batch_cumulative(primitive: Primitive) -> None:

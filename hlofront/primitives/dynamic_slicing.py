@@ -2,14 +2,14 @@
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import default_dtype, issubdtype
-from hlofront.base.elements import exact_dtype, host_number
-from hlofront.base.typing import Array, ArrayLike, DType, Shape
+from hlofront.base.elements import NumPyDType, exact_dtype, host_number
+from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis, canonical_shape
@@ -64,7 +64,9 @@ def dynamic_slice(
     )
 
 
-def _dynamic_indices(operand: ArrayLike, indices: Any, allow_negative: bool) -> list[Any]:
+def _dynamic_indices(
+    operand: ArrayLike, start_indices: Any, allow_negative: bool | Sequence[bool]
+) -> list[ArrayLike]:
     """Return one scalar start index per axis of the operand, with negative ones wrapped if allowed.
 
     Raises:
@@ -72,21 +74,24 @@ def _dynamic_indices(operand: ArrayLike, indices: Any, allow_negative: bool) -> 
       ValueError: if they have more than one axis, or there is not one index per axis.
     """
     shape = typeof(operand).shape
-    ndim = getattr(indices, "ndim", None)
-    if ndim is None and isinstance(indices, Sequence):
-        count = len(indices)
+    ndim = getattr(start_indices, "ndim", None)
+    if ndim is None and issubclass(type(start_indices), Sequence):
+        count = len(start_indices)
     elif ndim == 1:
-        count = indices.shape[0]
+        count = start_indices.shape[0]
     elif ndim:
-        raise ValueError(f"Slice indices must be a 1D sequence, got {indices.shape}")
+        raise ValueError(f"Slice indices must be a 1D sequence, got {start_indices.shape}")
     else:
-        raise TypeError(f"Slice indices must be a 1D sequence, got {indices!r}")
+        raise TypeError(f"Slice indices must be a 1D sequence, got {start_indices!r}")
     if count != len(shape):
         raise ValueError(
             f"Length of slice indices must match number of operand dimensions ({count} vs {shape})"
         )
-    if ndim is not None and hasattr(indices, "aval"):
-        indices = unstack(indices) if is_eager() else slices_of_first_axis(indices)
+    if ndim is not None and hasattr(start_indices, "aval"):
+        start_indices = (
+            unstack(start_indices) if is_eager() else slices_of_first_axis(start_indices)
+        )
+    indices: Sequence[Any] = start_indices
     if allow_negative is True or allow_negative is False:
         return [_from_start(i, n, allow_negative) for i, n in zip(indices, shape, strict=True)]
     return [
@@ -99,11 +104,11 @@ def _from_start(index: ArrayLike, size: int, allow_negative: bool) -> ArrayLike:
     """Return an index along an axis, with a negative one counted from the end if allowed."""
     type_ = type(index)
     if type_ is int:
-        return _static(index, default_dtype("i"), size, allow_negative)
+        return _static(cast(int, index), default_dtype("i"), size, allow_negative)
     aval = typeof(index)
     dtype = aval.dtype
     if not hasattr(index, "aval") and not aval.shape and issubdtype(dtype, np.integer):
-        return _static(int(index), dtype, size, allow_negative)
+        return _static(operator.index(cast(int, index)), dtype, size, allow_negative)
     if not allow_negative or not issubdtype(dtype, np.signedinteger):
         return index
     # If the size exceeds the range of the dtype, both the size and the sum wrap around.
@@ -118,7 +123,7 @@ def _from_start(index: ArrayLike, size: int, allow_negative: bool) -> ArrayLike:
     return process(select_n_p, (negative, index, moved), {})
 
 
-def _static(index: int, dtype: DType, size: int, allow_negative: bool) -> ArrayLike:
+def _static(index: int, dtype: NumPyDType, size: int, allow_negative: bool) -> ArrayLike:
     if index < 0:
         if not allow_negative:
             raise ValueError(
@@ -206,7 +211,7 @@ def dynamic_slice_in_dim(
     )
 
 
-def _with_zeros(index: ArrayLike, axis: int, ndim: int) -> list[Any]:
+def _with_zeros(index: ArrayLike, axis: int, ndim: int) -> list[ArrayLike]:
     """Return one start index per axis: `index` along `axis`, else 0 of its dtype."""
     zero = 0 if type(index) is int else host_number(0, typeof(index).dtype)
     indices = [zero] * ndim

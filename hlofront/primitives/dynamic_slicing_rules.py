@@ -1,7 +1,6 @@
 """Batch rules of dynamic slices: unchanged for shared start indices, else gather and scatter."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -95,12 +94,14 @@ def _movable(whole: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple([axis for axis, (available, taken) in enumerate(both) if taken < available])
 
 
-def _differ(places: Sequence[int], index_axes: Sequence[Any]) -> bool:
+def _differ(places: Sequence[int], index_axes: Sequence[BatchAxis]) -> bool:
     """Return whether start indices along any of the axes in `places` are batched."""
     return any(index_axes[axis] is not None for axis in places)
 
 
-def _for_all(indices: Sequence[Any], index_axes: Sequence[Any], axis: int | None) -> list[Any]:
+def _for_all(
+    indices: Sequence[ArrayLike], index_axes: Sequence[BatchAxis], axis: int | None
+) -> list[ArrayLike]:
     """Return start indices without batch axes: 0 for batched ones, and 0 along the batch axis.
 
     Batched indices are only along axes that the slice spans, where any start is clamped to 0.
@@ -113,7 +114,7 @@ def _for_all(indices: Sequence[Any], index_axes: Sequence[Any], axis: int | None
 
 
 def _index_vectors(
-    indices: Sequence[Any], index_axes: Sequence[Any], places: Sequence[int], size: int
+    indices: Sequence[ArrayLike], index_axes: Sequence[BatchAxis], places: Sequence[int], size: int
 ) -> Array:
     """Return the start indices along the axes `places`: integers of shape (batch, len(places))."""
     columns = [

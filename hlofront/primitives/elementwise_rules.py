@@ -5,7 +5,7 @@ Operands broadcast: their tangents do too, and cotangents are summed back.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -194,11 +194,13 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
     return _change_of_extreme(e.min(*primals), primals, tangents)
 
 
-def _change_of_extreme(result: ArrayLike, primals: Any, tangents: Any) -> tuple[Any, Any]:
+def _change_of_extreme(
+    result: ArrayLike, primals: Sequence[ArrayLike], tangents: Sequence[Tangent]
+) -> tuple[ArrayLike, Tangent]:
     """Return an extremum and its tangent: the selected operand's, or the mean of both at ties."""
     is_x, is_y = (eq(operand, result) for operand in primals)
     none, half, whole = (constant_like(result, share) for share in (0, 0.5, 1))
-    total: Any = Zero.of(result)
+    total: Tangent = Zero.of(result)
     for tangent, is_it, is_other in zip(tangents, (is_x, is_y), (is_y, is_x), strict=True):
         if type(tangent) is not Zero:
             share = select_n(is_it, none, select_n(is_other, whole, half))
@@ -210,7 +212,7 @@ def _change_of_extreme(result: ArrayLike, primals: Any, tangents: Any) -> tuple[
 def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayLike, Tangent]:
     low, x, high = primals
     result = e.clamp(low, x, high)
-    total: Any = Zero.of(result)
+    total: Tangent = Zero.of(result)
     zeros = constant_like(result, 0)
     for index, tangent in enumerate(tangents):
         if type(tangent) is Zero:
@@ -225,7 +227,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
     return result, total
 
 
-def _change_of_abs(t: ArrayLike, result: ArrayLike, x: ArrayLike) -> Any:
+def _change_of_abs(t: ArrayLike, result: ArrayLike, x: ArrayLike) -> Array:
     if not is_complex(typeof(x).dtype):
         return select_n(ge(x, scalar_like(x, 0)), neg(t), t)
     # This uses the modulus rather than `sign`, which has no derivative here.
@@ -233,7 +235,7 @@ def _change_of_abs(t: ArrayLike, result: ArrayLike, x: ArrayLike) -> Any:
     return e.real(mul(t, div(e.conj(x), convert(size, typeof(x).dtype, False))))
 
 
-def _ones_like(x: ArrayLike) -> Any:
+def _ones_like(x: ArrayLike) -> ArrayLike:
     return broadcast_tangent(scalar_like(x, 1), x)
 
 
@@ -264,7 +266,7 @@ def _change_of_integer_pow(t: ArrayLike, x: ArrayLike, *, y: int) -> Tangent:
 derivative(e.integer_pow_p, _change_of_integer_pow)
 
 
-def _change_by_base(t: ArrayLike, result: ArrayLike, x: ArrayLike, y: ArrayLike) -> Any:
+def _change_by_base(t: ArrayLike, result: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     base, exponent = typeof(x), typeof(y)
     if exponent.dtype == base.dtype:
         # The tangent is strongly typed, also where both operands are weakly typed, as in JAX.
@@ -275,7 +277,7 @@ def _change_by_base(t: ArrayLike, result: ArrayLike, x: ArrayLike, y: ArrayLike)
     return mul(t, mul(convert(y, base.dtype, False), e.pow(x, lower)))
 
 
-def _change_by_exponent(t: ArrayLike, result: ArrayLike, x: ArrayLike, y: ArrayLike) -> Any:
+def _change_by_exponent(t: ArrayLike, result: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     # A base of 0 has slope 0 for all exponents above 0, though its logarithm is infinite.
     safe = select_n(eq(x, scalar_like(x, 0)), x, constant_like(x, 1))
     return mul(t, mul(e.log(safe), result))
@@ -299,7 +301,7 @@ derivative(e.atanh_p, lambda t, x: div(t, mul(_one_and(x), _one_less(x))))
 slope(e.asinh_p, lambda result, x: e.rsqrt(_one_and(square(x))))
 
 
-def _change_of_acosh(t: ArrayLike, result: ArrayLike, x: ArrayLike) -> Any:
+def _change_of_acosh(t: ArrayLike, result: ArrayLike, x: ArrayLike) -> Array:
     if is_complex(typeof(x).dtype):
         # A root of the square would have the wrong sign left of the imaginary axis.
         return div(t, e.sinh(result))
@@ -314,7 +316,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
     x, y = primals
     result = e.atan2(x, y)
     scale = add(square(x), square(y))
-    total: Any = Zero.of(result)
+    total: Tangent = Zero.of(result)
     if type(tangents[0]) is not Zero:
         total = mul(tangents[0], div(y, scale))
     if type(tangents[1]) is not Zero:
@@ -329,7 +331,7 @@ linear(e.real_p, lambda cotangent, x: [complex(cotangent, scalar_like(cotangent,
 linear(e.imag_p, lambda cotangent, x: [complex(scalar_like(cotangent, 0), neg(cotangent))])
 
 
-def _transposed_conj(cotangent: ArrayLike, x: ArrayLike, *, input_dtype: DType) -> Any:
+def _transposed_conj(cotangent: ArrayLike, x: ArrayLike, *, input_dtype: DType) -> list[Array]:
     is_complex = issubdtype(input_dtype, np.complexfloating)
     return [e.conj(cotangent) if is_complex else e.real(cotangent)]
 

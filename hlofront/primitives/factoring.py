@@ -1,7 +1,6 @@
 """Factorizations in finitely many steps: cholesky, lu, qr; products of reflections."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from hlofront.primitives.elementwise import add, div, mul, sub
 from hlofront.primitives.families import FLOAT, check_dtype
 from hlofront.primitives.matrices import (
     INEXACT,
+    CoreTypes,
     adjoint,
     broadcast_matrices,
     check_square,
@@ -76,8 +76,8 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     return lower_triangle(process(cholesky_p, (x,), {}))
 
 
-def _square(name: str) -> Any:
-    def rule(shape: Shape, dtype: DType, **_: object) -> Any:
+def _square(name: str) -> Callable[..., CoreTypes]:
+    def rule(shape: Shape, dtype: DType, **_: object) -> CoreTypes:
         check_square(name, shape)
         return [(shape, dtype)]
 
@@ -123,7 +123,7 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     return process(cholesky_update_p, (r_matrix, w_vector), {})
 
 
-def _update_shapes(matrix: tuple[int, ...], vector: tuple[int, ...], dtype: DType) -> Any:
+def _update_shapes(matrix: tuple[int, ...], vector: tuple[int, ...], dtype: DType) -> CoreTypes:
     if matrix[0] != matrix[1] or matrix[1] != vector[0]:
         raise ValueError(
             "Rank-1 update to Cholesky decomposition takes a square matrix and a vector of the "
@@ -170,7 +170,7 @@ def symmetric_product(
     return result
 
 
-def _symmetric_product_shapes(a: Shape, c: Shape, dtype: DType, **_: object) -> Any:
+def _symmetric_product_shapes(a: Shape, c: Shape, dtype: DType, **_: object) -> CoreTypes:
     if c[0] != c[1] or c[0] != a[0]:
         raise ValueError(
             "symmetric_product expects a rectangular matrix of shape (m, n) and a square matrix "
@@ -206,7 +206,7 @@ def lu(x: ArrayLike) -> list[Array]:
     return process(lu_p, (x,), {})
 
 
-def _lu_shapes(shape: Shape, dtype: DType) -> Any:
+def _lu_shapes(shape: Shape, dtype: DType) -> CoreTypes:
     m, n = shape
     return [(shape, dtype), ((min(m, n),), _int32), ((m,), _int32)]
 
@@ -234,7 +234,7 @@ def _(
     return results, [change, Zero.of(pivots), Zero.of(permutation)]
 
 
-def _square_factor(factors: Any, short: int, size: int, other: int) -> Array:
+def _square_factor(factors: Array, short: int, size: int, other: int) -> Array:
     """Return an LU factor sliced, or padded by rows or columns of the identity, to be square."""
     aval = typeof(factors)
     axis = aval.ndim + short
@@ -337,7 +337,7 @@ def qr(
 
 def _qr_shapes(
     shape: Shape, dtype: DType, *, pivoting: bool, full_matrices: bool, **_: object
-) -> Any:
+) -> CoreTypes:
     m, n = shape
     k = m if full_matrices else min(m, n)
     pair = [((m, k), dtype), ((k, n), dtype)]
@@ -376,7 +376,7 @@ def _(
     inner = product(adjoint(q), quotient)
     if full_matrices and m > k:
         rotation = _complement(inner, k, m)
-        results_tangents = [
+        results_tangents: list[Tangent] = [
             product(q, rotation),
             sub(product(adjoint(q), tangent), product(rotation, r)),
         ]
@@ -387,13 +387,13 @@ def _(
             r_change = sub(product(adjoint(q), tangent), product(rotation, r))
         else:
             r_change = product(sub(inner, rotation), r)
-        results_tangents = [q_change, r_change]
+        results_tangents: list[Tangent] = [q_change, r_change]
     if pivoting:
         results_tangents.append(Zero.of(results[2]))
     return results, results_tangents
 
 
-def _skew(inner: Any) -> Array:
+def _skew(inner: Array) -> Array:
     """Return the skew-Hermitian matrices (..., k, k) that equal `inner` below the diagonal."""
     below = lower_triangle(inner, -1)
     rotation = sub(below, adjoint(below))
@@ -405,11 +405,11 @@ def _skew(inner: Any) -> Array:
     return rotation
 
 
-def _as_dtype_of(x: ArrayLike, like: Any) -> Array:
+def _as_dtype_of(x: ArrayLike, like: Array) -> Array:
     return convert(x, typeof(like).dtype, False)
 
 
-def _complement(inner: Any, k: int, m: int) -> Array:
+def _complement(inner: Array, k: int, m: int) -> Array:
     """Return the (..., m, m) skew-Hermitian matrix with `inner` below the diagonal.
 
     Args:
@@ -460,7 +460,7 @@ def geqp3(a: ArrayLike, jpvt: object) -> tuple[Array, ...]:
     return tuple(process(geqp3_p, (a, jpvt), {"use_magma": None}))
 
 
-def _reflections(shape: Shape, dtype: DType) -> Any:
+def _reflections(shape: Shape, dtype: DType) -> CoreTypes:
     return [(shape, dtype), ((min(shape),), dtype)]
 
 
@@ -507,7 +507,7 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     return process(householder_product_p, (a, taus), {})
 
 
-def _householder_shapes(a: Shape, taus: Shape, dtype: DType) -> Any:
+def _householder_shapes(a: Shape, taus: Shape, dtype: DType) -> CoreTypes:
     m, n = a
     if m < n:
         raise ValueError(
@@ -549,7 +549,9 @@ def ormqr(
     return process(ormqr_p, (a, taus, c), params)
 
 
-def _ormqr_shapes(a: Shape, taus: Shape, c: Shape, dtype: DType, *, left: bool, **_: object) -> Any:
+def _ormqr_shapes(
+    a: Shape, taus: Shape, c: Shape, dtype: DType, *, left: bool, **_: object
+) -> CoreTypes:
     m, k = a
     rows = c[0 if left else 1]
     if rows != m:

@@ -1,13 +1,12 @@
 """Functions that define an elementwise primitive: its infer and batch rules, and its function."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import filter_traceback
 from hlofront.base.dtypes import float0, issubdtype
-from hlofront.base.typing import ArrayLike, DType
+from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
@@ -86,7 +85,7 @@ def operand_shape(name: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[int, 
     return tuple(result)
 
 
-def check_same_dtypes(name: str, avals: tuple[Any, ...]) -> None:
+def check_same_dtypes(name: str, avals: tuple[ShapedArray, ...]) -> None:
     first = avals[0].dtype
     if all(aval.dtype == first for aval in avals):
         return
@@ -147,7 +146,7 @@ def elementwise_primitive(
     name: str,
     kinds: Kinds,
     arity: int = 1,
-    result_dtype: Callable[[Any], Any] | None = None,
+    result_dtype: Callable[[DType], DType] | None = None,
 ) -> Primitive:
     """Define an elementwise primitive on operands of one dtype, with its infer and batch rules.
 
@@ -159,7 +158,7 @@ def elementwise_primitive(
     """
     primitive = Primitive(name)
 
-    def rule(*avals: Any, **params: object) -> ShapedArray:
+    def rule(*avals: ShapedArray, **params: object) -> ShapedArray:
         for i, aval in enumerate(avals):
             check_dtype(name, aval.dtype, kinds, None if arity == 1 else i)
         shape = avals[0].shape
@@ -185,14 +184,14 @@ def unary(
     kinds: Kinds,
     doc: str,
     *,
-    result_dtype: Callable[[Any], Any] | None = None,
+    result_dtype: Callable[[DType], DType] | None = None,
     function_name: str | None = None,
-) -> tuple[Primitive, Callable[..., Any]]:
+) -> tuple[Primitive, Callable[..., Array]]:
     """Define an elementwise primitive of one operand; return it and the function that binds it."""
     primitive = elementwise_primitive(name, kinds, 1, result_dtype)
 
     # Filter tracebacks here, without the cost of the call that `boundary` adds.
-    def function(x: ArrayLike) -> Any:
+    def function(x: ArrayLike) -> Array:
         try:
             return process(primitive, (x,), {})
         except Exception as error:
@@ -202,14 +201,16 @@ def unary(
     return primitive, _named(function, function_name or name, doc)
 
 
-def unary_with_accuracy(name: str, kinds: Kinds, doc: str) -> tuple[Primitive, Callable[..., Any]]:
+def unary_with_accuracy(
+    name: str, kinds: Kinds, doc: str
+) -> tuple[Primitive, Callable[..., Array]]:
     """Define an elementwise primitive of one operand; return it and its function of (x, accuracy).
 
     The function's docstring is `doc` and a paragraph on `accuracy`.
     """
     primitive = elementwise_primitive(name, kinds)
 
-    def function(x: ArrayLike, *, accuracy: object = None) -> Any:
+    def function(x: ArrayLike, *, accuracy: object = None) -> Array:
         try:
             return process(primitive, (x,), {"accuracy": accuracy})
         except Exception as error:
@@ -228,13 +229,13 @@ def binary(
     kinds: Kinds,
     doc: str,
     *,
-    result_dtype: Callable[[Any], Any] | None = None,
+    result_dtype: Callable[[DType], DType] | None = None,
     function_name: str | None = None,
-) -> tuple[Primitive, Callable[..., Any]]:
+) -> tuple[Primitive, Callable[..., Array]]:
     """Define an elementwise primitive of two operands; return it and the function that binds it."""
     primitive = elementwise_primitive(name, kinds, 2, result_dtype)
 
-    def function(x: ArrayLike, y: ArrayLike) -> Any:
+    def function(x: ArrayLike, y: ArrayLike) -> Array:
         try:
             return process(primitive, (x, y), {})
         except Exception as error:
@@ -244,7 +245,7 @@ def binary(
     return primitive, _named(function, function_name or name, doc)
 
 
-def _named(function: Callable[..., Any], name: str, doc: str) -> Callable[..., Any]:
+def _named(function: Callable[..., Array], name: str, doc: str) -> Callable[..., Array]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return function

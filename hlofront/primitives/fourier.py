@@ -4,7 +4,6 @@ import enum
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -43,7 +42,7 @@ _NAMES = {"fft": FftType.FFT, "ifft": FftType.IFFT, "rfft": FftType.RFFT, "irfft
 
 
 @boundary
-def fft(x: ArrayLike, fft_type: FftType | str | int, fft_lengths: Sequence[int]) -> Array:
+def fft(x: ArrayLike, fft_type: FftType | str | int, fft_lengths: Sequence[int]) -> ArrayLike:
     """Compute the discrete Fourier transform along the last axes.
 
     Args:
@@ -101,7 +100,7 @@ def _(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Sha
         )
     if fft_type == FftType.RFFT:
         shape = halved if fft_lengths[-1] else fft_lengths
-        if x.dtype not in (np.float32, np.float64):
+        if x.dtype.name not in ("float32", "float64"):
             raise ValueError(f"RFFT requires float32 or float64 input, got {x.dtype.name}.")
         return ShapedArray((*batch, *shape), complex_of(x.dtype))
     if not issubdtype(x.dtype, np.complexfloating):
@@ -113,7 +112,7 @@ def _(x: ShapedArray, *, fft_type: FftType, fft_lengths: tuple[int, ...]) -> Sha
 
 def _transpose(
     cotangent: ArrayLike, x: ArrayLike, *, fft_type: FftType, fft_lengths: tuple[int, ...]
-) -> Any:
+) -> list[Array]:
     params = {"fft_type": FftType.FFT, "fft_lengths": fft_lengths}
     if fft_type in (FftType.FFT, FftType.IFFT):
         # The matrix of the transform is symmetric.

@@ -57,7 +57,7 @@ class HiPrimitive(Primitive):
         """Return the result of the operation, computed with other operations."""
         raise AssertionError(f"{self.name} must override to_lojax")
 
-    def impl(self, *args: Any, **params: Any) -> Any:
+    def impl(self, *args: Any, **params: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the result of the operation outside of programs."""
         return self.to_lojax(*args, **params)
 

@@ -34,13 +34,13 @@ class Generator:
 
     key_shape: tuple[int, ...]
     # (seed: an integer scalar) -> key
-    seed: Callable[[Any], Any]
+    seed: Callable[[ArrayLike], Array]
     # (key, shape) -> keys, of shape (*shape, *key_shape)
-    split: Callable[[Any, tuple[int, ...]], Any]
+    split: Callable[[ArrayLike, tuple[int, ...]], Array]
     # (key, bit width, shape) -> unsigned integers of the width
-    random_bits: Callable[[Any, int, tuple[int, ...]], Any]
+    random_bits: Callable[[ArrayLike, int, tuple[int, ...]], Array]
     # (key, data: a scalar of uint32) -> key
-    fold_in: Callable[[Any, Any], Any]
+    fold_in: Callable[[ArrayLike, ArrayLike], Array]
     name: str
     # The short name in the name of the dtype, such as "fry" in key<fry>.
     tag: str
@@ -48,10 +48,10 @@ class Generator:
     def __init__(
         self,
         key_shape: Sequence[int],
-        seed: Callable[..., Any],
-        split: Callable[..., Any],
-        random_bits: Callable[..., Any],
-        fold_in: Callable[..., Any],
+        seed: Callable[..., Array],
+        split: Callable[..., Array],
+        random_bits: Callable[..., Array],
+        fold_in: Callable[..., Array],
         name: str = "<unnamed>",
         tag: str = "?",
     ):
@@ -63,7 +63,7 @@ class Generator:
         self.name = name
         self.tag = tag
 
-    def _fields(self) -> tuple[Any, ...]:
+    def _fields(self) -> tuple[object, ...]:
         return tuple([getattr(self, name) for name in Generator.__slots__])
 
     def __eq__(self, other: object) -> bool:

@@ -1,9 +1,9 @@
 """Primitives about the order of elements in memory: layout_constraint."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, batch, infer
@@ -34,7 +34,7 @@ layout_constraint_p = Primitive("layout_constraint")
 split_as_first_operand(layout_constraint_p)
 
 
-def layout_constraint(x: ArrayLike, layout: MemoryOrder) -> Any:
+def layout_constraint(x: ArrayLike, layout: MemoryOrder) -> Array:
     """Return an array whose elements XLA orders in memory by a layout at this point.
 
     Raises:

@@ -1,12 +1,12 @@
 """Helpers of matrix primitives: infer and batch rules, triangles, diagonals, products."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import cast
 
 import numpy as np
 
 from hlofront.base.dtypes import is_complex
-from hlofront.base.typing import Array, ArrayLike, DType
+from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -34,8 +34,10 @@ from hlofront.primitives.sharding_families import along_batches
 INEXACT = FLOAT + COMPLEX
 _int32 = np.dtype(np.int32)
 
-# The shapes of operands without their batch axes -> shape and dtype of each result without them.
-CoreRule = Callable[..., Sequence[tuple[tuple[int, ...], Any]]]
+# The shape and dtype of each result of an operation on matrices, without batch axes.
+CoreTypes = Sequence[tuple[Shape, DType]]
+# The shapes of operands without their batch axes -> the types of the results.
+CoreRule = Callable[..., CoreTypes]
 
 
 # ---- rules -------------------------------------------------------------------------------------
@@ -110,11 +112,11 @@ def check_square(name: str, shape: tuple[int, ...]) -> int:
 
 
 def real_part(x: ArrayLike) -> Array:
-    return real(x) if is_complex(typeof(x).dtype) else x
+    return real(x) if is_complex(typeof(x).dtype) else cast(Array, x)
 
 
 def conjugate(x: ArrayLike) -> Array:
-    return conj(x) if is_complex(typeof(x).dtype) else x
+    return conj(x) if is_complex(typeof(x).dtype) else cast(Array, x)
 
 
 def swap(x: ArrayLike) -> Array:
@@ -161,7 +163,7 @@ def broadcast_matrices(x: ArrayLike, shape: tuple[int, ...]) -> Array:
     """Broadcast matrices to a shape by NumPy's rule: along axes of size one and missing axes."""
     own = typeof(x).shape
     if own == shape:
-        return x
+        return cast(Array, x)
     skipped = len(shape) - len(own)
     dimensions = [i for i, size in enumerate(own) if size == shape[skipped + i]]
     dropped = [i for i in range(len(own)) if i not in dimensions]
@@ -173,7 +175,7 @@ def broadcast_matrices(x: ArrayLike, shape: tuple[int, ...]) -> Array:
 # ---- triangles and diagonals -------------------------------------------------------------------
 
 
-def _rows_and_columns(x: ArrayLike, offset: int) -> tuple[Any, Any]:
+def _rows_and_columns(x: ArrayLike, offset: int) -> tuple[Array, Array]:
     """Return two int32 arrays like `x`: each element's row plus `offset`, and its column."""
     ndim = typeof(x).ndim
     rows = index_like(x, ndim - 2)
@@ -228,7 +230,7 @@ def take_rows(x: ArrayLike, indices: ArrayLike) -> Array:
     """Return the rows of matrices (..., m, n) at in-bounds `indices` (..., k), as (..., k, n)."""
     aval = typeof(x)
     if not aval.size:
-        return x
+        return cast(Array, x)
     batch = tuple(range(aval.ndim - 2))
     row = aval.ndim - 2
     numbers = GatherDimensionNumbers(

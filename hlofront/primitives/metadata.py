@@ -3,11 +3,12 @@
 import functools
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from hlofront.base import tree
 from hlofront.base.option import fold_thread, unset
-from hlofront.base.typing import ArrayLike
+from hlofront.base.tree import PyTree
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import ShapedArray
 from hlofront.core.names import (
     FrontendAttributes,
@@ -78,7 +79,7 @@ xla_metadata_value_p = Primitive("xla_metadata_value")
 split_as_first_operand(xla_metadata_value_p)
 
 
-def set_xla_metadata(x: Any = None, **kwargs: object) -> Any:
+def set_xla_metadata(x: PyTree = None, **kwargs: object) -> PyTree:
     """Give operations frontend attributes: text by name, which passes and plugins read.
 
     Without `x`, it is a context manager and decorator for the operations inside. With `x`, it
@@ -100,9 +101,11 @@ def set_xla_metadata(x: Any = None, **kwargs: object) -> Any:
         attributes = {n: None if v is None else _text(v) for n, v in kwargs.items()}
         return frontend_attributes(attributes)
     pairs = tuple(sorted(kwargs.items()))
-    return tree.tree_map(
-        lambda leaf: process(xla_metadata_value_p, (leaf,), {"xla_metadata_kvs": pairs}), x
-    )
+
+    def marked(leaf: ArrayLike) -> Array:
+        return process(xla_metadata_value_p, (leaf,), {"xla_metadata_kvs": pairs})
+
+    return tree.tree_map(marked, x)
 
 
 def metadata_text(pairs: Sequence[tuple[str, object]]) -> dict[str, str]:

@@ -6,10 +6,10 @@ the identity on each device; the cotangent of one goes through its transpose.
 """
 
 from collections.abc import Callable, Collection, Hashable, Sequence
-from typing import Any
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTree
 from hlofront.base.typing import ArrayLike, is_tuple_or_list
 from hlofront.core import axes as named
 from hlofront.core.aval import ShapedArray, typeof
@@ -56,7 +56,7 @@ def _register(primitive: Primitive, before: str, after: str, transposed: Primiti
         return [ManualAxisType(**sets)]
 
     @batch(primitive)
-    def _(values: Sequence[ArrayLike], batch_axes: Sequence[int], *, axes: Names) -> Any:
+    def _(values: Sequence[ArrayLike], batch_axes: Sequence[int], *, axes: Names) -> PyTree:
         return process(primitive, (values[0],), {"axes": axes}), batch_axes[0]
 
     def transpose(cotangent: ArrayLike, x: object, *, axes: Names) -> Cotangents:
@@ -79,11 +79,11 @@ def state_along(aval: ShapedArray, axes: Collection[Hashable]) -> str:
     return states.pop() if len(states) == 1 else "mixed"
 
 
-def _step(primitive: Primitive) -> Callable[[ArrayLike, Sequence[Hashable]], Any]:
+def _step(primitive: Primitive) -> Callable[[ArrayLike, Sequence[Hashable]], ArrayLike]:
     return lambda x, axes: process(primitive, (x,), {"axes": tuple(sorted(axes, key=str))})
 
 
-_CASTS: dict[tuple[str, str], Callable[[ArrayLike, Sequence[Hashable]], Any]] = {
+_CASTS: dict[tuple[str, str], Callable[[ArrayLike, Sequence[Hashable]], ArrayLike]] = {
     ("invarying", "varying"): pvary,
     ("invarying", "reduced"): _step(preduced_p),
     ("reduced", "varying"): _step(reduced_vary_cast_p),
@@ -93,7 +93,7 @@ unreduced_psum = _step(unreduced_psum_p)
 
 
 @boundary
-def pcast(x: object, axis_name: object, *, to: str) -> Any:
+def pcast(x: object, axis_name: object, *, to: str) -> PyTree:
     """Return values of another type along manual axes of a mesh, for `shard_map` with check_vma.
 
     Args:
@@ -121,7 +121,7 @@ def pcast(x: object, axis_name: object, *, to: str) -> Any:
     if not axes:
         return x
 
-    def cast(leaf: ArrayLike) -> Any:
+    def cast(leaf: ArrayLike) -> ArrayLike:
         state = state_along(typeof(leaf), axes)
         change = _CASTS.get((state, to))
         if change is None:

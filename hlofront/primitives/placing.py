@@ -39,11 +39,11 @@ infers_whole_types.add(device_put_p)
 
 
 def device_put(
-    operands: Sequence[ArrayLike],
-    devices: Sequence[Any],
-    srcs: Sequence[Any],
+    operands: Sequence[ArrayLike | Zero],
+    devices: Sequence[object],
+    srcs: Sequence[object],
     copy_semantics: Sequence[CopySemantics],
-) -> list[Any]:
+) -> list[Array]:
     """Bind device_put: move each operand to its device; the public one is in runtime/array.
 
     Args:
@@ -68,7 +68,7 @@ def memory_space_of(kind: str | None) -> MemorySpace:
     return MemorySpace.Host if kind == MemorySpace.Host.value else MemorySpace.Device
 
 
-def _space_after(aval: ShapedArray, target: Any) -> MemorySpace:
+def _space_after(aval: ShapedArray, target: object) -> MemorySpace:
     """Return the memory space of a value after device_put to a target."""
     if target is None or target is MemorySpace.Any:
         return aval.memory_space
@@ -82,8 +82,8 @@ def _space_after(aval: ShapedArray, target: Any) -> MemorySpace:
 @infer(device_put_p)
 def _(
     *avals: ShapedArray,
-    devices: Sequence[Any],
-    srcs: object,
+    devices: Sequence[object],
+    srcs: Sequence[object],
     copy_semantics: Sequence[CopySemantics],
 ) -> list[ShapedArray]:
     return [
@@ -107,8 +107,8 @@ def _(
     primals: Sequence[ArrayLike],
     tangents: Sequence[Tangent],
     *,
-    devices: object,
-    srcs: object,
+    devices: Sequence[object],
+    srcs: Sequence[object],
     copy_semantics: Sequence[CopySemantics],
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     outputs = device_put(primals, devices, srcs, copy_semantics)
@@ -130,8 +130,8 @@ def _(
 def _(
     cotangents: Sequence[Cotangent],
     *_: Operand,
-    devices: object,
-    srcs: object,
+    devices: Sequence[object],
+    srcs: Sequence[object],
     copy_semantics: Sequence[CopySemantics],
 ) -> Sequence[Cotangent | None]:
     if CopySemantics.DONATE_INPUT in copy_semantics:
@@ -158,8 +158,8 @@ def _(
     values: Sequence[ArrayLike],
     axes: Sequence[BatchAxis],
     *,
-    devices: object,
-    srcs: object,
+    devices: Sequence[object],
+    srcs: Sequence[object],
     copy_semantics: Sequence[CopySemantics],
 ) -> tuple[Sequence[ArrayLike], Sequence[BatchAxis]]:
     return device_put(values, devices, srcs, copy_semantics), axes
@@ -223,9 +223,9 @@ def _(
 def _(
     axis_data: AxisData,
     values: Sequence[ArrayLike],
-    axes: Sequence[int],
+    axes: Sequence[BatchAxis],
     *,
-    sharding: object,
+    sharding: Any,
     layout: object,
     context_mesh: object,
     unconstrained_dims: frozenset[int],

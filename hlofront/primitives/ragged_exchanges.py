@@ -1,13 +1,12 @@
 """The exchange of slices of different lengths along a named axis: ragged_all_to_all."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.primitive import Primitive
@@ -98,7 +97,7 @@ def _(
     operand: ShapedArray,
     output: ShapedArray,
     *numbers: ShapedArray,
-    axis_name: Sequence[Any],
+    axis_name: Sequence[Hashable],
     axis_index_groups: Groups,
 ) -> ShapedArray:
     for name, aval in zip(_NUMBERS, numbers, strict=True):
@@ -137,7 +136,7 @@ _NUMBERS = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
 
 
 def with_slices(
-    operand: ArrayLike, output: ArrayLike, sources: Any, targets: Any, sizes: Any
+    operand: ArrayLike, output: ArrayLike, sources: Array, targets: Array, sizes: Array
 ) -> Array:
     """Return `output` with slices of the rows of `operand`, which do not overlap there.
 
@@ -165,13 +164,13 @@ def with_slices(
     return select_n(broadcast_in_dim(inside, typeof(output).shape, (0,)), output, taken)
 
 
-def _in_slices(begins: Any, sizes: Any, count: int) -> Array:
+def _in_slices(begins: Array, sizes: Array, count: int) -> Array:
     """Return booleans that say which of `count` rows lie in one of the slices."""
     ones = broadcast_in_dim(np.int32(1), typeof(begins).shape, ())
     return gt(_sum_over_slices(begins, sizes, ones, count), np.int32(0))
 
 
-def _sum_over_slices(begins: Any, sizes: Any, amounts: Any, count: int) -> Array:
+def _sum_over_slices(begins: Array, sizes: Array, amounts: Array, count: int) -> Array:
     """Return, for each of `count` rows, the sum of the amounts of the slices that it lies in."""
     numbers = ScatterDimensionNumbers(
         update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
@@ -195,7 +194,7 @@ def by_gathering(
     output_offsets: ArrayLike,
     recv_sizes: ArrayLike,
     *,
-    axis_name: Sequence[Any],
+    axis_name: Sequence[Hashable],
     axis_index_groups: Groups,
 ) -> Array:
     """Return what ragged_all_to_all does, by collectives that every platform has.
@@ -221,7 +220,7 @@ def by_gathering(
     return with_slices(rows_of_all, output, sources, targets, sizes)
 
 
-def _exchanged(x: ArrayLike, axis_name: Sequence[Any], groups: Groups) -> Any:
+def _exchanged(x: ArrayLike, axis_name: Sequence[Hashable], groups: Groups) -> Array:
     """Send equal shares of numbers to all indices: the numbers of received slices."""
     params = {
         "axis_index_groups": groups,
@@ -254,7 +253,7 @@ def _(
     operand: Operand,
     output: Operand,
     *numbers: Operand,
-    axis_name: Sequence[Any],
+    axis_name: Sequence[Hashable],
     axis_index_groups: Groups,
 ) -> Sequence[Cotangent | None]:
     input_offsets, send_sizes, output_offsets, recv_sizes = map(known, numbers)
@@ -286,7 +285,7 @@ def _(
     places: Sequence[BatchAxis],
     /,
     *,
-    axis_name: Sequence[Any],
+    axis_name: Sequence[Hashable],
     axis_index_groups: Groups,
 ) -> tuple[ArrayLike, BatchAxis]:
     values = [to_front(x, axis, data.size) for x, axis in zip(values, places, strict=True)]
@@ -335,12 +334,12 @@ def _by_slice(x: ArrayLike) -> ArrayLike:
     return to_front(x, 1, 0)
 
 
-def _first_rows(examples: int, height: int, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+def _first_rows(examples: int, height: int, shape: tuple[int, ...]) -> NumPyArray:
     """Return the number of the first row of each example among the rows of all, as an array."""
     return np.broadcast_to(np.arange(examples, dtype=_INT32)[:, None] * height, shape)
 
 
-def _shares(x: ArrayLike, numbers: np.ndarray[Any, Any]) -> Array:
+def _shares(x: ArrayLike, numbers: NumPyArray) -> Array:
     """Return equal shares of the rows of x, of which `numbers` names those of each result row."""
     shape = typeof(x).shape
     share = shape[1] // numbers.shape[1]

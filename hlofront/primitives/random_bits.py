@@ -2,13 +2,13 @@
 
 import enum
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
+from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.primitive import Primitive
@@ -47,7 +47,7 @@ def rng_bit_generator(
     algorithm: str | int | RandomAlgorithm = RandomAlgorithm.RNG_DEFAULT,
     *,
     out_sharding: object = None,
-) -> Any:
+) -> tuple[Array, ...]:
     """Return uniformly random bits and the next state of XLA's generator.
 
     The generators are counter-based: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3"
@@ -96,7 +96,12 @@ _BITS = tuple(map(np.dtype, ("uint8", "uint16", "uint32", "uint64")))
 
 @infer(rng_bit_generator_p)
 def _(
-    key: ShapedArray, *, shape: Shape, dtype: DType, algorithm: object, out_sharding: Any
+    key: ShapedArray,
+    *,
+    shape: Shape,
+    dtype: DType,
+    algorithm: object,
+    out_sharding: NamedSharding | None,
 ) -> list[ShapedArray]:
     if (key.shape, key.dtype) not in _KEYS:
         raise TypeError(

@@ -3,8 +3,8 @@
 import numpy as np
 
 from hlofront.base.dtypes import finfo
-from hlofront.base.elements import exact_dtype, host_number
-from hlofront.base.typing import Array, ArrayLike, DType
+from hlofront.base.elements import NumPyDType, exact_dtype, host_number
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.primitives.converting import bitcast_convert_type, convert_element_type
 from hlofront.primitives.elementwise import add, bitwise_or, max, mul, shift_right_logical, sub
@@ -14,7 +14,7 @@ from hlofront.primitives.special import erf_inv
 
 
 def uniforms(
-    key: ArrayLike, shape: tuple[int, ...], dtype: DType, low: ArrayLike, high: ArrayLike
+    key: ArrayLike, shape: tuple[int, ...], dtype: NumPyDType, low: ArrayLike, high: ArrayLike
 ) -> Array:
     """Return uniform random floats in [low, high), of a shape that the bounds broadcast to.
 
@@ -37,7 +37,7 @@ def uniforms(
     return max(low, reshape(floats, shape))
 
 
-def _of_rank(x: ArrayLike, shape: tuple[int, ...]) -> Array:
+def _of_rank(x: ArrayLike, shape: tuple[int, ...]) -> ArrayLike:
     """Return x with leading axes of size one inserted, up to the rank of `shape`."""
     own = typeof(x).shape
     missing = len(shape) - len(own)
@@ -46,7 +46,7 @@ def _of_rank(x: ArrayLike, shape: tuple[int, ...]) -> Array:
     return broadcast_in_dim(x, (1,) * missing + own, range(missing, len(shape)))
 
 
-def normals(key: ArrayLike, shape: tuple[int, ...], dtype: DType) -> Array:
+def normals(key: ArrayLike, shape: tuple[int, ...], dtype: NumPyDType) -> Array:
     """Return standard normal floats of a shape: the inverse error function of uniform floats."""
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype)
     uniform = uniforms(key, shape, dtype, exact_dtype(low[()]), host_number(1, dtype))

@@ -71,7 +71,7 @@ def canonical_axes(axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(map(operator.index, axes))
 
 
-def _reduction(name: str, kinds: Kinds) -> tuple[Primitive, Callable[..., Any]]:
+def _reduction(name: str, kinds: Kinds) -> tuple[Primitive, Callable[..., Array]]:
     """Define a reduction over axes; return its primitive and the function that binds it."""
     primitive = Primitive(name)
 
@@ -83,14 +83,14 @@ def _reduction(name: str, kinds: Kinds) -> tuple[Primitive, Callable[..., Any]]:
     rule.__name__ = f"{name}_infer"
     infer(primitive)(rule)
 
-    def function(operand: ArrayLike, axes: Sequence[int]) -> Any:
+    def function(operand: ArrayLike, axes: Sequence[int]) -> Array:
         return process(primitive, (operand,), {"axes": canonical_axes(axes)})
 
     function.__name__ = function.__qualname__ = name
     return primitive, function
 
 
-def _logical_reduction(name: str) -> tuple[Primitive, Callable[..., Any]]:
+def _logical_reduction(name: str) -> tuple[Primitive, Callable[..., Array]]:
     primitive = Primitive(name)
 
     def rule(operand: ShapedArray, *, axes: tuple[int, ...]) -> ShapedArray:
@@ -106,14 +106,14 @@ def _logical_reduction(name: str) -> tuple[Primitive, Callable[..., Any]]:
     rule.__name__ = f"{name}_infer"
     infer(primitive)(rule)
 
-    def function(operand: ArrayLike, axes: Sequence[int]) -> Any:
+    def function(operand: ArrayLike, axes: Sequence[int]) -> Array:
         return process(primitive, (operand,), {"axes": canonical_axes(axes)})
 
     function.__name__ = function.__qualname__ = name
     return primitive, function
 
 
-reduce_sum_p, _ = _reduction("reduce_sum", NUMBER)
+reduce_sum_p = _reduction("reduce_sum", NUMBER)[0]
 
 
 def _bind_sum(operand: ArrayLike, axes: tuple[int, ...], sharding: object = None) -> Array:
@@ -373,7 +373,7 @@ def _(
 
 def _extreme_tangent(
     tangent: ArrayLike, result: ArrayLike, operand: ArrayLike, *, axes: tuple[int, ...], **_: object
-) -> Any:
+) -> Array:
     """Return the tangent of an extreme: the mean of the tangents of all elements equal to it."""
     shape = typeof(operand).shape
     if typeof(result).shape:
@@ -399,7 +399,7 @@ def batch_reduction(primitive: Primitive) -> None:
         /,
         *,
         axes: tuple[int, ...],
-        **params: object,
+        **params: Any,
     ) -> BatchResult:
         (axis,) = batch_axes
         axes = shifted(axes, axis)

@@ -1,7 +1,8 @@
 """Reads and writes of arrays at the indexers of references, as operations on values."""
 
+import operator
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -94,7 +95,7 @@ class _Part(NamedTuple):
     """
 
     shape: tuple[int, ...]
-    starts: tuple[ArrayLike, ...]
+    starts: tuple[Any, ...]
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
     integers: tuple[int, ...]
@@ -105,7 +106,7 @@ class _Part(NamedTuple):
     @classmethod
     def of(cls, indexer: NDIndexer) -> "_Part":
         """Return the part that an indexer selects."""
-        starts: list[ArrayLike] = []
+        starts: list[Any] = []
         sizes: list[int] = []
         strides: list[int] = []
         integers: list[int] = []
@@ -122,7 +123,8 @@ class _Part(NamedTuple):
                 start, count = index, 1
                 integers.append(axis)
             if is_known_integer(start):
-                start = int(start) + size if int(start) < 0 else int(start)
+                start = operator.index(cast(int, start))
+                start = start + size if start < 0 else start
                 start = min(max(start, 0), size - count)
             starts.append(start)
             sizes.append(count)

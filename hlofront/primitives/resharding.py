@@ -1,12 +1,13 @@
 """The primitive reshard, which splits an array along other explicit axes of a mesh."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
 from hlofront.base.typing import Array, ArrayLike
+from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, Split, cotangent_of, typeof
 from hlofront.core.mesh import AbstractMesh, Mesh
@@ -20,7 +21,7 @@ from hlofront.core.requested_shardings import (
     with_batch_axis,
 )
 from hlofront.core.rules import infer
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, UndefinedPrimal
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import linear
 
@@ -94,7 +95,7 @@ def _resharded(x: ArrayLike, sharding: object, source_mesh: AbstractMesh | None)
 
 def bind_reshard(
     x: ArrayLike,
-    sharding: Any,
+    sharding: NamedSharding,
     concrete_mesh: Mesh | None = None,
     source_mesh: AbstractMesh | None = None,
 ) -> Array:
@@ -118,12 +119,12 @@ def bind_reshard(
     return process(reshard_p, (x,), params)
 
 
-def resharded_to(x: ArrayLike, sharding: Any) -> ArrayLike:
+def resharded_to(x: ArrayLike, sharding: NamedSharding | None) -> ArrayLike:
     """Return an array with the sharding of a parameter, or unchanged if that is None."""
     return x if sharding is None else bind_reshard(x, sharding)
 
 
-def split_as(x: ArrayLike, sharding: Any) -> ArrayLike:
+def split_as(x: ArrayLike, sharding: NamedSharding | None) -> ArrayLike:
     """Return an array with the sharding of a parameter, or unchanged if that is None or its own."""
     if sharding is None:
         return x
@@ -134,7 +135,11 @@ def split_as(x: ArrayLike, sharding: Any) -> ArrayLike:
 
 @infer(reshard_p)
 def _(
-    x: ShapedArray, *, dst_sharding: Any, concrete_mesh: object, source_mesh: object
+    x: ShapedArray,
+    *,
+    dst_sharding: NamedSharding,
+    concrete_mesh: object,
+    source_mesh: object,
 ) -> ShapedArray:
     return x.update(sharding=Split(dst_sharding.mesh, dst_sharding.spec))
 
@@ -142,9 +147,9 @@ def _(
 @rules.transpose(reshard_p)
 def _(
     cotangent: ArrayLike,
-    x: Operand,
+    x: UndefinedPrimal,
     *,
-    dst_sharding: Any,
+    dst_sharding: NamedSharding,
     concrete_mesh: Mesh | None,
     source_mesh: AbstractMesh,
 ) -> Sequence[Cotangent | None]:
@@ -161,10 +166,10 @@ def _(
     values: Sequence[ArrayLike],
     axes: Sequence[int],
     *,
-    dst_sharding: Any,
+    dst_sharding: NamedSharding,
     concrete_mesh: Mesh | None,
     source_mesh: AbstractMesh,
 ) -> tuple[ArrayLike, BatchAxis]:
     (x,), (axis,) = values, axes
     batched = with_batch_axis(dst_sharding, axis, x, axis)
-    return bind_reshard(x, batched, concrete_mesh, source_mesh), axis
+    return bind_reshard(x, cast(NamedSharding, batched), concrete_mesh, source_mesh), axis

@@ -94,7 +94,7 @@ def _function(
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
         mode: str | GatherScatterMode | None = None,
-    ) -> Any:
+    ) -> Array:
         program = None if combine is None else update_program(combine, typeof(operand).dtype)
         return bind_scatter(
             primitive,

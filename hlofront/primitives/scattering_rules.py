@@ -131,7 +131,7 @@ def _(
 
 def _sum_jvp(primitive: Primitive) -> None:
     def rule(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
     ) -> tuple[Results, Tangents]:
         operand, indices, updates = primals
         result = process(primitive, (operand, indices, updates), params)
@@ -158,7 +158,7 @@ def _cotangent_of_updates(
 
 @rules.transpose(scatter_add_p)
 def _(
-    cotangent: ArrayLike, operand: Operand, indices: ArrayLike, updates: Operand, **params: object
+    cotangent: ArrayLike, operand: Operand, indices: ArrayLike, updates: Operand, **params: Any
 ) -> Cotangents:
     of_operand = cotangent if is_linear(operand) else None
     if not is_linear(updates):
@@ -168,7 +168,7 @@ def _(
 
 @rules.transpose(scatter_sub_p)
 def _(
-    cotangent: ArrayLike, operand: Operand, indices: ArrayLike, updates: Operand, **params: object
+    cotangent: ArrayLike, operand: Operand, indices: ArrayLike, updates: Operand, **params: Any
 ) -> Cotangents:
     of_operand = cotangent if is_linear(operand) else None
     if not is_linear(updates):
@@ -223,7 +223,7 @@ def _scattered_axes(numbers: ScatterDimensionNumbers, ndim: int) -> list[int]:
     return [axis for axis in range(ndim) if axis not in numbers.update_window_dims]
 
 
-def _numbered(shape: tuple[int, ...], scattered: list[int]) -> tuple[Any, Any]:
+def _numbered(shape: tuple[int, ...], scattered: list[int]) -> tuple[Array, ArrayLike]:
     """Return (numbers, unused): unsigned integers, distinct in the scattered axes, and another."""
     count = math.prod(shape)
     dtype = np.dtype(np.uint32 if count < 2**32 else np.uint64)
@@ -236,7 +236,7 @@ def _numbered(shape: tuple[int, ...], scattered: list[int]) -> tuple[Any, Any]:
 
 @rules.transpose(scatter_p)
 def _(
-    cotangent: ArrayLike, operand: Operand, indices: ArrayLike, updates: Operand, **params: object
+    cotangent: ArrayLike, operand: Operand, indices: ArrayLike, updates: Operand, **params: Any
 ) -> Cotangents:
     if not params["unique_indices"]:
         raise NotImplementedError(  # JAX raises this class.
@@ -304,7 +304,7 @@ def _extreme_jvp(primitive: Primitive, beyond: Callable[..., Array]) -> None:
     """
 
     def rule(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
     ) -> tuple[ArrayLike, Tangent]:
         operand, indices, updates = primals
         result: ArrayLike = process(primitive, (operand, indices, updates), params)
@@ -341,7 +341,7 @@ def _batch(primitive: Primitive) -> None:
         axes: BatchAxes,
         *,
         dimension_numbers: ScatterDimensionNumbers,
-        **params: object,
+        **params: Any,
     ) -> BatchResult:
         operand, indices, updates = values
         axis, indices_axis, updates_axis = axes

@@ -1,12 +1,13 @@
 """Sends and receives along a named axis as operations of their own: psend and precv."""
 
 from collections.abc import Hashable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import dtype_of
-from hlofront.base.typing import Array, Shape
+from hlofront.base.tree import PyTree
+from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, token_aval
 from hlofront.core.effects import Effect, Effects
 from hlofront.core.manual_axes import ManualAxisType
@@ -46,11 +47,11 @@ class DescribesArray(Protocol):
     @property
     def shape(self) -> Shape: ...
     @property
-    def dtype(self) -> Any: ...
+    def dtype(self) -> DType: ...
 
 
 @boundary
-def psend(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> Any:
+def psend(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> PyTree:
     """Send arrays to other indices of a named axis, which receive them by `precv`; for GPUs alone.
 
     Args:
@@ -67,7 +68,11 @@ def psend(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> Any:
     """
     names = as_names(axis_name)
     params = {"axis_name": names, "perm": checked_pairs("psend", names, perm)}
-    return tree.tree_map(lambda leaf: process(psend_p, (varying_along(leaf, names),), params), x)
+
+    def sent(leaf: ArrayLike) -> Array:
+        return process(psend_p, (varying_along(leaf, names),), params)
+
+    return tree.tree_map(sent, x)
 
 
 @boundary

@@ -8,6 +8,7 @@ import numpy as np
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import default_dtype
 from hlofront.base.typing import Array, ArrayLike, Shape, ShapeLike
+from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import (
@@ -132,7 +133,7 @@ def _(
     *,
     shape: Shape,
     broadcast_dimensions: tuple[int, ...],
-    sharding: object,
+    sharding: NamedSharding | None,
 ) -> tuple[ArrayLike, BatchAxis]:
     (operand,), (axis,) = values, axes
     # Insert the batch axis right after its predecessor's position, so that axes keep their order.
@@ -298,7 +299,7 @@ def _(
     *,
     new_sizes: Shape,
     dimensions: tuple[int, ...] | None,
-    sharding: object,
+    sharding: NamedSharding | None,
 ) -> tuple[ArrayLike, BatchAxis]:
     (operand,), (axis,) = values, axes
     shape = typeof(operand).shape

@@ -1,8 +1,7 @@
 # pyright: strict
 """Families of sharding rules: the splits of results whose axes are axes of the operands."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
 
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
@@ -46,7 +45,7 @@ def merged(name: str, avals: Avals) -> Entries:
     Raises:
       ShardingTypeError: if two of them split an axis along different axes of the mesh.
     """
-    result: list[tuple[Any, ...]] = []
+    result: list[tuple[Hashable, ...]] = []
     for axis, column in enumerate(zip(*[entries_of(aval) for aval in avals if aval.ndim])):
         names = {entry for entry in column if entry}
         if len(names) > 1:

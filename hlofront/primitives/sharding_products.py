@@ -1,9 +1,9 @@
 # pyright: strict
 """How products, convolutions, solutions and indexing split their results along explicit axes."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
 
+from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.rules import Entries, sharding
 from hlofront.core.sharded_types import entries_of, refusal
 from hlofront.primitives.block_contracting import RaggedDotDimensionNumbers, ragged_dot_general_p
@@ -39,7 +39,7 @@ def _(
     results: Avals,
     *,
     dimension_numbers: CanonicalNumbers,
-    out_sharding: Any,
+    out_sharding: NamedSharding | None,
     **_: object,
 ) -> list[Entries]:
     lhs, rhs = map(entries_of, avals)
@@ -124,8 +124,8 @@ def _(
 
 def _check_summands(
     avals: Avals,
-    contracted: Sequence[tuple[tuple[Any, ...], tuple[Any, ...]]],
-    unreduced: frozenset[Any],
+    contracted: Sequence[tuple[tuple[Hashable, ...], tuple[Hashable, ...]]],
+    unreduced: frozenset[Hashable],
 ) -> None:
     """Raise ShardingTypeError unless devices have the summands that a product is asked to have."""
     if not unreduced:
@@ -153,7 +153,7 @@ def _(
     *,
     dimension_numbers: ConvDimensionNumbers,
     batch_group_count: int,
-    out_sharding: object,
+    out_sharding: NamedSharding | None,
     **_: object,
 ) -> list[Entries]:
     if out_sharding is not None:
@@ -162,7 +162,7 @@ def _(
     need_unsplit("conv_general_dilated", avals, range(avals[1].ndim), 1)
     need_unsplit("conv_general_dilated", avals, (numbers.lhs_spec[1],))
     lhs = entries_of(avals[0])
-    entries: list[tuple[Any, ...]] = [()] * results[0].ndim
+    entries: list[tuple[Hashable, ...]] = [()] * results[0].ndim
     for axis, out in zip(numbers.lhs_spec, numbers.out_spec, strict=True):
         entries[out] = lhs[axis]
     return [tuple(entries)]
@@ -227,7 +227,7 @@ def _batches_alone(name: str, avals: Avals, operand: int, batching: Sequence[int
     return entries_of(avals[operand])[:-1]
 
 
-def _one_entry(name: str, avals: Avals, *entries: tuple[Any, ...]) -> tuple[Any, ...]:
+def _one_entry(name: str, avals: Avals, *entries: tuple[Hashable, ...]) -> tuple[Hashable, ...]:
     """Return the one split of an axis that several operands have, some of them unsplit."""
     names = {entry for entry in entries if entry}
     if len(names) > 1:

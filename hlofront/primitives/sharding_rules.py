@@ -4,9 +4,12 @@
 Families are in `sharding_families.py`; products and indexing are in `sharding_products.py`.
 """
 
-from typing import Any
+from collections.abc import Hashable
+from typing import cast
 
+from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.dimensions import canonical_axis
+from hlofront.core.mesh import AbstractMesh
 from hlofront.core.rules import Entries, sharding
 from hlofront.core.sharded_types import entries_of, refusal
 from hlofront.primitives.barriers import dce_sink_p, optimization_barrier_p
@@ -153,7 +156,9 @@ def _(avals: Avals, results: Avals, **_: object) -> list[Entries]:
 
 
 @sharding(reduce_sum_p)
-def _(avals: Avals, results: Avals, *, axes: tuple[int, ...], out_sharding: Any) -> list[Entries]:
+def _(
+    avals: Avals, results: Avals, *, axes: tuple[int, ...], out_sharding: NamedSharding | None
+) -> list[Entries]:
     entries = entries_of(avals[0])
     if out_sharding is not None and out_sharding.spec.unreduced:
         summed = {name for axis in axes for name in entries[axis]}
@@ -181,7 +186,7 @@ def _(avals: Avals, results: Avals, *, permutation: tuple[int, ...]) -> list[Ent
 def _(
     avals: Avals, results: Avals, *, broadcast_dimensions: tuple[int, ...], **_: object
 ) -> list[Entries]:
-    entries: list[tuple[Any, ...]] = [()] * results[0].ndim
+    entries: list[tuple[Hashable, ...]] = [()] * results[0].ndim
     for entry, axis in zip(entries_of(avals[0]), broadcast_dimensions, strict=True):
         entries[axis] = entry
     return [tuple(entries)]
@@ -220,7 +225,11 @@ def _(
 
 
 def _regrouped(
-    shape: tuple[int, ...], entries: Entries, new: tuple[int, ...], mesh: Any, in_order: bool
+    shape: tuple[int, ...],
+    entries: Entries,
+    new: tuple[int, ...],
+    mesh: AbstractMesh | None,
+    in_order: bool,
 ) -> Entries | None:
     """Return the split of a reshaped array, or None if it is ambiguous.
 
@@ -244,7 +253,7 @@ def _regrouped(
     if len(new_middle) == 1:
         inner = _merged_axis(middle)
     elif len(middle) == 1:
-        inner = _divided_axis(middle[0], new_middle, mesh)
+        inner = _divided_axis(middle[0], new_middle, cast(AbstractMesh, mesh))
     else:
         inner = None
     return None if inner is None else (*entries[:first], *inner, *entries[end:])
@@ -258,15 +267,17 @@ def _merged_axis(entries: Entries) -> Entries | None:
     return (sum(entries[:count], ()),)
 
 
-def _divided_axis(names: tuple[Any, ...], sizes: tuple[int, ...], mesh: Any) -> Entries | None:
+def _divided_axis(
+    names: tuple[Hashable, ...], sizes: tuple[int, ...], mesh: AbstractMesh
+) -> Entries | None:
     """Return the split of axes that were one, or None if a mesh axis would split two of them.
 
     The outermost mesh axes split the first axes, each as much as can be.
     """
     waiting = list(names)
-    result: list[tuple[Any, ...]] = []
+    result: list[tuple[Hashable, ...]] = []
     for size in sizes:
-        taken: list[Any] = []
+        taken: list[Hashable] = []
         while waiting and size % mesh.shape[waiting[0]] == 0:
             size //= mesh.shape[waiting[0]]
             taken.append(waiting.pop(0))
@@ -358,7 +369,7 @@ def _(avals: Avals, results: Avals, **_: object) -> list[Entries]:
 
 @sharding(psum_p, pmax_p, pmin_p)
 def _(
-    avals: Avals, results: Avals, *, axes: tuple[Any, ...], axis_index_groups: object
+    avals: Avals, results: Avals, *, axes: tuple[Hashable, ...], axis_index_groups: object
 ) -> list[Entries]:
     return [
         without(entries_of(aval), [canonical_axis(a, aval.ndim) for a in positional(axes)])

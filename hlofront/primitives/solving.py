@@ -24,6 +24,7 @@ from hlofront.primitives.derivatives import (
 from hlofront.primitives.elementwise import add, mul, neg
 from hlofront.primitives.matrices import (
     INEXACT,
+    CoreTypes,
     along_columns,
     conjugate,
     lower_triangle,
@@ -94,7 +95,9 @@ def triangular_solve(
     return result
 
 
-def _triangular_shapes(a: Shape, b: Shape, dtype: DType, *, left_side: bool, **_: object) -> Any:
+def _triangular_shapes(
+    a: Shape, b: Shape, dtype: DType, *, left_side: bool, **_: object
+) -> CoreTypes:
     if a[0] != a[1]:
         raise ValueError(
             f"The first input to triangular_solve must be a square matrix. Got shape {a}."
@@ -192,7 +195,9 @@ def tridiagonal_solve(
     return process(tridiagonal_solve_p, (dl, d, du, b), params)
 
 
-def _tridiagonal_shapes(dl: Shape, d: Shape, du: Shape, b: Shape, dtype: DType, **_: object) -> Any:
+def _tridiagonal_shapes(
+    dl: Shape, d: Shape, du: Shape, b: Shape, dtype: DType, **_: object
+) -> CoreTypes:
     if not dl == d == du:
         raise TypeError(
             f"tridiagonal_solve requires that all diagonal arguments have the same shape, got "

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import with_same_axis
 from hlofront.primitives.creating import index_like
+from hlofront.primitives.derivatives import instantiate
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from hlofront.primitives.shaping import expand_dims
 
@@ -51,7 +52,7 @@ def sort(
       TypeError: if the arrays differ in shape, or the sequence is empty.
     """
     single = not isinstance(operand, Sequence) or isinstance(operand, str)
-    operands = (operand,) if single else tuple(operand)
+    operands = cast("tuple[ArrayLike, ...]", (operand,) if single else tuple(cast("Any", operand)))
     if not operands:
         raise TypeError("Sort requires at least one operand, got an empty sequence.")
     num_keys = operator.index(num_keys)
@@ -224,11 +225,11 @@ def _approx_top_k(
     operand: ArrayLike,
     k: int,
     dimension: int,
-    recall: object,
-    is_max: object,
-    size_override: object,
-    aggregate: object,
-) -> Any:
+    recall: float,
+    is_max: bool,
+    size_override: int,
+    aggregate: bool,
+) -> list[Array]:
     params = {
         "k": operator.index(k),
         "reduction_dimension": operator.index(dimension),
@@ -279,7 +280,7 @@ def _(
 # ---- derivatives ---------------------------------------------------------------------------------
 
 
-def _take_along(x: ArrayLike, places: Any, axis: int, unique: bool = True) -> Array:
+def _take_along(x: ArrayLike, places: Array, axis: int, unique: bool = True) -> Array:
     """Return the elements of x at in-bounds indices along an axis, as take_along_axis does.
 
     Args:
@@ -309,7 +310,7 @@ def _take_along(x: ArrayLike, places: Any, axis: int, unique: bool = True) -> Ar
 
 @rules.jvp(sort_p)
 def _(
-    operands: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+    operands: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     # Sort the elements' positions with them: the permutation applies to the tangents.
     axis = params["dimension"]
@@ -328,19 +329,21 @@ def _(
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     results = process(top_k_p, tuple(primals), {"k": k, "axis": axis})
     indices = expand_dims(results[1], (typeof(results[1]).ndim,))
-    return results, [_take_along(tangents[0], indices, axis), Zero.of(results[1])]
+    return results, [_take_along(instantiate(tangents[0]), indices, axis), Zero.of(results[1])]
 
 
 @rules.jvp(approx_top_k_p)
 def _(
-    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     results = process(approx_top_k_p, tuple(primals), params)
     ndim = typeof(results[1]).ndim
     axis = canonical_axis(params["reduction_dimension"], ndim)
     indices = expand_dims(results[1], (ndim,))
     # Without aggregation, empty candidates may repeat an index.
-    tangent = _take_along(tangents[0], indices, axis, unique=params["aggregate_to_topk"])
+    tangent = _take_along(
+        instantiate(tangents[0]), indices, axis, unique=params["aggregate_to_topk"]
+    )
     return results, [tangent, Zero.of(results[1])]
 
 
@@ -367,7 +370,7 @@ def _(
 
 @rules.batch(top_k_p)
 def _(
-    values: Sequence[ArrayLike], axes: Sequence[Any], *, k: int, axis: int
+    values: Sequence[ArrayLike], axes: Sequence[int], *, k: int, axis: int
 ) -> tuple[Sequence[ArrayLike], Sequence[int]]:
     (own,) = axes
     return process(top_k_p, tuple(values), {"k": k, "axis": axis + (axis >= own)}), [own, own]
@@ -376,10 +379,10 @@ def _(
 @rules.batch(approx_top_k_p)
 def _(
     values: Sequence[ArrayLike],
-    axes: Sequence[Any],
+    axes: Sequence[int],
     *,
     reduction_dimension: int,
-    **params: object,
+    **params: Any,
 ) -> tuple[Sequence[ArrayLike], Sequence[int]]:
     (own,) = axes
     axis = canonical_axis(reduction_dimension, typeof(values[0]).ndim - 1)

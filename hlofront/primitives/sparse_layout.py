@@ -1,11 +1,12 @@
 """The layout of sparse arrays in coordinates (BCOO), and reads and sums at their coordinates."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from hlofront.base.typing import Array, ArrayLike, DType, Shape
+from hlofront.base.elements import NumPyDType
+from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.primitives.comparing import ge, ne, select
 from hlofront.primitives.converting import convert
@@ -128,7 +129,7 @@ def with_batch(buffer: ArrayLike, batch: Shape) -> Array:
     shape = typeof(buffer).shape
     n_batch = len(batch)
     if shape[:n_batch] == batch:
-        return buffer
+        return cast(Array, buffer)
     return broadcast_in_dim(buffer, (*batch, *shape[n_batch:]), range(len(shape)))
 
 
@@ -137,14 +138,14 @@ def columns(indices: ArrayLike, numbers: Sequence[int]) -> Array:
     shape = typeof(indices).shape
     last = len(shape) - 1
     if tuple(numbers) == tuple(range(shape[last])):
-        return indices
+        return cast(Array, indices)
     if not numbers:
         return full((*shape[:last], 0), 0, typeof(indices).dtype)
     parts = [slice_in_dim(indices, number, number + 1, axis=last) for number in numbers]
     return parts[0] if len(parts) == 1 else concatenate(parts, last)
 
 
-def row_constant(values: Sequence[int], shape: Shape, dtype: DType) -> Array:
+def row_constant(values: Sequence[int], shape: Shape, dtype: NumPyDType) -> Array:
     """Return integers, one per column of indices, as an array of the shape of indices."""
     return broadcast_in_dim(np.asarray(values, dtype), shape, (len(shape) - 1,))
 
@@ -283,7 +284,7 @@ def sorting_order(indices: ArrayLike) -> tuple[Array, Array]:
     n_sparse, axis = aval.shape[-1], aval.ndim - 2
     order = broadcasted_iota(_int32, aval.shape[:-1], axis)
     if not n_sparse:
-        return indices, order
+        return cast(Array, indices), order
     keys = [squeeze(columns(indices, (i,)), (axis + 1,)) for i in range(n_sparse)]
     *keys, order = sort((*keys, order), dimension=axis, num_keys=n_sparse)
     return concatenate([expand_dims(key, (axis + 1,)) for key in keys], axis + 1), order
@@ -326,8 +327,8 @@ def find_duplicates(indices: ArrayLike, sizes: Sequence[int]) -> Duplicates:
 
 def in_original_order(values: ArrayLike, order: ArrayLike) -> Array:
     """Return values (*batch, nse) of rows that were put into an order, in the original order."""
-    _, values = sort((order, values), dimension=typeof(order).ndim - 1, num_keys=1)
-    return values
+    _, sorted_values = sort((order, values), dimension=typeof(order).ndim - 1, num_keys=1)
+    return sorted_values
 
 
 def first_at_position(indices: ArrayLike, sizes: Sequence[int]) -> Array:

@@ -1,10 +1,12 @@
 """The direct solution of sparse linear systems: spsolve."""
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
-from hlofront.base.typing import Array, ArrayLike, DType, NumPyArray
+from hlofront.base.elements import NumPyDType
+from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -94,19 +96,20 @@ def _transposed(
     """Return the compressed rows of the transpose of a square matrix."""
     size, dtype = typeof(indptr).shape[0], typeof(indices).dtype
     rows = squeeze(columns(indices_of_rows(indices, indptr), (0,)), (1,))
-    new_rows, new_columns, data = sort((indices, rows, data), num_keys=2)
+    new_rows, new_columns, new_data = sort((indices, rows, data), num_keys=2)
     ones = full(typeof(indices).shape, 1, dtype)
     at = expand_dims(add(new_rows, ones), (1,))
     counts = add_at((size,), at, ones, 0, SparseInfo((), indices_sorted=True))
-    return data, new_columns, cumsum(counts, 0)
+    return new_data, new_columns, cumsum(counts, 0)
 
 
 def solve_on_host(
-    data: NumPyArray, indices: NumPyArray, indptr: NumPyArray, b: NumPyArray, dtype: DType
+    data: NumPyArray, indices: NumPyArray, indptr: NumPyArray, b: NumPyArray, dtype: NumPyDType
 ) -> NumPyArray:
     """Solve a sparse system with SciPy's direct solver."""
     from scipy.sparse import csr_matrix, linalg  # pyright: ignore[reportMissingTypeStubs]
 
     buffers = tuple(map(np.asarray, (data, indices, indptr)))
     matrix = csr_matrix(buffers, shape=(b.size, b.size))
-    return linalg.spsolve(matrix, np.asarray(b)).astype(dtype)
+    solution = cast(NumPyArray, linalg.spsolve(matrix, np.asarray(b)))  # pyright: ignore[reportUnknownMemberType]
+    return solution.astype(dtype)

@@ -1,7 +1,6 @@
 """Derivatives of random_gamma_grad, the derivative of gamma samples: by finite differences."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from hlofront.primitives.special import digamma, random_gamma_grad, random_gamma
 _STEPS, _WEIGHTS = np.array([1, 2, 3]), np.array([45, -9, 1]) / 60
 
 
-def _by_differences(t: ArrayLike, function: Callable[[Any], Any], x: ArrayLike) -> Array:
+def _by_differences(t: ArrayLike, function: Callable[[ArrayLike], Array], x: ArrayLike) -> Array:
     """Return the tangent of a smooth elementwise function at x > 0, by finite differences.
 
     The central differences are of sixth order, with steps proportional to x: they lose a digit or

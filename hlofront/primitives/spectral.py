@@ -35,6 +35,7 @@ from hlofront.primitives.factoring import lu, symmetrize
 from hlofront.primitives.families import complex_of
 from hlofront.primitives.matrices import (
     INEXACT,
+    CoreTypes,
     adjoint,
     along_columns,
     along_rows,
@@ -112,7 +113,7 @@ def eigh(
 
 def _eigh_shapes(
     shape: Shape, dtype: DType, *, subset_by_index: tuple[int, int] | None, **_: object
-) -> Any:
+) -> CoreTypes:
     n = check_square("eigh", shape)
     count = n if subset_by_index is None else subset_by_index[1] - subset_by_index[0]
     return [((n, count), dtype), ((count,), real_dtype(dtype))]
@@ -207,7 +208,7 @@ def _eig_shapes(
     compute_left_eigenvectors: bool,
     compute_right_eigenvectors: bool,
     **_: object,
-) -> Any:
+) -> CoreTypes:
     n = check_square("eig", shape)
     if not issubdtype(dtype, np.complexfloating):
         # No complex dtype has 16-bit parts: the lowering raises for 16-bit floats.
@@ -360,7 +361,7 @@ def _svd_shapes(
     compute_uv: bool,
     subset_by_index: tuple[int, int] | None,
     **_: object,
-) -> Any:
+) -> CoreTypes:
     m, n = shape
     k = min(m, n)
     if subset_by_index is not None:
@@ -485,7 +486,9 @@ def schur(
     return process(schur_p, (x,), params)
 
 
-def _schur_shapes(shape: Shape, dtype: DType, *, compute_schur_vectors: bool, **_: object) -> Any:
+def _schur_shapes(
+    shape: Shape, dtype: DType, *, compute_schur_vectors: bool, **_: object
+) -> CoreTypes:
     check_square("schur", shape)
     return [(shape, dtype)] * (1 + compute_schur_vectors)
 
@@ -517,7 +520,7 @@ def hessenberg(a: ArrayLike) -> list[Array]:
     return process(hessenberg_p, (a,), {})
 
 
-def _hessenberg_shapes(shape: Shape, dtype: DType) -> Any:
+def _hessenberg_shapes(shape: Shape, dtype: DType) -> CoreTypes:
     if shape[0] != shape[1] or not shape[0]:
         raise ValueError(
             f"Argument to Hessenberg reduction must have shape [..., n, n], got shape {shape}"
@@ -548,7 +551,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
     return process(tridiagonal_p, (a,), {"lower": bool(lower)})
 
 
-def _tridiagonal_shapes(shape: Shape, dtype: DType, **_: object) -> Any:
+def _tridiagonal_shapes(shape: Shape, dtype: DType, **_: object) -> CoreTypes:
     n = check_square("tridiagonal", shape)
     if not n:
         raise ValueError(f"tridiagonal wants matrices with elements, got shape {shape}")

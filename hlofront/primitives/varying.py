@@ -1,7 +1,6 @@
 """Operations on how values vary along the manual axes of a mesh: pvary and psum_invariant."""
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from typing import Any
 
 from hlofront.base.typing import ArrayLike
 from hlofront.core import trace
@@ -10,7 +9,6 @@ from hlofront.core.manual_axes import SAME, ManualAxisType
 from hlofront.core.mesh_context import get_abstract_mesh, types_vary
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer, varying
-from hlofront.core.symbolic_zeros import Cotangent
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import linear
 
@@ -28,13 +26,13 @@ def may_mix(*primitives: Primitive) -> None:
     _mixed.update(primitives)
 
 
-def pvary(x: ArrayLike, axes: Collection[Hashable]) -> Any:
+def pvary(x: ArrayLike, axes: Collection[Hashable]) -> ArrayLike:
     """Return x as a value that varies along these manual axes of the mesh too."""
     missing = frozenset(axes) - typeof(x).manual_axis_type.varying
     return process(pvary_p, (x,), {"axes": _sorted(missing)}) if missing else x
 
 
-def psum_invariant(x: ArrayLike, axes: Collection[Hashable]) -> Any:
+def psum_invariant(x: ArrayLike, axes: Collection[Hashable]) -> ArrayLike:
     """Return the sum of x over manual axes along which it varies."""
     return process(psum_invariant_p, (x,), {"axes": _sorted(axes)}) if axes else x
 
@@ -47,12 +45,12 @@ def manual_among(names: Iterable[Hashable]) -> list[Hashable]:
     return [name for name in names if name in manual]
 
 
-def varying_along(x: ArrayLike, names: Iterable[Hashable]) -> Any:
+def varying_along(x: ArrayLike, names: Iterable[Hashable]) -> ArrayLike:
     """Return x as a value that varies along those of the named axes that types speak of."""
     return pvary(x, manual_among(names))
 
 
-def varying_as(result: ArrayLike, x: object) -> Any:
+def varying_as(result: ArrayLike, x: object) -> ArrayLike:
     """Return a value that varies along the manual axes that x varies along, if x is an array."""
     kind = getattr(getattr(x, "aval", None), "manual_axis_type", SAME)
     return result if kind is SAME else pvary(result, kind.varying)
@@ -85,11 +83,11 @@ def _(avals: Sequence[ShapedArray], *, axes: tuple[Hashable, ...]) -> list[Manua
     return [kind.with_varying(kind.varying - frozenset(axes))]
 
 
-def _pvary_transpose(ct: Cotangent, x: object, *, axes: tuple[Hashable, ...]) -> list[Any]:
+def _pvary_transpose(ct: ArrayLike, x: object, *, axes: tuple[Hashable, ...]) -> list[ArrayLike]:
     return [psum_invariant(ct, axes)]
 
 
-def _psum_transpose(ct: Cotangent, x: object, *, axes: tuple[Hashable, ...]) -> list[Any]:
+def _psum_transpose(ct: ArrayLike, x: object, *, axes: tuple[Hashable, ...]) -> list[ArrayLike]:
     return [pvary(ct, axes)]
 
 
@@ -100,21 +98,21 @@ linear(psum_invariant_p, _psum_transpose)
 @batch(pvary_p)
 def _(
     values: Sequence[ArrayLike], batch_axes: Sequence[int], *, axes: tuple[Hashable, ...]
-) -> tuple[Any, int]:
+) -> tuple[ArrayLike, int]:
     return pvary(values[0], axes), batch_axes[0]
 
 
 @batch(psum_invariant_p)
 def _(
     values: Sequence[ArrayLike], batch_axes: Sequence[int], *, axes: tuple[Hashable, ...]
-) -> tuple[Any, int]:
+) -> tuple[ArrayLike, int]:
     return psum_invariant(values[0], axes), batch_axes[0]
 
 
 # ---- operands that vary alike --------------------------------------------------------------------
 
 
-def matched(primitive: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...]:
+def matched(primitive: Primitive, args: tuple[ArrayLike, ...]) -> tuple[ArrayLike, ...]:
     """Return operands that vary along the same manual axes: those that any of them varies along.
 
     Operations that hold programs, whose inputs have types of their own, take operands as they are.
@@ -134,7 +132,7 @@ def matched(primitive: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...]:
     )
 
 
-def _kind(x: Any) -> ManualAxisType:
+def _kind(x: ArrayLike) -> ManualAxisType:
     return getattr(typeof(x), "manual_axis_type", SAME)
 
 

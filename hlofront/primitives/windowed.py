@@ -7,7 +7,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype
-from hlofront.base.typing import ArrayLike, Shape
+from hlofront.base.typing import Array, ArrayLike, Params, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import integers
@@ -142,7 +142,7 @@ def canonical_pads(padding: Pads) -> Pads:
 def check_window_ranks(
     name: str,
     shape: Shape,
-    window: Any,
+    window: object,
     strides: tuple[int, ...] | None,
     base_dilation: tuple[int, ...],
     window_dilation: tuple[int, ...],
@@ -206,7 +206,7 @@ def reduce_window_shape_tuple(
     padding: str | Sequence[tuple[int, int]],
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-) -> Any:
+) -> Array:
     """Return the shape of the result of `reduce_window` from its operand's shape and its windows.
 
     The arguments after `operand_shape` are those of `reduce_window`.
@@ -226,7 +226,7 @@ def reduce_window_shape_tuple(
 # ---- reductions of windows -----------------------------------------------------------------------
 
 
-def _window_reduction(which: str) -> tuple[Primitive, Callable[..., Any]]:
+def _window_reduction(which: str) -> tuple[Primitive, Callable[..., Array]]:
     name = f"reduce_window_{which}"
     primitive = Primitive(name)
 
@@ -245,7 +245,7 @@ def _window_reduction(which: str) -> tuple[Primitive, Callable[..., Any]]:
         padding: Pads = "VALID",
         base_dilation: tuple[int, ...] | None = None,
         window_dilation: tuple[int, ...] | None = None,
-    ) -> Any:
+    ) -> Array:
         windows = canonical_windows(
             typeof(operand).shape,
             window_dimensions=window_dimensions,
@@ -281,7 +281,7 @@ def select_and_scatter_add(
     window_dimensions: tuple[int, ...],
     window_strides: tuple[int, ...],
     padding: Pads,
-) -> Any:
+) -> Array:
     """Scatter-add each element of `source` to the selected position of its window in `operand`.
 
     Args:
@@ -353,7 +353,7 @@ def select_and_gather_add(
     padding: Pads,
     base_dilation: tuple[int, ...],
     window_dilation: tuple[int, ...],
-) -> Any:
+) -> Array:
     """Return, for each window, the element of `tangents` at the selected position in `operand`.
 
     Args:
@@ -492,7 +492,7 @@ def _(
 # ---- batches -------------------------------------------------------------------------------------
 
 
-def batched_windows(windows: dict[str, Any], axis: int) -> dict[str, Any]:
+def batched_windows(windows: Params, axis: int) -> Params:
     """Return window parameters by name, with a window of size one inserted at a batch axis."""
     return {
         name: (*values[:axis], (0, 0) if name == "padding" else 1, *values[axis:])

@@ -10,7 +10,6 @@ Solving Ordinary Differential Equations I, section II.4, for the lengths of step
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import issubdtype, result_type
 from hlofront.base.elements import float0
+from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import is_value
 from hlofront.higher_order.custom_vjp import custom_vjp
@@ -33,7 +33,7 @@ from hlofront.transforms.make_jaxpr import closure_convert, eval_shape
 from hlofront.transforms.vmap import vmap
 
 # (state, time, *args) -> the state's derivative by time; both as pytrees, or both as vectors.
-Dynamics = Callable[..., Any]
+Dynamics = Callable[..., PyTree]
 
 # The tableau of Dormand and Prince. Stage i is computed at time t + _NODES[i] dt, from the slopes
 # of the stages before, weighted by _WEIGHTS[i]; the last stage is the value of order 5.
@@ -81,14 +81,14 @@ _QUARTIC = np.array(
 @boundary
 def odeint(
     func: Dynamics,
-    y0: Any,
+    y0: PyTree,
     t: ArrayLike,
-    *args: Any,
+    *args: PyTree,
     rtol: float = 1.4e-8,
     atol: float = 1.4e-8,
     mxstep: float = np.inf,
     hmax: float = np.inf,
-) -> Any:
+) -> PyTree:
     """Solve the initial value problem dy/dt = func(y, t, *args), y(t[0]) = y0.
 
     Steps are as long as their estimated error allows, and values at the times between are those of
@@ -139,11 +139,11 @@ def odeint(
     return _solve_tree(dynamics, rtol, atol, mxstep, hmax, y0, t, *captured, *args)
 
 
-def _with_captured(converted: Dynamics, count: int, y: Any, t: Array, *args: Any) -> Any:
+def _with_captured(converted: Dynamics, count: int, y: PyTree, t: Array, *args: PyTree) -> PyTree:
     return converted(y, t, *args[count:], *args[:count])
 
 
-def _times(t: ArrayLike, y0: Any) -> Array:
+def _times(t: ArrayLike, y0: PyTree) -> Array:
     times = jnp.asarray(t)
     if not issubdtype(times.dtype, np.floating) or times.ndim != 1:
         raise TypeError(
@@ -164,7 +164,7 @@ def _times(t: ArrayLike, y0: Any) -> Array:
     return times
 
 
-def _check_like_state(derivative: Any, y0: Any) -> None:
+def _check_like_state(derivative: PyTree, y0: PyTree) -> None:
     shapes, own_shapes = (tree.tree_map(jnp.shape, x) for x in (y0, derivative))
     if [*map(jnp.size, tree.tree_leaves(y0))] != [*map(jnp.size, tree.tree_leaves(derivative))]:
         raise TypeError(
@@ -180,14 +180,14 @@ def _solve_tree(
     atol: float,
     mxstep: float,
     hmax: float,
-    y0: Any,
+    y0: PyTree,
     ts: Array,
-    *args: Any,
-) -> Any:
+    *args: PyTree,
+) -> PyTree:
     """Solve for a pytree as for a vector."""
     vector, unravel = ravel_pytree(y0)
 
-    def of_vector(y: Array, t: Array, *args: Any) -> Array:
+    def of_vector(y: Array, t: Array, *args: PyTree) -> Array:
         return ravel_pytree(func(unravel(y), t, *args))[0]
 
     return vmap(unravel)(_solve(of_vector, rtol, atol, mxstep, hmax, vector, ts, *args))
@@ -343,19 +343,19 @@ def _solve(
     hmax: float,
     y0: Array,
     ts: Array,
-    *args: Any,
+    *args: PyTree,
 ) -> Array:
     """Return the vectors at the times `ts`, one row per time."""
 
     def slope(y: Array, t: Array) -> Array:
         return func(y, t, *args)
 
-    def to_time(state: Any, target: Array) -> tuple[Any, Array]:
-        def goes_on(counted: tuple[Array, Any]) -> Array:
+    def to_time(state: PyTree, target: Array) -> tuple[PyTree, Array]:
+        def goes_on(counted: tuple[Array, PyTree]) -> Array:
             steps, (_, _, t, dt, _, _) = counted
             return (t < target) & (steps < mxstep) & (dt > 0)
 
-        def step(counted: tuple[Array, Any]) -> tuple[Array, Any]:
+        def step(counted: tuple[Array, PyTree]) -> tuple[Array, PyTree]:
             steps, (y, f, t, dt, start, polynomial) = counted
             next_y, next_f, error, slopes = runge_kutta_step(slope, y, f, t, dt)
             ratio = mean_error_ratio(error, rtol, atol, y, next_y)
@@ -384,8 +384,8 @@ def _solve_forward(
     hmax: float,
     y0: Array,
     ts: Array,
-    *args: Any,
-) -> tuple[Array, tuple[Array, Array, Sequence[Any]]]:
+    *args: PyTree,
+) -> tuple[Array, tuple[Array, Array, Sequence[PyTree]]]:
     ys = _solve(func, rtol, atol, mxstep, hmax, y0, ts, *args)
     return ys, (ys, ts, args)
 
@@ -396,15 +396,15 @@ def _solve_backward(
     atol: float,
     mxstep: float,
     hmax: float,
-    residuals: tuple[Array, Array, Sequence[Any]],
+    residuals: tuple[Array, Array, Sequence[PyTree]],
     cotangents: Array,
-) -> tuple[Any, ...]:
+) -> tuple[PyTree, ...]:
     ys, ts, args = residuals
     leaves, structure = tree.tree_flatten(args)
     moves = [issubdtype(jnp.asarray(leaf).dtype, np.inexact) for leaf in leaves]
     moving = [jnp.asarray(leaf) for leaf, m in zip(leaves, moves, strict=True) if m]
 
-    def adjoint(state: Any, t: Array, *args: Any) -> Any:
+    def adjoint(state: PyTree, t: Array, *args: PyTree) -> PyTree:
         """The dynamics backwards: of the vector, and of cotangents of it, the start, and args."""
         y, y_cotangent, _, _ = state
         leaves = tree.tree_leaves(args)
@@ -418,7 +418,7 @@ def _solve_backward(
         derivative, pull_back = vjp(of_moving, y, -t, own)
         return -derivative, *pull_back(y_cotangent)
 
-    def to_time_before(carry: Any, i: Array) -> tuple[Any, Array]:
+    def to_time_before(carry: PyTree, i: Array) -> tuple[PyTree, Array]:
         y_cotangent, start_cotangent, moving_cotangents = carry
         product = jnp.sum(func(ys[i], ts[i], *args) * cotangents[i])
         t_cotangent = jnp.real(product).astype(ts.dtype)
