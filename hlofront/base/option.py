@@ -1,8 +1,11 @@
 """Options: their kinds, their values per process and thread, and the object `config`."""
 
 import functools
+import importlib
+import itertools
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 
@@ -391,6 +394,31 @@ class Config:
         """The current values of all options, by flag."""
         return {name: option.value for name, option in options.items()}
 
+    def config_with_absl(self) -> None:
+        """Make each option a command-line flag of absl-py, which `absl.app.run` sets.
+
+        Call it before `absl.app.run`; `python script.py --jax_enable_x64` then sets an option.
+
+        Raises:
+          ModuleNotFoundError: if absl-py is not installed.
+        """
+        _define_flags()
+        _absl("app").call_after_init(_set_from_flags)
+
+    def parse_flags_with_absl(self) -> None:
+        """Set options from this process's arguments that begin with `--jax`, by absl-py.
+
+        It serves programs that do not call `absl.app.run`; others call `config_with_absl`.
+
+        Raises:
+          ModuleNotFoundError: if absl-py is not installed.
+        """
+        before_dashes = itertools.takewhile(lambda argument: argument != "--", sys.argv)
+        mine = [argument for argument in before_dashes if argument.startswith("--jax")]
+        self.config_with_absl()
+        _absl("flags").FLAGS(["", *mine], known_only=True)
+        _set_from_flags()
+
     def __getattr__(self, name: str) -> Any:
         raise _no_option(name)
 
@@ -407,6 +435,28 @@ class Config:
             if option.value != option.default
         ]
         return f"<config of {len(options)} options; changed: {', '.join(changed) or 'none'}>"
+
+
+def _absl(name: str) -> Any:
+    """Import a module of absl-py, which programs need that ask for its flags, and no others."""
+    return importlib.import_module(f"absl.{name}")
+
+
+def _define_flags() -> None:
+    flags = _absl("flags")
+    for name, option in options.items():
+        if name not in flags.FLAGS:
+            define = flags.DEFINE_bool if option.kind is BOOL else flags.DEFINE_string
+            define(name, None, f"{option.kind.wanted}: it {option.doc}")
+
+
+def _set_from_flags() -> None:
+    """Set the options whose flags are on the command line."""
+    flags = _absl("flags").FLAGS
+    for name, option in options.items():
+        if flags[name].present:
+            value = flags[name].value
+            option.set(value if option.kind is BOOL else option.kind.parse(value))
 
 
 def _option(name: str) -> Option:

@@ -1,5 +1,7 @@
 """chex: dataclasses, assertions on trees and traces, variants of tests, checks in compiled code."""
 
+import sys
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -75,3 +77,7 @@ for name in sorted(name for name in dir(Variants) if name.startswith("test_sum")
     test.debug()
 with chex.fake_jit():
     print("eager", jax.jit(lambda x: type(x).__name__)(jnp.ones(1)) == type(jnp.ones(1)).__name__)
+
+sys.argv += ["--jax_numpy_rank_promotion=warn", "--", "--jax_debug_nans"]
+jax.config.parse_flags_with_absl()
+print("flags", jax.config.jax_numpy_rank_promotion, jax.config.jax_debug_nans)
