@@ -1,5 +1,11 @@
 """How a program is split over devices: the shardings of its values, and its collectives."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from hlofront.base.source import user_frame
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Var
+from hlofront.core.subprograms import called_by, inputs_among
 from hlofront.runtime.debugging.value_shardings import end_shardings, table_of, value_shardings
 from hlofront.runtime.dispatch.stages import Compiled, Lowered
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
@@ -24,10 +30,58 @@ def collectives(program: object, mesh: MeshAxes | str | None = None) -> Collecti
       TypeError: if the program is of another type.
       ValueError: if the text of the mesh is wrong.
     """
-    if isinstance(program, Compiled):
-        mesh = mesh or mesh_of(program)
-        program = program.as_text() or ""
-    return text_collectives(program, mesh)
+    if not isinstance(program, Compiled):
+        return text_collectives(program, mesh)
+    result = text_collectives(program.as_text() or "", mesh or mesh_of(program))
+    lines = _lines_of_arguments(program)
+    rows = [
+        row._replace(**lines[row.op_name]._asdict())
+        if row.file is None and row.op_name in lines
+        else row
+        for row in result.rows
+    ]
+    return Collectives(result.program, result.mesh, rows)
+
+
+class _Line(NamedTuple):
+    """A line of the user's."""
+
+    file: str
+    line: int
+    function: str
+
+
+def _lines_of_arguments(compiled: Compiled) -> dict[str, _Line]:
+    """Return by the name of each argument the line that first uses it.
+
+    That line asks for a collective of which XLA says only that it serves the argument.
+    """
+    program = compiled._traced.program
+    info = program.debug_info
+    names = (info and info.arg_names) or ()
+    lines: dict[str, _Line] = {}
+    for name, equation in zip(names, _first_uses(program), strict=False):
+        frame = user_frame(equation.traceback) if equation else None
+        if frame is not None:
+            lines[name] = _Line(frame.file, frame.line, frame.function)
+    return lines
+
+
+def _first_uses(program: ClosedJaxpr) -> list[Equation | None]:
+    """Return per input of a program the first equation that uses it; programs it calls count."""
+    uses: dict[object, Equation] = {}
+    for equation in program.jaxpr.eqns:
+        call = called_by(equation)
+        if call is None:
+            inner = [equation] * len(equation.invars)
+            operands: Sequence[object] = equation.invars
+        else:
+            inner = _first_uses(ClosedJaxpr(call.jaxpr, call.consts))
+            operands = inputs_among(call, equation.invars)
+        for operand, use in zip(operands, inner, strict=True):
+            if use is not None and isinstance(operand, Var):
+                uses.setdefault(operand, use)
+    return [uses.get(var) for var in program.jaxpr.invars]
 
 
 def mesh_of(stage: Compiled | Lowered) -> MeshAxes | None:

@@ -33,6 +33,7 @@ class Collective(NamedTuple):
       moved_bytes: the bytes that each device sends, by the algorithm that sends the fewest.
       runs: how often it runs; None in a loop whose trip count is not known.
       file, line, function: the user's line that asked for it, where it is known.
+      op_name: the path of the operation in the program, or the argument, that it serves.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Collective(NamedTuple):
     file: str | None
     line: int | None
     function: str | None
+    op_name: str = ""
 
     @property
     def total_bytes(self) -> int:
@@ -137,14 +139,27 @@ def collectives(program: object, mesh: MeshAxes | str | None = None) -> Collecti
     """
     mesh = mesh_of_text(mesh) if isinstance(mesh, str) else mesh
     module = hlo_module(program)
-    rows = [
-        _row(instruction, step.runs, mesh, _device_count(module, mesh))
-        for step in running_steps(module, Estimates(module))
-        for instruction in _operations(step.instruction)
-        if instruction.opcode not in _TRANSFERS and is_collective(instruction.opcode)
-    ]
+    running: dict[object, tuple[Instruction, int | None]] = {}
+    for step in running_steps(module, Estimates(module)):
+        for instruction in _operations(step.instruction):
+            if instruction.opcode not in _TRANSFERS and is_collective(instruction.opcode):
+                running.setdefault(_identity(instruction), (instruction, step.runs))
+    rows = [_row(*each, mesh, _device_count(module, mesh)) for each in running.values()]
     rows.sort(key=lambda row: -row.total_bytes)
     return Collectives(module.name, mesh, rows)
+
+
+def _identity(instruction: Instruction) -> object:
+    """Return what tells a collective from others.
+
+    Programs for TPUs run one in pieces beside other work: each of these fusions has a copy of it,
+    of one chain.
+    """
+    attributes = instruction.attributes
+    if "chain_id" not in attributes.get("frontend_attributes", ""):
+        return instruction
+    names = ("channel_id", "frontend_attributes", "replica_groups")
+    return instruction.opcode, instruction.op_name, *map(attributes.get, names)
 
 
 def _operations(instruction: Instruction) -> list[Instruction]:
@@ -191,6 +206,7 @@ def _row(
         source.file if source else None,
         source.line if source else None,
         source.function or None if source else None,
+        instruction.op_name,
     )
 
 

@@ -168,11 +168,44 @@ class Estimates:
 
 
 def trip_count(instruction: Instruction) -> int | None:
-    """Return the trip count of a loop, or None if XLA has not recorded it."""
+    """Return the trip count of a loop, or None if neither XLA nor the loop's programs say it."""
     config = instruction.backend_config
     known = config.get("known_trip_count") if isinstance(config, dict) else None
     count = known.get("n") if isinstance(known, dict) else None
     text = str(count)
+    if text.isdecimal() and len(text) < 19:
+        return int(text)
+    return _counted(instruction)
+
+
+def _counted(loop: Instruction) -> int | None:
+    """Return the trip count of a loop that counts up by 1 to a constant, as TPU programs have."""
+    condition, body = (loop.called.get(name, [None])[0] for name in ("condition", "body"))
+    if condition is None or body is None or condition.root.opcode != "compare":
+        return None
+    number, end = (condition.root.operands + [loop, loop])[:2]
+    last = _constant(end)
+    if last is None or condition.root.attributes.get("direction") != "LT":
+        return None
+    position = number.attributes.get("index", "")
+    if number.opcode != "get-tuple-element" or not position.isdecimal():
+        return None
+    carried = [each.operands for each in (loop.operands[0], body.root)]
+    if not all(int(position) < len(operands) for operands in carried):
+        return None
+    start, following = (operands[int(position)] for operands in carried)
+    first = _constant(start)
+    steps = [_constant(operand) for operand in following.operands if operand.literal]
+    if first is None or following.opcode != "add" or steps != [1]:
+        return None
+    return max(last - first, 0)
+
+
+def _constant(instruction: Instruction) -> int | None:
+    """Return the value of an integer constant, or of a copy of one."""
+    while instruction.opcode == "copy":
+        instruction = instruction.operands[0]
+    text = instruction.literal if instruction.opcode == "constant" else ""
     return int(text) if text.isdecimal() and len(text) < 19 else None
 
 

@@ -1,4 +1,7 @@
-"""A GPT's training step on one device, and the same step over eight in eight ways."""
+"""A GPT's training step on one device, and the same step over many in eight ways.
+
+A way is a function of the devices: `Here`, whose step runs, or `Absent`, whose step is compiled.
+"""
 
 import functools
 
@@ -10,7 +13,40 @@ from hlofront import lax
 from hlofront.sharding import AxisType, NamedSharding, reshard
 from hlofront.sharding import PartitionSpec as P
 
-LAYERS, WIDTH, HEADS, TOKENS, LENGTH, BATCH = 2, 16, 4, 32, 8, 8
+LAYERS, WIDTH, HEADS, TOKENS, LENGTH, BATCH = 2, 16, 4, 32, 16, 16
+
+
+class Here:
+    """The devices of this process, on which steps run."""
+
+    def __init__(self, devices=None):
+        self.devices = devices or jax.devices()
+        self.count = len(self.devices)
+
+    def mesh(self, shape, names, axis_type=AxisType.Explicit):
+        return jax.make_mesh(shape, names, (axis_type,) * len(names), devices=self.devices)
+
+    def put(self, arrays, mesh, spec):
+        """Arrays, or a pytree of them, split by a spec."""
+        return jax.device_put(arrays, NamedSharding(mesh, spec))
+
+    def run(self, mesh, function, *args):
+        with jax.set_mesh(mesh):
+            return jax.jit(function)(*args)
+
+
+class Absent(Here):
+    """Devices that are not here, for which steps are compiled."""
+
+    def put(self, arrays, mesh, spec):
+        sharding = NamedSharding(mesh, spec)
+        return jax.tree.map(
+            lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=sharding), arrays
+        )
+
+    def run(self, mesh, function, *args):
+        with jax.set_mesh(mesh):
+            return jax.jit(function).lower(*args).compile()
 
 
 def parameters(seed=0):
@@ -71,74 +107,62 @@ def on_one_device():
     return jax.jit(step)(parameters(), *batch())
 
 
-def data_parallel():
+def data_parallel(where):
     """The batch is split, in types."""
-    mesh = jax.make_mesh((8,), ("data",))
-    with jax.set_mesh(mesh):
-        params = jax.device_put(parameters(), P())
-        return jax.jit(step)(params, *jax.device_put(batch(), P("data")))
+    mesh = where.mesh((where.count,), ("data",))
+    params, data = where.put(parameters(), mesh, P()), where.put(batch(), mesh, P("data"))
+    return where.run(mesh, step, params, *data)
 
 
-def fully_sharded():
+def fully_sharded(where):
     """The batch and each parameter are split along one axis; parameters are gathered for use."""
-    mesh = jax.make_mesh((8,), ("data",))
+    mesh = where.mesh((where.count,), ("data",))
 
     def spec(p):
-        axis = next(i for i, size in enumerate(p.shape) if size % 8 == 0)
+        axis = next(i for i, size in enumerate(p.shape) if size % where.count == 0)
         return P(*[None] * axis, "data")
 
-    with jax.set_mesh(mesh):
-        params = jax.tree.map(lambda p: jax.device_put(p, spec(p)), parameters())
-        sharded = functools.partial(loss, gathered=lambda p: reshard(p, P()))
-        return jax.jit(functools.partial(step, loss=sharded))(
-            params, *jax.device_put(batch(), P("data"))
-        )
+    params = jax.tree.map(lambda p: where.put(p, mesh, spec(p)), parameters())
+    sharded = functools.partial(loss, gathered=lambda p: reshard(p, P()))
+    return where.run(
+        mesh, functools.partial(step, loss=sharded), params, *where.put(batch(), mesh, P("data"))
+    )
 
 
-def tensor_parallel():
+BY_HEADS = {
+    "qkv": P(None, None, "model"),
+    "out": P("model"),
+    "up": P(None, "model"),
+    "down": P("model"),
+}
+SPECS = {"embedding": P(), "blocks": [BY_HEADS] * LAYERS}
+
+
+def tensor_parallel(where):
     """Heads and the inner layer are split in Auto mode, besides the batch."""
-    mesh = jax.make_mesh((2, 4), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
-    specs = {
-        "qkv": P(None, None, "model"),
-        "out": P("model"),
-        "up": P(None, "model"),
-        "down": P("model"),
-    }
-    params = parameters()
-
-    def put(x, spec):
-        return jax.device_put(x, NamedSharding(mesh, spec))
-
-    params = {
-        "embedding": put(params["embedding"], P()),
-        "blocks": [{n: put(w, specs[n]) for n, w in p.items()} for p in params["blocks"]],
-    }
-    return jax.jit(step)(params, *[put(x, P("data")) for x in batch()])
+    mesh = where.mesh((where.count // 4, 4), ("data", "model"), AxisType.Auto)
+    params = jax.tree.map(lambda p, spec: where.put(p, mesh, spec), parameters(), SPECS)
+    return where.run(mesh, step, params, *where.put(batch(), mesh, P("data")))
 
 
-def tensor_parallel_by_hand():
+def tensor_parallel_by_hand(where):
     """As tensor_parallel, in shard_map: partial sums are added by psum."""
-    mesh = jax.make_mesh((2, 4), ("data", "model"))
-    blocks = {
-        "qkv": P(None, None, "model"),
-        "out": P("model"),
-        "up": P(None, "model"),
-        "down": P("model"),
-    }
-    specs = {"embedding": P(), "blocks": [blocks] * LAYERS}
+    mesh = where.mesh((where.count // 4, 4), ("data", "model"))
 
     @functools.partial(
-        jax.shard_map, mesh=mesh, in_specs=(specs, P("data"), P("data")), out_specs=P()
+        jax.shard_map, mesh=mesh, in_specs=(SPECS, P("data"), P("data")), out_specs=P()
     )
     def sharded_loss(params, inputs, targets):
         part = loss(params, inputs, targets, summed=lambda y: lax.psum(y, "model"))
         return lax.pmean(part, "data")
 
-    with jax.set_mesh(mesh):
-        params = jax.tree.map(jax.device_put, parameters(), specs)
-        return jax.jit(functools.partial(step, loss=sharded_loss))(
-            params, *jax.device_put(batch(), P("data"))
-        )
+    params = jax.tree.map(lambda p, spec: where.put(p, mesh, spec), parameters(), SPECS)
+    return where.run(
+        mesh,
+        functools.partial(step, loss=sharded_loss),
+        params,
+        *where.put(batch(), mesh, P("data")),
+    )
 
 
 def ring_attention(q, k, v):
@@ -165,24 +189,26 @@ def ring_attention(q, k, v):
     return jnp.einsum("bhqd->bqhd", total / weight[..., None])
 
 
-def sequence_parallel():
+def sequence_parallel(where):
     """The sequence is split, and attention is ring attention, in shard_map."""
-    mesh = jax.make_mesh((8,), ("sequence",))
+    mesh = where.mesh((where.count,), ("sequence",))
     spec = P(None, "sequence")
 
     @functools.partial(jax.shard_map, mesh=mesh, in_specs=(P(), spec, spec), out_specs=P())
     def sharded_loss(params, inputs, targets):
         return lax.pmean(loss(params, inputs, targets, attend=ring_attention), "sequence")
 
-    with jax.set_mesh(mesh):
-        return jax.jit(functools.partial(step, loss=sharded_loss))(
-            jax.device_put(parameters(), P()), *jax.device_put(batch(), spec)
-        )
+    return where.run(
+        mesh,
+        functools.partial(step, loss=sharded_loss),
+        where.put(parameters(), mesh, P()),
+        *where.put(batch(), mesh, spec),
+    )
 
 
-def pipeline_parallel():
+def pipeline_parallel(where):
     """The blocks are on devices of their own, and microbatches travel through them."""
-    mesh = jax.make_mesh((LAYERS, 4), ("stage", "data"))
+    mesh = where.mesh((LAYERS, where.count // LAYERS), ("stage", "data"))
 
     def sharded_loss(params, inputs, targets):
         stacked = jax.tree.map(lambda *ws: jnp.stack(ws), *params["blocks"])
@@ -214,26 +240,39 @@ def pipeline_parallel():
         (_, done), _ = lax.scan(tick, start, jnp.arange(count + LAYERS - 1))
         return lax.psum(jnp.where(stage == LAYERS - 1, done, 0), "stage")[:, 0]
 
-    with jax.set_mesh(mesh):
-        return jax.jit(functools.partial(step, loss=sharded_loss))(
-            jax.device_put(parameters(), P()), *jax.device_put(batch(), P("data"))
-        )
+    return where.run(
+        mesh,
+        functools.partial(step, loss=sharded_loss),
+        where.put(parameters(), mesh, P()),
+        *where.put(batch(), mesh, P("data")),
+    )
 
 
-def expert_parallel():
+def experts_and_rows(where, seed):
+    """An expert per device, and as many rows for each device."""
+    random, count = np.random.default_rng(seed), where.count
+    experts = (random.normal(size=(count, WIDTH, WIDTH)) / 4).astype(np.float32)
+    return experts, random.normal(size=(count * count, WIDTH)).astype(np.float32), random
+
+
+def loss_of_experts(experts, rows, chosen):
+    y = jnp.einsum("tw,twv->tv", rows, experts[chosen])
+    return jnp.mean(jnp.sin(rows + y))
+
+
+def step_of_experts(experts, *operands, loss=loss_of_experts):
+    value, gradient = jax.value_and_grad(loss)(experts, *operands)
+    return value, experts - 0.1 * gradient
+
+
+def expert_parallel(where):
     """Each device has an expert in place of the inner layer, and rows travel to theirs and back.
 
-    Return the step's result on one device and on many.
+    Return the arguments of the step on one device, and the result on many.
     """
-    mesh = jax.make_mesh((8,), ("expert",))
-    random = np.random.default_rng(2)
-    experts = (random.normal(size=(8, WIDTH, WIDTH)) / 4).astype(np.float32)
-    rows = random.normal(size=(64, WIDTH)).astype(np.float32)
-    chosen = np.arange(64) % 8  # each device sends one row to each expert
-
-    def loss_on_one(experts, rows):
-        y = jnp.einsum("tw,twv->tv", rows, experts[chosen])
-        return jnp.mean(jnp.sin(rows + y))
+    mesh = where.mesh((where.count,), ("expert",))
+    experts, rows, _ = experts_and_rows(where, 2)
+    chosen = np.arange(len(rows)) % where.count  # each device sends one row to each expert
 
     @functools.partial(jax.shard_map, mesh=mesh, in_specs=P("expert"), out_specs=P())
     def sharded_loss(experts, rows):
@@ -241,32 +280,16 @@ def expert_parallel():
         y = lax.all_to_all(sent @ experts[0], "expert", 0, 0, tiled=True)
         return lax.pmean(jnp.mean(jnp.sin(rows + y)), "expert")
 
-    return _steps(loss_on_one, sharded_loss, mesh, experts, rows)
+    function = functools.partial(step_of_experts, loss=sharded_loss)
+    split = where.put((experts, rows), mesh, P("expert"))
+    return (experts, rows, chosen), where.run(mesh, function, *split)
 
 
-def _steps(loss_on_one, sharded_loss, mesh, experts, *operands):
-    def step(loss, experts, *operands):
-        value, gradient = jax.value_and_grad(loss)(experts, *operands)
-        return value, experts - 0.1 * gradient
-
-    one = jax.jit(functools.partial(step, loss_on_one))(experts, *operands)
-    with jax.set_mesh(mesh):
-        split = jax.device_put((experts, *operands), P("expert"))
-        many = jax.jit(functools.partial(step, sharded_loss))(*split)
-    return one, many
-
-
-def ragged_expert_parallel():
+def ragged_expert_parallel(where):
     """As expert_parallel, with any number of rows for each expert."""
-    mesh = jax.make_mesh((8,), ("expert",))
-    random = np.random.default_rng(3)
-    experts = (random.normal(size=(8, WIDTH, WIDTH)) / 4).astype(np.float32)
-    rows = random.normal(size=(64, WIDTH)).astype(np.float32)
-    chosen = random.integers(0, 8, 64).astype(np.int32)
-
-    def loss_on_one(experts, rows, chosen):
-        y = jnp.einsum("tw,twv->tv", rows, experts[chosen])
-        return jnp.mean(jnp.sin(rows + y))
+    mesh = where.mesh((where.count,), ("expert",))
+    experts, rows, random = experts_and_rows(where, 3)
+    chosen = random.integers(0, where.count, len(rows)).astype(np.int32)
 
     def exchanged(x):
         return lax.all_to_all(x, "expert", 0, 0, tiled=True)
@@ -274,13 +297,13 @@ def ragged_expert_parallel():
     @functools.partial(jax.shard_map, mesh=mesh, in_specs=P("expert"), out_specs=P())
     def sharded_loss(experts, rows, chosen):
         order = jnp.argsort(chosen)
-        sizes = jnp.sum(chosen[:, None] == np.arange(8), axis=0, dtype=np.int32)
+        sizes = jnp.sum(chosen[:, None] == np.arange(where.count), axis=0, dtype=np.int32)
         begins = jnp.cumsum(sizes) - sizes
         received = exchanged(sizes)
         arrivals = jnp.cumsum(received) - received
         there = lax.ragged_all_to_all(
             rows[order],
-            jnp.zeros((64, WIDTH)),
+            jnp.zeros((where.count**2, WIDTH)),
             begins,
             sizes,
             exchanged(arrivals),
@@ -299,7 +322,9 @@ def ragged_expert_parallel():
         y = jnp.zeros_like(rows).at[order].set(back)
         return lax.pmean(jnp.mean(jnp.sin(rows + y)), "expert")
 
-    return _steps(loss_on_one, sharded_loss, mesh, experts, rows, chosen)
+    function = functools.partial(step_of_experts, loss=sharded_loss)
+    split = where.put((experts, rows, chosen), mesh, P("expert"))
+    return (experts, rows, chosen), where.run(mesh, function, *split)
 
 
 WAYS = [
