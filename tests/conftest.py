@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from tests.support import memory
+
 # What one run compiled must not decide what the next one does, nor the user's folder for caches.
 os.environ["HLOFRONT_CACHE"] = "off"
 
@@ -18,24 +20,19 @@ def jax_stays_out():
     assert not loaded, f"the real jax was imported: {loaded[:5]}"
 
 
-# Linux lets a process map 65,530 pieces of memory, of which each compiled program has three; XLA
-# ends the process where it gets no more.
+# Linux lets a process map 65,530 regions of memory, of which each compiled program has three; XLA
+# ends the process where it gets no more. Tests compile some hundred programs a second at most, and
+# the regions are counted each second, or each 7 seconds where they are so many.
 MOST_MAPPED = 40_000
-TESTS_BETWEEN_COUNTS = 100
-tests_run = 0
 
 
 @pytest.fixture(autouse=True)
 def programs_do_not_fill_the_memory_map():
-    global tests_run
     yield
-    tests_run += 1
-    if tests_run % TESTS_BETWEEN_COUNTS == 0 and os.path.exists("/proc/self/maps"):
-        with open("/proc/self/maps", "rb") as maps:
-            mapped = sum(1 for _ in maps)
-        if mapped > MOST_MAPPED and "hlofront" in sys.modules:
-            sys.modules["hlofront"].clear_caches()
-            gc.collect()
+    if memory.recently_mapped_regions() > MOST_MAPPED and "hlofront" in sys.modules:
+        sys.modules["hlofront"].clear_caches()
+        gc.collect()
+        memory.count_anew()
 
 
 @pytest.fixture(autouse=True)

@@ -1,6 +1,7 @@
 """What a process holds of the machine's memory, as Linux counts it."""
 
 import pathlib
+import time
 
 MAPS = pathlib.Path("/proc/self/maps")
 STATUS = pathlib.Path("/proc/self/status")
@@ -14,8 +15,31 @@ def mapped_regions() -> int:
         return 0
 
 
+# Counting takes up to 0.1 s where a process has many regions; this part of the time goes into it.
+MOST_TIME_COUNTING = 0.02
+_last_count, _highest_count, _next_count_at = 0, 0, 0.0
+
+
+def recently_mapped_regions() -> int:
+    """Return the number of mapped regions, as counted a second ago or some seconds ago at most."""
+    global _last_count, _highest_count, _next_count_at
+    started = time.monotonic()
+    if started >= _next_count_at:
+        _last_count = mapped_regions()
+        _highest_count = max(_highest_count, _last_count)
+        ended = time.monotonic()
+        _next_count_at = ended + max(1.0, (ended - started) / MOST_TIME_COUNTING)
+    return _last_count
+
+
+def count_anew() -> None:
+    """Let the next call of `recently_mapped_regions` count."""
+    global _next_count_at
+    _next_count_at = 0.0
+
+
 def usage() -> str:
-    """Return the mapped regions and the resident memory of this process in words."""
+    """Return the recently mapped regions and the resident memory of this process in words."""
     try:
         lines = STATUS.read_text().splitlines()
     except OSError:
@@ -25,7 +49,9 @@ def usage() -> str:
         for key, _, value in (line.partition(":") for line in lines)
         if key in ("VmRSS", "VmHWM", "Threads")
     }
+    resident, most = (int(kilobytes[key]) // 1024 for key in ("VmRSS", "VmHWM"))
+    regions = recently_mapped_regions()
     return (
-        f"{mapped_regions()} mapped regions, {int(kilobytes['VmRSS']) // 1024} MB resident, "
-        f"{int(kilobytes['VmHWM']) // 1024} MB at most, {kilobytes['Threads']} threads"
+        f"{regions} mapped regions ({_highest_count} at most), {resident} MB resident ({most} at "
+        f"most), {kilobytes['Threads']} threads"
     )

@@ -1,18 +1,15 @@
 """A plugin of pytest, `-p tests.support.running_test`, that writes the running test to a file.
 
 A process that a signal ends reports nothing. The file, $RUNNING_TEST, names the test that ran, the
-number of tests before it, and what the process held when that was last counted.
+number of tests before it, and what memory the process had. The end of the output tells that too.
 """
 
 import os
 import pathlib
-import time
 
 import pytest
 
 from tests.support import memory
-
-SECONDS_BETWEEN_COUNTS = 1.0
 
 
 class RunningTest:
@@ -21,18 +18,17 @@ class RunningTest:
     def __init__(self, path: pathlib.Path) -> None:
         self.file = open(path, "wb", buffering=0)
         self.tests_begun = 0
-        self.usage = memory.usage()
-        self.counted_at = time.monotonic()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        now = time.monotonic()
-        if now - self.counted_at > SECONDS_BETWEEN_COUNTS:
-            self.usage, self.counted_at = memory.usage(), now
-        text = f"{nodeid}\nafter {self.tests_begun} other tests; shortly before it: {self.usage}\n"
+        usage = memory.usage()
+        text = f"{nodeid}\nafter {self.tests_begun} other tests; shortly before it: {usage}\n"
         os.pwrite(self.file.fileno(), text.encode(), 0)
         self.file.truncate(len(text.encode()))
         self.tests_begun += 1
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.write_line(f"at the end: {memory.usage()}")
 
     def pytest_unconfigure(self) -> None:
         self.file.close()
