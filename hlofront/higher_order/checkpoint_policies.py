@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
+from hlofront.base.source import callable_name, shortened
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import ShapedArray, is_value
 from hlofront.core.jaxpr import Equation, Value
@@ -17,7 +18,7 @@ from hlofront.primitives.convolving import conv_general_dilated_p
 from hlofront.primitives.sharding_families import split_as_first_operand
 
 Tree = TypeVar("Tree")
-# (primitive, *operand avals, **parameters) -> a true value if the results are saved.
+# (primitive, *operand avals, **parameters) -> True or Saveable if the results are saved.
 Policy = Callable[..., object]
 
 
@@ -64,9 +65,19 @@ def decision_on(policy: Policy, equation: Equation) -> object:
     """Return what a checkpoint policy decides on the results of an equation.
 
     That is an Offloadable, or a value that is true if they are saved.
+
+    Raises:
+      TypeError: if the policy returns something else.
     """
     avals = [atom.aval for atom in equation.invars]
-    return policy(equation.primitive, *avals, **equation.params)
+    decision = policy(equation.primitive, *avals, **equation.params)
+    if not isinstance(decision, bool | _Answer | Offloadable):
+        raise TypeError(
+            f"the checkpoint policy {callable_name(policy)} returned {shortened(repr(decision))} "
+            f"of type {type(decision).__name__} for {equation.primitive}: a policy returns True "
+            "or Saveable for results to save, False or Recompute for others, or an Offloadable."
+        )
+    return decision
 
 
 def either_policy(outer: Policy | None, inner: Policy | None) -> Policy | None:

@@ -127,14 +127,17 @@ def vmap(
             )
             wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
             with splitting_batches(axis):
+                # A value that is several results is moved once per axis.
+                moved: dict[tuple[int, AxisSpec], Value] = {}
+                for i, (x, a, w) in enumerate(zip(results, result_axes, wanted, strict=True)):
+                    if i not in own_results and (id(x), w) not in moved:
+                        moved[id(x), w] = as_result(
+                            _placed(x, a, w, size, i, out_tree, sum_match)
+                        )
                 return out_tree.unflatten(
                     [
-                        own_results[i]
-                        if i in own_results
-                        else as_result(_placed(x, a, w, size, i, out_tree, sum_match))
-                        for i, (x, a, w) in enumerate(
-                            zip(results, result_axes, wanted, strict=True)
-                        )
+                        own_results[i] if i in own_results else moved[id(x), w]
+                        for i, (x, w) in enumerate(zip(results, wanted, strict=True))
                     ]
                 )
 

@@ -409,3 +409,17 @@ def weak_results(corpus, jax, jnp):
             ),
             2.0,
         )
+    for answer in (None, 1, 0, "save", 2.5, np.True_):
+        corpus.add(
+            f"policy_of_checkpoint_that_answers_{answer!r}",
+            lambda x, answer=answer: jax.grad(
+                jax.checkpoint(lambda x: jnp.sin(jnp.cos(x)), policy=lambda *_, **__: answer)
+            )(x),
+            1.0,
+        )
+    corpus.add(
+        "vmap_of_a_value_that_is_two_results",
+        lambda x: jax.vmap(lambda row: [row - np.uint8([3])] * 2, in_axes=1)(x),
+        np.ones((1, 2), np.float32),
+        modes=("equations",),
+    )
