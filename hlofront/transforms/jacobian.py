@@ -78,11 +78,11 @@ def jacfwd(
 
         with transformed(VMAP):
             columns, axes = batch_flat(push, AxisData(None, size), basis, [0] * len(basis))
+            columns = [to_front(x, a, size) for x, a in zip(columns, axes, strict=True)]
         result, aux = call.split(outputs)
         for leaf in tree.tree_leaves(result):
             if holomorphic:
                 gradients.check_output("jacfwd", typeof(leaf), True)
-        columns = [to_front(x, a, size) for x, a in zip(columns, axes, strict=True)]
         results = outputs[: len(columns)]
         jacobian = call.out_tree.unflatten(
             [
@@ -128,8 +128,8 @@ def jacrev(
         axis = AxisData(None, size)
         with transformed(VMAP):
             rows, axes = batch_flat(lambda *ct: pullback.flat(ct), axis, basis, [0] * len(basis))
+            rows = [x if _is_float0(x) else to_front(x, a, size) for x, a in zip(rows, axes)]
         in_tree = pullback.in_tree
-        rows = [x if _is_float0(x) else to_front(x, a, size) for x, a in zip(rows, axes)]
         # Per leaf of the argument, its derivatives by leaf of the result: the transposed order.
         by_input = [
             [np.zeros((*a.shape, *x.shape), x.dtype) for a in avals]
@@ -230,7 +230,8 @@ def _like_result(column: ArrayLike, result: Value) -> ArrayLike:
 
 
 def _last(x: ArrayLike) -> ArrayLike:
-    return move_axis(x, 0, typeof(x).ndim - 1)
+    with transformed(VMAP):
+        return move_axis(x, 0, typeof(x).ndim - 1)
 
 
 def _in_structure(

@@ -13,6 +13,7 @@ from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Value
+from hlofront.core.names import TRANSPOSE, transformed
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import as_array
 from hlofront.primitives.derivatives import zeros_of
@@ -110,7 +111,8 @@ class _Transposed:
                     f"but got {own.str_short()}"
                 )
         linear = [UndefinedPrimal(aval) for aval in self.avals]
-        cotangents = transpose_jaxpr(self.jaxpr, consts, linear, leaves)
+        with transformed(TRANSPOSE):
+            cotangents = transpose_jaxpr(self.jaxpr, consts, linear, leaves)
         results = [
             as_array(zeros_of(aval) if type(c) is Zero else c)
             for c, aval in zip(cotangents, self.avals, strict=True)
