@@ -2,8 +2,10 @@
 
 import enum
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, Params
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.axes import AxisData
@@ -26,6 +28,7 @@ from hlofront.higher_order.selecting import (
 )
 from hlofront.transforms.batch import batch_program_at
 from hlofront.transforms.jvp import jvp_program
+from hlofront.transforms.linear_util import WrappedFun, wrap_init
 from hlofront.transforms.partial_eval import SplitEquation, partial_eval_program
 from hlofront.transforms.simplify import SmallerEquation, dead_code_program, inline_calls
 from hlofront.transforms.stage import StagingTrace
@@ -62,9 +65,32 @@ def canonical_inline(inline: object) -> bool | Inline:
     raise TypeError(f"Invalid inline option: {inline!r}. Wanted True, False or a jax.Inline.")
 
 
+class ClosedCallPrimitive(Primitive):
+    """The primitive `closed_call`, which also calls functions of other packages."""
+
+    __slots__ = ()
+
+    def bind(
+        self, *args: Value, subfuns: Sequence[WrappedFun] | None = None, **params: Any
+    ) -> Value:
+        """Call the function in `subfuns`, or the program in `call_jaxpr`, with operands `args`."""
+        if subfuns is None:
+            return super().bind(*args, **params)
+        # Programs of closed calls are inlined where they are called, and so are functions.
+        (function,) = subfuns
+        return list(function.call_wrapped(*args))
+
+    def get_bind_params(self, params: Params) -> Params:
+        """Return the parameters for `bind`: an equation's, with the jaxpr moved to `subfuns`."""
+        rest = dict(params)
+        program: ClosedJaxpr = rest.pop("call_jaxpr")
+        run = partial(jaxpr_as_fun, program)
+        return {**rest, "subfuns": (wrap_init(run, debug_info=program.jaxpr.debug_info),)}
+
+
 jit_p = Primitive("jit", multiple_results=True, carries_programs=True)
 # A program whose equations are inlined into the enclosing program when it is traced again.
-closed_call_p = Primitive("closed_call", multiple_results=True, carries_programs=True)
+closed_call_p = ClosedCallPrimitive("closed_call", multiple_results=True, carries_programs=True)
 
 
 def inline_closed_calls(program: ClosedJaxpr) -> ClosedJaxpr:

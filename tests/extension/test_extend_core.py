@@ -7,7 +7,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.extend import core, linear_util
 from hlofront.extend.core import primitives
-from hlofront.extend.core.primitives import call_p
+from hlofront.extend.core.primitives import call_p, closed_call_p
 from hlofront.interpreters import mlir
 
 
@@ -56,6 +56,23 @@ def test_the_equation_of_a_call_can_be_bound_again():
     assert "call_jaxpr" not in params
     assert np.isclose(call_p.bind(2.0, **params)[0], np.sin(2.0))
     assert np.isclose(jax.core.eval_jaxpr(program.jaxpr, [], 2.0)[0], np.sin(2.0))
+
+
+@pytest.mark.parametrize("primitive", [call_p, closed_call_p])
+def test_calls_run_under_every_interpreter(primitive):
+    def f(x):
+        return primitive.bind(x, subfuns=(sine(),))[0]
+
+    sin, cos = np.sin(np.float32(0.5)), np.cos(np.float32(0.5))
+    assert np.allclose([f(0.5), jax.jit(f)(0.5), *jax.vmap(f)(np.full(2, 0.5, "f4"))], sin)
+    assert np.allclose([jax.grad(f)(0.5), jax.jvp(f, (0.5,), (1.0,))[1]], cos)
+    assert np.allclose(jax.linearize(f, 0.5)[1](1.0), cos)
+
+
+def test_a_closed_call_of_an_equation_can_be_bound_again():
+    jaxpr = jax.make_jaxpr(lambda x: [np.float32(2) * x])(1.0)
+    params = closed_call_p.get_bind_params({"call_jaxpr": jaxpr})
+    assert closed_call_p.bind(3.0, **params)[0] == 6.0
 
 
 def test_a_call_wants_a_function():
