@@ -39,7 +39,6 @@ from hlofront.transforms.batch import batch_flat
 from hlofront.transforms.flatten import stage_tree
 from hlofront.transforms.jvp import jvp_flat, jvp_program
 from hlofront.transforms.partial_eval import SplitEquation
-from hlofront.transforms.simplify import dead_code_program
 
 custom_vmap_call_p = Primitive("custom_vmap_call", multiple_results=True, carries_programs=True)
 not_lowered(custom_vmap_call_p, "rule", "in_tree", "out_tree", "primal")
@@ -407,33 +406,19 @@ def _(
 
 @rules.partial_eval(custom_vmap_call_p)
 def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
-    # The primals are computed by the function with its rule. The tangents are linear in unknown
-    # values; the rule defines the batching of primals and not of a tangent program.
     params = equation.params
-    with_tangents: ClosedJaxpr = params["call"]
+    program: ClosedJaxpr = params["call"]
     primal: PrimalCall | None = params.get("primal")
-    if primal is None or any(unknown[: len(primal[0].jaxpr.invars)]):
-        call_equation = equation.replace(params={"call_jaxpr": with_tangents})
-        return call_rules.partial_eval(unknown, call_equation)
-    call, rule, in_tree, out_tree = primal
-    count, width = len(call.jaxpr.invars), len(call.jaxpr.outvars)
-    names = {"call": call, "rule": rule, "in_tree": in_tree, "out_tree": out_tree}
-    known = equation.replace(
-        invars=equation.invars[:count],
-        outvars=equation.outvars[:width],
-        params=names,
-        effects=call.effects,
-    )
-    used = [index >= width for index in range(len(equation.outvars))]
-    tangents, stays = dead_code_program(with_tangents, used)
-    rest = call_rules.equation(
-        equation.replace(params={}),
-        tangents,
-        where(equation.invars, stays),
-        equation.outvars[width:],
-        (),
-    )
-    return known, rest, used, []
+    if primal is not None and not any(unknown[: len(primal[0].jaxpr.invars)]):
+        # The rule batches primals and tangents together, and says nothing of tangents alone.
+        raise ValueError(
+            "Linearization failed to produce known values for all output primals: a custom_vmap "
+            f"function, whose vmap rule is {_name(params['rule'])}, cannot be differentiated in "
+            "reverse mode. Give it a derivative, custom_vjp(function) with rules that call the "
+            "custom_vmap function, or use jvp or jacfwd."
+        )
+    call_equation = equation.replace(params={"call_jaxpr": program})
+    return call_rules.partial_eval(unknown, call_equation)
 
 
 @rules.transpose(custom_vmap_call_p)

@@ -12,6 +12,7 @@ def programs(jax, jnp, lax):
     corpus = Corpus(("value", "jit"))
     shapes_of_results(corpus, jax, jnp)
     derivatives(corpus, jax, jnp)
+    reverse_mode(corpus, jax, lax)
     stacked(corpus, jax, jnp)
     return corpus
 
@@ -92,6 +93,26 @@ def derivatives(corpus, jax, jnp):
         return values, jax.vmap(lambda x: f(x[0]), in_axes=None, axis_size=2)(x)
 
 
+def reverse_mode(corpus, jax, lax):
+    """A custom_vmap function has no derivative in reverse mode, but around vmap."""
+    rule = lambda size, batched, x: (x * 3, batched[0])
+    f = with_rule(jax, lambda x: x * 2, rule)
+    for name, call in {
+        "grad": jax.grad(f),
+        "grad_of_jit": jax.grad(jax.jit(f)),
+        "vjp": lambda x: jax.vjp(f, x)[0],
+        "linearize": lambda x: jax.linearize(f, x)[0],
+        "grad_in_scan": jax.grad(lambda x: lax.fori_loop(0, 2, lambda _, x: f(x), x)),
+        "grad_in_cond": jax.grad(lambda x: lax.cond(x > 0, f, lambda x: x, x)),
+        "grad_of_checkpoint": jax.grad(jax.checkpoint(f)),
+        "hessian": jax.hessian(f),
+        "grad_of_another_factor": jax.grad(lambda x: f(3.0) * x),
+        "grad_behind_stop_gradient": jax.grad(lambda x: f(lax.stop_gradient(x)) * x),
+        "grad_of_the_mapped": jax.grad(lambda x: jax.vmap(f)(lax.broadcast(x, (2,))).sum()),
+    }.items():
+        corpus.add(f"reverse_mode_{name}", call, 1.0)
+
+
 def stacked(corpus, jax, jnp):
     """Each rule is given to the outermost decorator."""
     decorators = {
@@ -118,7 +139,6 @@ def stacked(corpus, jax, jnp):
         def values_and_derivatives(x, names=names):
             f, x = decorated(names), jnp.asarray(x)
             found = {"call": f(x[0]), "vmap": jax.vmap(f)(x)}
-            # jax cannot linearize a custom_vmap function.
             if names[-1] != "vmap":
                 found["grad"] = jax.grad(f)(x[0])
                 found["vmap of grad"] = jax.vmap(jax.grad(f))(x)

@@ -37,10 +37,11 @@ def test_closed_over_values_that_are_differentiated_have_leaked(derivative):
         derivative(3.0)
 
 
-def test_a_custom_vmap_function_has_the_gradient_of_its_function():
-    # JAX refuses reverse mode; here the function is linearized as it is written.
+@pytest.mark.parametrize("derivative", [jax.grad, lambda f: lambda x: jax.linearize(f, x)])
+def test_reverse_mode_of_a_custom_vmap_function_says_what_to_do(derivative):
     sine = custom_vmap(jnp.sin)
     sine.def_vmap(lambda size, in_batched, x: (jnp.sin(x), in_batched[0]))
-    x = np.array([0.5, 1.0], np.float32)
-    np.testing.assert_allclose(jax.grad(sine)(x[0]), np.cos(x[0]), rtol=1e-6)
-    np.testing.assert_allclose(jax.vmap(jax.grad(sine))(x), np.cos(x), rtol=1e-6)
+    for f in (sine, jax.jit(sine)):
+        with pytest.raises(ValueError, match=r"custom_vmap function.*custom_vjp"):
+            derivative(f)(0.5)
+    np.testing.assert_allclose(jax.jacfwd(sine)(0.5), np.cos(np.float32(0.5)), rtol=1e-6)
