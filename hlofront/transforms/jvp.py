@@ -135,7 +135,7 @@ class JVPTrace(RuleTrace):
         if primitive.multiple_results:
             return [self.wrap(p, t) for p, t in zip(primal_out, tangent_out, strict=True)]
         if type(tangent_out) in _SCALARS:
-            # The tangent of x + 1 is that of x as it was passed, and yet the result of an operation.
+            # The tangent of x + 1 is what was passed for x, and yet the result of an operation.
             tangent_out = self.parent.lift(tangent_out)
         return self.wrap(primal_out, tangent_out)
 
