@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Sequence
 
 from hlofront.base.config import options
 from hlofront.bridge.client import Device, JaxRuntimeError
@@ -87,7 +87,7 @@ _agreements: dict[tuple[ProcessGroup, frozenset[int]], _Agreement] = {}
 
 
 @contextlib.contextmanager
-def live_devices(devices: Sequence[Device]) -> Iterator[list[Device]]:
+def live_devices(devices: Sequence[Device]) -> Generator[list[Device], None, None]:
     """Run a block with those of some devices whose processes are alive.
 
     All processes that have some of the devices enter the block together, and get the same devices;

@@ -352,16 +352,21 @@ def _transpose_by_group(
         ragged = of_lhs[lhs_kept.index(ragged)]
         regained = [own for own, _ in sorted(pairs, key=lambda pair: pair[1])]
         axes = (*lhs_batch, *lhs_kept, *regained)
-        params = {**params, "out_sharding": _sharding_of_cotangent(lhs_aval, axes, cotangent, rhs)}
+        other = known(rhs)
+        params = {
+            **params,
+            "out_sharding": _sharding_of_cotangent(lhs_aval, axes, cotangent, other),
+        }
         result = _bind_ragged(
-            cotangent, known(rhs), group_sizes, dot_numbers, ragged, group_axes, params=params
+            cotangent, other, group_sizes, dot_numbers, ragged, group_axes, params=params
         )
         return as_cotangent(result, axes, lhs_aval), None
     # Either factor may come first: prefer the order whose result needs no transpose.
     regained = [own for _, own in sorted(pairs)]
     options = {**params}
     axes = (*group_axes, *rhs_batch, *regained, *rhs_kept)
-    first, second = known(lhs), cotangent
+    other = known(lhs)
+    first, second = other, cotangent
     contracting, batches = (lhs_kept, of_lhs), (lhs_batch, batch)
     flipped = (*group_axes, *rhs_batch, *rhs_kept, *regained)
     if ascending_axes(flipped) and not ascending_axes(axes):
@@ -369,7 +374,7 @@ def _transpose_by_group(
         contracting, batches = (of_lhs, lhs_kept), (batch, lhs_batch)
         ragged = of_lhs[lhs_kept.index(ragged)]
         options["precision"] = flipped_precision(params["precision"])
-    options["out_sharding"] = _sharding_of_cotangent(rhs_aval, axes, cotangent, lhs)
+    options["out_sharding"] = _sharding_of_cotangent(rhs_aval, axes, cotangent, other)
     result = _bind_ragged(first, second, group_sizes, (contracting, batches), ragged, (), options)
     return None, as_cotangent(result, axes, rhs_aval)
 
@@ -445,7 +450,7 @@ def _(
     axes: Sequence[BatchAxis],
     *,
     ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
-    out_sharding: object,
+    out_sharding: NamedSharding | None,
     **params: object,
 ) -> BatchResult:
     lhs, rhs, group_sizes = values

@@ -146,7 +146,7 @@ def _convert(operand: ArrayLike, aval: ShapedArray, new_dtype: DType, weak_type:
         literal = _converted_scalar(scalar, new_dtype, weak_type)
         if literal is not None:
             return literal
-        if isinstance(scalar, bool | np.bool_):
+        if type(scalar) in (bool, np.bool_):
             # No host scalar is a weakly typed bool: a constant of the program is.
             with eval_context():
                 return _convert(scalar, aval, new_dtype, weak_type)
