@@ -149,6 +149,7 @@ __getattr__, __dir__ = _lazy(
         "dtypes",
         "errors",
         "experimental",
+        "export",
         "extend",
         "ffi",
         "flatten_util",

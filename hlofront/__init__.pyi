@@ -17,6 +17,7 @@ from hlofront import dlpack as dlpack
 from hlofront import dtypes as dtypes
 from hlofront import errors as errors
 from hlofront import experimental as experimental
+from hlofront import export as export
 from hlofront import extend as extend
 from hlofront import ffi as ffi
 from hlofront import flatten_util as flatten_util

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 # Type checkers do not see the true members of these modules.
 _jax_mlir_ext: ModuleType = importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
+_passmanager: ModuleType = importlib.import_module("jaxlib.mlir.passmanager")
 stablehlo: ModuleType = importlib.import_module("jaxlib.mlir.dialects.stablehlo")
 _DIALECTS: tuple[ModuleType, ...] = (
     stablehlo,
@@ -78,15 +79,50 @@ def stablehlo_version() -> str:
     return stablehlo.get_current_version()
 
 
-def portable_artifact(module: ir.Module, version: str | None = None) -> bytes:
+def compatible_stablehlo_version() -> str:
+    """Return the version of StableHLO's portable form that readers of four weeks ago know."""
+    weeks = stablehlo.StablehloCompatibilityRequirement.WEEK_4
+    return stablehlo.get_version_from_compatibility_requirement(weeks)
+
+
+def portable_artifact(
+    module: ir.Module, version: str | None = None, keep_shardings: bool = False
+) -> bytes:
     """Serialize a StableHLO module in its portable form, which other versions of jaxlib read.
 
     Args:
       module: the module to serialize.
       version: the version of StableHLO to write, by default this jaxlib's.
+      keep_shardings: whether shardings stay Shardy's operations and attributes, which have no
+        portable form; otherwise they become custom calls.
 
     Raises:
       ValueError: if an operation of the module is newer than that version.
     """
     wanted = version or stablehlo_version()
-    return state.extension.mlir.serialize_portable_artifact(bytecode_of(module), wanted)
+    serialize = state.extension.mlir.serialize_portable_artifact
+    return serialize(bytecode_of(module), wanted, keep_shardings)
+
+
+def module_of_artifact(artifact: bytes) -> ir.Module:
+    """Parse a StableHLO module in its portable form.
+
+    Raises:
+      ValueError: if the bytes are no portable artifact, or one of a version that this jaxlib does
+        not read.
+    """
+    try:
+        return stablehlo.deserialize_portable_artifact(context, artifact)
+    except Exception as error:  # jaxlib raises classes that differ between its versions.
+        raise ValueError(f"the bytes are no StableHLO that this jaxlib reads: {error}") from None
+
+
+def run_passes(module: ir.Module, *names: str) -> None:
+    """Run passes of MLIR on a module in place, in order.
+
+    Raises:
+      MLIRError: if a pass fails.
+    """
+    text = f"builtin.module({','.join(names)})"
+    pipeline = _passmanager.PassManager.parse(text, context=context)
+    pipeline.run(module.operation)

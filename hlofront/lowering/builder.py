@@ -162,6 +162,8 @@ class Builder(Emitter):
         )
         outvars = equation.outvars
         name = None if primitive in lower.on_some else DIRECT.get(primitive)
+        if primitive in self.module.overrides:
+            name = None
         if name is not None and equation.params:
             for value in equation.params.values():
                 if value is not None:
@@ -200,7 +202,9 @@ class Builder(Emitter):
 
     def rule(self, primitive: Primitive) -> LoweringRule | None:
         """Return the lowering rule of a primitive; None if the module's platforms have several."""
-        platforms = self.module.platforms
+        platforms, overrides = self.module.platforms, self.module.overrides
+        if primitive in overrides:
+            return overrides[primitive]
         if len(platforms) == 1:
             return lower.for_platform(primitive, platforms[0])
         groups = lower.for_platforms(primitive, platforms)

@@ -200,7 +200,7 @@ def register_lowering(
     Raises:
       ValueError: if the platform is unknown.
     """
-    adapter = _as_builder_rule(rule, inline or not cacheable)
+    adapter = builder_rule(rule, inline or not cacheable)
     if platform is None:
         lower[prim] = adapter
     else:
@@ -210,7 +210,13 @@ def register_lowering(
     prim.eager.clear()
 
 
-def _as_builder_rule(rule: LoweringRule, inline: bool) -> BuilderRule:
+def builder_rule(rule: LoweringRule, inline: bool = True) -> BuilderRule:
+    """Return a rule (context, *operands, **params) in the form that builders call.
+
+    Args:
+      inline: whether the operations are emitted in place of the equation.
+    """
+
     def adapter(build: Builder, *operands: Any, **params: Any) -> Any:
         equation = build.equation
         assert equation is not None

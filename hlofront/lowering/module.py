@@ -5,7 +5,7 @@
 # pyright: reportUnknownArgumentType=false
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -17,6 +17,8 @@ from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.layout_modes import LayoutModes
 from hlofront.core.liveness import variables_read
 from hlofront.core.mesh import NamedAxes
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import LoweringRule
 from hlofront.core.subprograms import subjaxprs
 from hlofront.higher_order.custom_vjp_call import custom_lin_p
 from hlofront.lowering import types
@@ -112,6 +114,7 @@ def lower_program(
     embed_constants: bool = False,
     after_equation: AfterEquation | None = None,
     manual: ManualMesh | None = None,
+    overrides: Mapping[Primitive, LoweringRule] | None = None,
 ) -> Module:
     """Lower a program to a verified module whose main function computes it.
 
@@ -124,6 +127,7 @@ def lower_program(
       embed_constants: whether large constants are in the module, rather than arguments of main.
       after_equation: called with the builder after each equation, also of subprograms.
       manual: the mesh of the devices that each run the program on their shards, or None.
+      overrides: lowering rules, by primitive, that replace those of the table in this module.
 
     Raises:
       VerificationError: if a lowering rule emitted invalid StableHLO.
@@ -148,6 +152,7 @@ def lower_program(
     state = ModuleState(platforms, ir_module, emitted_fences, count > 1, typed_mesh)
     state.after_equation = after_equation
     state.manual = manual
+    state.overrides = overrides or {}
     state.mesh = device_assignment.mesh if device_assignment else None
     several = len(platforms) > 1
 

@@ -12,6 +12,8 @@ from hlofront.bridge.mlir import Operation, Value, context, ir
 from hlofront.core.jaxpr import Equation, Var
 from hlofront.core.mesh import NamedAxes
 from hlofront.core.names import NameStack
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import LoweringRule
 from hlofront.lowering import types
 from hlofront.lowering.fences import Fences
 from hlofront.lowering.host_call import HostCall
@@ -61,6 +63,7 @@ class ModuleState:
         "manual",
         "mesh",
         "meshes",
+        "overrides",
         "partitioned_calls",
         "paths",
         "platforms",
@@ -102,6 +105,8 @@ class ModuleState:
         self.after_equation: AfterEquation | None = None
         # The equations that the host decides on, or looks at, while XLA compiles.
         self.partitioned_calls: list[PartitionedCall] = []
+        # The lowering rules that replace those of the table in this module.
+        self.overrides: Mapping[Primitive, LoweringRule] = {}
         # The number of functions with each name.
         self.symbols: dict[str, int] = {"main": 1}
         # MLIR's table of the module's symbols, through which rules of other packages add functions;

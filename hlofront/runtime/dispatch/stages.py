@@ -182,7 +182,7 @@ class Traced(Stage):
           TypeError: if the platforms are not a sequence of names.
           RuntimeError: for "gpu", if there is none.
         """
-        platforms = _platforms(lowering_platforms) or (self._platform,)
+        platforms = platforms_named(lowering_platforms) or (self._platform,)
         traced = without_references(self._traced)
         module = lowered(
             traced.program,
@@ -459,7 +459,7 @@ def _formats(layouts: "Sequence[PjRtLayout]", shardings: Sequence[Sharding | Non
     return [Format(Layout.of_buffer(x), s) for x, s in zip(own, shardings, strict=True)]
 
 
-def _platforms(names: Sequence[str] | None) -> tuple[str, ...]:
+def platforms_named(names: Sequence[str] | None) -> tuple[str, ...]:
     """Return the platforms to lower for without duplicates, with "gpu" resolved to a kind of GPU.
 
     Raises:

@@ -1,0 +1,19 @@
+"""Door: programs that outlive their process, under the names of `jax.export`."""
+
+from hlofront.runtime.export.checks import DisabledSafetyCheck as DisabledSafetyCheck
+from hlofront.runtime.export.containers import (
+    register_namedtuple_serialization as register_namedtuple_serialization,
+)
+from hlofront.runtime.export.containers import (
+    register_pytree_node_serialization as register_pytree_node_serialization,
+)
+from hlofront.runtime.export.exported import Exported as Exported
+from hlofront.runtime.export.exporting import default_export_platform as default_export_platform
+from hlofront.runtime.export.exporting import export as export
+from hlofront.runtime.export.fields import (
+    maximum_supported_calling_convention_version as maximum_supported_calling_convention_version,
+)
+from hlofront.runtime.export.fields import (
+    minimum_supported_calling_convention_version as minimum_supported_calling_convention_version,
+)
+from hlofront.runtime.export.reading import deserialize as deserialize

@@ -1,0 +1,196 @@
+"""The call of an exported program: its types, its derivative, and what vmap does with it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from hlofront.base import tree
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import float0
+from hlofront.base.tree import PyTree, PyTreeDef
+from hlofront.base.tree_prefixes import prefix_errors
+from hlofront.base.typing import ArrayLike
+from hlofront.core.aval import AbstractValue, ShapedArray, typeof
+from hlofront.core.effects import Effect, Effects
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import BatchResult, batch, effects, infer, infers_whole_types
+from hlofront.core.symbolic_zeros import BatchAxis
+from hlofront.higher_order.custom_vjp import custom_vjp
+from hlofront.higher_order.scan import scan
+from hlofront.higher_order.selecting import where
+from hlofront.primitives.batching import move_axis
+
+
+class ExportedProgram(Protocol):
+    """What a call asks of an exported program; `runtime/export/exported.py` has the class."""
+
+    @property
+    def fun_name(self) -> str: ...
+    @property
+    def in_tree(self) -> PyTreeDef: ...
+    @property
+    def out_tree(self) -> PyTreeDef: ...
+    @property
+    def in_avals(self) -> tuple[ShapedArray, ...]: ...
+    @property
+    def out_avals(self) -> tuple[ShapedArray, ...]: ...
+    @property
+    def ordered_effects(self) -> tuple[Effect, ...]: ...
+    @property
+    def unordered_effects(self) -> tuple[Effect, ...]: ...
+    def vjp(self) -> "ExportedProgram": ...
+
+
+# Operands: the flat arguments that are not of dtype float0. Results: those of the module, which
+# has booleans in place of float0.
+call_exported_p = Primitive("call_exported", multiple_results=True)
+# The types of an exported program's results say how they are split.
+infers_whole_types.add(call_exported_p)
+
+
+def real_inputs(avals: Sequence[ShapedArray]) -> list[int]:
+    """Return the positions of the arguments of an exported program that are not of dtype float0."""
+    return [place for place, aval in enumerate(avals) if aval.dtype != float0]
+
+
+@infer(call_exported_p)
+def _(*avals: AbstractValue, exported: ExportedProgram) -> list[AbstractValue]:
+    places = real_inputs(exported.in_avals)
+    for place, aval in zip(places, avals, strict=True):
+        _check_type(exported, place, aval)
+    return [
+        ShapedArray(aval.shape, np.dtype(np.bool_)) if aval.dtype == float0 else aval
+        for aval in exported.out_avals
+    ]
+
+
+@effects(call_exported_p)
+def _(*_: AbstractValue, exported: ExportedProgram) -> Effects:
+    return frozenset((*exported.ordered_effects, *exported.unordered_effects))
+
+
+@batch(call_exported_p)
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, exported: ExportedProgram
+) -> BatchResult:
+    """Call the program, whose types are fixed, for one example after the other."""
+    mapped = [axis is not None for axis in axes]
+    moved = [x if a is None else move_axis(x, a, 0) for x, a in zip(values, axes, strict=True)]
+
+    def step(carry: tuple[()], examples: Sequence[ArrayLike]) -> tuple[tuple[()], list[ArrayLike]]:
+        rest = iter(examples)
+        operands = [next(rest) if m else x for m, x in zip(mapped, moved, strict=True)]
+        return carry, call_exported_p.bind(*operands, exported=exported)
+
+    _, results = scan(step, (), where(moved, mapped))
+    return results, [0] * len(results)
+
+
+def _check_type(exported: ExportedProgram, place: int, aval: AbstractValue) -> None:
+    """Raise a ValueError unless an argument has the type that the program was exported for."""
+    wanted = exported.in_avals[place]
+    if not isinstance(aval, ShapedArray):
+        raise ValueError(
+            f"Expected ShapedArray but got: {aval} for {leaf_name(exported.in_tree, place)} of "
+            f"{exported.fun_name}"
+        )
+    given, expected = aval.shape, wanted.shape
+    name = leaf_name(exported.in_tree, place)
+    if len(given) != len(expected):
+        raise ValueError(f"Rank mismatch for {name}: expected {expected} and called with {given}")
+    if aval.dtype != wanted.dtype:
+        raise ValueError(
+            f"Dtype mismatch for {name}: expected {wanted.dtype} and called with {aval.dtype}"
+        )
+    for axis, (size, wanted_size) in enumerate(zip(given, expected, strict=True)):
+        if size != wanted_size:
+            raise ValueError(
+                f"Shape mismatch for {name}.shape[{axis}] (expected same constant): expected "
+                f"{expected} and called with {given}"
+            )
+
+
+def leaf_name(in_tree: PyTreeDef, place: int) -> str:
+    """Return the name of a leaf of (args, kwargs), such as `args[0]['w']`."""
+    whole = in_tree.unflatten(range(in_tree.num_leaves))
+    path, _ = tree.tree_leaves_with_path(whole)[place]
+    return path_name(path)
+
+
+def path_name(path: tree.KeyPath) -> str:
+    """Return a path into (args, kwargs) as Python: `args[0]['w']`, `kwargs['scale']`."""
+    if not path:
+        return "args, kwargs"
+    start = "args" if path[0] == tree.SequenceKey(0) else "kwargs"
+    return start + tree.keystr(path[1:])
+
+
+def call_of(exported: ExportedProgram) -> Callable[..., PyTree]:
+    """Return the function that calls an exported program, which may be traced and differentiated.
+
+    Its reverse-mode derivative calls `exported.vjp()`. Under vmap it is called for each example.
+    """
+    real_in = [aval.dtype != float0 for aval in exported.in_avals]
+    real_out = [aval.dtype != float0 for aval in exported.out_avals]
+
+    @custom_vjp
+    def call_exported(*arguments: ArrayLike) -> list[Any]:
+        return where(call_exported_p.bind(*arguments, exported=exported), real_out)
+
+    def forward(*arguments: ArrayLike) -> tuple[list[Any], tuple[ArrayLike, ...]]:
+        return call_exported(*arguments), arguments
+
+    def backward(residuals: tuple[ArrayLike, ...], cotangents: list[ArrayLike]) -> tuple[Any, ...]:
+        derivative = exported.vjp()
+        arriving = iter(cotangents)
+        count = len(exported.in_avals)
+        values = iter(residuals)
+        primals = [
+            next(values) if is_real else np.zeros(aval.shape, float0)
+            for aval, is_real in zip(exported.in_avals, real_in, strict=True)
+        ]
+        tangents = [
+            next(arriving) if is_real else np.zeros(aval.shape, float0)
+            for aval, is_real in zip(exported.out_avals, real_out, strict=True)
+        ]
+        tangents = [
+            np.zeros(aval.shape, float0) if aval.dtype == float0 else x
+            for aval, x in zip(derivative.in_avals[count:], tangents, strict=True)
+        ]
+        results = call_of(derivative)(*primals, *tangents)
+        return tuple(where(results, real_in))
+
+    call_exported.defvjp(forward, backward)
+
+    @boundary
+    def call(*args: PyTree, **kwargs: PyTree) -> PyTree:
+        leaves, in_tree = tree.tree_flatten((args, kwargs))
+        if in_tree != exported.in_tree:
+            raise _another_tree(exported, in_tree)
+        for place, is_real in enumerate(real_in):
+            if not is_real and typeof(leaves[place]).dtype != float0:
+                _check_type(exported, place, typeof(leaves[place]))
+        results = iter(call_exported(*where(leaves, real_in)))
+        return exported.out_tree.unflatten(
+            [
+                next(results) if is_real else np.zeros(aval.shape, float0)
+                for aval, is_real in zip(exported.out_avals, real_out, strict=True)
+            ]
+        )
+
+    return call
+
+
+def _another_tree(exported: ExportedProgram, in_tree: PyTreeDef) -> ValueError:
+    given = in_tree.unflatten([0] * in_tree.num_leaves)
+    wanted = exported.in_tree.unflatten([0] * exported.in_tree.num_leaves)
+    names = "the invocation's arguments", "the exported function's arguments"
+    errors = prefix_errors(given, wanted, name=names[0], full_name=names[1]) or prefix_errors(
+        wanted, given, name=names[1], full_name=names[0]
+    )
+    return ValueError(
+        "The invocation args and kwargs must have the same pytree structure as when the function "
+        f"'{exported.fun_name}' was exported, but they have the following structural differences:\n"
+        + "\n".join(f"   - {error}" for error in errors)
+    )

@@ -1,0 +1,93 @@
+"""Exported: a program as a StableHLO artifact, with all that its calls in other processes need."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from hlofront.base.tree import PyTree
+from hlofront.bridge.client import NamedSharding
+from hlofront.bridge.kernels import load_host_kernels
+from hlofront.bridge.mlir import module_of_artifact
+from hlofront.core.mesh import AbstractMesh, Mesh
+from hlofront.higher_order.exported_call import call_of
+from hlofront.runtime.export import format
+from hlofront.runtime.export.fields import ExportedFields
+
+if TYPE_CHECKING:
+    from hlofront.bridge.mlir import ir
+
+
+class Exported(ExportedFields):
+    """A function lowered to StableHLO, with the types and the structure of its arguments.
+
+    `ExportedFields` says what its attributes are.
+    """
+
+    def mlir_module(self, serialized: bool = True) -> "str | ir.Module":
+        """Return the StableHLO module as text, or as jaxlib's object if not `serialized`."""
+        module = module_of_artifact(self.mlir_module_serialized)
+        if not serialized:
+            return module
+        return str(module.operation.get_asm(enable_debug_info=True, large_elements_limit=None))
+
+    def in_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[NamedSharding | None, ...]:
+        """Return the sharding of each flat argument over a mesh; None where XLA decides.
+
+        Args:
+          mesh: a mesh with the axes of the one that the program was exported for.
+
+        Raises:
+          ValueError: if its axes are others.
+        """
+        return tuple(_over(sharding, mesh) for sharding in self._in_named_shardings)
+
+    def out_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[NamedSharding | None, ...]:
+        """Return the sharding of each flat result over a mesh, as `in_shardings_jax` does."""
+        return tuple(_over(sharding, mesh) for sharding in self._out_named_shardings)
+
+    def serialize(self, vjp_order: int = 0) -> bytearray:
+        """Return the program as bytes, for `deserialize` in any process.
+
+        `runtime/export/format.py` describes the format.
+
+        Args:
+          vjp_order: how many reverse-mode derivatives to include: 1 for `grad`, 2 for `grad` of
+            `grad`.
+
+        Raises:
+          ValueError: if a container's class is not registered for serialization, or the derivative
+            is not there.
+          TypeError: if a dictionary has keys that are not strings.
+        """
+        return bytearray(format.serialized(self, vjp_order))
+
+    def call(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
+        """Call the program, which may be traced, differentiated in reverse mode, and batched.
+
+        Args:
+          args, kwargs: arguments of the structure, shapes and dtypes that it was exported for.
+
+        Returns:
+          The function's result, on the devices of the arguments.
+
+        Raises:
+          ValueError: if an argument has another structure, rank, shape or dtype, the program was
+            not exported for this platform, or it was for another number of devices.
+        """
+        known: Callable[..., PyTree] | None = self.__dict__.get("_call")
+        if known is None:
+            if "cpu" in self.platforms:
+                load_host_kernels()
+            known = call_of(self)
+            object.__setattr__(self, "_call", known)
+        return known(*args, **kwargs)
+
+
+def _over(sharding: NamedSharding | None, mesh: Mesh | AbstractMesh) -> NamedSharding | None:
+    if sharding is None:
+        return None
+    given, wanted = mesh.abstract_mesh, sharding.mesh
+    if (given.shape_tuple, given.axis_types) != (wanted.shape_tuple, wanted.axis_types):
+        raise ValueError(
+            f"NamedSharding new mesh {mesh} does not match the mesh used for export {wanted}."
+        )
+    return sharding.update(mesh=mesh)

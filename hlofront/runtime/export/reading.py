@@ -1,0 +1,185 @@
+"""Reading exported programs; `format.py` describes the format that they are in."""
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hlofront.base.boundary import boundary
+from hlofront.base.dtypes import dtype_of, float0
+from hlofront.base.tree import PyTreeDef
+from hlofront.bridge.client import NamedSharding
+from hlofront.core.aval import MemorySpace, ShapedArray, Split
+from hlofront.core.effects import Effect
+from hlofront.core.mesh import AbstractDevice, AbstractMesh, AxisType
+from hlofront.core.partition import UNCONSTRAINED, PartitionSpec
+from hlofront.pjrt import cache_file
+from hlofront.primitives.keys import generator_named, key_dtype_of
+from hlofront.runtime.export.checks import DisabledSafetyCheck
+from hlofront.runtime.export.containers import Node, structure_of
+from hlofront.runtime.export.exported import Exported
+from hlofront.runtime.export.fields import (
+    maximum_supported_calling_convention_version,
+    minimum_supported_calling_convention_version,
+)
+from hlofront.runtime.export.format import VERSION, JSONObject
+
+
+@boundary
+def deserialize(blob: bytes | bytearray) -> Exported:
+    """Read a program that `Exported.serialize` has written. No code of the user runs.
+
+    Args:
+      blob: the bytes.
+
+    Returns:
+      The program, for the same types, platforms and number of devices.
+
+    Raises:
+      ValueError: if the bytes are damaged, or of a newer format, or have a container of a class
+        that is not registered for serialization here.
+
+    Example:
+      >>> blob = export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct((3,), "float32")).serialize()
+      >>> deserialize(blob).call(jnp.zeros(3))
+      Array([0., 0., 0.], dtype=float32)
+    """
+    return _deserialized(bytes(blob))
+
+
+def _deserialized(data: bytes) -> Exported:
+    """Read an exported program in this format.
+
+    Raises:
+      ValueError: if the bytes are damaged or of a newer version, with the reason.
+    """
+    try:
+        fields = cache_file.unpack(data)
+    except cache_file.DamagedEntry as error:
+        raise ValueError(f"the serialized program {_as_program(error.reason)}") from None
+    header = json.loads(fields["header"])
+    if header.get("kind") != "export":
+        raise ValueError("the bytes are a serialized executable, or another thing, and no export")
+    if header["version"] > VERSION:
+        raise ValueError(
+            f"{header['name']} was exported by hlofront {header['hlofront']} in version "
+            f"{header['version']} of the format, and this one reads up to {VERSION}: take a newer "
+            "hlofront"
+        )
+    check_calling_convention(header["name"], header["calling_convention"])
+    derivative = fields.get("vjp")
+    count_in, count_out = len(header["inputs"]), len(header["outputs"])
+    return Exported(
+        fun_name=header["name"],
+        in_tree=_structure(header["in_tree"]),
+        in_avals=tuple(map(_aval, header["inputs"])),
+        out_tree=_structure(header["out_tree"]),
+        out_avals=tuple(map(_aval, header["outputs"])),
+        _has_named_shardings=True,
+        _in_named_shardings=tuple(map(_sharding, header["input_shardings"])),
+        _out_named_shardings=tuple(map(_sharding, header["output_shardings"])),
+        in_shardings_hlo=(None,) * count_in,
+        out_shardings_hlo=(None,) * count_out,
+        nr_devices=header["devices"],
+        platforms=tuple(header["platforms"]),
+        ordered_effects=tuple(map(effect_named, header["ordered_effects"])),
+        unordered_effects=tuple(map(effect_named, header["unordered_effects"])),
+        disabled_safety_checks=tuple(map(DisabledSafetyCheck, header["disabled_checks"])),
+        mlir_module_serialized=fields["module"],
+        calling_convention_version=header["calling_convention"],
+        module_kept_var_idx=tuple(header["taken"]),
+        uses_global_constants=header["global_constants"],
+        _get_vjp=None if derivative is None else lambda _: _deserialized(derivative),
+    )
+
+
+def _as_program(reason: str) -> str:
+    return reason.replace("an entry of this cache", "an exported program")
+
+
+def effect_named(name: str) -> Effect:
+    """Return the effect whose class has this name.
+
+    Raises:
+      NotImplementedError: if no such class is imported.
+    """
+    for kind in _classes_below(Effect):
+        if str(kind) == name:
+            return kind()
+    raise NotImplementedError(  # JAX raises this class.
+        f"cannot deserialize effect type {name}: import the module that defines it first"
+    )
+
+
+def _classes_below(kind: type[Effect]) -> Iterator[type[Effect]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _classes_below(each)
+
+
+def check_calling_convention(name: str, version: int) -> None:
+    """Raise a ValueError if a module's arguments follow a convention that calls do not know."""
+    low = minimum_supported_calling_convention_version
+    high = maximum_supported_calling_convention_version
+    if not low <= version <= high:
+        raise ValueError(
+            f"The export calling convention version {version} of {name} is outside the range of "
+            f"supported versions [{low}..{high}]: export it again, or take a newer hlofront"
+        )
+
+
+def _structure(record: Sequence[Any]) -> PyTreeDef:
+    kind, *rest = record
+    children = [_structure(child) for child in rest[-1]] if rest else []
+    if kind == "dict":
+        return structure_of(Node("dict", tuple(rest[0]), children=children))
+    if kind == "custom":
+        try:
+            data = base64.b64decode(rest[1], validate=True)
+        except binascii.Error as error:
+            raise ValueError(f"the static data of {rest[0]} is no base64: {error}") from None
+        return structure_of(Node("custom", name=rest[0], data=data, children=children))
+    return structure_of(Node(kind, children=children))
+
+
+def _aval(record: JSONObject) -> ShapedArray:
+    memory = MemorySpace[record["memory"]]
+    if "keys" in record:
+        dtype: Any = key_dtype_of(generator_named(record["keys"]))
+    else:
+        dtype = float0 if record["dtype"] == "float0" else dtype_of(record["dtype"])
+    split = record.get("split")
+    return ShapedArray(
+        tuple(record["shape"]),
+        dtype,
+        record["weak_type"],
+        sharding=None if split is None else Split(*_mesh_and_spec(split)),
+        memory_space=memory,
+    )
+
+
+def _sharding(record: JSONObject | None) -> NamedSharding | None:
+    if record is None:
+        return None
+    mesh, spec = _mesh_and_spec(record)
+    return NamedSharding(mesh, spec, memory_kind=record["memory"])
+
+
+def _mesh_and_spec(record: JSONObject) -> tuple[AbstractMesh, PartitionSpec]:
+    names, sizes, kinds = zip(*record["axes"], strict=True) if record["axes"] else ((), (), ())
+    mesh = AbstractMesh(
+        tuple(sizes),
+        tuple(names),
+        tuple(AxisType[kind] for kind in kinds),
+        abstract_device=record["device"] and AbstractDevice(*record["device"]),
+    )
+    entries = [UNCONSTRAINED if axes is None else _entry(axes) for axes in record["spec"]]
+    reduced, unreduced = frozenset(record["reduced"]), frozenset(record["unreduced"])
+    return mesh, PartitionSpec(*entries, reduced=reduced, unreduced=unreduced)
+
+
+def _entry(axes: Sequence[str]) -> str | tuple[str, ...] | None:
+    if len(axes) > 1:
+        return tuple(axes)
+    return axes[0] if axes else None
