@@ -1,5 +1,6 @@
 """Door: programs that outlive their process, under the names of `jax.export`."""
 
+from hlofront.random import generators as _generators
 from hlofront.runtime.export.checks import DisabledSafetyCheck as DisabledSafetyCheck
 from hlofront.runtime.export.containers import (
     register_namedtuple_serialization as register_namedtuple_serialization,
@@ -17,3 +18,6 @@ from hlofront.runtime.export.fields import (
     minimum_supported_calling_convention_version as minimum_supported_calling_convention_version,
 )
 from hlofront.runtime.export.reading import deserialize as deserialize
+
+# Imported for what it does: the generators of random keys get their names.
+del _generators

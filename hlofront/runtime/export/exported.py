@@ -1,7 +1,7 @@
 """Exported: a program as a StableHLO artifact, with all that its calls in other processes need."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hlofront.base.tree import PyTree
 from hlofront.bridge.client import NamedSharding
@@ -9,11 +9,15 @@ from hlofront.bridge.kernels import load_host_kernels
 from hlofront.bridge.mlir import module_of_artifact
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.higher_order.exported_call import call_of
-from hlofront.runtime.export import format
+from hlofront.runtime.export import format as own_format
+from hlofront.runtime.export import jax_format
 from hlofront.runtime.export.fields import ExportedFields
 
 if TYPE_CHECKING:
     from hlofront.bridge.mlir import ir
+
+
+_FORMATS = {"hlofront": own_format, "jax": jax_format}
 
 
 class Exported(ExportedFields):
@@ -44,21 +48,25 @@ class Exported(ExportedFields):
         """Return the sharding of each flat result over a mesh, as `in_shardings_jax` does."""
         return tuple(_over(sharding, mesh) for sharding in self._out_named_shardings)
 
-    def serialize(self, vjp_order: int = 0) -> bytearray:
+    def serialize(
+        self, vjp_order: int = 0, *, format: Literal["hlofront", "jax"] = "hlofront"
+    ) -> bytearray:
         """Return the program as bytes, for `deserialize` in any process.
-
-        `runtime/export/format.py` describes the format.
 
         Args:
           vjp_order: how many reverse-mode derivatives to include: 1 for `grad`, 2 for `grad` of
             `grad`.
+          format: "hlofront", which `runtime/export/format.py` describes, or "jax", which JAX reads
+            too; that one has no checksum and no weak types.
 
         Raises:
-          ValueError: if a container's class is not registered for serialization, or the derivative
-            is not there.
+          ValueError: if a container's class is not registered for serialization, the derivative is
+            not there, or there is no such format.
           TypeError: if a dictionary has keys that are not strings.
         """
-        return bytearray(format.serialized(self, vjp_order))
+        if format not in _FORMATS:
+            raise ValueError(f"Unknown format: {format!r}. Wanted 'hlofront' or 'jax'.")
+        return bytearray(_FORMATS[format].serialized(self, vjp_order))
 
     def call(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Call the program, which may be traced, differentiated in reverse mode, and batched.

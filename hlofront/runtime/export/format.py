@@ -31,12 +31,12 @@ from hlofront.bridge.client import NamedSharding
 from hlofront.bridge.mlir import compatible_stablehlo_version
 from hlofront.bridge.plugins import jaxlib_version
 from hlofront.core.aval import ShapedArray
-from hlofront.core.effects import Effect
 from hlofront.core.mesh import AbstractMesh
 from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, axes_of
 from hlofront.pjrt import cache_file
 from hlofront.primitives.keys import KeyDType
 from hlofront.runtime.export.containers import Node, node_of
+from hlofront.runtime.export.effect_names import effect_name
 from hlofront.runtime.export.fields import ExportedFields
 
 # The version of the header. Versions that only add keys with defaults keep it.
@@ -135,22 +135,3 @@ def _split_as_json(mesh: AbstractMesh, spec: PartitionSpec, memory: str | None) 
         "unreduced": sorted(map(str, spec.unreduced)),
         "memory": memory,
     }
-
-
-def effect_name(effect: Effect) -> str:
-    """Return the name of an effect's class, which has one instance up to equality.
-
-    Raises:
-      NotImplementedError: if its class cannot be called without arguments to give an equal effect.
-    """
-    kind = type(effect)
-    try:
-        alike = kind() == effect
-    except TypeError:
-        alike = False
-    if not alike:
-        raise NotImplementedError(  # JAX raises this class.
-            f"Effect {effect} must have a nullary class constructor that produces an equal effect "
-            "object to be serializable."
-        )
-    return str(kind)

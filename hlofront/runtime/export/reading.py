@@ -3,35 +3,39 @@
 import base64
 import binascii
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import dtype_of, float0
 from hlofront.base.tree import PyTreeDef
-from hlofront.bridge.client import NamedSharding
 from hlofront.core.aval import MemorySpace, ShapedArray, Split
-from hlofront.core.effects import Effect
 from hlofront.core.mesh import AbstractDevice, AbstractMesh, AxisType
 from hlofront.core.partition import UNCONSTRAINED, PartitionSpec
 from hlofront.pjrt import cache_file
+from hlofront.pjrt.named_shardings import NamedSharding
 from hlofront.primitives.keys import generator_named, key_dtype_of
+from hlofront.runtime.export import jax_format
 from hlofront.runtime.export.checks import DisabledSafetyCheck
 from hlofront.runtime.export.containers import Node, structure_of
+from hlofront.runtime.export.effect_names import effect_named
 from hlofront.runtime.export.exported import Exported
 from hlofront.runtime.export.fields import (
     maximum_supported_calling_convention_version,
     minimum_supported_calling_convention_version,
 )
+from hlofront.runtime.export.flatbuffers import DamagedBuffer
 from hlofront.runtime.export.format import VERSION, JSONObject
 
 
 @boundary
 def deserialize(blob: bytes | bytearray) -> Exported:
-    """Read a program that `Exported.serialize` has written. No code of the user runs.
+    """Read a program that `Exported.serialize` has written, here or in JAX.
+
+    No code of the user runs. JAX's format has no checksum: read it from trusted sources alone.
 
     Args:
-      blob: the bytes.
+      blob: the bytes, in hlofront's format or in JAX's.
 
     Returns:
       The program, for the same types, platforms and number of devices.
@@ -45,7 +49,28 @@ def deserialize(blob: bytes | bytearray) -> Exported:
       >>> deserialize(blob).call(jnp.zeros(3))
       Array([0., 0., 0.], dtype=float32)
     """
-    return _deserialized(bytes(blob))
+    data = bytes(blob)
+    # Few bytes may be a part of either format.
+    if data.startswith(cache_file.MAGIC[:4]) or len(data) < _LEAST_OF_JAX:
+        return _deserialized(data)
+    try:
+        fields = jax_format.read_fields(data)
+    except DamagedBuffer as error:
+        raise ValueError(
+            "the serialized program is not in the format of hlofront, whose first bytes are "
+            f"others, and is damaged if it is in JAX's: it {error}"
+        ) from None
+    return _from_jax(fields)
+
+
+# A FlatBuffer with fewer bytes has no table with the fields of a program.
+_LEAST_OF_JAX = 64
+
+
+def _from_jax(fields: JSONObject) -> Exported:
+    derivative = fields.pop("vjp")
+    check_calling_convention(fields["fun_name"], fields["calling_convention_version"])
+    return Exported(**fields, _get_vjp=derivative and (lambda _: _from_jax(dict(derivative))))
 
 
 def _deserialized(data: bytes) -> Exported:
@@ -96,26 +121,6 @@ def _deserialized(data: bytes) -> Exported:
 
 def _as_program(reason: str) -> str:
     return reason.replace("an entry of this cache", "an exported program")
-
-
-def effect_named(name: str) -> Effect:
-    """Return the effect whose class has this name.
-
-    Raises:
-      NotImplementedError: if no such class is imported.
-    """
-    for kind in _classes_below(Effect):
-        if str(kind) == name:
-            return kind()
-    raise NotImplementedError(  # JAX raises this class.
-        f"cannot deserialize effect type {name}: import the module that defines it first"
-    )
-
-
-def _classes_below(kind: type[Effect]) -> Iterator[type[Effect]]:
-    for each in kind.__subclasses__():
-        yield each
-        yield from _classes_below(each)
 
 
 def check_calling_convention(name: str, version: int) -> None:
