@@ -18,7 +18,7 @@ _PERIOD, _GRACE = 1.0, 10.0
 
 
 def connections(port: int) -> int:
-    """Return the number of open TCP connections to a port of this machine; 0 where none is told."""
+    """Return the number of open TCP connections to a port of this machine, on Linux; else 0."""
     count = 0
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
         path = pathlib.Path(table)

@@ -1,4 +1,4 @@
-"""jax.experimental.control_deps: the order in which XLA computes arrays that do not depend."""
+"""jax.experimental.control_deps: the order in which XLA computes independent arrays."""
 
 from hlofront.lowering import ffi as _lowering
 from hlofront.primitives.ffi import control_dep as control_dep

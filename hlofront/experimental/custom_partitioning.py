@@ -1,4 +1,4 @@
-"""jax.experimental.custom_partitioning: functions whose user says how they are split."""
+"""jax.experimental.custom_partitioning: functions with user-defined shardings."""
 
 from hlofront.higher_order.custom_partitioning import custom_partitioning as custom_partitioning
 from hlofront.higher_order.custom_partitioning import custom_partitioning_p as custom_partitioning_p

@@ -1,4 +1,4 @@
-"""jax.experimental.topologies: devices to compile for, which need not be there."""
+"""jax.experimental.topologies: devices to compile for, which need not be attached."""
 
 from hlofront.bridge.client import Device as Device
 from hlofront.pjrt.topology import TopologyDescription as TopologyDescription

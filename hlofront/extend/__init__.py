@@ -1,4 +1,4 @@
-"""jax.extend: what extensions of the system use."""
+"""jax.extend: interfaces for packages that extend the system."""
 
 from hlofront.base.lazy import lazy as _lazy
 

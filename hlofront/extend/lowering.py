@@ -1,4 +1,4 @@
-"""jax.extend.lowering: what the lowering rules of other packages are handed."""
+"""jax.extend.lowering: the arguments of other packages' lowering rules."""
 
 from hlofront.bridge.mlir import JaxIrContext as JaxIrContext
 from hlofront.bridge.mlir import upstream_dialects as upstream_dialects

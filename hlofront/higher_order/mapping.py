@@ -42,7 +42,9 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
     if batch_size < 0 or len(sizes) != 1:
         if batch_size < 0:
             raise ValueError(f"lax.map wants a batch_size from 0 on, got {batch_size}.")
-        return loop(f, _each, (), xs)[1]  # The scan raises the error for an invalid xs.
+        return loop(f, _each, (), xs)[
+            1
+        ]  # `scan` checks xs, and raises the error for an invalid one.
     size = sizes.pop()
     batches, left = divmod(size, batch_size) if batch_size else (0, size)
     if not batches:
@@ -70,7 +72,7 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
     return tree.tree_map(joined, results, others)
 
 
-# The body of a scan without a carry.
+# A scan without a carry runs this body.
 Step = Callable[[tuple[()], PyTree], tuple[tuple[()], PyTree]]
 
 

@@ -107,10 +107,10 @@ class ShardMapParams(NamedTuple):
         ]
 
     def inferred_specs(self, operands: Sequence[ArrayLike]) -> list[PartitionSpec | None]:
-        """Return the specs that the types of operands say.
+        """Return the specs of operands, from the Explicit axes in their types.
 
         Raises:
-          TypeError: if types do not speak of one of the newly manual axes.
+          TypeError: if one of the newly manual axes is not of type Explicit.
         """
         explicit = self.mesh.explicit_axes
         others = [name for name in self.manual_axes if name not in explicit]
@@ -196,7 +196,7 @@ class ShardMapParams(NamedTuple):
             shape[axis] *= self.size(axes_of(entry))
             entries[axis] = (*axes_of(entry), *entries[axis])
         kind, inside = aval.manual_axis_type, aval.spec or _unsplit
-        # Types outside speak of Explicit axes alone.
+        # Outside of shard_map, types show sums along Explicit axes only.
         explicit = frozenset(self.mesh.explicit_axes)
         entries = PartitionSpec(
             *entries,
@@ -288,7 +288,7 @@ def mesh_of(mesh: Mesh | AbstractMesh | None) -> Mesh | AbstractMesh:
 
 
 class _Traced(NamedTuple):
-    """A traced function: its program without constants, the values of these, and its results."""
+    """A traced function: its program, the values of the program's constants, and its results."""
 
     program: ClosedJaxpr
     captured: Sequence[Any]
@@ -369,7 +369,7 @@ class _Mapped:
         params.check_types(in_specs, avals, labels)
         _check_has_devices(params.mesh, operands)
         key = in_tree, tuple(avals), params, state.trace_context()
-        # A captured argument is a part of the program.
+        # The jaxpr itself contains an argument that its function captured.
         traced: _Traced | None = self.table.get(key) if all(is_split) else None
         if traced is None:
             parts = [params.part(*pair) for pair in zip(in_specs, avals, strict=True)]

@@ -170,7 +170,7 @@ def _transposed(
       given: per result, whether its cotangent is an input.
     """
     present: Flags = ()
-    # A result whose spec names an axis along which it is the same has cotangents that differ.
+    # A result may be the same along an axis that its spec names; its cotangents still differ there.
     arriving = [
         params.part(spec, params.whole(spec, aval)).to_cotangent_aval()
         for spec, aval in zip(where(out_specs, given), where(program.out_avals, given), strict=True)
@@ -211,7 +211,7 @@ def _same_along(params: ShardMapParams, aval: ShapedArray, cotangent: ArrayLike)
 
 
 def _summed(params: ShardMapParams, spec: PartitionSpec, cotangent: ArrayLike) -> ArrayLike:
-    """Return the cotangent of an operand, the sum over devices that were given the same part."""
+    """Return the cotangent of an operand: the sum over the devices that had the same part of it."""
     names = _unnamed(params, spec)
     return cotangent if params.check_vma or not names else psum(cotangent, names)
 
@@ -307,7 +307,7 @@ def _split(
     for position in split.residuals:
         if position < 0:
             residuals.append(_Residual("input", ~position))
-        elif position < count and _tells_all(
+        elif position < count and _has_all_values(
             params, output_specs[position], known.out_avals[position]
         ):
             residuals.append(_Residual("output", position))
@@ -351,13 +351,13 @@ def _split(
     return _Parts(new_known, new_unknown, split.unknown_out, specs, residuals)
 
 
-def _tells_all(params: ShardMapParams, spec: PartitionSpec, aval: ShapedArray) -> bool:
-    """Return whether an output with this spec has the values of all devices."""
+def _has_all_values(params: ShardMapParams, spec: PartitionSpec, aval: ShapedArray) -> bool:
+    """Return whether an output with this spec contains the value of every device."""
     return names_in(spec).issuperset(names_in(_residual_spec(params, aval)))
 
 
 def _residual_spec(params: ShardMapParams, aval: ShapedArray) -> PartitionSpec:
-    """Return the spec by which a residual of this type has the values of all devices."""
+    """Return the spec with which a residual of this type contains the value of every device."""
     names = params.varying(aval)
     kind = aval.manual_axis_type
     return PartitionSpec(

@@ -34,7 +34,7 @@ def check_names(specs: object, name: str, manual_axes: frozenset[object]) -> Non
 
 
 def check_sums(specs: object, name: str, mesh: Mesh | AbstractMesh) -> None:
-    """Raise ValueError if a spec says sums over a mesh of which types do not speak."""
+    """Raise ValueError for `unreduced` or `reduced` over a mesh with axes that are not Explicit."""
     if len(mesh.explicit_axes) == len(mesh.axis_names):
         return
     for path, spec in tree.tree_leaves_with_path(specs):

@@ -81,7 +81,7 @@ def _check_name(name: object, owner: str) -> None:
 
 
 class SdyShardingRule:
-    """A rule that tells Shardy how shardings pass between the operands and results of an operation.
+    """A rule by which Shardy propagates shardings between an operation's operands and results.
 
     A factor stands for the same size wherever it occurs, and the axes that have it are split alike.
 

@@ -1,4 +1,4 @@
-"""What those use who write primitives and interpreters of their own."""
+"""jax.interpreters: interfaces for packages that define primitives and interpreters."""
 
 from hlofront.base.lazy import lazy as _lazy
 

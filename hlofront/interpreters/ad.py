@@ -1,4 +1,4 @@
-"""Derivative rules: the tables, and how one adds to them."""
+"""Derivative rules of primitives: their tables, and functions that add rules."""
 
 from hlofront.core.rules import get_primitive_transpose as get_primitive_transpose
 from hlofront.core.rules import jvp as primitive_jvps

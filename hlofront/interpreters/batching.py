@@ -1,4 +1,4 @@
-"""Batch rules: the tables, and how one adds to them."""
+"""Batch rules of primitives: their tables, and functions that add rules."""
 
 from hlofront.core.rules import batch as primitive_batchers
 from hlofront.core.rules import batch_with_axis as fancy_primitive_batchers

@@ -1,4 +1,4 @@
-"""Programs split by what is known, and made smaller with the same results."""
+"""Partial evaluation and dead-code elimination of jaxprs, and tracing into jaxprs."""
 
 from hlofront.core.jaxpr import Value as Val
 from hlofront.core.rules import partial_eval as partial_eval_jaxpr_custom_rules

@@ -1,4 +1,4 @@
-"""What rules of other packages name of XLA's clients, and of operations that are run at once."""
+"""Names for rules of other packages: canonicalization of dtypes, and eager calls of primitives."""
 
 from hlofront.bridge.client import Client as Backend
 from hlofront.core.aval import host_values as canonicalize_dtype_handlers

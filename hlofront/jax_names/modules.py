@@ -43,7 +43,7 @@ class JaxFinder:
     def find_distributions(
         self, context: "DistributionFinder.Context | None" = None
     ) -> "Iterable[Distribution]":
-        """Return the distribution jax, if it is asked for, as `importlib.metadata` wants it."""
+        """Return the distribution `jax` if the context requests it, for `importlib.metadata`."""
         from hlofront.jax_names.distribution import distributions
 
         return distributions(context)

@@ -143,7 +143,7 @@ def include_frame(frame: FrameType) -> bool:
 
 
 class _ExcludedPaths:
-    """The beginnings of the names of files that are not the user's, as a list that may change."""
+    """A mutable list of path prefixes: files with one of them are not the user's."""
 
     def __contains__(self, path: str) -> bool:
         return path in source.exclusions()
@@ -159,7 +159,7 @@ class _ExcludedPaths:
         source.register_exclusion(path)
 
     def remove(self, path: str) -> None:
-        """Take back one exclusion of `path`; raises a ValueError if there is none."""
+        """Remove one exclusion of `path`; raise a ValueError if there is none."""
         source.unregister_exclusion(path)
 
 
@@ -167,7 +167,7 @@ excluded_paths = _ExcludedPaths()
 
 
 class _TreeNodes:
-    """The set of types that are pytree nodes, of which libraries ask `type(x) in tree_nodes`."""
+    """The set of types that are pytree nodes, for libraries with `type(x) in tree_nodes`."""
 
     def __contains__(self, node_type: type) -> bool:
         return is_tree_node(node_type)

@@ -24,7 +24,7 @@ def open_names() -> None:
     happens if the names are open already.
 
     Raises:
-      ImportError: if something called jax is imported already.
+      ImportError: if another module named jax is imported already.
     """
     with _lock:
         if _finder in sys.meta_path:
@@ -52,17 +52,17 @@ def _close_names() -> None:
 
 @contextmanager
 def as_jax() -> Generator[ModuleType]:
-    """Make `import jax` give hlofront inside a `with` block, for tests; give the module `jax`.
+    """Make `import jax` import hlofront inside a `with` block, for tests; yield the module `jax`.
 
-    Modules that were imported in the block keep what they have. In a process whose names are open
-    for good, the block changes nothing.
+    Modules that are imported in the block keep their references to hlofront afterwards. The block
+    has no effect in a process that has imported `hlofront.as_jax`.
 
     Example:
       >>> with as_jax() as jax:
       ...     import jax.numpy as jnp
 
     Raises:
-      ImportError: if something called jax is imported already.
+      ImportError: if another module named jax is imported already.
     """
     with _lock:
         was_open = _finder in sys.meta_path

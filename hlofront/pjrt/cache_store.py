@@ -271,7 +271,7 @@ class Store:
             "",
             "damaged",
             "an entry of hlofront's cache is damaged: %s %s. It was %s, and its program is compiled"
-            " anew. Only the first one is told; `python -m hlofront cache verify` finds the rest",
+            " anew. Only the first is reported; `python -m hlofront cache verify` finds the rest",
             path,
             error.reason,
             outcome,

@@ -1,4 +1,4 @@
-"""What launchers of processes tell by environment variables: which process of how many this is.
+"""The number of processes and the index of this one, from the environment variables of launchers.
 
 Each row of ENVIRONMENTS is a launcher, with the page that documents its variables.
 """
@@ -19,7 +19,7 @@ _FIRST_PORT, _PORTS = 61440, 4096
 
 @dataclass(frozen=True, slots=True)
 class ClusterEnvironment:
-    """A launcher of processes, and how to read what it tells.
+    """A launcher of processes, and how to read its environment variables.
 
     Attributes:
       name: what `cluster_detection_method` calls it.
@@ -102,8 +102,8 @@ def _job_of_kubernetes(variables: Mapping[str, str]) -> tuple[str, int]:
     count = variables.get("JAX_NUM_PROCESSES") or variables.get("JOB_COMPLETIONS")
     if count is None:
         raise RuntimeError(
-            "Kubernetes tells pods their index, and not their number: set JAX_NUM_PROCESSES to the "
-            "`completions` of the Job in its pod template, or pass num_processes"
+            "Kubernetes gives pods their index, but not their number: set JAX_NUM_PROCESSES to "
+            "the `completions` of the Job in its pod template, or pass num_processes"
         )
     host = variables["HOSTNAME"]
     index = variables["JOB_COMPLETION_INDEX"]

@@ -153,11 +153,11 @@ def live_devices(devices: Sequence[Device]) -> Generator[list[Device], None, Non
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Return whether all processes are to save their state at this step, as one is to be ended.
+    """Return whether all processes should save their state at this step, because one will be ended.
 
-    A process is told so by SIGTERM. The others learn of it, and all agree on a step that none has
-    reached yet, at which this returns True in each. It is asked at every step, by every process. A
-    process that gets SIGTERM before it first asks ends, as without it.
+    Every process calls this function at every step. When one of them gets SIGTERM, all agree on a
+    step that none has reached yet, and at that step the function returns True in each. A process
+    that gets SIGTERM before its first call of this function ends at once.
 
     Args:
       step_id: the number of the step, which grows from call to call.

@@ -1,4 +1,4 @@
-"""Custom calls that the host partitions while XLA compiles, in the thread that asked for it.
+"""Custom calls that the host partitions while XLA compiles, in the thread that started it.
 
 XLA asks from a thread of its own. The thread that compiles holds the locks that a partition may
 need to trace and compile programs, and the user's thread-local options, so that one answers.

@@ -116,7 +116,7 @@ def register_plugin(
         if name in _loaded and _loaded[name].path != plugin.library:
             raise PluginError(
                 f"the platform {name!r} was loaded from {_loaded[name].path} before, and a process "
-                "loads one library per name: register it before devices are first asked for"
+                "loads one library per name: register it before the first use of devices"
             )
         _registered[name] = plugin
         _usable = None

@@ -1,9 +1,9 @@
-"""How a process of a group learns which others have failed, and what its own calls do then.
+"""Failures of other processes of a group: how one detects them, and which errors its calls raise.
 
-A thread asks the coordination service four times a second who is alive. When a process has failed,
-the thread shuts the connections by which the CPUs of the group exchange values, so that programs
-that wait for the failed process end with an error; and jaxlib's errors of broken connections
-become ProcessFailureErrors, which name it.
+A thread requests the list of live processes from the coordination service four times a second.
+When a process has failed, the thread shuts the connections by which the CPUs of the group exchange
+values, so that programs that wait for the failed process end with an error; and jaxlib's errors of
+broken connections become ProcessFailureErrors, which name the process.
 """
 
 import sys
@@ -15,11 +15,11 @@ from hlofront.bridge.client import Device, JaxRuntimeError
 from hlofront.bridge.coordination import CoordinationClient, cpu_collectives
 from hlofront.pjrt import clients, sockets
 
-# The key under which a process that leaves the group tells why: an empty text if all is well.
+# The key under which a process that leaves the group writes the reason: empty without an error.
 _ENDED = "hlofront/ended"
-# The key under which it tells the addresses at which gloo listens for the others.
+# The key under which a process writes the addresses where gloo listens for the others.
 _ADDRESSES = "hlofront/addresses"
-# How often the service is asked, in seconds; in large groups it answers this many in a second.
+# Seconds between requests to the service, and the most requests of a group in a second.
 _PERIOD = 0.25
 _MOST_QUESTIONS = 256
 
@@ -97,21 +97,22 @@ class ProcessWatch:
                 raise _with_processes(ProcessFailureError(self._text(gone)), gone)
 
     def end(self) -> None:
-        """Tell the others that this process leaves the group, and why; stop watching them."""
+        """Announce that this process leaves the group, and why; stop watching the others."""
         failures.on_broken_connection = None
         raised = getattr(sys, "last_value", None)
         reason = ""
-        if isinstance(raised, BaseException):  # The interpreter has printed it, and ends.
+        # The interpreter has printed this error, and ends with it.
+        if isinstance(raised, BaseException):
             reason = _first_line(f"it ended with {type(raised).__name__}: {raised}")
         try:
             self._client.key_value_set(f"{_ENDED}/{self.process_id}", reason, allow_overwrite=True)
         finally:
             self._ends.set()
-            # In C++ when the interpreter ends, the thread would abort the process.
+            # A thread that is inside C++ when the interpreter ends would abort the process.
             self._thread.join()
 
     def _watch(self) -> None:
-        """Find out which processes are gone, until this one leaves the group."""
+        """Detect processes that have failed or left, until this one leaves the group."""
         known = set(range(self.process_count))
         period = max(_PERIOD, self.process_count / _MOST_QUESTIONS)
         is_last = False

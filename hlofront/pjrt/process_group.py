@@ -62,7 +62,7 @@ class ProcessGroup(ProcessWatch):
 
     def leave(self) -> None:
         """Leave the group in order, so that the others do not take it for a failure."""
-        # If the service is gone, there is nobody to tell.
+        # Without the service, no process can be notified.
         with contextlib.suppress(JaxRuntimeError):
             if self._preemption_sync is not None:
                 self._preemption_sync.shutdown()

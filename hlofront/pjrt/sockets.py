@@ -1,8 +1,8 @@
-"""The TCP sockets of this process, as Linux tells them, and how those to some addresses are shut.
+"""The TCP sockets of this process, as Linux lists them, and how those to some addresses are shut.
 
 An address is written as in /proc/net/tcp: the hexadecimal digits of the host and of the port. It
-reads the same in the two processes that a connection joins. Elsewhere than on Linux nothing is
-told, and nothing is shut.
+reads the same in the two processes that a connection joins. On other systems no
+socket is listed or shut.
 """
 
 import contextlib

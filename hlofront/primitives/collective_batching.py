@@ -351,7 +351,7 @@ def _(
 
 
 def _shared_out(x: ArrayLike, dimension: int, size: int) -> Array:
-    """Split axis `dimension` into two: `size` shares, and the elements within a share."""
+    """Reshape axis `dimension` into two axes: `size` shares, and the elements of each share."""
     shape = typeof(x).shape
     return reshape(x, (*shape[:dimension], size, shape[dimension] // size, *shape[dimension + 1 :]))
 

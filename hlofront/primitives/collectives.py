@@ -106,7 +106,9 @@ def _reduced(primitive: Primitive, x: object, axis_name: object, groups: GroupsL
 def bind_reduction(
     primitive: Primitive, operands: Sequence[ArrayLike], axes: Sequence[Hashable], groups: Groups
 ) -> list[ArrayLike]:
-    """Reduce operands along axes; along those that types speak of, results are the same.
+    """Reduce operands along axes.
+
+    Along manual axes that types track, the results are typed as the same on all devices.
 
     Args:
       primitive: the primitive of the reduction.
@@ -115,8 +117,8 @@ def bind_reduction(
       groups: the groups of indices that are reduced; None for one group.
 
     Raises:
-      NotImplementedError: for groups along axes that types speak of.
-      ValueError: for a sum along several such axes, if an operand varies along some of them alone.
+      NotImplementedError: for groups along manual axes that types track.
+      ValueError: for a sum along several such axes, if an operand varies along only some of them.
     """
     manual = manual_among(axes)
     if manual and groups is not None:
@@ -281,7 +283,8 @@ def _extremum_jvp(primitive: Primitive) -> Callable[..., tuple[list[ArrayLike], 
                 continue
             there = eq(x, _repeated(result, x, params["axes"]))
             share = convert_element_type(there, typeof(t).dtype)
-            # The count is a separate psum because it is known where the tangents are not.
+            # The count does not depend on tangents: as a psum of its own, it can be computed before
+            # they are known.
             axes, groups = params["axes"], params["axis_index_groups"]
             (count,) = bind_reduction(psum_p, [share], axes, groups)
             (total,) = bind_reduction(psum_p, [mul(t, share)], axes, groups)

@@ -171,7 +171,7 @@ def _in_slices(begins: Array, sizes: Array, count: int) -> Array:
 
 
 def _sum_over_slices(begins: Array, sizes: Array, amounts: Array, count: int) -> Array:
-    """Return, for each of `count` rows, the sum of the amounts of the slices that it lies in."""
+    """Return for each of `count` rows the sum of the amounts of the slices that contain it."""
     numbers = ScatterDimensionNumbers(
         update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
     )
@@ -330,7 +330,7 @@ def _merged(x: ArrayLike) -> Array:
 
 
 def _by_slice(x: ArrayLike) -> ArrayLike:
-    """Return numbers of slices by example as numbers of examples by slice."""
+    """Swap the first two axes: from (examples, slices, ...) to (slices, examples, ...)."""
     return to_front(x, 1, 0)
 
 

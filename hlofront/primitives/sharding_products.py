@@ -92,7 +92,7 @@ def _(
     name, group_axes = "ragged_dot_general", numbers.rhs_group_dimensions
     contracting, (lhs_batch, rhs_batch) = numbers.dot_dimension_numbers
     if numbers.mode != "batch":
-        # Groups of rows are of any size, so that no device could tell which ones it has.
+        # Groups of rows have any size, so a device cannot know which groups its rows belong to.
         need_unsplit(name, avals, numbers.lhs_ragged_dimensions)
         need_unsplit(name, avals, group_axes, 1)
         need_unsplit(name, avals, range(avals[2].ndim), 2)

@@ -260,7 +260,9 @@ def _regrouped(
 
 
 def _merged_axis(entries: Entries) -> Entries | None:
-    """Return the split of an axis that was several; those that are split must come first."""
+    """Return the split of an axis that merges several; None if one that is split follows another
+    that is not.
+    """
     count = sum(map(bool, entries))
     if any(entries[count:]):
         return None
@@ -270,9 +272,15 @@ def _merged_axis(entries: Entries) -> Entries | None:
 def _divided_axis(
     names: tuple[Hashable, ...], sizes: tuple[int, ...], mesh: AbstractMesh
 ) -> Entries | None:
-    """Return the split of axes that were one, or None if a mesh axis would split two of them.
+    """Return the splits of the axes that one axis is divided into.
 
-    The outermost mesh axes split the first axes, each as much as can be.
+    Outer mesh axes split the first of them, as many mesh axes as its size is divisible by. The
+    result is None if one mesh axis would split two of them.
+
+    Args:
+      names: the mesh axes that split the divided axis, the outermost first.
+      sizes: the sizes of the new axes.
+      mesh: the mesh.
     """
     waiting = list(names)
     result: list[tuple[Hashable, ...]] = []

@@ -12,7 +12,7 @@ from hlofront.core.rules import batch, infer, varying
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import linear
 
-# The identity, whose result varies along the manual axes `axes`, besides those of its operand.
+# The identity; the type of its result also varies along the manual axes `axes`.
 pvary_p = Primitive("pvary")
 # The sum over the manual axes `axes`, along which the result is the same on all devices.
 psum_invariant_p = Primitive("psum_invariant")

@@ -47,7 +47,7 @@ def _jacobian_of(x: JAXSparse | ArrayLike, data: PyTree) -> PyTree:
 
 @tree.register_pytree_node_class
 class _Data:
-    """The data of all arguments, as one argument that is told from containers of the user."""
+    """The data of all arguments, as a pytree node of a type that users do not have."""
 
     def __init__(self, *arrays: ArrayLike):
         self.arrays = arrays

@@ -101,8 +101,8 @@ class SparseTrace(Trace):
         rule = RULES[kinds.pop()].get(primitive) if len(kinds) == 1 else None
         if rule is None:
             raise NotImplementedError(  # JAX raises this class.
-                f"sparse rule for {primitive} is not implemented. If its result would be dense, "
-                "and that is meant, convert its arguments with sparse.todense()."
+                f"sparse rule for {primitive} is not implemented. To compute a dense "
+                "result, convert its arguments with sparse.todense() first."
             )
         with interpreting_with(self.parent):
             results = rule(*operands, **params)

@@ -146,7 +146,9 @@ def one_device(device: Device | None, *shardings: object) -> Device | None:
     for named in tree_flatten(shardings)[0]:
         named = device_of(named) if isinstance(named, SingleDeviceSharding) else named
         if device is not None and named != device:
-            raise ValueError(f"jit was told to run on {device} and on {named}: name one device")
+            raise ValueError(
+                f"the shardings and `device` of jit name {device} and {named}: name one device"
+            )
         device = named
     return device
 

@@ -241,7 +241,7 @@ def host_put(
         NumPy array, and changes with it.
     """
     if aval.dtype.itemsize >= 8 and not enable_x64.value and aval.dtype.kind in "iufc":
-        # C++ would narrow the requested dtype.
+        # Without jax_enable_x64, jaxlib's C++ converts the value to a dtype of 32 bits.
         with enable_x64(True):
             return _host_put(np.asarray(x, aval.dtype), aval, placement, committed, copied)
     return _host_put(x, aval, placement, committed, copied)

@@ -30,7 +30,7 @@ from hlofront.transforms.flatten import ShapeDtypeStruct, abstract, check_callab
 from hlofront.transforms.stage import stage
 from hlofront.transforms.vmap import documented
 
-# The name of the mesh axis of a pmap that the user gave none.
+# The name of the mesh axis of a pmap without axis_name.
 _NO_NAME = "_internal_pmap_axis_name"
 
 
@@ -207,7 +207,7 @@ class _Mapped:
         return flatten_axes("pmap in_axes", in_tree, (in_axes, 0))
 
     def _mesh(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> Mesh:
-        """Return the mesh of the devices, one for each element along the mapped axes."""
+        """Return the mesh of the devices: one device for each index along the mapped axes."""
         sizes = [
             abstract(x).shape[axis]
             for x, axis in zip(leaves, axes, strict=True)
@@ -247,7 +247,7 @@ class _Mapped:
         specs: Sequence[PartitionSpec],
         mesh: Mesh,
     ) -> Callable[..., PyTree]:
-        """Return the function of whole leaves, which is jitted."""
+        """Return the function that jit compiles: a shard_map of `fun` over whole leaves."""
         out_tree: PyTreeDef | None = None
         out_specs: Sequence[PartitionSpec] = ()
 

@@ -85,7 +85,7 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
         )
     is_on_cpu = own_sharding.num_devices == 1 and next(iter(own_devices)).platform == "cpu"
     if is_on_cpu and not sharding.is_fully_replicated:
-        # Its memory is the host's, and each device reads its shard there.
+        # The array is in the memory of the host, where each device reads its shard.
         return split_on_host(host_value(x), aval, sharding)
     return _distributed(_cut_for(x, sharding, donated), aval, sharding)
 
