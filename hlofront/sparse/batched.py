@@ -2,9 +2,11 @@
 
 import abc
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, Self, TypeVar
 
-from hlofront.base.typing import Array, DType, Params
+import numpy as np
+
+from hlofront.base.typing import Array, DType, DTypeLike, Params
 from hlofront.primitives.shaping import broadcast_in_dim
 from hlofront.primitives.sparse_layout import SparseInfo
 from hlofront.sparse.arrays import JAXSparse
@@ -56,6 +58,32 @@ class BatchedSparse(JAXSparse):
 
     def tree_flatten(self) -> tuple[tuple[Array, ...], Params]:
         return self._bufs, self._info._asdict()
+
+    @classmethod
+    @abc.abstractmethod
+    def _of_scipy_matrix(cls, mat: Any, index_dtype: DTypeLike) -> Self:
+        """Return the sparse array of a matrix of SciPy."""
+
+    @classmethod
+    def from_scipy_sparse(
+        cls,
+        mat: Any,
+        *,
+        index_dtype: DTypeLike | None = None,
+        n_dense: int = 0,
+        n_batch: int = 0,
+    ) -> Self:
+        """Return the array of this format of a sparse array of SciPy, of any of its formats.
+
+        Raises:
+          NotImplementedError: for batch or dense axes.
+        """
+        if n_dense or n_batch:
+            raise NotImplementedError(  # JAX raises this class.
+                f"{cls.__name__}.from_scipy_sparse with nonzero n_dense/n_batch: convert first, "
+                "then change the roles of axes with update_layout"
+            )
+        return cls._of_scipy_matrix(mat, index_dtype or np.int32)
 
 
 _Format = TypeVar("_Format", bound=BatchedSparse)

@@ -101,27 +101,10 @@ class BCOO(BatchedSparse):
         )
 
     @classmethod
-    def from_scipy_sparse(
-        cls,
-        mat: Any,
-        *,
-        index_dtype: DTypeLike | None = None,
-        n_dense: int = 0,
-        n_batch: int = 0,
-    ) -> "BCOO":
-        """Return the BCOO array of a sparse array of SciPy, of any of its formats.
-
-        Raises:
-          NotImplementedError: for batch or dense axes.
-        """
-        if n_dense or n_batch:
-            raise NotImplementedError(  # JAX raises this class.
-                "BCOO.fromscipy with nonzero n_dense/n_batch: convert first, then call "
-                ".update_layout"
-            )
+    def _of_scipy_matrix(cls, mat: Any, index_dtype: DTypeLike) -> "BCOO":
         coordinates = mat.tocoo()
         indices = np.column_stack((coordinates.row, coordinates.col))
-        indices = asarray(indices, dtype=index_dtype or np.int32)
+        indices = asarray(indices, dtype=index_dtype)
         return cls((asarray(coordinates.data), indices), shape=mat.shape)
 
     @classmethod

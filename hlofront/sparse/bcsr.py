@@ -143,26 +143,9 @@ class BCSR(BatchedSparse):
         return cls((arr.data, indices, indptr), shape=arr.shape)
 
     @classmethod
-    def from_scipy_sparse(
-        cls,
-        mat: Any,
-        *,
-        index_dtype: DTypeLike | None = None,
-        n_dense: int = 0,
-        n_batch: int = 0,
-    ) -> "BCSR":
-        """Return the BCSR array of a sparse array of SciPy, of any of its formats.
-
-        Raises:
-          NotImplementedError: for batch or dense axes.
-        """
-        if n_dense or n_batch:
-            raise NotImplementedError(  # JAX raises this class.
-                "BCSR from_scipy_sparse with nonzero n_dense/n_batch."
-            )
+    def _of_scipy_matrix(cls, mat: Any, index_dtype: DTypeLike) -> "BCSR":
         rows = mat.tocsr()
-        dtype = index_dtype or np.int32
-        buffers = asarray(rows.indices, dtype=dtype), asarray(rows.indptr, dtype=dtype)
+        buffers = asarray(rows.indices, dtype=index_dtype), asarray(rows.indptr, dtype=index_dtype)
         return cls((asarray(rows.data), *buffers), shape=mat.shape)
 
     def to_bcoo(self) -> BCOO:

@@ -1,5 +1,6 @@
 """Sparse matrices in coordinates (COO), compressed rows (CSR) and compressed columns (CSC)."""
 
+import abc
 from collections.abc import Sequence
 from typing import Self
 
@@ -12,7 +13,6 @@ from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import process
 from hlofront.numpy.creation import asarray
-from hlofront.numpy.filling import zeros
 from hlofront.numpy.promotion import promote_dtypes
 from hlofront.numpy.ranges import arange
 from hlofront.primitives import sparse_matrices as primitives
@@ -67,6 +67,32 @@ class _Matrix(JAXSparse):
     def dtype(self) -> DType:
         """The dtype of the elements."""
         return self.data.dtype
+
+    @classmethod
+    @abc.abstractmethod
+    def _eye(
+        cls,
+        N: int,
+        M: int,
+        k: int,
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+    ) -> Self:
+        """Return a matrix with ones on diagonal k."""
+
+    @classmethod
+    def _empty(
+        cls,
+        shape: Sequence[int],
+        *,
+        dtype: DTypeLike | None = None,
+        index_dtype: DTypeLike = "int32",
+    ) -> Self:
+        """Return a matrix without elements."""
+        rows, width = _checked_shape(cls.__name__, shape)
+        # The diagonal of this number is outside of the matrix.
+        return cls._eye(rows, width, width, dtype=dtype, index_dtype=index_dtype)
 
     def _product(self, other: Array, transpose: bool = False) -> Array:
         raise AssertionError("each format defines its product")
@@ -129,20 +155,6 @@ class COO(_Matrix):
     ) -> "COO":
         """Return the COO matrix of a dense one, with `coo_fromdense`."""
         return coo_fromdense(mat, nse=nse, index_dtype=index_dtype)
-
-    @classmethod
-    def _empty(
-        cls,
-        shape: Sequence[int],
-        *,
-        dtype: DTypeLike | None = None,
-        index_dtype: DTypeLike = "int32",
-    ) -> "COO":
-        """Return a matrix without elements."""
-        shape = _checked_shape("COO", shape)
-        none = zeros((0,), index_dtype)
-        buffers = zeros((0,), dtype), none, none
-        return cls(buffers, shape=shape, rows_sorted=True, cols_sorted=True)
 
     @classmethod
     def _eye(
@@ -242,19 +254,6 @@ class CSR(_Compressed):
         return csr_fromdense(mat, nse=nse, index_dtype=index_dtype)
 
     @classmethod
-    def _empty(
-        cls,
-        shape: Sequence[int],
-        *,
-        dtype: DTypeLike | None = None,
-        index_dtype: DTypeLike = "int32",
-    ) -> "CSR":
-        """Return a matrix without elements."""
-        shape = _checked_shape("CSR", shape)
-        indptr = zeros((shape[0] + 1,), index_dtype)
-        return cls((zeros((0,), dtype), zeros((0,), index_dtype), indptr), shape=shape)
-
-    @classmethod
     def _eye(
         cls,
         N: int,
@@ -304,18 +303,6 @@ class CSC(_Compressed):
         mat = asarray(mat)
         assert mat.ndim == 2, f"CSC.fromdense: a matrix has two axes, got shape {mat.shape}"
         return csr_fromdense(mat.T, nse=nse, index_dtype=index_dtype).T
-
-    @classmethod
-    def _empty(
-        cls,
-        shape: Sequence[int],
-        *,
-        dtype: DTypeLike | None = None,
-        index_dtype: DTypeLike = "int32",
-    ) -> "CSC":
-        """Return a matrix without elements."""
-        shape = _checked_shape("CSC", shape)
-        return CSR._empty(shape[::-1], dtype=dtype, index_dtype=index_dtype).T
 
     @classmethod
     def _eye(

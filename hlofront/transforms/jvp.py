@@ -2,6 +2,7 @@
 
 import weakref
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from hlofront.base.boundary import user_context
 from hlofront.base.config import check_tracer_leaks, enable_x64
@@ -30,12 +31,37 @@ def describe(debug_info: DebugInfo | None) -> str:
     return f"{debug_info.func_src_info} for {debug_info.traced_for}" if debug_info else ""
 
 
-class JVPTracer(Tracer):
+class DifferentiationTracer(Tracer):
+    """The base class of the tracers of jvp and jet, with their messages about origins of values."""
+
+    __slots__ = ("primal",)
+
+    primal: Value
+    # What the value would lose as a value of Python or NumPy.
+    lost: ClassVar[str]
+
+    def _origin_message(self) -> str:
+        primal = self.primal
+        if isinstance(primal, Tracer):
+            return primal._origin_message()
+        return (
+            f"It is being differentiated, for {self._traced_function()}, and as a value of Python "
+            f"or NumPy it would lose its {self.lost}. To use it without derivatives, take "
+            "lax.stop_gradient of it first."
+        )
+
+    def _origin_arguments(self) -> list[str]:
+        primal = self.primal
+        return primal._origin_arguments() if isinstance(primal, Tracer) else []
+
+
+class JVPTracer(DifferentiationTracer):
     """A tracer of jvp: a primal and its tangent."""
 
-    __slots__ = ("primal", "tangent")
+    __slots__ = ("tangent",)
 
     _trace: "JVPTrace"
+    lost = "derivative"
 
     def __init__(self, trace: "JVPTrace", primal: Value, tangent: Value):
         # It is never replaced, so it may have a narrower type than in the base class.
@@ -43,20 +69,6 @@ class JVPTracer(Tracer):
         self.primal = primal
         self.tangent = tangent
         self.aval = typeof(primal)
-
-    def _origin_message(self) -> str:
-        primal = self.primal
-        if isinstance(primal, Tracer):
-            return primal._origin_message()
-        return (
-            f"It is being differentiated, for {describe(self._trace.debug_info)}, and as a value "
-            "of Python or NumPy it would lose its derivative. Where that is meant, take "
-            "lax.stop_gradient of it first."
-        )
-
-    def _origin_arguments(self) -> list[str]:
-        primal = self.primal
-        return primal._origin_arguments() if isinstance(primal, Tracer) else []
 
     def _traced_function(self) -> str:
         return describe(self._trace.debug_info)

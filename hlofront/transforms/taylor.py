@@ -18,11 +18,11 @@ from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, Literal, Va
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import Series, Tangent, Zero, ZeroSeries, zero_series
-from hlofront.core.trace import Trace, Tracer, current_trace, interpreting_with, process
+from hlofront.core.trace import Trace, current_trace, interpreting_with, process
 from hlofront.primitives.derivatives import zeros_of
 from hlofront.primitives.elementwise_taylor import scaled
 from hlofront.primitives.taylor import LOCALLY_CONSTANT, has_terms, order_of
-from hlofront.transforms.jvp import as_tangent, describe
+from hlofront.transforms.jvp import DifferentiationTracer, as_tangent, describe
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.simplify import dead_code
 from hlofront.transforms.stage import stage
@@ -136,12 +136,13 @@ def _first_order(tangent: Tangent) -> Series:
 # ---- the trace -----------------------------------------------------------------------------------
 
 
-class JetTracer(Tracer):
+class JetTracer(DifferentiationTracer):
     """A tracer of jet: a primal, and the terms of its series."""
 
-    __slots__ = ("primal", "terms")
+    __slots__ = ("terms",)
 
     _trace: "JetTrace"
+    lost = "series"
 
     def __init__(self, trace: "JetTrace", primal: ArrayLike, terms: Sequence[ArrayLike]):
         # It is never replaced, so it may have a narrower type than in the base class.
@@ -149,20 +150,6 @@ class JetTracer(Tracer):
         self.primal = primal
         self.terms = terms
         self.aval = typeof(primal)
-
-    def _origin_message(self) -> str:
-        primal = self.primal
-        if isinstance(primal, Tracer):
-            return primal._origin_message()
-        return (
-            f"It is being differentiated, for {describe(self._trace.debug_info)}, and as a value "
-            "of Python or NumPy it would lose its series. Where that is meant, take "
-            "lax.stop_gradient of it first."
-        )
-
-    def _origin_arguments(self) -> list[str]:
-        primal = self.primal
-        return primal._origin_arguments() if isinstance(primal, Tracer) else []
 
     def _traced_function(self) -> str:
         return describe(self._trace.debug_info)
