@@ -1,12 +1,12 @@
 """Rules of the primitives on references: derivatives, transposes, batching and discharge."""
 
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from hlofront.base import tree
 from hlofront.base.dtypes import float0
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
@@ -14,7 +14,14 @@ from hlofront.core.computed_slices import Slice
 from hlofront.core.jaxpr import Equation
 from hlofront.core.references import AbstractRef, AxisIndex, NDIndexer, full_slice
 from hlofront.core.rules import BatchResult, Results, Tangents
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import (
+    BatchAxis,
+    Cotangent,
+    Operand,
+    Tangent,
+    UndefinedPrimal,
+    Zero,
+)
 from hlofront.core.trace import current_trace
 from hlofront.primitives.batching import move_axis, to_front, with_new_axis
 from hlofront.primitives.creating import broadcasted_iota, empty
@@ -194,7 +201,7 @@ class RefAccumulator:
     def instantiated(self) -> RefLike:
         """Return the reference, and make one of zeros if there is none."""
         if self.ref is None:
-            self._make(instantiate(Zero(self.aval.inner_aval)))
+            return self._make(instantiate(Zero(self.aval.inner_aval)))
         return self.ref
 
     def add(
@@ -209,8 +216,10 @@ class RefAccumulator:
         else:
             addupdate_p.bind(self.instantiated(), cotangent, *indices, tree=structure)
 
-    def _make(self, init_val: ArrayLike) -> None:
-        self.ref = new_ref_p.bind(init_val, memory_space=None, kind=None)
+    def _make(self, init_val: ArrayLike) -> RefLike:
+        ref: RefLike = new_ref_p.bind(init_val, memory_space=None, kind=None)
+        self.ref = ref
+        return ref
 
 
 @rules.transpose(new_ref_p)
@@ -273,7 +282,8 @@ def _(
 
 
 def _accumulator(ref: Operand) -> RefAccumulator:
-    return ref.accumulator
+    # The transposition of a program hands each linear reference with its accumulator.
+    return cast(UndefinedPrimal, ref).accumulator
 
 
 # ---- batching ------------------------------------------------------------------------------------
@@ -366,12 +376,14 @@ class _BatchedPart:
             order.insert(ref_axis, BATCH)
         transforms = structure.unflatten(indices)
         batch_axes = iter(axes)
-        batched = []
+        batched: list[NDIndexer] = []
+
+        def next_axis(_: object) -> _Axis:
+            return _Axis(next(batch_axes))
+
         for indexer in transforms:
             # Leaves are in the order of the axes: an index, or the start of a slice.
-            own = [
-                tree.tree_map(lambda _: _Axis(next(batch_axes)), index) for index in indexer.indices
-            ]
+            own = [tree.tree_map(next_axis, index) for index in indexer.indices]
             indexer, order = self._batched(indexer, own, order)
             batched.append(indexer)
         self.leaves, self.structure = tree.tree_flatten(tuple(batched))
@@ -429,7 +441,7 @@ class _BatchedPart:
                 continue
             index = indexer.indices[axis]
             batch_axis = _batch_axis_of(axes[axis])
-            if axis in moving:
+            if isinstance(index, Slice) and axis in moving:
                 number = len(common) - len(ends) + ends.index(("slice", axis))
                 starts = broadcast_in_dim(index.start, common, (0,))
                 steps = broadcasted_iota(typeof(starts).dtype, common, number)
@@ -442,7 +454,9 @@ class _BatchedPart:
         label = ("slice", BATCH)
         return NDIndexer(indices, shape, common), [label, *arrays, *ends]
 
-    def _array_of(self, index: ArrayLike, batch_axis: BatchAxis, common: tuple[int, ...]) -> Array:
+    def _array_of(
+        self, index: ArrayLike, batch_axis: BatchAxis, common: tuple[int, ...]
+    ) -> ArrayLike:
         ndim = typeof(index).ndim
         if batch_axis is None:
             return broadcast_in_dim(index, common, tuple(range(1, 1 + ndim)))

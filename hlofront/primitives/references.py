@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -174,7 +174,7 @@ def indexed(ref: RefLike, index: RefIndex, function: str) -> tuple[RefLike, tupl
 
 
 def _indexer(index: RefIndex, shape: tuple[int, ...]) -> NDIndexer:
-    entries = list(index) if type(index) is tuple else [index]
+    entries = list(cast(tuple[RefIndexEntry, ...], index if type(index) is tuple else (index,)))
     ellipses = [i for i, entry in enumerate(entries) if entry is Ellipsis]
     if len(ellipses) > 1:
         raise ValueError("an index of a reference may have only one ellipsis")
@@ -187,7 +187,7 @@ def _indexer(index: RefIndex, shape: tuple[int, ...]) -> NDIndexer:
     entries[at : at + len(ellipses)] = [slice(None)] * missing
     indices = [_index_of_axis(entry, size) for entry, size in zip(entries, shape, strict=True)]
     arrays = [i for i in indices if not isinstance(i, Slice)]
-    shapes = [np.shape(i) if isinstance(i, int) else i.shape for i in arrays]
+    shapes = [np.shape(i) if isinstance(i, int) else cast(Array, i).shape for i in arrays]
     try:
         common = np.broadcast_shapes(*shapes)
     except ValueError:
@@ -207,7 +207,8 @@ def _index_of_axis(index: RefIndexEntry, size: int) -> AxisIndex:
         return Slice.from_slice(index, size)
     if isinstance(index, (int, np.integer)) and not isinstance(index, (bool, np.bool_)):
         return _in_bounds(int(index), size)
-    aval = typeof(index)
+    array = cast(Array, index)
+    aval = typeof(array)
     if is_reference(aval) or not np.issubdtype(aval.dtype, np.integer):
         raise TypeError(
             "an index of a reference is made of integers, slices, arrays of integers and "
@@ -215,8 +216,8 @@ def _index_of_axis(index: RefIndexEntry, size: int) -> AxisIndex:
             "jnp.where(mask, new, ref[...]) to the whole reference."
         )
     if not aval.shape and is_eager():
-        return _in_bounds(int(index), size)
-    return index
+        return _in_bounds(int(array), size)
+    return array
 
 
 def _in_bounds(index: int, size: int) -> int:
@@ -232,7 +233,7 @@ def _broadcast(index: ArrayLike, shape: tuple[int, ...]) -> ArrayLike:
     axes = range(len(shape) - aval.ndim, len(shape))
     if any(aval.shape[i] != shape[a] for i, a in enumerate(axes)):
         stretched = [a for i, a in enumerate(axes) if aval.shape[i] == shape[a]]
-        index = index.reshape([shape[a] for a in stretched])
+        index = cast(Array, index).reshape([shape[a] for a in stretched])
         axes = stretched
     return broadcast_in_dim(index, shape, tuple(axes))
 
