@@ -1,7 +1,8 @@
 """A plugin of pytest, `-p tests.support.running_test`, that writes the running test to a file.
 
 A process that a signal ends reports nothing. The file, $RUNNING_TEST, names the test that ran, the
-number of tests before it, and what memory the process had. The end of the output tells that too.
+number of tests before it, and what memory the process had. The end of the output tells that too,
+and the processor time.
 """
 
 import os
@@ -28,7 +29,11 @@ class RunningTest:
         self.tests_begun += 1
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        terminalreporter.write_line(f"at the end: {memory.usage()}")
+        spent = os.times()
+        terminalreporter.write_line(
+            f"processor time: {spent.user + spent.system:.0f} s, and of processes that tests "
+            f"started {spent.children_user + spent.children_system:.0f} s; {memory.usage()}"
+        )
 
     def pytest_unconfigure(self) -> None:
         self.file.close()
