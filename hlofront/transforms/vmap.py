@@ -131,9 +131,7 @@ def vmap(
                 moved: dict[tuple[int, AxisSpec], Value] = {}
                 for i, (x, a, w) in enumerate(zip(results, result_axes, wanted, strict=True)):
                     if i not in own_results and (id(x), w) not in moved:
-                        moved[id(x), w] = as_result(
-                            _placed(x, a, w, size, i, out_tree, sum_match)
-                        )
+                        moved[id(x), w] = as_result(_placed(x, a, w, size, i, out_tree, sum_match))
                 return out_tree.unflatten(
                     [
                         own_results[i] if i in own_results else moved[id(x), w]

@@ -224,9 +224,9 @@ def odd_but_right(corpus, jax, jnp):
         "jvp_of_python_scalars": lambda: jax.jvp(lambda x: x * 2, (3.0,), (1.0,)),
         "jvp_of_a_sum_of_python_scalars": lambda: jax.jvp(lambda x: x + 1, (3.0,), (1.0,)),
         "jvp_of_python_scalars_as_they_are": lambda: jax.jvp(lambda x: x, (3.0,), (1.0,)),
-        "jit_of_jvp_of_a_sum": lambda: jax.jit(
-            lambda x: jax.jvp(lambda y: y - 1, (x,), (1.0,))
-        )(3.0),
+        "jit_of_jvp_of_a_sum": lambda: jax.jit(lambda x: jax.jvp(lambda y: y - 1, (x,), (1.0,)))(
+            3.0
+        ),
         "jvp_of_nothing": lambda: jax.jvp(lambda: jnp.sin(1.0), (), ()),
         "vjp_of_nothing": lambda: jax.vjp(lambda: 1.0)[1](1.0),
         "pull_back_of_a_python_scalar": lambda: jax.vjp(lambda x: x * 2, 3.0)[1](1.0),
