@@ -162,8 +162,13 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
     x, y = primals
     change, change_of_y = tangents
     result = div(x, y)
+    # This uses the quotient rather than x and the square of y, which may overflow.
+    if type(change_of_y) is not Zero and typeof(y).shape != typeof(result).shape:
+        # Of a small denominator the tangent is divided before it is broadcast, and the cotangent
+        # after it is summed: compilers compute the sum in one pass, beside a product.
+        gained = mul(neg(div(change_of_y, y)), result)
+        return result, gained if type(change) is Zero else add(div(change, y), gained)
     if type(change_of_y) is not Zero:
-        # This uses the quotient rather than x and the square of y, which may overflow.
         lost = mul(change_of_y, result)
         change = neg(lost) if type(change) is Zero else sub(change, lost)
     return result, div(change, y)

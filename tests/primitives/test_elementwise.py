@@ -116,3 +116,21 @@ def test_one_operation_each():
         "stablehlo.multiply",
         "stablehlo.tanh",
     ]
+
+
+def test_the_cotangent_of_a_small_denominator_is_summed_before_it_is_divided():
+    jaxpr = hlofront.make_jaxpr(hlofront.grad(lambda x, y: (x / y).sum(), argnums=1))(
+        np.ones((4, 8), np.float32), np.ones((4, 1), np.float32)
+    )
+    *_, product, total, _, _, quotient = jaxpr.eqns
+    names = [equation.primitive.name for equation in (product, total, quotient)]
+    assert names == ["mul", "reduce_sum", "div"]
+    assert quotient.outvars[0].aval.shape == (4, 1)
+
+
+def test_a_small_quotient_by_a_small_denominator_has_finite_slopes():
+    # The square of the denominator is below the least float32.
+    x, y = np.full((2, 3), 1e-30, np.float32), np.full((2, 1), 1e-30, np.float32)
+    of_x, of_y = hlofront.grad(lambda x, y: (x / y).sum(), argnums=(0, 1))(x, y)
+    np.testing.assert_allclose(of_x, np.full((2, 3), 1e30), rtol=1e-6)
+    np.testing.assert_allclose(of_y, np.full((2, 1), -3e30), rtol=1e-6)
