@@ -126,6 +126,7 @@ from hlofront.primitives.keys import random_split_p as random_split_p
 from hlofront.primitives.placing import device_put_p as device_put_p
 from hlofront.primitives.placing import sharding_constraint_p as sharding_constraint_p
 from hlofront.primitives.polynomials import polynomial_p as polynomial_p
+from hlofront.primitives.ragged_exchanges import ragged_all_to_all_p as ragged_all_to_all_p
 from hlofront.primitives.random_bits import rng_bit_generator_p as rng_bit_generator_p
 from hlofront.primitives.random_bits import rng_uniform_p as rng_uniform_p
 from hlofront.primitives.random_bits import threefry2x32_p as threefry2x32_p
@@ -298,6 +299,7 @@ __all__ = [
     "ppermute_p",
     "psum_p",
     "qr_p",
+    "ragged_all_to_all_p",
     "random_bits_p",
     "random_fold_in_p",
     "random_gamma_p",
