@@ -18,7 +18,7 @@ os.environ.setdefault(
 )
 
 import hlofront
-from tests.against_jax.fuzz import generating, running, shrinking
+from tests.against_jax.fuzz import generating, known_differences, running, shrinking
 from tests.against_jax.oracle import Oracle, find_interpreter
 
 AT_ONCE = 25
@@ -49,7 +49,9 @@ def main() -> None:
             if options.show:
                 calls = running.calls_of(programs[name], hlofront)
                 print(f"---- {name}\n{calls}\n", flush=True)
-            if compared(oracle, programs[name], ours, modes):
+            if int(name) in known_differences.SEEDS:
+                print(f"---- {name}: known: {known_differences.SEEDS[int(name)]}", flush=True)
+            elif compared(oracle, programs[name], ours, modes):
                 differing += 1
                 tell(oracle, programs[name], whole=options.whole)
         spent = time.monotonic() - started
