@@ -141,9 +141,7 @@ class Stub:
         for home, name in re.findall(r"\b(hlofront(?:\.\w+)*)\.([A-Z]\w*)", text):
             text = text.replace(f"{home}.{name}", name)
             _HOMES.setdefault(name, home)
-        text = re.sub(
-            r"\bArray \| np\.ndarray\[[^]]*\] \| np\.bool\b.*?\| complex\b", "ArrayLike", text
-        )
+        text = re.sub(r"\bArray \| np\.ndarray\b.*?\| np\.bool\b.*?\| complex\b", "ArrayLike", text)
         if not re.fullmatch(r"[\w\[\]|., \"']+", text) or "jaxlib" in text:
             return "Any"
         self.needed.update(re.findall(r"(?<![\w.])[A-Za-z_]\w*", text))

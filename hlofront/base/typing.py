@@ -22,7 +22,10 @@ class SupportsDType(Protocol):
 
 # `Array` is an array on devices, or a tracer of one in a traced function.
 # A value that an operation accepts as an array.
-ArrayLike = Array | NumPyArray | np.bool_ | np.number[Any] | bool | int | float | complex
+if TYPE_CHECKING:
+    ArrayLike = Array | NumPyArray | np.bool_ | np.number[Any] | bool | int | float | complex
+else:  # At run time libraries ask isinstance(x, jax.typing.ArrayLike), which wants plain classes.
+    ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
 # A dtype, or a value that names one: a string, a scalar type, or an array or object with a dtype.
 DTypeLike = str | type[Any] | np.dtype[Any] | ExtendedDType | SupportsDType
 # A NumPy dtype, or an extended one, such as that of random keys.

@@ -177,3 +177,12 @@ def test_check_close_takes_tolerances_by_dtype(jax):
     check_close(x, x + 1e-3, atol={jax.numpy.dtype("float32"): 1e-2}, rtol=0.0)
     with pytest.raises(AssertionError):
         check_close(x, x + 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("value", "is_array_like"),
+    [(np.ones(2), True), (np.float32(1), True), (1.5, True), ("1", False), ([1.0], False)],
+)
+def test_libraries_ask_whether_a_value_is_array_like(jax, value, is_array_like):
+    assert isinstance(jax.numpy.ones(2), jax.typing.ArrayLike)
+    assert isinstance(value, jax.typing.ArrayLike) == is_array_like
