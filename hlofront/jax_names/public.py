@@ -22,6 +22,12 @@ _MODULES_BY_PACKAGE = {
         """,
     "jax.experimental.colocated_python": "api func obj serialization",
     "jax.experimental.compilation_cache": "compilation_cache",
+    "jax.experimental.pallas": "ops",
+    "jax.experimental.pallas.ops": "tpu",
+    "jax.experimental.pallas.ops.tpu": "splash_attention",
+    "jax.experimental.pallas.ops.tpu.splash_attention": """
+        splash_attention_kernel splash_attention_mask
+        """,
     "jax.experimental.sparse": "ad api bcoo bcsr coo csr linalg random test_util transform util",
     "jax.extend": """
         backend core ifrt_programs linear_util lowering mlir random sharding source_info_util xla

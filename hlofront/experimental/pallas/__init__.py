@@ -1,0 +1,1 @@
+"""jax.experimental.pallas: attention for TPUs; hlofront compiles no kernels written by hand."""

@@ -1,0 +1,1 @@
+"""jax.experimental.pallas.ops: functions that JAX has kernels for."""

@@ -1,0 +1,1 @@
+"""jax.experimental.pallas.ops.tpu: functions that JAX has kernels for TPUs for."""
