@@ -23,14 +23,21 @@ ROOT = pathlib.Path(__file__).parents[2]
 # distribution where they begin with "sdist:".
 PATHS = {
     "blackjax": ("blackjax", "sdist:tests/**/test_*.py"),
+    "brax": ("brax", "brax/**/*_test.py"),
     "chex": ("chex", "chex/**/*_test.py"),
     "distrax": ("distrax", "distrax/**/*_test.py"),
+    "dm-pix": ("dm-pix", "dm_pix/**/*_test.py"),
+    "e3nn-jax": ("e3nn-jax", "sdist:tests/**/*test*.py"),
     "einops": ("einops", "einops/tests/test_*.py"),
     "flax": ("flax", "sdist:tests/**/*_test.py"),
+    "flowjax": ("flowjax", "sdist:tests/**/test_*.py"),
+    "gpjax": ("gpjax", "sdist:tests/**/test_*.py"),
     "haiku": ("dm-haiku", "haiku/**/*_test.py"),
+    "jraph": ("jraph", "jraph/**/*_test.py"),
     "numpyro": ("numpyro", "sdist:test/**/test_*.py"),
     "optax": ("optax", "optax/**/*_test.py"),
     "penzai": ("penzai", "sdist:tests/**/*_test.py"),
+    "rlax": ("rlax", "rlax/**/*_test.py"),
     "tinygp": ("tinygp", "sdist:**/test_*.py"),
 }
 OUTCOME = re.compile(r"^(\S+::.+?) (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b")
@@ -41,17 +48,17 @@ def files_of(python: str, library: str) -> list[pathlib.Path]:
     """Return the files of a library's tests, fetched if they are not installed with it."""
     distribution, pattern = PATHS[library]
     command = (
-        "import importlib.metadata as m, sysconfig; "
-        f"print(sysconfig.get_path('purelib'), m.version({distribution!r}), sep='\\n')"
+        f"import importlib.metadata as m; d = m.distribution({distribution!r}); "
+        "print(d.locate_file(''), d.version, sep='\\n')"
     )
     text = subprocess.run([python, "-c", command], capture_output=True, text=True, check=True)
-    packages, version = text.stdout.split()
+    packages, version = text.stdout.splitlines()
     if not pattern.startswith("sdist:"):
         return sorted(pathlib.Path(packages).glob(pattern))
     folder = pathlib.Path(python).parents[1] / "sources" / library
     if not folder.exists():
         folder.mkdir(parents=True)
-        options = ["--no-deps", "--no-binary", ":all:", "-q", "-d", str(folder)]
+        options = ["--no-deps", "--no-binary", distribution, "-q", "-d", str(folder)]
         wanted = f"{distribution}=={version}"
         subprocess.run([python, "-m", "pip", "download", *options, wanted], check=True)
         for archive in folder.glob("*.tar.gz"):
