@@ -81,7 +81,10 @@ from hlofront.base.user_context import make_user_context as make_user_context
 from hlofront.bridge.client import Device as Device
 from hlofront.core.aval import typeof as typeof
 from hlofront.core.mesh import AbstractMesh, Mesh
+from hlofront.core.mesh_context import get_abstract_mesh as get_abstract_mesh
+from hlofront.core.mesh_context import get_mesh as get_mesh
 from hlofront.core.mesh_context import set_mesh as set_mesh
+from hlofront.core.mesh_context import use_abstract_mesh as use_abstract_mesh
 from hlofront.core.names import named_call as named_call
 from hlofront.core.partition import P as P
 from hlofront.higher_order.checkpoint_policies import checkpoint_policies as checkpoint_policies
