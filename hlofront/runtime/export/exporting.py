@@ -24,13 +24,15 @@ from hlofront.lowering.rules import lower_program
 from hlofront.pjrt import clients
 from hlofront.pjrt.compile import mlir_lock
 from hlofront.runtime.compilation.captured_constants import warn_of_constants
-from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.dispatch.jit import Jitted
 from hlofront.runtime.dispatch.references import without_references
 from hlofront.runtime.dispatch.stages import Traced, Wrapped, platforms_named
 from hlofront.runtime.export.checks import DisabledSafetyCheck, check_custom_calls
 from hlofront.runtime.export.exported import Exported
 from hlofront.runtime.export.fields import maximum_supported_calling_convention_version
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
+from hlofront.runtime.sharding.jit_shardings import JitShardings
+from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.grad import vjp
 
@@ -227,10 +229,13 @@ def _exported_vjp(
             for x, aval in zip(results, cotangents, strict=True)
         )
 
-    if exported.nr_devices == 1:
-        jitted = jit(fun_vjp_jax)
-    else:
-        jitted = jit(fun_vjp_jax, in_shardings=(*inputs, *outputs), out_shardings=tuple(inputs))
+    shardings = None
+    if exported.nr_devices > 1:
+        shardings = JitShardings.of_user((*inputs, *outputs), tuple(inputs))
+    # Not by `jit`, which would count the derivatives of several exports as compiling one anew.
+    jitted = Jitted(
+        fun_vjp_jax, ArgumentPlan(fun_vjp_jax), traced_for="export", jit_shardings=shardings
+    )
     specs = [ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type) for aval in avals]
     traced = jitted.trace(*specs)
     checks = tuple(exported.disabled_safety_checks)
