@@ -94,9 +94,6 @@ def test_call_inside_of_another_export():
 
 
 def test_functions_of_equal_names_stay_apart():
-    square = jax.jit(lambda x: x * x)
-    square.__wrapped__.__name__ = "inner"
-
     def calls(n):
         inner = jax.jit(lambda x: x * n)
         return jax.jit(lambda x: inner(x) + 1)
