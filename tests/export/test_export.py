@@ -10,16 +10,7 @@ from hlofront.core.effects import Effect
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import effects, infer, lower
 from hlofront.interpreters import mlir
-
-X = np.linspace(-1.0, 2.0, 6, dtype=np.float32).reshape(2, 3)
-
-
-def energy(x, scale=1.0):
-    """A scalar of a tree of floats and an integer, which has no derivative by the integer."""
-    return jnp.sum(jnp.sin(x["a"]) ** 2 * x["n"]) * scale
-
-
-ARGUMENTS = {"a": X, "n": np.int32(3)}
+from tests.export.programs import ARGUMENTS, X, energy
 
 
 def exported_energy():

@@ -13,7 +13,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import export
 from hlofront.pjrt import cache_file
-from tests.export.test_export import ARGUMENTS, X, energy
+from tests.export.programs import ARGUMENTS, X, energy
 
 Point = collections.namedtuple("Point", "x y")
 export.register_namedtuple_serialization(Point, serialized_name="tests.Point")

@@ -11,7 +11,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import export
-from tests.export.test_export import ARGUMENTS, X, energy
+from tests.export.programs import ARGUMENTS, X, energy
 
 ARTIFACTS = pathlib.Path(__file__).parent / "artifacts"
 ORACLE = os.environ.get("HLOFRONT_ORACLE_PYTHON")
