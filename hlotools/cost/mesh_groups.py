@@ -80,7 +80,7 @@ def groups_of_text(text: str, device_count: int) -> Groups:
         return _groups_of_mesh(*mesh.groups())
     iota = _IOTA.fullmatch(text.strip())
     if iota is None:
-        groups = tuple(numbers_of(found[1]) for found in _GROUP.finditer(text))
+        groups = tuple(numbers_of(group[1]) for group in _GROUP.finditer(text))
         if not any(groups):
             return (tuple(range(device_count)),)
         return groups
@@ -102,10 +102,10 @@ def _transposed(dimensions: Sequence[int], order: Sequence[int]) -> list[int]:
     if sorted(order) != list(range(len(dimensions))) or math.prod(dimensions) > _MOST_DEVICES:
         raise ValueError(f"no order of devices: {dimensions} transposed by {tuple(order)}")
     strides = [math.prod(dimensions[axis + 1 :]) for axis in range(len(dimensions))]
-    places = itertools.product(*(range(dimensions[axis]) for axis in order))
+    coordinates = itertools.product(*(range(dimensions[axis]) for axis in order))
     return [
-        sum(index * strides[axis] for index, axis in zip(place, order, strict=True))
-        for place in places
+        sum(index * strides[axis] for index, axis in zip(indices, order, strict=True))
+        for indices in coordinates
     ]
 
 
@@ -117,7 +117,7 @@ def _groups_of_mesh(axes: str, devices: str | None, chosen: str) -> Groups:
       devices: the order of its devices, such as "[2,2,2]T(0,2,1)" or "0,2,1,3"; None is 0, 1, ...
       chosen: the axes, such as "'b'", or parts of them, such as "'a':(2)2".
     """
-    mesh = MeshAxes(tuple((found[1], int(found[2])) for found in _AXIS.finditer(axes)))
+    mesh = MeshAxes(tuple((axis[1], int(axis[2])) for axis in _AXIS.finditer(axes)))
     order = _ORDER.fullmatch(devices or "")
     if order is not None:
         numbers = _transposed(numbers_of(order[1]), numbers_of(order[2] or ""))
@@ -128,7 +128,7 @@ def _groups_of_mesh(axes: str, devices: str | None, chosen: str) -> Groups:
     parts = list(_parts(mesh))
     wanted = [
         part
-        for name, _, before, size in (found.groups() for found in _AXIS.finditer(chosen))
+        for name, _, before, size in (axis.groups() for axis in _AXIS.finditer(chosen))
         for part in parts
         if part.name == name
         and (before is None or int(before) <= part.before < int(before) * int(size))
@@ -170,13 +170,13 @@ def axes_of_pairs(pairs: Groups, mesh: MeshAxes) -> tuple[str, ...]:
       mesh: the mesh.
     """
     positions = mesh.positions or tuple(range(mesh.size))
-    place = {position: number for number, position in enumerate(positions)}
+    number_of = {position: number for number, position in enumerate(positions)}
     moved: set[str] = set()
     for source, target in pairs:
         stride = mesh.size
         for name, size in mesh.axes:
             stride //= size
-            if place[source] // stride % size != place[target] // stride % size:
+            if number_of[source] // stride % size != number_of[target] // stride % size:
                 moved.add(name)
     return tuple(name for name, _ in mesh.axes if name in moved)
 

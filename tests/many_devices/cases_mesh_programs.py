@@ -9,7 +9,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy
 import hlofront.sharding
-from tests.many_devices.mesh_answers import ANSWERS, KINDS, Case, programs
+from tests.many_devices.mesh_answers import ANSWERS, KINDS, MeshOperands, programs
 
 KEPT = json.loads(ANSWERS.read_text())
 
@@ -23,7 +23,7 @@ UNLIKE_JAX = {
 
 @pytest.fixture(scope="module")
 def cases():
-    return {kind: Case(jax, kind) for kind in KINDS}
+    return {kind: MeshOperands(jax, kind) for kind in KINDS}
 
 
 # Each program is tried on three of the four meshes; on all of them by this variable.

@@ -35,7 +35,7 @@ def programs():
     return [line for line in lines if not line.startswith("#")]
 
 
-class Case:
+class MeshOperands:
     """The operands over a mesh of some type of axes, made with jax or hlofront."""
 
     def __init__(self, jax, kind):
@@ -100,7 +100,7 @@ if __name__ == "__main__":
     os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
     os.environ["JAX_NUM_CPU_DEVICES"] = "8"
     side = importlib.import_module(sys.argv[1])
-    cases = [Case(side, kind) for kind in KINDS]
+    cases = [MeshOperands(side, kind) for kind in KINDS]
     answers = {
         f"{case.kind}: {program}": case.answer(program) for case in cases for program in programs()
     }
