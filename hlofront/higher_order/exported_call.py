@@ -23,7 +23,7 @@ from hlofront.primitives.batching import move_axis
 
 
 class ExportedProgram(Protocol):
-    """What a call asks of an exported program; `runtime/export/exported.py` has the class."""
+    """A protocol of exported programs to call; `runtime/export/exported.py` has the class."""
 
     @property
     def fun_name(self) -> str: ...
@@ -51,14 +51,14 @@ infers_whole_types.add(call_exported_p)
 
 def real_inputs(avals: Sequence[ShapedArray]) -> list[int]:
     """Return the positions of the arguments of an exported program that are not of dtype float0."""
-    return [place for place, aval in enumerate(avals) if aval.dtype != float0]
+    return [position for position, aval in enumerate(avals) if aval.dtype != float0]
 
 
 @infer(call_exported_p)
 def _(*avals: AbstractValue, exported: ExportedProgram) -> list[AbstractValue]:
-    places = real_inputs(exported.in_avals)
-    for place, aval in zip(places, avals, strict=True):
-        _check_type(exported, place, aval)
+    positions = real_inputs(exported.in_avals)
+    for position, aval in zip(positions, avals, strict=True):
+        _check_type(exported, position, aval)
     return [
         ShapedArray(aval.shape, np.dtype(np.bool_)) if aval.dtype == float0 else aval
         for aval in exported.out_avals
@@ -87,34 +87,34 @@ def _(
     return results, [0] * len(results)
 
 
-def _check_type(exported: ExportedProgram, place: int, aval: AbstractValue) -> None:
+def _check_type(exported: ExportedProgram, position: int, aval: AbstractValue) -> None:
     """Raise a ValueError unless an argument has the type that the program was exported for."""
-    wanted = exported.in_avals[place]
+    wanted = exported.in_avals[position]
     if not isinstance(aval, ShapedArray):
         raise ValueError(
-            f"Expected ShapedArray but got: {aval} for {leaf_name(exported.in_tree, place)} of "
+            f"Expected ShapedArray but got: {aval} for {leaf_name(exported.in_tree, position)} of "
             f"{exported.fun_name}"
         )
-    given, expected = aval.shape, wanted.shape
-    name = leaf_name(exported.in_tree, place)
-    if len(given) != len(expected):
-        raise ValueError(f"Rank mismatch for {name}: expected {expected} and called with {given}")
+    actual, expected = aval.shape, wanted.shape
+    name = leaf_name(exported.in_tree, position)
+    if len(actual) != len(expected):
+        raise ValueError(f"Rank mismatch for {name}: expected {expected} and called with {actual}")
     if aval.dtype != wanted.dtype:
         raise ValueError(
             f"Dtype mismatch for {name}: expected {wanted.dtype} and called with {aval.dtype}"
         )
-    for axis, (size, wanted_size) in enumerate(zip(given, expected, strict=True)):
+    for axis, (size, wanted_size) in enumerate(zip(actual, expected, strict=True)):
         if size != wanted_size:
             raise ValueError(
                 f"Shape mismatch for {name}.shape[{axis}] (expected same constant): expected "
-                f"{expected} and called with {given}"
+                f"{expected} and called with {actual}"
             )
 
 
-def leaf_name(in_tree: PyTreeDef, place: int) -> str:
+def leaf_name(in_tree: PyTreeDef, position: int) -> str:
     """Return the name of a leaf of (args, kwargs), such as `args[0]['w']`."""
     whole = in_tree.unflatten(range(in_tree.num_leaves))
-    path, _ = tree.tree_leaves_with_path(whole)[place]
+    path, _ = tree.tree_leaves_with_path(whole)[position]
     return path_name(path)
 
 
@@ -168,9 +168,9 @@ def call_of(exported: ExportedProgram) -> Callable[..., PyTree]:
         leaves, in_tree = tree.tree_flatten((args, kwargs))
         if in_tree != exported.in_tree:
             raise _another_tree(exported, in_tree)
-        for place, is_real in enumerate(real_in):
-            if not is_real and typeof(leaves[place]).dtype != float0:
-                _check_type(exported, place, typeof(leaves[place]))
+        for position, is_real in enumerate(real_in):
+            if not is_real and typeof(leaves[position]).dtype != float0:
+                _check_type(exported, position, typeof(leaves[position]))
         results = iter(call_exported(*where(leaves, real_in)))
         return exported.out_tree.unflatten(
             [
@@ -183,11 +183,11 @@ def call_of(exported: ExportedProgram) -> Callable[..., PyTree]:
 
 
 def _another_tree(exported: ExportedProgram, in_tree: PyTreeDef) -> ValueError:
-    given = in_tree.unflatten([0] * in_tree.num_leaves)
+    actual = in_tree.unflatten([0] * in_tree.num_leaves)
     wanted = exported.in_tree.unflatten([0] * exported.in_tree.num_leaves)
     names = "the invocation's arguments", "the exported function's arguments"
-    errors = prefix_errors(given, wanted, name=names[0], full_name=names[1]) or prefix_errors(
-        wanted, given, name=names[1], full_name=names[0]
+    errors = prefix_errors(actual, wanted, name=names[0], full_name=names[1]) or prefix_errors(
+        wanted, actual, name=names[1], full_name=names[0]
     )
     return ValueError(
         "The invocation args and kwargs must have the same pytree structure as when the function "

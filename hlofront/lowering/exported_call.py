@@ -22,7 +22,7 @@ from hlofront.lowering.sharding import constrained
 
 
 class ExportedModule(Protocol):
-    """What lowering asks of an exported program; `runtime/export/exported.py` has the class."""
+    """A protocol of exported programs for lowering; `runtime/export/exported.py` has the class."""
 
     @property
     def fun_name(self) -> str: ...
@@ -50,7 +50,7 @@ class ExportedModule(Protocol):
 def _(build: Builder, *args: Value, exported: ExportedModule) -> list[Value]:
     _check_devices(build.module, exported)
     symbol = _function_of(build.module, exported)
-    places = real_inputs(exported.in_avals)
+    positions = real_inputs(exported.in_avals)
     taken = set(exported.taken_inputs)
     operands: list[Value] = []
     if len(exported.platforms) > 1:
@@ -60,9 +60,9 @@ def _(build: Builder, *args: Value, exported: ExportedModule) -> list[Value]:
         for name in build.module.platforms:
             _number_of_platform(exported, name)
     operands += build.tokens_of(exported.ordered_effects)
-    for place, x, aval in zip(places, args, build.avals_in, strict=True):
-        if place in taken:
-            operands.append(_split(build, x, exported.in_splits[place], aval))
+    for position, x, aval in zip(positions, args, build.avals_in, strict=True):
+        if position in taken:
+            operands.append(_split(build, x, exported.in_splits[position], aval))
     operation = Operation.create(
         "func.call",
         [types.aval_type(token_aval)] * len(exported.ordered_effects)

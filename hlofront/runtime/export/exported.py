@@ -93,8 +93,8 @@ class Exported(ExportedFields):
 def _over(sharding: NamedSharding | None, mesh: Mesh | AbstractMesh) -> NamedSharding | None:
     if sharding is None:
         return None
-    given, wanted = mesh.abstract_mesh, sharding.mesh
-    if (given.shape_tuple, given.axis_types) != (wanted.shape_tuple, wanted.axis_types):
+    actual, wanted = mesh.abstract_mesh, sharding.mesh
+    if (actual.shape_tuple, actual.axis_types) != (wanted.shape_tuple, wanted.axis_types):
         raise ValueError(
             f"NamedSharding new mesh {mesh} does not match the mesh used for export {wanted}."
         )

@@ -1,7 +1,7 @@
 """FlatBuffers: the part of that format that JAX's exported programs use, written and read.
 
 A buffer starts with the position of its root table. A table is a signed offset back to its vtable,
-then its fields; the vtable has its own size, the table's size, and per field its place in the
+then its fields; the vtable has its own size, the table's size, and per field its position in the
 table, or 0. Fields that are texts, vectors or tables hold the distance to these, which lie behind.
 All numbers are little-endian and aligned. Numbers here have at most 4 bytes.
 """
@@ -59,15 +59,15 @@ def _write_table(buffer: bytearray, table: Table) -> int:
     buffer += bytes(4 + 4 * len(table))
     struct.pack_into("<HH", buffer, vtable, 4 + 2 * count, 4 + 4 * len(table))
     struct.pack_into("<i", buffer, start, start - vtable)
-    places = {number: start + 4 + 4 * i for i, number in enumerate(table)}
-    for number, place in places.items():
-        struct.pack_into("<H", buffer, vtable + 4 + 2 * number, place - start)
+    positions = {number: start + 4 + 4 * i for i, number in enumerate(table)}
+    for number, position in positions.items():
+        struct.pack_into("<H", buffer, vtable + 4 + 2 * number, position - start)
     for number, field in table.items():
-        place = places[number]
+        position = positions[number]
         if isinstance(field, Number):
-            struct.pack_into(f"<{field.kind}", buffer, place, field.value)
+            struct.pack_into(f"<{field.kind}", buffer, position, field.value)
         else:
-            struct.pack_into("<I", buffer, place, _write(buffer, field) - place)
+            struct.pack_into("<I", buffer, position, _write(buffer, field) - position)
     return start
 
 
@@ -90,8 +90,8 @@ def _write(
     else:
         buffer += struct.pack("<I", len(value)) + bytes(4 * len(value))
         for i, member in enumerate(value):
-            place = start + 4 + 4 * i
-            struct.pack_into("<I", buffer, place, _write(buffer, member) - place)
+            position = start + 4 + 4 * i
+            struct.pack_into("<I", buffer, position, _write(buffer, member) - position)
     return start
 
 
@@ -121,32 +121,32 @@ class TableView:
 
     def number(self, field: int, kind: NumberType, default: int = 0) -> int:
         """Return a field that is a number; `default` if it is absent."""
-        place = self._position(field)
-        return default if place is None else self._number(kind, place)
+        position = self._position(field)
+        return default if position is None else self._number(kind, position)
 
     def text(self, field: int, default: str = "") -> str:
         """Return a field that is a text; `default` if it is absent."""
-        place = self._position(field)
-        return default if place is None else self._text(self._target(place))
+        position = self._position(field)
+        return default if position is None else self._text(self._target(position))
 
     def data(self, field: int) -> bytes:
         """Return a field that is a vector of bytes; none if it is absent."""
-        place = self._position(field)
-        return b"" if place is None else self._bytes(self._target(place), 1)
+        position = self._position(field)
+        return b"" if position is None else self._bytes(self._target(position), 1)
 
     def numbers(self, field: int, kind: NumberType) -> tuple[int, ...]:
         """Return a field that is a vector of numbers; none if it is absent."""
-        place = self._position(field)
-        if place is None:
+        position = self._position(field)
+        if position is None:
             return ()
         size = struct.calcsize(kind)
-        content = self._bytes(self._target(place), size)
+        content = self._bytes(self._target(position), size)
         return struct.unpack(f"<{len(content) // size}{kind}", content)
 
     def table(self, field: int) -> "TableView | None":
         """Return a field that is a table; None if it is absent."""
-        place = self._position(field)
-        return None if place is None else TableView(self._data, self._target(place))
+        position = self._position(field)
+        return None if position is None else TableView(self._data, self._target(position))
 
     def tables(self, field: int) -> "list[TableView]":
         """Return a field that is a vector of tables; none if it is absent."""
@@ -157,10 +157,10 @@ class TableView:
         return [self._text(target) for target in self._targets(field)]
 
     def _targets(self, field: int) -> list[int]:
-        place = self._position(field)
-        if place is None:
+        position = self._position(field)
+        if position is None:
             return []
-        start = self._target(place)
+        start = self._target(position)
         count = len(self._bytes(start, 4)) // 4
         return [self._target(start + 4 + 4 * i) for i in range(count)]
 
@@ -172,12 +172,12 @@ class TableView:
         offset = self._number("H", self._vtable + entry)
         return self._start + offset if offset else None
 
-    def _target(self, place: int) -> int:
+    def _target(self, position: int) -> int:
         """Return the position that a field points to, which is behind it."""
-        offset = self._number("I", place)
+        offset = self._number("I", position)
         if offset == 0:
-            raise DamagedBuffer(f"has a field at byte {place} that points to itself")
-        return place + offset
+            raise DamagedBuffer(f"has a field at byte {position} that points to itself")
+        return position + offset
 
     def _bytes(self, start: int, size: int) -> bytes:
         """Return the content of a vector whose members have `size` bytes."""
@@ -192,10 +192,10 @@ class TableView:
         except UnicodeDecodeError:
             raise DamagedBuffer(f"has a text at byte {start} that is no UTF-8") from None
 
-    def _number(self, kind: str, place: int) -> int:
-        if not 0 <= place <= len(self._data) - struct.calcsize(kind):
-            raise DamagedBuffer(f"points to byte {place} of {len(self._data)}")
-        return struct.unpack_from(f"<{kind}", self._data, place)[0]
+    def _number(self, kind: str, position: int) -> int:
+        if not 0 <= position <= len(self._data) - struct.calcsize(kind):
+            raise DamagedBuffer(f"points to byte {position} of {len(self._data)}")
+        return struct.unpack_from(f"<{kind}", self._data, position)[0]
 
 
 class DamagedBuffer(ValueError):
