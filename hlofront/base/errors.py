@@ -402,7 +402,8 @@ def add_operands(
     its shape and dtype, and the line that made it. Once the operands are more than avals, later
     calls change nothing.
     """
-    if isinstance(error, HlofrontError) or len(error.args) != 1 or type(error.args[0]) is not str:
+    own = isinstance(error, HlofrontError) and not isinstance(error, ShardingTypeError)
+    if own or len(error.args) != 1 or type(error.args[0]) is not str:
         return error
     return _operand_error(error, operation, operands, fix)
 

@@ -198,7 +198,7 @@ class StagingTrace(RuleTrace):
         except (KeyError, TypeError):
             try:
                 out = _infer(primitive, key, avals, params)
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, errors.ShardingTypeError) as error:
                 # Eager execution adds the operands itself: it has the user's values.
                 if self.debug_info is None or self.debug_info.traced_for != EAGER:
                     errors.add_operands(error, primitive.name, args)

@@ -47,7 +47,7 @@ class Engine(RuleTrace):
                 break
         try:
             return call(*args)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, errors.ShardingTypeError) as error:
             errors.add_operands(error, primitive.name, args)
             raise
 

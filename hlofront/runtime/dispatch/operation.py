@@ -74,7 +74,7 @@ class Operation:
             return self.fun(*args, **kwargs), None, False
         try:
             return self.jitted.compile_and_call(args, kwargs)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, errors.ShardingTypeError) as error:
             # Static arguments are no operands.
             operands, _ = _flatten(self.jitted.plan.dynamic(args, kwargs))
             _check_fit(self.fun.__name__, operands)
