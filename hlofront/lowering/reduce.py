@@ -1,12 +1,14 @@
 """Lowering rules of reductions with a user's function."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.mlir import Value
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
+from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.higher_order import reduce as r
 from hlofront.lowering.builder import Builder, large_constants
@@ -16,6 +18,9 @@ from hlofront.lowering.windowed import (
     emit_reduce_window,
     emit_select_and_scatter,
 )
+from hlofront.primitives import elementwise as e
+from hlofront.primitives import reducing as folds
+from hlofront.primitives.shaping import broadcast
 from hlofront.primitives.windowed import Windows
 
 
@@ -35,6 +40,26 @@ def body_of(jaxpr: Jaxpr, consts: Sequence[object]) -> Body:
     return body
 
 
+# By the primitive that combines two elements, the reduction and the function. Those of which an
+# initial value may be taken twice, such as the maximum, are not among them.
+_REPEATING: dict[Primitive, tuple[Callable[..., Array], Callable[..., Array]]] = {
+    e.add_p: (folds.reduce_sum, e.add),
+    e.mul_p: (folds.reduce_prod, e.mul),
+    e.xor_p: (folds.reduce_xor, e.bitwise_xor),
+}
+
+
+def _repeating(jaxpr: Jaxpr) -> tuple[Callable[..., Array], Callable[..., Array]] | None:
+    """Return the reduction that a program of two scalars combines by, if it is in `_REPEATING`."""
+    if len(jaxpr.eqns) != 1 or len(jaxpr.invars) != 2:
+        return None
+    (equation,) = jaxpr.eqns
+    whole = set(equation.invars) == set(jaxpr.invars) and list(equation.outvars) == list(
+        jaxpr.outvars
+    )
+    return _REPEATING.get(equation.primitive) if whole else None
+
+
 @lower(r.reduce_p)
 def _(
     build: Builder, *args: Value, computation: object, jaxpr: ClosedJaxpr, dimensions: Sequence[int]
@@ -42,6 +67,16 @@ def _(
     half = len(args) // 2
     ndim = build.avals_in[0].ndim
     axes = [axis + ndim if axis < 0 else axis for axis in dimensions]
+    fold = _repeating(jaxpr.jaxpr) if build.module.several_devices else None
+    if fold is not None:
+        # XLA starts with the initial value on each device that has some of the elements.
+        reduce, combine = fold
+
+        def reduced(x: Array, start: Array) -> ArrayLike:
+            result = reduce(x, axes)
+            return combine(result, broadcast(start, result.shape))
+
+        return build.by_tracing(reduced, args)
     body = body_of(jaxpr.jaxpr, jaxpr.consts)
     return emit_reduce(build, args[:half], args[half:], build.avals_out, axes, body)
 

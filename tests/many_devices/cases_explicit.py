@@ -265,3 +265,39 @@ def test_loops_say_that_carries_are_split_differently():
         jax.jit(lambda x: lax.fori_loop(0, 3, lambda _, c: c + x, jnp.zeros((8, 4))))(
             split(explicit, "x")
         )
+
+
+def test_refused_splits_name_the_lines_of_their_operands():
+    def product(a, b):
+        sines = jnp.sin(a)
+        return sines * b
+
+    x, y = split(explicit, "x", "y"), split(explicit, "y", "x")
+    for call in (product, jax.jit(product)):
+        with pytest.raises(jax.errors.ShardingTypeError) as refused:
+            call(x, y)
+        text = str(refused.value)
+        assert "cannot be split" in text and "jax.sharding.reshard" in text
+        assert "sines * b" in text and "sines : f32[8@x,4@y]" in text
+        assert "b     : f32[8@y,4@x]" in text
+    assert "sines = jnp.sin(a)" in text and "argument b of product" in text
+
+
+@pytest.mark.parametrize(
+    ("function", "start", "of_numpy"),
+    [
+        (lax.add, 2.0, np.sum),
+        (lambda a, b: b * a, 3.0, np.prod),
+        (lax.bitwise_xor, np.int32(5), np.bitwise_xor.reduce),
+        (lax.max, 2.0, np.max),
+    ],
+)
+@pytest.mark.parametrize("mesh", [explicit, auto])
+def test_initial_values_are_taken_once(function, start, of_numpy, mesh):
+    """XLA takes them once per device that has a part, in jax's programs."""
+    values = np.array([1, 2, 1, 2, 1, 1, 2, 1], np.asarray(start).dtype).astype(np.float32)
+    values = values.astype(np.int32) if isinstance(start, np.int32) else values
+    x = jax.device_put(values, NamedSharding(mesh, P("y")))
+    start = np.asarray(start, values.dtype)
+    result = jax.jit(lambda a: lax.reduce(a, start, function, (0,)))(x)
+    assert result == function(of_numpy(values), start)
