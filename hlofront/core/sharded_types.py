@@ -17,6 +17,7 @@ from hlofront.core.mesh import AbstractMesh
 from hlofront.core.mesh_context import types_vary
 from hlofront.core.partition import PartitionSpec, axes_of
 from hlofront.core.primitive import Primitive
+from hlofront.core.references import AbstractRef
 from hlofront.core.requested_shardings import spec_of_rank
 from hlofront.core.rules import Entries
 
@@ -74,6 +75,7 @@ def _infer_types(primitive: Primitive, avals: Sequence[AbstractValue], params: P
     if request is not None or any(aval.spec is not None for aval in arrays):
         results = _with_splits(primitive, arrays, results, params, request)
     if varies or any(aval.manual_axis_type is not SAME for aval in arrays):
+        arrays += [aval.inner_aval for aval in avals if isinstance(aval, AbstractRef)]
         results = _with_manual_types(primitive, arrays, results, params)
     return results if primitive.multiple_results else results[0]
 

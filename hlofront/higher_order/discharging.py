@@ -11,6 +11,7 @@ from hlofront.higher_order.cond import cond_p
 from hlofront.higher_order.jit_call import jit_p
 from hlofront.higher_order.scan import scan_p
 from hlofront.higher_order.selecting import Flags, any_of, three_parts, where, where_not
+from hlofront.higher_order.shard_map import ShardMapParams, shard_map_p
 from hlofront.higher_order.while_loop import while_p
 from hlofront.primitives.reference_rules import Discharged
 from hlofront.transforms.discharge import discharge_program
@@ -30,6 +31,18 @@ def _(equation: Equation, operands: Values) -> Discharged:
     params = equation.params
     program, written = discharge_program(params["jaxpr"])
     results = jit_p.bind(*operands, **{**params, "jaxpr": program})
+    count = len(equation.outvars)
+    return _new_arrays(written, results[count:]), results[:count]
+
+
+@rules.discharge(shard_map_p)
+def _(equation: Equation, operands: Values) -> Discharged:
+    params = equation.params
+    shared = ShardMapParams(params["mesh"], params["newly_manual_axes"], params["check_vma"])
+    with shared.inside():
+        program, written = discharge_program(params["jaxpr"])
+    specs = (*params["out_specs"], *where(params["in_specs"], written))
+    results = shard_map_p.bind(*operands, **{**params, "jaxpr": program, "out_specs": specs})
     count = len(equation.outvars)
     return _new_arrays(written, results[count:]), results[:count]
 

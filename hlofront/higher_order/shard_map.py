@@ -21,6 +21,7 @@ from hlofront.core.mesh import AbstractMesh, AxisType, Mesh
 from hlofront.core.mesh_context import context_mesh, get_abstract_mesh, tracing_manual_axes
 from hlofront.core.partition import INFER, PartitionSpec, axes_of
 from hlofront.core.primitive import Primitive
+from hlofront.core.references import is_reference
 from hlofront.core.sharded_types import entries_of as explicit_entries
 from hlofront.core.subprograms import Subprogram
 from hlofront.core.trace import Tracer, is_eager
@@ -156,7 +157,9 @@ class ShardMapParams(NamedTuple):
                 )
 
     def part(self, spec: PartitionSpec, aval: Any) -> Any:
-        """Return the type of a device's part of an array; a token's part is a token."""
+        """Return the type of a device's part of an array or reference; a token's is a token."""
+        if is_reference(aval):
+            return aval.update(self.part(spec, aval.inner_aval))
         if not isinstance(aval, ShapedArray):
             return aval
         shape = list(aval.shape)

@@ -7,6 +7,7 @@ from hlofront.base.tree_prefixes import broadcast_prefix, is_none
 from hlofront.core.aval import AbstractValue, ShapedArray, SymbolicSize
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.partition import PartitionSpec, axes_of
+from hlofront.core.references import AbstractRef
 
 
 def check_are_specs(specs: object, name: str) -> None:
@@ -92,7 +93,7 @@ def check_lengths(
       labels: the name of each array.
     """
     for spec, aval, label in zip(specs, avals, labels, strict=True):
-        ndim = aval.ndim if isinstance(aval, ShapedArray) else 0
+        ndim = aval.ndim if isinstance(aval, ShapedArray | AbstractRef) else 0
         if len(spec.partitions) > ndim:
             scalar = "; a scalar wants PartitionSpec()" if not ndim else ""
             raise ValueError(
@@ -111,7 +112,7 @@ def check_divisible(
 ) -> None:
     """Raise ValueError if an array cannot be split into equal parts; see `check_lengths`."""
     for spec, aval, label in zip(specs, avals, labels, strict=True):
-        if not isinstance(aval, ShapedArray):
+        if not isinstance(aval, ShapedArray | AbstractRef):
             continue
         for axis, (entry, size) in enumerate(zip(spec.partitions, aval.shape)):
             count = 1

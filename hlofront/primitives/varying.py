@@ -4,10 +4,11 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 
 from hlofront.base.typing import ArrayLike
 from hlofront.core import trace
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.manual_axes import SAME, ManualAxisType
 from hlofront.core.mesh_context import get_abstract_mesh, types_vary
 from hlofront.core.primitive import Primitive
+from hlofront.core.references import AbstractRef
 from hlofront.core.rules import batch, infer, varying
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import linear
@@ -119,6 +120,8 @@ def matched(primitive: Primitive, args: tuple[ArrayLike, ...]) -> tuple[ArrayLik
     """
     if len(args) < 2 or primitive.carries_programs or primitive in _mixed:
         return args
+    if primitive.ref_primitive:
+        return _matched_to_reference(primitive, args)
     kinds = [_kind(x) for x in args]
     first = kinds[0]
     if all(kind is first for kind in kinds):
@@ -130,6 +133,30 @@ def matched(primitive: Primitive, args: tuple[ArrayLike, ...]) -> tuple[ArrayLik
             for x, kind in zip(args, kinds, strict=True)
         ]
     )
+
+
+def _matched_to_reference(
+    primitive: Primitive, args: tuple[ArrayLike, ...]
+) -> tuple[ArrayLike, ...]:
+    """Return a reference, and what is written to it as a value that varies along the same axes.
+
+    Raises:
+      ValueError: if what is written, or where, varies along other axes than the reference.
+    """
+    aval: AbstractValue = typeof(args[0])
+    if not isinstance(aval, AbstractRef) or primitive.name == "get":
+        return args
+    own = aval.inner_aval.manual_axis_type.varying
+    rest = frozenset[Hashable]().union(*[_kind(x).varying for x in args[1:]])
+    if not rest <= own:
+        listed = ", ".join(sorted(map(repr, rest - own)))
+        raise ValueError(
+            f"{primitive} on a reference of type {aval.str_short()}, which is the same on all "
+            f"devices along the mesh axis {listed}, was given values or indices that vary along "
+            "it. Name the axis in the spec of the reference in in_specs of shard_map; or sum over "
+            "it, as by jax.lax.psum; or, if the values are the same, pass check_vma=False."
+        )
+    return (args[0], *[x if _kind(x).varying == own else pvary(x, own) for x in args[1:]])
 
 
 def _kind(x: ArrayLike) -> ManualAxisType:

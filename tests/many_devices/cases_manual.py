@@ -67,3 +67,37 @@ def test_the_older_name_takes_check_rep(names):
         np.zeros((2, 3))
     )
     assert found.sharding.spec == p("x")
+
+
+@pytest.mark.parametrize("spec", [("x",), (None, "x"), ("x", "y")])
+def test_devices_write_to_their_parts_of_a_reference(spec, names):
+    mapped, p = names["sm"], names["P"]
+    values = np.arange(16, dtype=np.float32).reshape(4, 4)
+
+    def write(ref, first):
+        ref[0] = ref[0] * 2
+        ref[...] += first
+
+    def run(x):
+        ref = jax.new_ref(x)
+        mapped(write, (p(*spec), p()), None)(ref, np.float32(3))
+        return ref[...]
+
+    rows = jax.new_ref(jax.numpy.asarray(values))
+    mapped(write, (p(*spec), p()), None)(rows, np.float32(3))
+    split_rows = spec[0] == "x"
+    factors = np.ones((4, 1), np.float32)
+    factors[:: 4 // names["mesh"].shape["x"] if split_rows else 4] = 2
+    for result in (run(values), jax.jit(run)(values), rows[...]):
+        np.testing.assert_array_equal(result, values * factors + 3)
+
+
+def test_references_that_all_devices_have_take_no_values_that_vary(names):
+    mapped, p = names["sm"], names["P"]
+    ref = jax.new_ref(jax.numpy.zeros(2))
+
+    def write(ref, x):
+        ref[...] = x
+
+    with pytest.raises(ValueError, match="which is the same on all devices along the mesh axis"):
+        mapped(write, (p(), p("x")), None)(ref, np.ones(2 * names["mesh"].shape["x"]))
