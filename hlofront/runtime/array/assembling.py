@@ -162,28 +162,40 @@ def make_array_from_callback(
 def make_array_from_process_local_data(
     sharding: Sharding | Device, local_data: PyTree, global_shape: object = None
 ) -> PyTree:
-    """Return an array assembled from the data of this process.
+    """Return an array assembled from what each process has of it.
+
+    Along an axis, a process passes either the part that its devices hold, or the whole axis.
 
     Args:
       sharding: the sharding of the whole array.
       local_data: the data of this process's devices: a NumPy array, or a pytree of them.
-      global_shape: the shape of the whole array; by default that of the data, if all devices are
-        attached to this process. For a pytree, one for all leaves or a pytree of shapes.
+      global_shape: the shape of the whole array. By default every axis that is split over
+        processes is as many times longer than the data's as there are different parts. For a
+        pytree, one for all leaves or a pytree of shapes.
 
     Raises:
       TypeError: if `sharding` is no sharding.
-      ValueError: if the shapes do not fit, or the sharding has devices of other processes.
+      ValueError: if the shapes do not fit, or processes have parts of different sizes and
+        `global_shape` is None.
+
+    Example:
+      Each of two processes has four rows of a batch of eight::
+
+        split = jax.NamedSharding(jax.make_mesh((jax.device_count(),), ("x",)), jax.P("x"))
+        batch = jax.make_array_from_process_local_data(split, rows)
     """
     if isinstance(sharding, Device):
         sharding = on_device(sharding)
     check_sharding(sharding, "make_array_from_process_local_data")
-    if not sharding.is_fully_addressable:
-        raise ValueError(
-            f"{sharding} has devices of other processes, which this build does not reach: use "
-            "make_array_from_callback with an index into the whole array"
-        )
 
     def put(data: ArrayLike, shape: Sequence[int] | None) -> Array:
+        if shape is not None and None in shape:
+            raise ValueError(
+                f"global_shape={tuple(shape)} has Nones. This is not supported: leave global_shape "
+                "out, or name all of its numbers"
+            )
+        if not sharding.is_fully_addressable:
+            return _from_parts(sharding, data, shape)
         if shape is not None and tuple(shape) != np.shape(data):
             raise ValueError(
                 "with all devices in this process, global_shape is the data's own shape or None: "
@@ -199,8 +211,83 @@ def make_array_from_process_local_data(
     return treedef.unflatten(list(map(put, leaves, shapes)))
 
 
+def _from_parts(sharding: Sharding, data: ArrayLike, shape: Sequence[int] | None) -> Array:
+    """Return an array over several processes, of which this one has some data."""
+    if isinstance(data, ArrayImpl) and not data.is_fully_addressable:
+        raise ValueError(
+            "make_array_from_process_local_data takes the data of this process: got an array that "
+            f"other processes have parts of, with {data.sharding}. To split it anew, use device_put"
+        )
+    own_shape = np.shape(data)
+    whole = _whole_shape(sharding, own_shape) if shape is None else tuple(shape)
+    if len(whole) != len(own_shape):
+        raise ValueError(
+            f"global_shape={whole} has {len(whole)} axes, and the data has {len(own_shape)}"
+        )
+    # Per axis, where the data of each start in the whole array begins.
+    offsets: list[dict[int, int]] = []
+    here = list(sharding.addressable_devices_indices_map(whole).values())
+    for axis, (size, whole_size) in enumerate(zip(own_shape, whole, strict=True)):
+        parts = sorted({index[axis].indices(whole_size)[:2] for index in here})
+        lengths = [stop - start for start, stop in parts]
+        if size == whole_size:
+            offsets.append({start: start for start, _ in parts})
+        elif size == sum(lengths):
+            before = np.cumsum([0, *lengths]).tolist()
+            offsets.append({start: at for (start, _), at in zip(parts, before)})
+        else:
+            raise ValueError(
+                "Invalid host data, each dimension should match either global or process shape. In "
+                f"dimension {axis}, the process data has {size} elements. Process addresses "
+                f"{sum(lengths)} elements and global_shape={whole}."
+            )
+
+    def part(index: Index) -> ArrayLike:
+        own: list[slice] = []
+        for entry, size, offset in zip(index, whole, offsets, strict=True):
+            start, stop, _ = entry.indices(size)
+            own.append(slice(offset[start], offset[start] + stop - start))
+        return values[tuple(own)]
+
+    values = np.asarray(data)
+    return make_array_from_callback(whole, sharding, part, values.dtype)
+
+
+def _whole_shape(sharding: Sharding, own_shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of an array of which each process has a part of some shape.
+
+    Raises:
+      ValueError: if the processes have different numbers of parts of an axis.
+    """
+    # This size can be split in all ways in which the devices are arranged.
+    indices = sharding.devices_indices_map((sharding.num_devices,) * len(own_shape))
+    whole: list[int] = []
+    for axis, size in enumerate(own_shape):
+        of_process: dict[int, set[int]] = {}
+        for device, index in indices.items():
+            start = index[axis].indices(sharding.num_devices)[0]
+            of_process.setdefault(device.process_index, set()).add(start)
+        counts = {len(starts) for starts in of_process.values()}
+        if len(counts) > 1:
+            raise ValueError(
+                f"the processes have {sorted(counts)} parts of axis {axis} by {sharding}: name the "
+                "whole array's shape as global_shape"
+            )
+        total = len(set().union(*of_process.values()))
+        (count,) = counts
+        if size * total % count:
+            raise ValueError(
+                f"axis {axis} of the data has {size} elements, and this process holds {count} of "
+                f"the axis's {total} parts by {sharding}: pass a multiple of {count}"
+            )
+        whole.append(size * total // count)
+    return tuple(whole)
+
+
 def _is_shape(x: object) -> bool:
-    return x is None or (isinstance(x, tuple | list) and all(isinstance(n, int) for n in x))
+    return x is None or (
+        isinstance(x, tuple | list) and all(n is None or isinstance(n, int) for n in x)
+    )
 
 
 def check_sharding(sharding: object, function: str) -> Sharding:

@@ -48,7 +48,8 @@ def _gathered(array: Array) -> NumPyArray:
         raise RuntimeError(
             "Fetching the value of an array that spans devices of other processes is not possible: "
             f"this process has parts of {array.aval.str_short()} with sharding {sharding}. Read "
-            "them with addressable_shards, or gather the array first."
+            "them with addressable_shards, or let all processes gather the array with "
+            "jax.experimental.multihost_utils.process_allgather(array, tiled=True)."
         )
     value = np.empty(array.aval.shape, array.aval.dtype)
     where = sharding.addressable_devices_indices_map(array.aval.shape)

@@ -358,6 +358,12 @@ def copied(x: Array, placement: DevicePlacement | None = None) -> Array:
     """
     check_not_deleted(x)
     sharding = sharding_of(x) if placement is None else placement.sharding
+    if not sharding.is_fully_addressable:
+        parts = [
+            bridge.moved(part, sharding_of(part), bridge.CopySemantics.ALWAYS_COPY)
+            for part in bridge.pieces(x)
+        ]
+        return bridge.assembled(x.aval, sharding, parts, True)
     if placement is not None or is_committed(x) or type(sharding) is not SingleDeviceSharding:
         return bridge.moved(x, sharding, bridge.CopySemantics.ALWAYS_COPY)
     placement = placement_of(sharding)
