@@ -37,6 +37,8 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "jax._src.dispatch": {
         "wait_for_tokens": ("hlofront.runtime.dispatch.host_calls", "effects_barrier")
     },
+    # orbax
+    "jax._src.distributed": {"global_state": (_PARTS, "global_state")},
     # equinox, flax.linen, tinygp
     "jax._src.dtypes": {
         "DType": ("hlofront.base.typing", "DType"),

@@ -14,8 +14,10 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.tree import PyTree, tree_map
 from hlofront.base.tree_nodes import is_tree_node
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray
+from hlofront.bridge.coordination import CoordinationClient
 from hlofront.core.trace import current_trace, engine
 from hlofront.pjrt import clients
+from hlofront.pjrt.process_group import current_group
 from hlofront.runtime.array.exchange import unpickled
 
 # The result of a function that checkify checks, in annotations.
@@ -174,3 +176,25 @@ class _TreeNodes:
 
 
 tree_nodes = _TreeNodes()
+
+
+class _GlobalState:
+    """The place of this process in its group; without a group, that of a single process."""
+
+    @property
+    def process_id(self) -> int:
+        group = current_group()
+        return 0 if group is None else group.process_id
+
+    @property
+    def num_processes(self) -> int | None:
+        group = current_group()
+        return None if group is None else group.process_count
+
+    @property
+    def client(self) -> CoordinationClient | None:
+        group = current_group()
+        return None if group is None else group.client
+
+
+global_state = _GlobalState()

@@ -1,0 +1,5 @@
+"""jax.extend.ifrt_programs: jaxlib's makers of programs for IFRT."""
+
+from hlofront.bridge.ifrt_programs import ifrt_programs as ifrt_programs
+
+__all__ = ["ifrt_programs"]
