@@ -134,6 +134,14 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
     ),
     "hlofront_cache": (True, "keeps small executables in a folder of the user's"),
     "hlofront_cache_dir": (None, "is that folder; by default one below ~/.cache"),
+    "hlofront_compare_programs": (
+        True,
+        "compares a program over several processes between them when it first runs",
+    ),
+    "hlofront_compare_programs_timeout_secs": (
+        1800.0,
+        "is how long processes wait for each other to compare a program",
+    ),
     "hlofront_compile_apart": (
         True,
         "compiles for TPUs that are not there in a process of its own, which their compiler may "

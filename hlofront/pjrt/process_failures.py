@@ -124,6 +124,7 @@ class ProcessWatch:
                 ended = self._values(_ENDED)
                 if len(self._addresses) < self.process_count:
                     self._addresses = self._values(_ADDRESSES)
+                self.each_round()
             except JaxRuntimeError as error:
                 if not self._ends.is_set():
                     self._note({0: f"the coordination service is gone: {_first_line(str(error))}"})
@@ -131,6 +132,9 @@ class ProcessWatch:
             silent = f"no sign of it for {self.heartbeat_timeout} s, or its connection is lost"
             self._note(dict.fromkeys(known - alive - ended.keys(), silent) | ended)
             known = alive - ended.keys() | {self.process_id}
+
+    def each_round(self) -> None:
+        """Do what else the thread does in each round, when the failed processes are known."""
 
     def _values(self, prefix: str) -> dict[int, str]:
         """Return what processes have told under a key, by their numbers."""

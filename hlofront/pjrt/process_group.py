@@ -20,6 +20,7 @@ from hlofront.pjrt import clients
 from hlofront.pjrt.cluster_environments import detected
 from hlofront.pjrt.process_failures import ProcessFailureError as ProcessFailureError
 from hlofront.pjrt.process_failures import ProcessWatch
+from hlofront.pjrt.program_comparison import ProgramComparisons
 
 # The key under which a process says that it has joined.
 _JOINED = "hlofront/joined"
@@ -35,6 +36,7 @@ class ProcessGroup(ProcessWatch):
       local_device_ids: the GPUs of this machine that are this process's; None for all.
       partition_index: the number of this process's partition; None if nobody numbers them.
       heartbeat_timeout: the seconds without a sign after which a process counts as dead.
+      programs: the comparisons of programs that span several processes.
     """
 
     def __init__(
@@ -52,7 +54,11 @@ class ProcessGroup(ProcessWatch):
         self.partition_index = partition_index
         self._coordinator = coordinator
         self._preemption_sync: PreemptionSync | None = None
+        self.programs = ProgramComparisons(self)
         super().__init__(process_id, process_count, client, heartbeat_timeout)
+
+    def each_round(self) -> None:
+        self.programs.look()
 
     def preemption_sync(self) -> PreemptionSync:
         """Return what makes a SIGTERM to one process known to all; made on first use."""

@@ -257,6 +257,12 @@ class Compilation:
         if self._device_assignment is not None:
             make = sharded_executables().ShardedExecutable
             executable = make(program, name, call, loaded, self._device_assignment, donates)
+            key = self._key
+            executable.compare_first(
+                name,
+                f"{''.join(str(int(each)) for each in key.donated)} {key.compiler_options}",
+                lambda program: Compilation(program, key)._lowered().text(),
+            )
         else:
             executable = Executable(program, name, call, loaded, self._device, committed, donates)
         executable.layouts = self._key.layouts

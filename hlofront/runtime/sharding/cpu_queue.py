@@ -14,16 +14,19 @@ if TYPE_CHECKING:
 
 # The operations of optimized HLO that synchronize the devices of a program.
 _MEETING = re.compile(
-    r" (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast)"
-    r"(-start)?\("
+    r" (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute|collective-broadcast"
+    r"|ragged-all-to-all|send|recv)(-start)?\("
 )
+
+
+def exchanges_values(loaded: LoadedExecutable) -> bool:
+    """Return whether the devices of a program exchange values in it."""
+    return any(_MEETING.search(module.to_string()) for module in loaded.hlo_modules())
 
 
 def meets_on_cpu(loaded: LoadedExecutable, devices: Sequence[Device]) -> bool:
     """Return whether a program is for several CPU devices, which exchange values in it."""
-    if len(devices) == 1 or devices[0].platform != "cpu":
-        return False
-    return any(_MEETING.search(module.to_string()) for module in loaded.hlo_modules())
+    return len(devices) > 1 and devices[0].platform == "cpu" and exchanges_values(loaded)
 
 
 class OneAtATime:

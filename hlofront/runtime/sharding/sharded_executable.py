@@ -33,8 +33,9 @@ from hlofront.runtime.dispatch.executable import (
     storage_of,
     stored,
 )
-from hlofront.runtime.sharding.cpu_queue import meets_on_cpu, on_cpu
+from hlofront.runtime.sharding.cpu_queue import exchanges_values, meets_on_cpu, on_cpu
 from hlofront.runtime.sharding.device_assignment import CompiledShardings, DeviceAssignment
+from hlofront.runtime.sharding.first_run import FirstRun, note_start
 from hlofront.runtime.sharding.placement import readable
 from hlofront.runtime.sharding.resharding import empty, resharded, split_on_host
 from hlofront.runtime.sharding.typed import in_memory_of
@@ -144,7 +145,10 @@ def _as_stored(sharding: Sharding, aval: ShapedArray) -> Sharding:
 class ShardedExecutable(Executable):
     """A program compiled for several devices."""
 
-    __slots__ = ("device_assignment", "meets_on_cpu", "processes", "shardings")
+    __slots__ = ("device_assignment", "first_run", "meets_on_cpu", "processes", "shardings")
+
+    # Compares the program with those of other processes before it first runs; None after that.
+    first_run: FirstRun | None
 
     def __init__(
         self,
@@ -159,9 +163,29 @@ class ShardedExecutable(Executable):
         self.shardings = compiled_shardings(program, call, loaded, device_assignment)
         self.meets_on_cpu = meets_on_cpu(loaded, device_assignment.devices)
         # The processes whose devices it runs on, if they are several.
-        processes = sorted({device.process_index for device in device_assignment.devices})
-        self.processes = processes if len(processes) > 1 else []
+        numbers = sorted({device.process_index for device in device_assignment.devices})
+        self.processes = tuple(numbers) if len(numbers) > 1 else ()
+        self.first_run = None
         super().__init__(program, name, call, loaded, device_assignment.device, True, donates)
+
+    def compare_first(
+        self, name: str, settings: str, lowered: Callable[[ClosedJaxpr], str]
+    ) -> None:
+        """Compare the program with those of the other processes before it first runs.
+
+        On CPUs and GPUs those that exchange no values need not run everywhere.
+
+        Args:
+          name: the name of the traced function.
+          settings: what else its compilation depends on, as text.
+          lowered: returns its StableHLO.
+        """
+        exchanges = self.meets_on_cpu or (
+            self.device.platform != "cpu"
+            and (self.device.platform == "tpu" or exchanges_values(self.loaded))
+        )
+        if self.processes and exchanges:
+            self.first_run = FirstRun(name, self.device_assignment, settings, lowered)
 
     @property
     def where(self) -> DeviceAssignment:
@@ -189,6 +213,9 @@ class ShardedExecutable(Executable):
     def _execute(self, args: Sequence[object]) -> list[Any]:
         if self.processes:
             check_processes(self.processes)
+            if self.first_run is not None:
+                self.first_run.compare(self.program, self.processes)
+                self.first_run = None
         if self.takes_stored:
             args = list(map(storage_of, args))
         buffers = list(self.const_args)
@@ -197,6 +224,8 @@ class ShardedExecutable(Executable):
             buffers.append(split(args[i], aval, sharding))
         buffers = self.laid(buffers)
         if self.meets_on_cpu:
+            if self.processes:
+                note_start(self.processes, self.name)
             executed, token = on_cpu.launch(self.loaded, buffers)
         else:
             executed = self.loaded.execute_sharded(buffers, with_tokens=self.unordered)

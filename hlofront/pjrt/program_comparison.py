@@ -1,0 +1,408 @@
+"""The comparison of the programs that several processes are about to run together.
+
+Processes that run differing programs wait for each other forever, or exchange values that belong to
+other operations. So the processes whose devices a program spans meet before its first run, and
+compare digests through the key-value store of their group: the one with the lowest number writes
+its own, the others read it, and the last to come writes the verdict. Each process sends three
+messages, however many processes there are. Texts of programs are sent if digests differ alone.
+
+A process that waits longer than a second writes down where, so that processes that wait for each
+other at different programs notice. One that runs a program that it has compared before is in C++;
+the thread that watches the other processes notices for it that one of them waits elsewhere.
+"""
+
+import contextlib
+import hashlib
+import itertools
+import json
+import logging
+import threading
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn, Protocol
+
+from hlofront.base.config import options
+from hlofront.bridge.client import JaxRuntimeError
+from hlofront.bridge.coordination import CoordinationClient
+
+logger = logging.getLogger(__name__)
+
+_ROOT = "hlofront/programs"
+# Where a process waits for others, told when it has waited for as long as one poll.
+_WAITING = f"{_ROOT}/waiting"
+_POLL_MILLISECONDS = 1000
+# From when on, and how often, the log tells whom a process waits for, in seconds.
+_TELL_SECONDS = 30.0
+# For how long a process has started no program when its watching thread looks who waits for it.
+_STUCK_SECONDS = 2.0
+# A compressed program of more bytes is not sent.
+_MOST_BYTES = 3 << 20
+_SAME, _DIFFERS = "same", "differs"
+
+_is_on = options["hlofront_compare_programs"]
+_timeout = options["hlofront_compare_programs_timeout_secs"]
+
+_ADVICE = (
+    "All processes run the same programs in the same order: look for code that depends on "
+    "process_index(), on files, times or random numbers of one machine, or on the order of a set. "
+    "The option hlofront_compare_programs=False turns this comparison off."
+)
+
+
+class GroupOfProcesses(Protocol):
+    """A group of processes as the comparison uses it."""
+
+    process_id: int
+    client: CoordinationClient
+
+    def check(self, processes: Sequence[int] | None = None) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedProgram:
+    """A program that is about to run on devices of several processes.
+
+    Attributes:
+      name: the name of the traced function.
+      digest: a text that is equal in all processes if their programs are.
+      text: returns the whole program as text.
+      difference: returns the difference of two such texts with labels, as lines; "" if they mean
+        the same.
+    """
+
+    name: str
+    digest: str
+    text: Callable[[], str]
+    difference: Callable[[str, str, tuple[str, str]], str]
+
+
+class _Waiting(NamedTuple):
+    """Where a process waits.
+
+    Attributes:
+      site: the key of the meeting.
+      name: the name of the function whose program runs for the first time.
+      processes: the processes that must come.
+      started: how many programs that exchange values it has started over them.
+      serial: a number that no other wait of the process has.
+    """
+
+    site: str
+    name: str
+    processes: Sequence[int]
+    started: int
+    serial: int
+
+
+class ProgramComparisons:
+    """The comparisons of one process's programs with those of the others in its group."""
+
+    def __init__(self, group: GroupOfProcesses):
+        self._group = group
+        self._lock = threading.Lock()
+        self._of_processes: dict[tuple[int, ...], _Comparisons] = {}
+        # How many programs this process has started over each set of processes.
+        self._started: Counter[tuple[int, ...]] = Counter()
+        self._latest_name = ""
+        self._latest_at = self._looked_at = 0.0
+
+    def note_start(self, processes: tuple[int, ...], name: str) -> None:
+        """Note that this process starts a program in which processes exchange values."""
+        self._started[processes] += 1
+        self._latest_name = name
+        self._latest_at = time.monotonic()
+
+    def look(self) -> None:
+        """If this process seems to hang in a program, look whether others wait for it elsewhere.
+
+        The thread that watches the other processes calls it several times a second.
+        """
+        now = time.monotonic()
+        if not self._started or now - max(self._latest_at, self._looked_at) < _STUCK_SECONDS:
+            return
+        self._looked_at = now
+        me, client = self._group.process_id, self._group.client
+        for number, where in _all_waiting(client).items():
+            if number != me and self._started[tuple(where.processes)] > where.started:
+                text = (
+                    f"process {number} waits at the first run of {where.name} for process {me}, "
+                    f"which runs {self._latest_name} and waits for process {number} there: they "
+                    f"run different programs over processes {_listed(where.processes)}. {_ADVICE}"
+                )
+                _write_first(client, f"{where.site}/verdict", f"error {text}")
+
+    def compare(self, processes: tuple[int, ...], program: ComparedProgram) -> None:
+        """Wait until all of some processes are about to run a program, the same in each.
+
+        It returns at once for a program that these processes have compared before.
+
+        Args:
+          processes: the numbers of the processes whose devices the program spans, in order.
+          program: the program of this process.
+
+        Raises:
+          RuntimeError: in all of them, if their programs differ, if some wait for each other at
+            different programs, or if one does not come within the time of the option
+            hlofront_compare_programs_timeout_secs.
+          ProcessFailureError: if one of them has failed.
+        """
+        if not _is_on.value or self._group.process_id not in processes:
+            return
+        with self._lock:
+            own = self._of_processes.setdefault(processes, _Comparisons(self._group, processes))
+        own.compare(program, self._started[processes])
+
+
+class _Comparisons:
+    """The comparisons of the programs over the same processes: each has a number from 0."""
+
+    def __init__(self, group: GroupOfProcesses, processes: tuple[int, ...]):
+        self._group = group
+        self._client = group.client
+        self._processes = processes
+        listed = hashlib.sha256(repr(processes).encode()).hexdigest()[:16]
+        self._root = f"{_ROOT}/{listed}"
+        self._lock = threading.Lock()
+        self._equal: set[str] = set()
+        self._count = 0
+
+    def compare(self, program: ComparedProgram, started: int) -> None:
+        with self._lock:
+            if program.digest in self._equal:
+                return
+            site = f"{self._root}/{self._count}"
+            self._count += 1
+            self._meet(site, program, started)
+            self._equal.add(program.digest)
+            if self._group.process_id == self._processes[0] and self._count > 1:
+                # All have read it, as they have come here.
+                self._client.key_value_delete(f"{self._root}/{self._count - 2}")
+
+    def _meet(self, site: str, program: ComparedProgram, started: int) -> None:
+        client, me, processes = self._client, self._group.process_id, self._processes
+        waiting = _Waiting(site, program.name, processes, started, next(_serials))
+        wait = _Wait(self._group, waiting)
+        if me == processes[0]:
+            client.key_value_set(f"{site}/program", program.digest)
+        elif wait.value_of("program") != program.digest:
+            client.key_value_set(f"{site}/differs/{me}", "")
+        if client.key_value_increment(f"{site}/came", 1) == len(processes):
+            differing = _by_process(client, f"{site}/differs")
+            verdict = " ".join([_DIFFERS, *map(str, sorted(differing))]) if differing else _SAME
+            _write_first(client, f"{site}/verdict", verdict)
+        verdict = wait.value_of("verdict")
+        if verdict != _SAME:
+            differing = list(map(int, verdict.split()[1:]))
+            self._explain(site, program, differing, wait)
+
+    def _explain(
+        self, site: str, program: ComparedProgram, differing: Sequence[int], wait: "_Wait"
+    ) -> None:
+        """Compare whole programs, whose digests differ; raise the error if they differ, too."""
+        client, me, first = self._client, self._group.process_id, self._processes[0]
+        if me == first:
+            compressed = zlib.compress(program.text().encode())
+            if len(compressed) > _MOST_BYTES:
+                compressed = b""
+            client.key_value_set_bytes(f"{site}/text", compressed)
+            client.key_value_set(f"{site}/name", program.name)
+        elif me in differing:
+            name = wait.value_of("name")
+            compressed = client.blocking_key_value_get_bytes(f"{site}/text", _POLL_MILLISECONDS)
+            if compressed:
+                labels = f"process {first}: {name}", f"process {me}: {program.name}"
+                theirs = zlib.decompress(compressed).decode()
+                lines = program.difference(theirs, program.text(), labels)
+            else:
+                lines = (
+                    "The programs are too large to send: the option jax_dump_ir_to writes them to "
+                    "a folder, and `python -m hlofront diff A B` compares them."
+                )
+            text = json.dumps([name, program.name, lines]) if lines else ""
+            client.key_value_set(f"{site}/differences/{me}", text)
+            if client.key_value_increment(f"{site}/explained", 1) == len(differing):
+                found = _by_process(client, f"{site}/differences")
+                client.key_value_set(f"{site}/end", self._text(found))
+        end = wait.value_of("end")
+        if end:
+            raise RuntimeError(end)
+
+    def _text(self, differences: Mapping[int, str]) -> str:
+        """Return the error's text, from what each process says that differs from the first."""
+        found = {number: text for number, text in sorted(differences.items()) if text}
+        if not found:
+            return ""
+        number, text = next(iter(found.items()))
+        name, own_name, lines = json.loads(text)
+        which = f"process {number}" if len(found) == 1 else f"processes {_listed(list(found))}"
+        first = self._processes[0]
+        runs = f"{name}" if name == own_name else f"{own_name} where process {first} runs {name}"
+        return (
+            f"{which} of {len(self._processes)} would run another program than process {first}: "
+            f"{runs}, as program {self._count} over processes {_listed(self._processes)}.\n"
+            f"{lines}\n{_ADVICE}"
+        )
+
+
+_serials = itertools.count()
+
+
+class _Wait:
+    """The wait of this process at a site for values that others write there."""
+
+    def __init__(self, group: GroupOfProcesses, waiting: _Waiting):
+        self._group = group
+        self._client = group.client
+        self._waiting = waiting
+        self._started = self._told = time.monotonic()
+        # The circle of waiting processes that the previous poll found.
+        self._circle: list[tuple[int, _Waiting]] = []
+
+    def value_of(self, name: str) -> str:
+        """Return a value of the site when a process has written it.
+
+        Raises:
+          RuntimeError: if a process wrote instead that they cannot go on, or if this one finds so.
+          ProcessFailureError: if one of the processes has failed.
+        """
+        site = self._waiting.site
+        value = _get(self._client, f"{site}/{name}", _POLL_MILLISECONDS)
+        if value is None:
+            own = f"{_WAITING}/{self._group.process_id}"
+            record = json.dumps(self._waiting)
+            try:
+                self._client.key_value_set(own, record, allow_overwrite=True)
+                while value is None:
+                    self._group.check(self._waiting.processes)
+                    self._look()
+                    value = _get(self._client, f"{site}/{name}", _POLL_MILLISECONDS)
+                    if value is None and name != "verdict":
+                        self._raise_if_settled()
+            finally:
+                with contextlib.suppress(JaxRuntimeError):
+                    self._client.key_value_delete(own)
+        if value.startswith("error "):
+            raise RuntimeError(value.removeprefix("error "))
+        return value
+
+    def _raise_if_settled(self) -> None:
+        verdict = _get(self._client, f"{self._waiting.site}/verdict", 1)
+        if verdict is not None and verdict.startswith("error "):
+            raise RuntimeError(verdict.removeprefix("error "))
+
+    def _look(self) -> None:
+        """Raise the error, in all that wait, if the time is over or they wait for each other."""
+        waiting = _all_waiting(self._client)
+        circle = self._circle_in(waiting)
+        # One that is found twice is none that ends as it is looked at.
+        if circle and circle == self._circle:
+            each = "; ".join(
+                f"process {number} waits at the first run of {where.name} for process {other}"
+                for (number, where), (other, _) in zip(
+                    circle, [*circle[1:], circle[0]], strict=True
+                )
+            )
+            self._settle(
+                [where.site for _, where in circle],
+                f"processes wait for each other at different programs: {each}. {_ADVICE}",
+            )
+        self._circle = circle
+        now = time.monotonic()
+        site, name, processes = self._waiting[:3]
+        here = {number for number, where in waiting.items() if where.site == site}
+        missing = [n for n in processes if n not in here and n != self._group.process_id]
+        elsewhere = "".join(
+            f"; process {number} waits at the first run of {waiting[number].name}"
+            for number in missing
+            if number in waiting
+        )
+        whom = f"process {missing[0]}" if len(missing) == 1 else f"processes {_listed(missing)}"
+        if now - self._started > _timeout.value:
+            self._settle(
+                [site],
+                f"process {self._group.process_id} has waited {_timeout.value:g} s for {whom} at "
+                f"the first run of {name} over processes {_listed(processes)}{elsewhere}. "
+                f"{_ADVICE} The option hlofront_compare_programs_timeout_secs lengthens the wait.",
+            )
+        if missing and now - self._told > _TELL_SECONDS:
+            self._told = now
+            logger.warning(
+                "process %d waits for %s at the first run of %s, since %d s%s",
+                self._group.process_id,
+                whom,
+                name,
+                now - self._started,
+                elsewhere,
+            )
+
+    def _circle_in(self, waiting: Mapping[int, _Waiting]) -> list[tuple[int, _Waiting]]:
+        """Return processes from this one on of which each waits for the next, the last for it."""
+        me = self._group.process_id
+        paths: list[list[int]] = [[me]]
+        seen = {me}
+        while paths:
+            path = paths.pop(0)
+            where = waiting.get(path[-1])
+            if where is None:
+                continue
+            for number in where.processes:
+                other = waiting.get(number)
+                if other is None or other.site == where.site:
+                    continue
+                if number == me:
+                    circle = [(each, waiting[each]) for each in path]
+                    start = min(range(len(circle)), key=lambda i: circle[i][0])
+                    return circle[start:] + circle[:start]
+                if number not in seen:
+                    seen.add(number)
+                    paths.append([*path, number])
+        return []
+
+    def _settle(self, sites: Sequence[str], text: str) -> NoReturn:
+        """Write an error as the verdict of sites, for all that wait there and still come; raise it.
+
+        A verdict that another process has written for this process's site counts.
+        """
+        for site in sites:
+            _write_first(self._client, f"{site}/verdict", f"error {text}")
+        self._raise_if_settled()
+        raise RuntimeError(text)
+
+
+def _by_process(client: CoordinationClient, prefix: str) -> dict[int, str]:
+    """Return the values below a key by the process that wrote them."""
+    return {int(key.rpartition("/")[2]): value for key, value in client.key_value_dir_get(prefix)}
+
+
+def _all_waiting(client: CoordinationClient) -> dict[int, _Waiting]:
+    """Return where processes wait that have waited for longer than a poll."""
+    records = _by_process(client, _WAITING)
+    return {number: _Waiting(*json.loads(text)) for number, text in records.items()}
+
+
+def _get(client: CoordinationClient, key: str, milliseconds: int) -> str | None:
+    """Return the value of a key; None if there is none within the time."""
+    try:
+        return client.blocking_key_value_get(key, milliseconds)
+    except JaxRuntimeError as error:
+        if "DEADLINE_EXCEEDED" in str(error):
+            return None
+        raise
+
+
+def _write_first(client: CoordinationClient, key: str, value: str) -> None:
+    """Write a value, unless another process was first."""
+    try:
+        client.key_value_set(key, value)
+    except JaxRuntimeError as error:
+        if "ALREADY_EXISTS" not in str(error):
+            raise
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """Return numbers as text, of many the first few."""
+    shown = ", ".join(map(str, numbers[:8]))
+    return f"{shown}, ... ({len(numbers)})" if len(numbers) > 8 else shown

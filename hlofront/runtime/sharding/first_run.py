@@ -1,0 +1,80 @@
+"""The first run of a program over several processes, which compare it before it runs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hlofront.core.digest import program_digest
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.pjrt.cache_key import text_digest
+from hlofront.pjrt.process_group import current_group
+from hlofront.pjrt.program_comparison import ComparedProgram
+from hlofront.runtime.sharding.device_assignment import DeviceAssignment
+
+# The most changes that an error lists.
+_MOST_CHANGES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRun:
+    """The first run of an executable that spans several processes.
+
+    Attributes:
+      name: the name of the traced function.
+      device_assignment: the devices of the executable.
+      settings: what else its compilation depends on, as text.
+      lowered: returns the StableHLO of its program, without source lines.
+    """
+
+    name: str
+    device_assignment: DeviceAssignment
+    settings: str
+    lowered: Callable[[ClosedJaxpr], str]
+
+    def compare(self, program: ClosedJaxpr, processes: tuple[int, ...]) -> None:
+        """Wait until all processes are about to run the same program.
+
+        The digest of the jaxpr stands for that of the module where it has one: equal jaxprs lower
+        to equal modules, which are compared if the digests differ.
+
+        Raises:
+          RuntimeError: if they are not, or one does not come.
+          ProcessFailureError: if one has failed.
+        """
+        group = current_group()
+        if group is None:
+            return  # The devices of other processes are pretended ones.
+
+        def text() -> str:
+            ids = [device.id for device in self.device_assignment.devices]
+            return f"devices {ids}, options {self.settings}\n{self.lowered(program)}"
+
+        digest = program_digest(program)
+        if digest is None:
+            digest = text_digest(self.lowered(program))
+        full = f"{digest} {self.settings} {self.device_assignment.text()}"
+        compared = ComparedProgram(self.name, text_digest(full), text, difference)
+        group.programs.compare(processes, compared)
+
+
+def note_start(processes: tuple[int, ...], name: str) -> None:
+    """Note that this process starts a program in which it exchanges values with others."""
+    group = current_group()
+    if group is not None:
+        group.programs.note_start(processes, name)
+
+
+def difference(first: str, second: str, labels: tuple[str, str]) -> str:
+    """Return what differs between two programs with a line of settings each; "" if nothing does.
+
+    Example:
+      >>> difference("devices [0, 1]\\n", "devices [1, 0]\\n", ("process 0", "process 1"))
+      'devices [0, 1] in process 0\\ndevices [1, 0] in process 1'
+    """
+    from hlotools.matching.difference import Side, diff_of_sides
+
+    lines = first.split("\n", 1), second.split("\n", 1)
+    if lines[0][0] != lines[1][0]:
+        return "\n".join(f"{line[0]} in {of}" for line, of in zip(lines, labels, strict=True))
+    sides = [Side("stablehlo", of, line[1]) for line, of in zip(lines, labels, strict=True)]
+    found = diff_of_sides(*sides)
+    return "" if found.equal else found.text(limit=_MOST_CHANGES)
