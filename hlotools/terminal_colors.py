@@ -67,6 +67,6 @@ class Painter:
         return re.sub(whole, _paint, text, flags=re.DOTALL)
 
 
-def _paint(found: re.Match[str]) -> str:
-    style = (found.lastgroup or "").rpartition("_")[0]
-    return f"{_STYLES[style]}{found[0]}{_RESET}"
+def _paint(match: re.Match[str]) -> str:
+    style = (match.lastgroup or "").rpartition("_")[0]
+    return f"{_STYLES[style]}{match[0]}{_RESET}"

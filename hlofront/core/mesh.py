@@ -496,7 +496,7 @@ def _kind_of_devices(devices: np.ndarray) -> AbstractDevice | None:
 
 # The meshes that this thread has entered; programs depend on them as on options.
 _disallow_with = options["jax_disallow_mesh_context_manager"]
-_entered = Option("meshes", (), OptionKind("a tuple of meshes", lambda given: given, str), "", True)
+_entered = Option("meshes", (), OptionKind("a tuple of meshes", lambda value: value, str), "", True)
 
 
 def entered_mesh() -> Mesh | None:

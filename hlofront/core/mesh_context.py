@@ -12,9 +12,9 @@ NO_MESH = Mesh(np.array(None, dtype=object), ())
 
 # Values of this thread, on which programs depend as on options.
 _abstract = Option(
-    "abstract_mesh", EMPTY, OptionKind("an AbstractMesh", lambda given: given, str), "", True
+    "abstract_mesh", EMPTY, OptionKind("an AbstractMesh", lambda value: value, str), "", True
 )
-_concrete = Option("mesh", None, OptionKind("a Mesh or None", lambda given: given, str), "", True)
+_concrete = Option("mesh", None, OptionKind("a Mesh or None", lambda value: value, str), "", True)
 
 
 def get_abstract_mesh() -> AbstractMesh:

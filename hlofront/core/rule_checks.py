@@ -76,10 +76,10 @@ def check_cotangents(primitive: Primitive, operands: Sequence[Atom], cotangents:
 
 
 def _check_type(
-    primitive: Primitive, rule: str, derivative: str, value: str, aval: Any, given: Tangent
+    primitive: Primitive, rule: str, derivative: str, value: str, aval: Any, tangent: Tangent
 ) -> None:
     wanted = aval.to_tangent_aval()
-    actual: Any = given.aval if type(given) is Zero else typeof(given)
+    actual: Any = tangent.aval if type(tangent) is Zero else typeof(tangent)
     if (actual.shape, actual.dtype) != (wanted.shape, wanted.dtype):
         raise JaxprTypeError(
             f"the {rule} rule of {primitive.name} gives a {derivative} of type "

@@ -153,8 +153,8 @@ def explicit_axes(
     return with_explicit_axes
 
 
-def _keyword(kwargs: dict[str, PyTree], name: str, given: PyTree) -> PyTree:
-    value = kwargs.pop(name, given)
+def _keyword(kwargs: dict[str, PyTree], name: str, default: PyTree) -> PyTree:
+    value = kwargs.pop(name, default)
     if value is None:
         raise TypeError(
             f"Missing required keyword argument: {name!r}. Give it where the function is made, or "

@@ -158,7 +158,7 @@ def _transposed(
     in_specs: Specs,
     out_specs: Specs,
     linear: Flags,
-    given: Flags,
+    has_cotangent: Flags,
 ) -> _Transposed:
     """Return the transposed program, of which the cotangents are the first inputs.
 
@@ -167,13 +167,15 @@ def _transposed(
       params: the parameters of its operation.
       in_specs, out_specs: the specs of its operands and results.
       linear: per operand, whether the program is linear in it; others are known.
-      given: per result, whether its cotangent is an input.
+      has_cotangent: per result, whether its cotangent is an input.
     """
     present: Flags = ()
     # A result may be the same along an axis that its spec names; its cotangents still differ there.
     arriving = [
         params.part(spec, params.whole(spec, aval)).to_cotangent_aval()
-        for spec, aval in zip(where(out_specs, given), where(program.out_avals, given), strict=True)
+        for spec, aval in zip(
+            where(out_specs, has_cotangent), where(program.out_avals, has_cotangent), strict=True
+        )
     ]
     known = where_not(program.in_avals, linear)
 
@@ -183,7 +185,7 @@ def _transposed(
         known_values = iter(values[len(arriving) :])
         cotangents = [
             _same_along(params, aval, next(rest)) if is_given else Zero(aval.to_cotangent_aval())
-            for aval, is_given in zip(program.out_avals, given, strict=True)
+            for aval, is_given in zip(program.out_avals, has_cotangent, strict=True)
         ]
         inputs = [
             UndefinedPrimal(aval) if is_linear else next(known_values)

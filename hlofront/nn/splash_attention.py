@@ -39,7 +39,7 @@ class SegmentIds(NamedTuple):
 
 
 class QKVLayout(enum.IntEnum):
-    """Which axis of queries, keys or values a kernel for TPUs has last in memory."""
+    """The axis of queries, keys or values that a kernel for TPUs has last in memory."""
 
     HEAD_DIM_MINOR = 1
     SEQ_MINOR = 2
@@ -81,7 +81,7 @@ class BlockSizes:
 
     @property
     def has_backward_blocks(self) -> bool:
-        """Whether all sizes that kernels of derivatives need are there."""
+        """True if all block sizes are there that the kernels of derivatives need."""
         sizes = [self.block_q_dkv, self.block_kv_dkv, self.block_kv_dkv_compute]
         if not self.use_fused_bwd_kernel:
             sizes += [self.block_q_dq, self.block_kv_dq]

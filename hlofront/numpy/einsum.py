@@ -262,16 +262,16 @@ class Options(NamedTuple):
 def _pair(
     lhs: tuple[ArrayLike, str],
     rhs: tuple[ArrayLike, str],
-    kept: str,
+    needed: str,
     result: str | None,
     options: Options,
 ) -> tuple[Array, str]:
-    """Multiply two operands by one dot_general, summing over letters not in `kept`.
+    """Multiply two operands by one dot_general, summing over letters not in `needed`.
 
     Args:
       lhs: an operand, and its letters.
       rhs: the other operand, and its letters.
-      kept: the letters that are needed later.
+      needed: the letters that are needed later.
       result: the required order of the result's letters, or None for any.
       options: the settings of the product.
 
@@ -282,11 +282,11 @@ def _pair(
     shapes = typeof(a).shape, typeof(b).shape
     a, s = _without_ones(a, s, rhs[1], shapes[1])
     b, t = _without_ones(b, t, lhs[1], shapes[0])
-    a, s = _without_unneeded(a, s, kept + t)
-    b, t = _without_unneeded(b, t, kept + s)
+    a, s = _without_unneeded(a, s, needed + t)
+    b, t = _without_unneeded(b, t, needed + s)
     shared = set(s) & set(t)
-    batch = [letter for letter in result or s if letter in shared and letter in kept]
-    summed = sorted(letter for letter in shared if letter not in kept)
+    batch = [letter for letter in result or s if letter in shared and letter in needed]
+    summed = sorted(letter for letter in shared if letter not in needed)
     left = [letter for letter in s if letter not in shared]
     right = [letter for letter in t if letter not in shared]
     names = "".join([*batch, *left, *right])

@@ -234,20 +234,22 @@ _RUNS: dict[str, Callable[[Array, int], Array]] = {
 }
 
 
-def _always(dtype: DType, asked: DTypeLike | None) -> bool:
+def _always(dtype: DType, requested: DTypeLike | None) -> bool:
     return True
 
 
-def _unasked(dtype: DType, asked: DTypeLike | None) -> bool:
-    return asked is None
+def _unasked(dtype: DType, requested: DTypeLike | None) -> bool:
+    return requested is None
 
 
-def _of_floats(dtype: DType, asked: DTypeLike | None) -> bool:
-    return issubdtype(dtype if asked is None else wanted_dtype(asked, "accumulate"), np.inexact)
+def _of_floats(dtype: DType, requested: DTypeLike | None) -> bool:
+    return issubdtype(
+        dtype if requested is None else wanted_dtype(requested, "accumulate"), np.inexact
+    )
 
 
-def _of_integers(dtype: DType, asked: DTypeLike | None) -> bool:
-    dtype = np.dtype(dtype if asked is None else wanted_dtype(asked, "accumulate"))
+def _of_integers(dtype: DType, requested: DTypeLike | None) -> bool:
+    dtype = np.dtype(dtype if requested is None else wanted_dtype(requested, "accumulate"))
     return dtype == _bool or issubdtype(dtype, np.integer)
 
 

@@ -224,15 +224,15 @@ def _wait_for_coordinator(address: str, seconds: float) -> None:
             time.sleep(0.2)
 
 
-def _or_variable(given: int | None, name: str) -> int | None:
+def _or_variable(argument: int | None, name: str) -> int | None:
     text = os.environ.get(name)
-    return given if given is not None or text is None else int(text)
+    return argument if argument is not None or text is None else int(text)
 
 
-def _device_ids(given: int | Sequence[int] | None, text: str | None) -> list[int] | None:
-    if given is None:
+def _device_ids(argument: int | Sequence[int] | None, text: str | None) -> list[int] | None:
+    if argument is None:
         return [int(part) for part in text.split(",")] if text else None
-    return [given] if isinstance(given, int) else list(given)
+    return [argument] if isinstance(argument, int) else list(argument)
 
 
 def _checked(address: str | None, count: int | None, number: int | None) -> tuple[str, int, int]:

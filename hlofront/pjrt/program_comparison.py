@@ -80,7 +80,7 @@ class ComparedProgram:
 
 
 class _Waiting(NamedTuple):
-    """Where a process waits.
+    """A meeting at which a process waits for the others.
 
     Attributes:
       site: the key of the meeting.
@@ -224,20 +224,20 @@ class _Comparisons:
             text = json.dumps([name, program.name, lines]) if lines else ""
             client.key_value_set(f"{site}/differences/{me}", text)
             if client.key_value_increment(f"{site}/explained", 1) == len(differing):
-                found = _by_process(client, f"{site}/differences")
-                client.key_value_set(f"{site}/end", self._text(found))
+                differences = _by_process(client, f"{site}/differences")
+                client.key_value_set(f"{site}/end", self._text(differences))
         end = wait.value_of("end")
         if end:
             raise RuntimeError(end)
 
     def _text(self, differences: Mapping[int, str]) -> str:
         """Return the error's text, from what each process says that differs from the first."""
-        found = {number: text for number, text in sorted(differences.items()) if text}
-        if not found:
+        texts = {number: text for number, text in sorted(differences.items()) if text}
+        if not texts:
             return ""
-        number, text = next(iter(found.items()))
+        number, text = next(iter(texts.items()))
         name, own_name, lines = json.loads(text)
-        which = f"process {number}" if len(found) == 1 else f"processes {_listed(list(found))}"
+        which = f"process {number}" if len(texts) == 1 else f"processes {_listed(list(texts))}"
         first = self._processes[0]
         runs = f"{name}" if name == own_name else f"{own_name} where process {first} runs {name}"
         return (

@@ -28,9 +28,9 @@ from hlofront.primitives.shaping import broadcast_in_dim, reshape, transpose
 from hlofront.primitives.slicing import index_in_dim
 
 
-def rows(x: ArrayLike, places: np.ndarray) -> Array:
-    """Return `x[places]` along the first axis, for an integer array of known indices."""
-    rank, count = typeof(x).ndim, places.ndim
+def rows(x: ArrayLike, indices: np.ndarray) -> Array:
+    """Return `x[indices]` along the first axis, for an integer array of known indices."""
+    rank, count = typeof(x).ndim, indices.ndim
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(range(count, count + rank - 1)),
         collapsed_slice_dims=(0,),
@@ -38,7 +38,7 @@ def rows(x: ArrayLike, places: np.ndarray) -> Array:
     )
     return gather(
         x,
-        places[..., None].astype(np.int32),
+        indices[..., None].astype(np.int32),
         numbers,
         (1, *typeof(x).shape[1:]),
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
@@ -68,7 +68,7 @@ def _reduction(primitive: Primitive, fold: Callable[..., Array]) -> None:
     def rule(
         data: AxisData,
         values: Sequence[ArrayLike],
-        places: Sequence[BatchAxis],
+        batch_axes: Sequence[BatchAxis],
         /,
         *,
         axes: tuple[Hashable, ...],
@@ -76,7 +76,7 @@ def _reduction(primitive: Primitive, fold: Callable[..., Array]) -> None:
     ) -> tuple[list[ArrayLike], list[BatchAxis]]:
         batched: list[ArrayLike] = []
         found_axes: list[int | None] = []
-        for x, batch_axis in zip(values, places, strict=True):
+        for x, batch_axis in zip(values, batch_axes, strict=True):
             result, axis = _reduced(primitive, fold, data, x, batch_axis, axes, axis_index_groups)
             batched.append(result)
             found_axes.append(axis)
@@ -91,13 +91,13 @@ def _reduced(
     fold: Callable[..., Array],
     data: AxisData,
     x: ArrayLike,
-    place: BatchAxis,
+    batch_axis: BatchAxis,
     axes: tuple[Hashable, ...],
     groups: Groups,
 ) -> tuple[ArrayLike, int | None]:
-    rank = typeof(x).ndim - (place is not None)
+    rank = typeof(x).ndim - (batch_axis is not None)
     own = data.name is not None and data.name in axes
-    if place is None:
+    if batch_axis is None:
         if own and primitive is c.psum_p:
             count = data.size if groups is None else len(groups[0])
             x = _times(x, count)
@@ -109,7 +109,7 @@ def _reduced(
                 "axis_index_groups over several named axes have no places of one of them: reduce "
                 "over the axes one after the other."
             )
-        x = move_axis(x, place, 0)
+        x = move_axis(x, batch_axis, 0)
         parts = [fold(rows(x, np.array(group)), (0,)) for group in groups]
         whole = with_rows(parts)
         return rows(whole, _group_of(groups)), 0
@@ -117,14 +117,14 @@ def _reduced(
     shifted = [
         a
         if a not in c.positional(axes)
-        else canonical_axis(a, rank) + (place <= canonical_axis(a, rank))
+        else canonical_axis(a, rank) + (batch_axis <= canonical_axis(a, rank))
         for a in axes
     ]
     if own:
-        shifted = [place if a == data.name else a for a in shifted]
+        shifted = [batch_axis if a == data.name else a for a in shifted]
         return _bound(primitive, x, tuple(shifted), groups), None
-    gone = sum(a < place for a in c.positional(shifted))
-    return _bound(primitive, x, tuple(shifted), groups), place - gone
+    gone = sum(a < batch_axis for a in c.positional(shifted))
+    return _bound(primitive, x, tuple(shifted), groups), batch_axis - gone
 
 
 def with_rows(parts: Sequence[ArrayLike]) -> Array:
@@ -179,14 +179,14 @@ def _names(axis_name: object) -> tuple[Hashable, ...]:
 def _(
     data: AxisData,
     values: Sequence[ArrayLike],
-    places: Sequence[BatchAxis],
+    batch_axes: Sequence[BatchAxis],
     /,
     *,
     all_gather_dimension: int,
     tiled: bool,
     **params: Any,
 ) -> tuple[ArrayLike, BatchAxis]:
-    (x,), (batch_axis,) = values, places
+    (x,), (batch_axis,) = values, batch_axes
     names, groups = params["axis_name"], params["axis_index_groups"]
     if data.name not in names:
         params.update(all_gather_dimension=all_gather_dimension, tiled=tiled)
@@ -229,16 +229,16 @@ def _gather_of_batch(
 
 @batch_with_axis(exchanges.all_gather_invariant_p)
 def _(
-    data: AxisData, values: Sequence[ArrayLike], places: Sequence[BatchAxis], /, **params: Any
+    data: AxisData, values: Sequence[ArrayLike], batch_axes: Sequence[BatchAxis], /, **params: Any
 ) -> tuple[ArrayLike, BatchAxis]:
-    return _gather_of_batch(exchanges.all_gather_invariant_p, values[0], places[0], **params)
+    return _gather_of_batch(exchanges.all_gather_invariant_p, values[0], batch_axes[0], **params)
 
 
 @batch_with_axis(exchanges.all_gather_reduced_p)
 def _(
-    data: AxisData, values: Sequence[ArrayLike], places: Sequence[BatchAxis], /, **params: Any
+    data: AxisData, values: Sequence[ArrayLike], batch_axes: Sequence[BatchAxis], /, **params: Any
 ) -> tuple[ArrayLike, BatchAxis]:
-    return _gather_of_batch(exchanges.all_gather_reduced_p, values[0], places[0], **params)
+    return _gather_of_batch(exchanges.all_gather_reduced_p, values[0], batch_axes[0], **params)
 
 
 def _gather_over_all(
@@ -284,14 +284,14 @@ def _joined(x: ArrayLike, dimension: int, tiled: bool) -> ArrayLike:
 def _(
     data: AxisData,
     values: Sequence[ArrayLike],
-    places: Sequence[BatchAxis],
+    batch_axes: Sequence[BatchAxis],
     /,
     *,
     scatter_dimension: int,
     tiled: bool,
     **params: Any,
 ) -> tuple[ArrayLike, BatchAxis]:
-    (x,), (batch_axis,) = values, places
+    (x,), (batch_axis,) = values, batch_axes
     names, groups, size = params["axis_name"], params["axis_index_groups"], params["axis_size"]
     if data.name not in names:
         params.update(scatter_dimension=scatter_dimension, tiled=tiled)
@@ -345,9 +345,11 @@ def _scatter_of_batch(
 
 @batch_with_axis(exchanges.unreduced_reduce_scatter_p)
 def _(
-    data: AxisData, values: Sequence[ArrayLike], places: Sequence[BatchAxis], /, **params: Any
+    data: AxisData, values: Sequence[ArrayLike], batch_axes: Sequence[BatchAxis], /, **params: Any
 ) -> tuple[ArrayLike, BatchAxis]:
-    return _scatter_of_batch(exchanges.unreduced_reduce_scatter_p, values[0], places[0], **params)
+    return _scatter_of_batch(
+        exchanges.unreduced_reduce_scatter_p, values[0], batch_axes[0], **params
+    )
 
 
 def _shared_out(x: ArrayLike, dimension: int, size: int) -> Array:
@@ -360,7 +362,7 @@ def _shared_out(x: ArrayLike, dimension: int, size: int) -> Array:
 def _(
     data: AxisData,
     values: Sequence[ArrayLike],
-    places: Sequence[BatchAxis],
+    batch_axes: Sequence[BatchAxis],
     /,
     *,
     split_axis: int,
@@ -368,7 +370,7 @@ def _(
     tiled: bool,
     **params: Any,
 ) -> tuple[ArrayLike, BatchAxis]:
-    (x,), (batch_axis,) = values, places
+    (x,), (batch_axis,) = values, batch_axes
     names, groups = _names(params["axis_name"]), params["axis_index_groups"]
     if data.name not in names:
         if batch_axis is None:
@@ -408,7 +410,7 @@ def _(
 def _all_to_all_over_several(
     data: AxisData,
     x: ArrayLike,
-    place: BatchAxis | None,
+    batch_axis: BatchAxis | None,
     names: tuple[Hashable, ...],
     split_axis: int,
     concat_axis: int,
@@ -419,7 +421,7 @@ def _all_to_all_over_several(
     Indices are counted with the last name fastest, so an exchange over all names is one over each
     name, along the part of the split axis that belongs to that name.
     """
-    x = to_front(x, place, data.size)
+    x = to_front(x, batch_axis, data.size)
     number = names.index(data.name)
     rest = names[:number] + names[number + 1 :]
     after = math.prod(axis_size(name) for name in names[number + 1 :])
@@ -466,13 +468,13 @@ def _exchanged(x: ArrayLike, split_axis: int) -> Array:
 def _(
     data: AxisData,
     values: Sequence[ArrayLike],
-    places: Sequence[BatchAxis],
+    batch_axes: Sequence[BatchAxis],
     /,
     *,
     axis_name: Sequence[Hashable],
     perm: tuple[tuple[int, int], ...],
 ) -> tuple[ArrayLike, BatchAxis]:
-    (x,), (batch_axis,) = values, places
+    (x,), (batch_axis,) = values, batch_axes
     if data.name not in axis_name:
         return process(
             exchanges.ppermute_p, (x,), {"axis_name": axis_name, "perm": perm}
@@ -494,7 +496,7 @@ def _(
 def _(
     data: AxisData,
     values: Sequence[ArrayLike],
-    places: Sequence[BatchAxis],
+    batch_axes: Sequence[BatchAxis],
     /,
     *,
     axis_name: Sequence[Hashable],
@@ -508,13 +510,13 @@ def _(
 def _(
     data: AxisData,
     values: Sequence[ArrayLike],
-    places: Sequence[BatchAxis],
+    batch_axes: Sequence[BatchAxis],
     /,
     *,
     axis_name: Sequence[Hashable],
     source: int,
 ) -> tuple[ArrayLike, BatchAxis]:
-    (x,), (batch_axis,) = values, places
+    (x,), (batch_axis,) = values, batch_axes
     names = _names(axis_name)
     if data.name not in names:
         params = {"axis_name": axis_name, "source": source}

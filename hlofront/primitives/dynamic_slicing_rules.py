@@ -94,9 +94,9 @@ def _movable(whole: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple([axis for axis, (available, taken) in enumerate(both) if taken < available])
 
 
-def _differ(places: Sequence[int], index_axes: Sequence[BatchAxis]) -> bool:
-    """Return whether start indices along any of the axes in `places` are batched."""
-    return any(index_axes[axis] is not None for axis in places)
+def _differ(axes: Sequence[int], index_axes: Sequence[BatchAxis]) -> bool:
+    """Return whether start indices along any of some axes are batched."""
+    return any(index_axes[axis] is not None for axis in axes)
 
 
 def _for_all(
@@ -114,11 +114,11 @@ def _for_all(
 
 
 def _index_vectors(
-    indices: Sequence[ArrayLike], index_axes: Sequence[BatchAxis], places: Sequence[int], size: int
+    indices: Sequence[ArrayLike], index_axes: Sequence[BatchAxis], axes: Sequence[int], size: int
 ) -> Array:
-    """Return the start indices along the axes `places`: integers of shape (batch, len(places))."""
+    """Return the start indices along some axes: integers of shape (batch, len(axes))."""
     columns = [
-        with_new_axis(indices[i], size) if index_axes[i] is None else indices[i] for i in places
+        with_new_axis(indices[i], size) if index_axes[i] is None else indices[i] for i in axes
     ]
     return stack(columns, 1) if len(columns) > 1 else expand_dims(columns[0], (1,))
 

@@ -282,13 +282,13 @@ def _(
 def _(
     data: AxisData,
     values: Sequence[ArrayLike],
-    places: Sequence[BatchAxis],
+    batch_axes: Sequence[BatchAxis],
     /,
     *,
     axis_name: Sequence[Hashable],
     axis_index_groups: Groups,
 ) -> tuple[ArrayLike, BatchAxis]:
-    values = [to_front(x, axis, data.size) for x, axis in zip(values, places, strict=True)]
+    values = [to_front(x, axis, data.size) for x, axis in zip(values, batch_axes, strict=True)]
     operand, output = map(_merged, values[:2])
     heights = [typeof(x).shape[1] for x in values[:2]]
     sources, send_sizes, targets, recv_sizes = map(_int32, values[2:])

@@ -280,12 +280,12 @@ def _(
 # ---- derivatives ---------------------------------------------------------------------------------
 
 
-def _take_along(x: ArrayLike, places: Array, axis: int, unique: bool = True) -> Array:
+def _take_along(x: ArrayLike, indices: Array, axis: int, unique: bool = True) -> Array:
     """Return the elements of x at in-bounds indices along an axis, as take_along_axis does.
 
     Args:
       x: the array.
-      places: integer indices, of the result's shape and a last axis of size one.
+      indices: integer indices, of the result's shape and a last axis of size one.
       axis: the axis of x that the indices count along.
       unique: whether to promise that no index repeats.
     """
@@ -300,7 +300,7 @@ def _take_along(x: ArrayLike, places: Array, axis: int, unique: bool = True) -> 
     )
     return gather(
         x,
-        places,
+        indices,
         numbers,
         tuple([min(size, 1) for size in shape]),
         unique_indices=unique,

@@ -116,9 +116,9 @@ def check_jvp(
     if not lines:
         return
 
-    def alone(place: int) -> float:
+    def alone(position: int) -> float:
         """Return the largest excess error of the tangents when only one argument varies."""
-        direction = point.direction(place)
+        direction = point.direction(position)
         derivative = outputs.tangents(f_jvp(point.args, point.tangents(direction))[1])
         wanted, noise = point.differences(f, direction)
         return max(
@@ -284,10 +284,10 @@ class _Point:
             directions[i] = rounded if only in (None, i) else np.zeros_like(value)
         return directions
 
-    def _rounded(self, place: int, value: NumPyArray, direction: NumPyArray) -> NumPyArray:
+    def _rounded(self, position: int, value: NumPyArray, direction: NumPyArray) -> NumPyArray:
         reached = np.abs(value) + 2 * self.step
         exponent = np.frexp(np.where(np.isfinite(reached), reached, 1.0))[1]
-        unit = np.ldexp(float(finfo(self.avals[place].dtype).eps), exponent - 1)
+        unit = np.ldexp(float(finfo(self.avals[position].dtype).eps), exponent - 1)
         count = np.rint(self.step * direction / unit)
         return np.where(count == 0, np.sign(direction), count) * unit / self.step
 

@@ -147,7 +147,7 @@ def _add(arrived: dict[Atom, Cotangent], var: Atom, cotangent: Any) -> None:
 
 
 def _run_forward(
-    jaxpr: Jaxpr, values: dict[Atom, Value], linear: set[Atom], given: Sequence[bool]
+    jaxpr: Jaxpr, values: dict[Atom, Value], linear: set[Atom], has_cotangent: Sequence[bool]
 ) -> list[Equation]:
     """Run the known equations that are needed or have effects; return the linear equations.
 
@@ -155,7 +155,7 @@ def _run_forward(
       jaxpr: the program.
       values: of known variables; computed ones are added.
       linear: the linear variables; results of linear equations are added.
-      given: per output of the jaxpr, whether its cotangent is nonzero.
+      has_cotangent: per output of the jaxpr, whether its cotangent is nonzero.
     """
     linear_equations: list[Equation] = []
     known_equations: list[Equation] = []
@@ -171,7 +171,7 @@ def _run_forward(
             linear_equations.append(equation)
     if not known_equations:
         return linear_equations
-    outputs = [atom for atom, g in zip(jaxpr.outvars, given, strict=True) if g]
+    outputs = [atom for atom, g in zip(jaxpr.outvars, has_cotangent, strict=True) if g]
     # The linear variables that cotangents reach, and the known ones that their transposes read.
     needed = {atom for atom in outputs if type(atom) is not Literal}
     for equation in reversed(linear_equations):

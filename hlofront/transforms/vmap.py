@@ -185,10 +185,10 @@ def _not_an_array(
     signature: Signature,
     args: tuple[object, ...],
     kwargs: dict[str, object],
-    place: int,
+    position: int,
     leaf: object,
 ) -> TypeError:
-    name = signature.argument_names((args, kwargs))[place]
+    name = signature.argument_names((args, kwargs))[position]
     return TypeError(
         f"Argument {name} of {signature.where} is {source.shortened(repr(leaf))} of type "
         f"{type(leaf)}, which is not a valid JAX type for vmap. Close over it, or map a function "
@@ -293,7 +293,7 @@ def _inconsistent(
     leaves: Sequence[Value],
     axes: Sequence[int | None],
     sizes: Sequence[AxisSize],
-    given: int | None,
+    axis_size: int | None,
 ) -> ValueError:
     """Return the ValueError for inconsistent axis sizes, which lists arguments by size."""
     names = signature.argument_names((args, kwargs))
@@ -303,7 +303,7 @@ def _inconsistent(
             kind = repr(leaf) if vmappable.is_vmappable(leaf) else typeof(leaf).str_short()
             where = f"axis {a} of argument {name} of type {kind}"
             groups.setdefault(size, []).append(where)
-    lines = [] if given is None else [f"the `axis_size` argument was {given}"]
+    lines = [] if axis_size is None else [f"the `axis_size` argument was {axis_size}"]
     ordered = sorted(groups.items(), key=lambda item: -len(item[1]))
     for rank, (size, members) in enumerate(ordered):
         if len(members) == 1:
@@ -324,7 +324,7 @@ def _placed(
     axis: int | None,
     wanted: AxisSpec,
     size: int,
-    place: int,
+    position: int,
     out_tree: PyTreeDef,
     sum_match: bool,
 ) -> ArrayLike:
@@ -334,7 +334,7 @@ def _placed(
             return x
         if sum_match:
             return reduce_sum(x, (axis,))
-        path = result_paths(out_tree)[place]
+        path = result_paths(out_tree)[position]
         raise ValueError(
             f"at vmap out_axes{path.removeprefix('result')}, got axis spec None but output was "
             f"batched on axis {axis}. Give an axis there, or return what does not depend on the "

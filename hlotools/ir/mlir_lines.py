@@ -156,10 +156,10 @@ def stablehlo_lines(text: str, renamed: bool = True) -> list[Line]:
         if stripped.startswith("func.func"):
             values = _Values("%", values.count)
 
-        def named(found: re.Match[str]) -> str:
-            if found[1] not in symbols:
-                symbols[found[1]] = f"f{len(symbols)}"
-            return "@" + symbols[found[1]]
+        def named(match: re.Match[str]) -> str:
+            if match[1] not in symbols:
+                symbols[match[1]] = f"f{len(symbols)}"
+            return "@" + symbols[match[1]]
 
         custom_target = "custom_call @" in plain
         if "@" in plain and not custom_target:

@@ -59,6 +59,17 @@ def vague_names(path: str, tree: ast.Module) -> list[str]:
     return [line for line in vague if line not in NAMES_OF_NUMPY]
 
 
+def vague_variables(path: str, tree: ast.Module) -> list[str]:
+    """Return the vague names of a module's variables and arguments, with their lines."""
+    names = [
+        (node.lineno, node.id if isinstance(node, ast.Name) else node.arg)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.arg)
+        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    ]
+    return [f"{path}:{line}: {name}" for line, name in sorted(names) if name in VAGUE_WORDS]
+
+
 @functools.cache
 def source_trees() -> dict[str, ast.Module]:
     """Return the syntax trees of the packages and of the tests, by their paths."""
@@ -81,6 +92,12 @@ def test_no_name_is_vague():
     assert not vague, "say what these are in other words:\n" + "\n".join(vague)
 
 
+def test_no_variable_of_the_packages_is_vague():
+    trees = {path: tree for path, tree in source_trees().items() if not path.startswith("tests/")}
+    vague = [line for path, tree in trees.items() for line in vague_variables(path, tree)]
+    assert not vague, "name these for what they hold:\n" + "\n".join(vague)
+
+
 # ---- the rules themselves, on planted faults -----------------------------------------------------
 
 
@@ -98,6 +115,11 @@ def test_vague_names_of_modules_classes_and_functions_are_seen():
         "hlofront/base/told.py: _found",
         "hlofront/base/told.py: place_of",
     ]
+
+
+def test_vague_variables_and_arguments_are_seen():
+    source = "def search(place):\n    found = place + 1\n    placed = found\n    return placed\n"
+    assert vague_variables("a.py", ast.parse(source)) == ["a.py:1: place", "a.py:2: found"]
 
 
 def test_names_that_hold_a_vague_word_as_a_part_are_not_vague():

@@ -197,8 +197,8 @@ def _style(color: Color) -> str:
     return f"{'black' if is_light else 'white'} on rgb({red},{green},{blue})"
 
 
-def _default_color(place: float) -> Color:
-    """Return a color for a place between 0 and 1; neighboring places differ in hue and shade."""
-    number = int(place * _MOST_HUES * len(_SHADES))
+def _default_color(position: float) -> Color:
+    """Return a color for a position between 0 and 1; neighboring ones differ in hue and shade."""
+    number = int(position * _MOST_HUES * len(_SHADES))
     lightness, saturation = _SHADES[number % len(_SHADES)]
-    return (*colorsys.hls_to_rgb(place, lightness, saturation), 1.0)
+    return (*colorsys.hls_to_rgb(position, lightness, saturation), 1.0)

@@ -83,7 +83,7 @@ class ExportedFields:
 
     @property
     def any_platform(self) -> bool:
-        """Whether the program may run on platforms that it was not exported for."""
+        """True if the program may run on platforms that it was not exported for."""
         return DisabledSafetyCheck.platform() in self.disabled_safety_checks
 
     # ---- derivatives

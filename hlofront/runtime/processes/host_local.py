@@ -42,12 +42,12 @@ def host_local_array_to_global_array_impl(
       global_mesh: the mesh over all processes.
       pspec: how the mesh's axes split the array.
     """
-    given = arr if isinstance(arr, np.ndarray) else as_array(arr)
-    if not isinstance(given, np.ndarray) and not given.is_fully_addressable:
-        return given
-    counts = processes_along(global_mesh, pspec, np.ndim(given))
+    part = arr if isinstance(arr, np.ndarray) else as_array(arr)
+    if not isinstance(part, np.ndarray) and not part.is_fully_addressable:
+        return part
+    counts = processes_along(global_mesh, pspec, np.ndim(part))
     local = NamedSharding(global_mesh.local_mesh, pspec)
-    array = put_leaf(given, local, CopySemantics.REUSE_INPUT)
+    array = put_leaf(part, local, CopySemantics.REUSE_INPUT)
     shape = tuple(size * count for size, count in zip(array.shape, counts, strict=True))
     return _reassembled(array, shape, NamedSharding(global_mesh, pspec))
 

@@ -76,5 +76,5 @@ def difference(first: str, second: str, labels: tuple[str, str]) -> str:
     if lines[0][0] != lines[1][0]:
         return "\n".join(f"{line[0]} in {of}" for line, of in zip(lines, labels, strict=True))
     sides = [Side("stablehlo", of, line[1]) for line, of in zip(lines, labels, strict=True)]
-    found = diff_of_sides(*sides)
-    return "" if found.equal else found.text(limit=_MOST_CHANGES)
+    changes = diff_of_sides(*sides)
+    return "" if changes.equal else changes.text(limit=_MOST_CHANGES)

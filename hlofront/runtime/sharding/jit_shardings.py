@@ -237,8 +237,8 @@ def with_sharding_constraint(x: object, shardings: object) -> PyTree:
     return structure.unflatten(list(map(_constrained_leaf, leaves, flat)))
 
 
-def _constrained_leaf(x: ArrayLike, given: object) -> ArrayLike:
-    sharding = _constraint(given)
+def _constrained_leaf(x: ArrayLike, target: object) -> ArrayLike:
+    sharding = _constraint(target)
     aval = typeof(x)
     sharding.check_compatible_aval(aval.shape)
     if type(sharding) is SingleDeviceSharding:

@@ -195,14 +195,14 @@ class _Partition:
             for aval, each in zip(avals, described, strict=True)
         ]
 
-    def _flat(self, what: str, structure: PyTreeDef, given: PyTree) -> list[Sharding]:
+    def _flat(self, what: str, structure: PyTreeDef, returned: PyTree) -> list[Sharding]:
         """Return the shardings in a structure that `partition` returned.
 
         Raises:
           TypeError: if a leaf is no sharding.
           ValueError: if the structure is not that of the arguments or results.
         """
-        shardings = structure.flatten_up_to(given)
+        shardings = structure.flatten_up_to(returned)
         for sharding in shardings:
             if not isinstance(sharding, Sharding):
                 raise TypeError(
