@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 # Programs are compiled once and run once on few elements: with these flags, which jax's process
-# inherits, XLA compiles in a fifth of the time. They must be set before hlofront is imported.
+# inherits, XLA compiles in a fraction of the time. They must be set before hlofront is imported.
 os.environ.setdefault(
     "XLA_FLAGS",
-    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false "
+    "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true "
     "--xla_cpu_parallel_codegen_split_count=1",
 )
 
