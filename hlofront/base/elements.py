@@ -6,6 +6,7 @@ from typing import Any, overload
 import ml_dtypes
 import numpy as np
 
+from hlofront.base.array_class import Array
 from hlofront.bridge import state
 
 _x64 = state.enable_x64
@@ -50,7 +51,7 @@ class ExtendedDType:
         """The text of all that lowering reads of the dtype, or None if there is no such text."""
         return None
 
-    def wrap(self, data: object) -> object:
+    def wrap(self, data: Array) -> Array:
         """Return the array of extended elements stored in a device array of the physical dtype."""
         raise TypeError(f"{type(self).__name__} must define wrap(data)")
 

@@ -354,13 +354,13 @@ def conv_general_shape_tuple(
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
-    dimension_numbers: object,
+    dimension_numbers: Sequence[str],
 ) -> Any: ...
 def conv_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     strides: Sequence[int],
-    pads: Sequence[tuple[int, int]],
+    pads: str | Sequence[tuple[int, int]],
     batch_group_count: int = 1,
 ) -> tuple[int, ...]: ...
 def conv_transpose(
@@ -380,7 +380,7 @@ def conv_transpose_shape_tuple(
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
-    dimension_numbers: object,
+    dimension_numbers: Sequence[str],
 ) -> Any: ...
 def conv_with_general_padding(
     lhs: ArrayLike,

@@ -1,7 +1,7 @@
 """The dimension numbers of convolutions: the roles of the axes of input, kernel and output."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hlofront.base.boundary import boundary
 from hlofront.base.typing import is_tuple_or_list
@@ -91,7 +91,9 @@ def conv_dimension_numbers(
 
 
 @boundary
-def conv_general_permutations(dimension_numbers: Sequence[str]) -> Any:
+def conv_general_permutations(
+    dimension_numbers: Sequence[str],
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """Return the axes of input, kernel and output that three strings of letters name, as tuples.
 
     `dimension_numbers` is such as ("NHWC", "HWIO", "NHWC"); see `conv_dimension_numbers`.
@@ -119,7 +121,8 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> Any:
             f"characters, got {(lhs, rhs, out)}."
         )
     # Strides and padding follow the kernel's order of the spatial axes.
-    return tuple(
-        tuple(spec.index(letter) for letter in (*kinds, *spatial))
-        for spec, kinds in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))
-    )
+
+    def axes(spec: str, kinds: str) -> tuple[int, ...]:
+        return tuple([spec.index(letter) for letter in (*kinds, *spatial)])
+
+    return axes(lhs, "NC"), axes(rhs, "OI"), axes(out, "NC")

@@ -128,7 +128,7 @@ def _transposed_kernel(rhs: ArrayLike, spec: Sequence[int]) -> ArrayLike:
     order = list(range(len(spec)))
     order[spec[0]], order[spec[1]] = spec[1], spec[0]
     if isinstance(rhs, np.ndarray):  # a constant is transposed on the host
-        return np.flip(rhs, spec[2:]).transpose(order)
+        return np.flip(rhs, tuple(spec[2:])).transpose(order)
     for axis in spec[2:]:
         rhs = rev(rhs, (axis,))
     return transpose(rhs, order)
@@ -140,8 +140,8 @@ def conv_transpose_shape_tuple(
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
-    dimension_numbers: object,
-) -> Array:
+    dimension_numbers: Sequence[str],
+) -> tuple[int, ...]:
     """Return the shape of a transposed convolution's output.
 
     Args:
@@ -324,7 +324,7 @@ def conv_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     strides: Sequence[int],
-    pads: Sequence[tuple[int, int]],
+    pads: str | Sequence[tuple[int, int]],
     batch_group_count: int = 1,
 ) -> tuple[int, ...]:
     """Return the output shape of a convolution of NC.. with OI...
@@ -356,8 +356,8 @@ def conv_general_shape_tuple(
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
     padding: str | Sequence[tuple[int, int]],
-    dimension_numbers: object,
-) -> Array:
+    dimension_numbers: Sequence[str],
+) -> tuple[int, ...]:
     """Return the output shape of a convolution whose axes three strings name.
 
     See `conv_shape_tuple`, and `conv_dimension_numbers` for the strings.

@@ -2,13 +2,14 @@
 
 import math
 import operator
-from collections.abc import Sequence, Sized
+from collections.abc import Iterable, Sequence, Sized
+from typing import TypedDict, Unpack
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import bit_width, issubdtype
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
@@ -21,7 +22,7 @@ from hlofront.core.requested_shardings import (
     with_batch_axis_of,
 )
 from hlofront.core.rules import infer
-from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, UndefinedPrimal, Zero
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size
 from hlofront.primitives.contracting import (
@@ -136,8 +137,8 @@ def conv_general_dilated(
 
 
 def _check_ranks(
-    window: Shape,
-    strides: tuple[int, ...] | None,
+    window: Sequence[int],
+    strides: tuple[int, ...],
     lhs_dilation: tuple[int, ...],
     rhs_dilation: tuple[int, ...],
 ) -> None:
@@ -158,8 +159,7 @@ def _check_rank(rank: int, name: str, values: object) -> None:
         )
 
 
-@infer(conv_general_dilated_p)
-def _(
+def _infer(
     lhs: ShapedArray,
     rhs: ShapedArray,
     *,
@@ -205,11 +205,14 @@ def _(
     return ShapedArray(tuple(shape), dtype, lhs.weak_type and rhs.weak_type)
 
 
+infer(conv_general_dilated_p)(_infer)
+
+
 def _check_groups(
     lhs: ShapedArray,
     rhs: ShapedArray,
-    lhs_spec: object,
-    rhs_spec: object,
+    lhs_spec: Sequence[int],
+    rhs_spec: Sequence[int],
     feature_groups: int,
     batch_groups: int,
 ) -> None:
@@ -254,7 +257,10 @@ def _check_groups(
 
 
 def output_sizes(
-    sizes: Sequence[int], window: Shape, strides: tuple[int, ...] | None, padding: Pads
+    sizes: Sequence[int],
+    window: Iterable[int],
+    strides: Sequence[int],
+    padding: Sequence[tuple[int, int]],
 ) -> tuple[int, ...]:
     """Return the sizes of the output's spatial axes, from dilated sizes of input and kernel.
 
@@ -316,13 +322,30 @@ _KINDS_FIT = (
 bilinear(conv_general_dilated_p)
 
 
+class _ConvParams(TypedDict):
+    """The parameters of conv_general_dilated's equations."""
+
+    window_strides: tuple[int, ...]
+    padding: Pads
+    lhs_dilation: tuple[int, ...]
+    rhs_dilation: tuple[int, ...]
+    dimension_numbers: ConvDimensionNumbers
+    feature_group_count: int
+    batch_group_count: int
+    precision: object
+    preferred_element_type: DType | None
+    out_sharding: NamedSharding | None
+
+
 @rules.transpose(conv_general_dilated_p)
 def _(
-    cotangent: ArrayLike, lhs: Operand, rhs: UndefinedPrimal, **params: object
+    cotangent: ArrayLike, lhs: Operand, rhs: Operand, **params: Unpack[_ConvParams]
 ) -> Sequence[Cotangent | None]:
-    if is_linear(lhs):
-        return _cotangent_of_input(cotangent, lhs.aval, rhs, **params), None
-    return None, _cotangent_of_kernel(cotangent, lhs, rhs.aval, **params)
+    if is_linear(rhs):
+        assert not is_linear(lhs)  # The rule of `bilinear` has one linear operand.
+        return None, _cotangent_of_kernel(cotangent, lhs, rhs.aval, **params)
+    assert is_linear(lhs)
+    return _cotangent_of_input(cotangent, lhs.aval, rhs, **params), None
 
 
 def _cotangent_of_input(
@@ -338,7 +361,7 @@ def _cotangent_of_input(
     feature_group_count: int,
     batch_group_count: int,
     **params: object,
-) -> Array:
+) -> ArrayLike:
     """Return the input's cotangent: that of the result, dilated, convolved with the kernel.
 
     The kernel is reversed, and the dilation of the result's cotangent is the stride.
@@ -351,7 +374,7 @@ def _cotangent_of_input(
         rhs = _merge(_split(rhs, rhs_spec[0], groups), rhs_spec[0], rhs_spec[1])
     if len(rhs_spec) > 2:
         rhs = rev(rhs, rhs_spec[2:])
-    pads = []
+    pads: list[tuple[int, int]] = []
     for arrived, own, window, stride, (low, _), base, holes in zip(
         _sizes(typeof(cotangent), out_spec),
         _sizes(aval, lhs_spec),
@@ -408,7 +431,7 @@ def _cotangent_of_kernel(
     feature_group_count: int,
     batch_group_count: int,
     **params: object,
-) -> Array:
+) -> Cotangent:
     """Return the kernel's cotangent: the input convolved with the cotangent of the result.
 
     The roles of batch and features are exchanged, so that the sum is over the batch.
@@ -416,7 +439,7 @@ def _cotangent_of_kernel(
     if not typeof(cotangent).size:
         return Zero(aval)
     lhs_spec, rhs_spec, out_spec = dimension_numbers
-    pads = []
+    pads: list[tuple[int, int]] = []
     for arrived, wanted, window, stride, (low, _), base, holes in zip(
         _sizes(typeof(cotangent), out_spec),
         _sizes(typeof(lhs), lhs_spec),
@@ -498,11 +521,13 @@ def _(
         else:
             lhs = _merge(lhs, lhs_axis, lhs_spec[0])
         result_axis, groups = out_spec[0], 1
-    elif groups > 1:
-        # The batch axis becomes part of the output features of each group.
-        rhs = _within_groups(rhs, rhs_axis, rhs_spec[0], groups)
     else:
-        rhs = _merge(rhs, rhs_axis, rhs_spec[0])
+        assert rhs_axis is not None
+        # The batch axis becomes part of the output features, of each group.
+        if groups > 1:
+            rhs = _within_groups(rhs, rhs_axis, rhs_spec[0], groups)
+        else:
+            rhs = _merge(rhs, rhs_axis, rhs_spec[0])
     params["feature_group_count"] = feature_group_count
     params["batch_group_count"] = batch_group_count
     # The axis that the batch axis is merged into is split only after both are apart again.
@@ -524,8 +549,8 @@ def _batch_of_none(
     axes: Sequence[BatchAxis],
     feature_group_count: int,
     batch_group_count: int,
-    params: object,
-) -> Array:
+    params: Params,
+) -> ArrayLike:
     """Return the empty result for a batch of size 0, which groups cannot express."""
     avals = [
         aval if axis is None else aval.update(shape=without_axes(aval.shape, (axis,)))
@@ -533,7 +558,7 @@ def _batch_of_none(
     ]
     params["feature_group_count"] = feature_group_count
     params["batch_group_count"] = batch_group_count
-    out = infer[conv_general_dilated_p](*avals, **params)
+    out = _infer(*avals, **params)
     return zeros_of(out.update(shape=(0, *out.shape)))
 
 

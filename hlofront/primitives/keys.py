@@ -1,14 +1,14 @@
 """Random keys: their dtype, their generators of random bits, and the primitives on keys."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from hlofront.base.config import threefry_partitionable
 from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import ExtendedDType, prng_key
-from hlofront.base.typing import Array, ArrayLike, Shape
+from hlofront.base.typing import Array, ArrayLike, Params, Shape
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, batch, infer
@@ -17,6 +17,9 @@ from hlofront.core.trace import process
 from hlofront.primitives.batching import move_axis, only_axis
 from hlofront.primitives.derivatives import no_derivative
 from hlofront.primitives.shaping import broadcast, broadcast_in_dim
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 _uint32 = np.dtype(np.uint32)
 _UNSIGNED = {bits: np.dtype(f"uint{bits}") for bits in (8, 16, 32, 64)}
@@ -201,7 +204,7 @@ no_derivative(
 )
 
 
-def settings() -> dict[str, Any]:
+def settings() -> Params:
     """Return the parameters that record the options a primitive's generator runs under.
 
     A generator runs when its equation is lowered, perhaps long after the block that set an option
@@ -216,7 +219,7 @@ def random_seed(seeds: ArrayLike, generator: Generator) -> Array:
 
 
 @infer(random_seed_p)
-def _(seeds: ShapedArray, *, impl: object, partitionable: bool = True) -> ShapedArray:
+def _(seeds: ShapedArray, *, impl: Generator, partitionable: bool = True) -> ShapedArray:
     if not (issubdtype(seeds.dtype, np.integer) or seeds.dtype == np.bool_):
         raise TypeError(f"PRNG key seed must be an integer; got {seeds.str_short()}")
     return ShapedArray(seeds.shape, key_dtype_of(impl))
@@ -284,20 +287,33 @@ def random_wrap(data: ArrayLike, generator: Generator) -> Array:
 
 
 @infer(random_wrap_p)
-def _(data: ShapedArray, *, impl: object) -> ShapedArray:
+def _(data: ShapedArray, *, impl: Generator) -> ShapedArray:
     check_key_data(data, impl)
     return ShapedArray(data.shape[: data.ndim - len(impl.key_shape)], key_dtype_of(impl))
 
 
-def check_key_data(data: ArrayLike, generator: Generator) -> None:
+class _LikeArray(Protocol):
+    """The type of values with the attributes of an array that key data is checked for."""
+
+    ndim: int
+    shape: tuple[int, ...]
+    dtype: object
+
+
+def _is_like_array(x: object) -> "TypeIs[_LikeArray]":
+    return hasattr(x, "ndim") and hasattr(x, "shape") and hasattr(x, "dtype")
+
+
+def check_key_data(data: object, generator: Generator) -> None:
     """Check that an array may be the key data of a generator.
 
     Raises:
-      TypeError: unless `data` is a uint32 array of shape (..., *generator.key_shape).
+      TypeError: unless `data` is a uint32 array, or its aval, of shape
+        (..., *generator.key_shape).
     """
     problem = None
     rank = len(generator.key_shape)
-    if not all(hasattr(data, name) for name in ("ndim", "shape", "dtype")):
+    if not _is_like_array(data):
         problem = f"expected key_data to have ndim, shape, and dtype attributes. Got {data}"
     elif data.ndim < 1:
         problem = f"expected key_data.ndim >= 1; got ndim={data.ndim}"
@@ -358,7 +374,7 @@ for _primitive in (
 
 @batch(random_wrap_p)
 def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, impl: object
+    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, impl: Generator
 ) -> tuple[ArrayLike, BatchAxis]:
     return random_wrap(move_axis(values[0], only_axis(axes), 0), impl), 0
 
@@ -375,7 +391,7 @@ def _(
         return process(random_fold_in_p, tuple(values), params), axis
     # Move batch axes to the front, and insert axes of size one after them up to one rank.
     rank = max(len(shape) - (axis is not None) for shape, axis in zip(shapes, axes, strict=True))
-    aligned = []
+    aligned: list[ArrayLike] = []
     for x, axis in zip(values, axes, strict=True):
         if axis is not None:
             x = move_axis(x, axis, 0)
@@ -389,7 +405,7 @@ def _(
     return process(random_fold_in_p, tuple(aligned), params), 0
 
 
-def broadcast_keys(keys: ArrayLike, axis: int | None, size: int) -> Array:
+def broadcast_keys(keys: ArrayLike, axis: int | None, size: int) -> ArrayLike:
     """Return keys with the batch axis first: axis `axis` moved, or a new one of `size` if None."""
     if axis is not None:
         return move_axis(keys, axis, 0)

@@ -1,7 +1,7 @@
 """Primitives over sliding windows: reduce_window_sum, _max and _min, and select_and_scatter_add."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -18,7 +18,12 @@ from hlofront.core.trace import process
 from hlofront.primitives.batching import with_same_axis
 from hlofront.primitives.comparing import ge_p, le_p
 from hlofront.primitives.creating import scalar_of
-from hlofront.primitives.derivatives import derivative, linear, linear_in_first
+from hlofront.primitives.derivatives import (
+    ContributionOfOne,
+    derivative,
+    linear,
+    linear_in_first,
+)
 from hlofront.primitives.reducing import greatest_value, least_value
 from hlofront.primitives.slicing import pad, slice
 
@@ -68,7 +73,7 @@ def padtype_to_pads(
         raise RuntimeError(
             f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}."
         )
-    pads = []
+    pads: list[tuple[int, int]] = []
     for size, window, stride in zip(
         integers(in_shape, "in_shape"),
         integers(window_shape, "window_shape"),
@@ -92,11 +97,21 @@ class Windows(NamedTuple):
     window_dilation: tuple[int, ...]
 
 
+class WindowParams(TypedDict):
+    """The fields of Windows as the parameters of an equation."""
+
+    window_dimensions: tuple[int, ...]
+    window_strides: tuple[int, ...]
+    padding: Pads
+    base_dilation: tuple[int, ...]
+    window_dilation: tuple[int, ...]
+
+
 def canonical_windows(
     shape: tuple[int, ...],
     window_dimensions: Sequence[int],
     window_strides: Sequence[int] | None,
-    padding: Pads,
+    padding: str | Sequence[Sequence[int]],
     base_dilation: Sequence[int] | None,
     window_dilation: Sequence[int] | None,
 ) -> Windows:
@@ -127,23 +142,26 @@ def canonical_windows(
     return Windows(window, strides, canonical_pads(pads), base, holes)
 
 
-def canonical_pads(padding: Pads) -> Pads:
+def canonical_pads(padding: Iterable[Sequence[int]]) -> Pads:
     """Return padding as a tuple of pairs of integers (before, after), one per axis.
 
     Raises:
       ValueError: if an entry is no pair.
     """
-    pads = tuple(integers(pair, "each entry of padding") for pair in padding)
-    if any(len(pair) != 2 for pair in pads):
-        raise ValueError(f"padding must be pairs (before, after), one per axis; got {padding}.")
-    return pads
+    pads: list[tuple[int, int]] = []
+    for pair in padding:
+        entry = integers(pair, "each entry of padding")
+        if len(entry) != 2:
+            raise ValueError(f"padding must be pairs (before, after), one per axis; got {padding}.")
+        pads.append(entry)
+    return tuple(pads)
 
 
 def check_window_ranks(
     name: str,
     shape: Shape,
-    window: object,
-    strides: tuple[int, ...] | None,
+    window: tuple[int, ...],
+    strides: tuple[int, ...],
     base_dilation: tuple[int, ...],
     window_dilation: tuple[int, ...],
 ) -> None:
@@ -191,7 +209,7 @@ def window_output_shape(name: str, shape: tuple[int, ...], windows: Windows) -> 
     for dilations in (base_dilation, window_dilation):
         if any(dilation <= 0 for dilation in dilations):
             raise TypeError(f"All dilations must be positive, got {dilations}.")
-    sizes = []
+    sizes: list[int] = []
     for size, extent, stride, (before, after), dilation, holes in zip(shape, *windows, strict=True):
         room = dilated(size, dilation) + before + after - dilated(extent, holes)
         sizes.append(0 if room < 0 else room // stride + 1)
@@ -206,7 +224,7 @@ def reduce_window_shape_tuple(
     padding: str | Sequence[tuple[int, int]],
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-) -> Array:
+) -> tuple[int, ...]:
     """Return the shape of the result of `reduce_window` from its operand's shape and its windows.
 
     The arguments after `operand_shape` are those of `reduce_window`.
@@ -230,10 +248,10 @@ def _window_reduction(which: str) -> tuple[Primitive, Callable[..., Array]]:
     name = f"reduce_window_{which}"
     primitive = Primitive(name)
 
-    def rule(operand: ShapedArray, **params: object) -> ShapedArray:
+    def rule(operand: ShapedArray, **windows: Unpack[WindowParams]) -> ShapedArray:
         if which == "sum" and not issubdtype(operand.dtype, np.number):
             raise TypeError(f"operand to {name} must have a number dtype, got {operand.dtype}")
-        return operand.update(shape=window_output_shape(name, operand.shape, Windows(**params)))
+        return operand.update(shape=window_output_shape(name, operand.shape, Windows(**windows)))
 
     rule.__name__ = f"{name}_infer"
     infer(primitive)(rule)
@@ -242,7 +260,7 @@ def _window_reduction(which: str) -> tuple[Primitive, Callable[..., Array]]:
         operand: ArrayLike,
         window_dimensions: tuple[int, ...],
         window_strides: tuple[int, ...] | None = None,
-        padding: Pads = "VALID",
+        padding: str | Sequence[tuple[int, int]] = "VALID",
         base_dilation: tuple[int, ...] | None = None,
         window_dilation: tuple[int, ...] | None = None,
     ) -> Array:
@@ -330,7 +348,7 @@ def check_source_shape(
     source: ShapedArray,
     operand: ShapedArray,
     dimensions: tuple[int, ...],
-    strides: tuple[int, ...] | None,
+    strides: tuple[int, ...],
     padding: Pads,
 ) -> None:
     """Raise TypeError unless there is one element in `source` for each window on `operand`."""
@@ -345,12 +363,12 @@ def check_source_shape(
 
 
 def select_and_gather_add(
-    tangents: object,
+    tangents: ArrayLike,
     operand: ArrayLike,
     select_prim: Primitive,
     window_dimensions: tuple[int, ...],
     window_strides: tuple[int, ...],
-    padding: Pads,
+    padding: str | Sequence[tuple[int, int]],
     base_dilation: tuple[int, ...],
     window_dilation: tuple[int, ...],
 ) -> Array:
@@ -383,7 +401,11 @@ def select_and_gather_add(
 
 @infer(select_and_gather_add_p)
 def _(
-    tangents: ShapedArray, operand: ShapedArray, *, select_prim: Primitive, **windows: object
+    tangents: ShapedArray,
+    operand: ShapedArray,
+    *,
+    select_prim: Primitive,
+    **windows: Unpack[WindowParams],
 ) -> ShapedArray:
     if tangents.shape != operand.shape or tangents.dtype != operand.dtype:
         raise TypeError(
@@ -401,12 +423,12 @@ linear(reduce_window_sum_p)
 
 @rules.transpose(reduce_window_sum_p)
 def _(
-    cotangent: ArrayLike, operand: UndefinedPrimal, **params: object
+    cotangent: ArrayLike, operand: UndefinedPrimal, **params: Unpack[WindowParams]
 ) -> Sequence[Cotangent | None]:
     windows = Windows(**params)
     # The cotangent of an element is the sum of the cotangents of the windows that contain it: a
     # window sum over the cotangent, dilated by the strides.
-    padding = []
+    padding: list[tuple[int, int]] = []
     for size, count, extent, stride, (before, _), base_dilation, holes in zip(
         operand.aval.shape, typeof(cotangent).shape, *windows, strict=True
     ):
@@ -428,10 +450,13 @@ def _(
     return [process(reduce_window_sum_p, (cotangent,), transposed._asdict())]
 
 
-def _of_selected(select: Primitive) -> Callable[..., Any]:
-    return lambda tangent, operand, **windows: process(
-        select_and_gather_add_p, (tangent, operand), {"select_prim": select, **windows}
-    )
+def _of_selected(select: Primitive) -> ContributionOfOne:
+    """Return the derivative of the reduction of windows to the element that `select` selects."""
+
+    def tangent_of_selected(t: ArrayLike, x: ArrayLike, /, **windows: object) -> ArrayLike:
+        return process(select_and_gather_add_p, (t, x), {"select_prim": select, **windows})
+
+    return tangent_of_selected
 
 
 derivative(reduce_window_max_p, _of_selected(ge_p))
@@ -448,10 +473,10 @@ linear_in_first(select_and_scatter_add_p)
 def _(
     cotangent: ArrayLike,
     tangents: Operand,
-    operand: Operand,
+    operand: ArrayLike,
     *,
     select_prim: Primitive,
-    **params: object,
+    **params: Unpack[WindowParams],
 ) -> Sequence[Cotangent | None]:
     windows = Windows(**params)
     if any(holes != 1 for holes in windows.window_dilation):
@@ -467,13 +492,13 @@ def _(
         dtype = typeof(operand).dtype
         nothing = (least_value if select_prim is ge_p else greatest_value)(dtype)
         operand = pad(operand, nothing[()], rows)
-    params = {
+    selection = {
         "select_prim": select_prim,
         "window_dimensions": windows.window_dimensions,
         "window_strides": windows.window_strides,
         "padding": windows.padding,
     }
-    result = process(select_and_scatter_add_p, (cotangent, operand), params)
+    result = process(select_and_scatter_add_p, (cotangent, operand), selection)
     if has_gaps:
         shape = typeof(result).shape
         result = slice(result, (0,) * len(shape), shape, windows.base_dilation)
