@@ -101,6 +101,8 @@ def frontend_attributes_of(stack: NameStack) -> dict[str, str]:
     for part in stack:
         if type(part) is FrontendAttributes:
             attributes.update(part.pairs)
+    if not attributes:
+        return {}
     return {name: value for name, value in attributes.items() if value is not None}
 
 

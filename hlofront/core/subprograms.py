@@ -156,7 +156,7 @@ def subprograms_of(equation: Equation) -> Sequence[Subprogram]:
     """
     rule = rules.subprograms.get(equation.primitive)
     if rule is None:
-        return _in_params(equation)
+        return _in_params(equation) if _may_hold_programs(equation.primitive) else ()
     parts: Sequence[Subprogram] = rule(**equation.params)
     return [part for part in parts if is_program(part.program)]
 

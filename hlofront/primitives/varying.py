@@ -122,10 +122,14 @@ def matched(primitive: Primitive, args: tuple[ArrayLike, ...]) -> tuple[ArrayLik
         return args
     if primitive.ref_primitive:
         return _matched_to_reference(primitive, args)
-    kinds = [_kind(x) for x in args]
-    first = kinds[0]
-    if all(kind is first for kind in kinds):
+    first = _kind(args[0])
+    # Most operands vary alike. Their types' parts are interned.
+    for x in args[1:]:
+        if _kind(x) is not first:
+            break
+    else:
         return args
+    kinds = [_kind(x) for x in args]
     union = frozenset[Hashable]().union(*[kind.varying for kind in kinds])
     return tuple(
         [
