@@ -7,8 +7,9 @@ import json
 import os
 import sys
 
+import models
 import numpy as np
-from cases import per_call
+from cases import once, per_call
 
 os.environ["JAX_NUM_CPU_DEVICES"] = "8"
 # Each array of the trees, float32; in a model these are the weights of 20 layers.
@@ -51,6 +52,21 @@ def cases(jax):
             jax.block_until_ready(jax.device_put(weights, target))
 
         yield f"8 devices: device_put of {name}", per_call(put, 5)
+
+    step, arguments = models.gpt(jax, 12, batch=8)
+    replicated, split_rows = sharding.PartitionSpec(), sharding.PartitionSpec("x")
+
+    def new_step():
+        def mean_step(*args):
+            return jax.tree.map(lambda x: jax.lax.pmean(x, "x"), step(*args))
+
+        in_specs = (*[replicated] * (len(arguments) - 1), split_rows)
+        return jax.jit(jax.shard_map(mean_step, mesh=mesh, in_specs=in_specs, out_specs=replicated))
+
+    yield (
+        "8 devices: trace and lower a shard_map GPT",
+        once(new_step, lambda function: function.trace(*arguments).lower()),
+    )
 
 
 def main():

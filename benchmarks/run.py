@@ -51,6 +51,7 @@ AIMS = {
     "8 devices: jit call, with a sum over devices": 1.0,
     "8 devices: device_put of a tree of NumPy arrays": 0.5,
     "8 devices: device_put of a tree of arrays": 0.5,
+    "8 devices: trace and lower a shard_map GPT": 0.3,
 }
 
 # Seconds that importing `name` takes above what both stand on.
