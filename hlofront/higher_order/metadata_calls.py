@@ -9,7 +9,7 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary, named_as
 from hlofront.base.tree import PyTree
 from hlofront.base.tree_prefixes import broadcast_prefix
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import Value
 from hlofront.core import rules
 from hlofront.core.aval import MemorySpace, typeof
 from hlofront.core.jaxpr import ClosedJaxpr
@@ -30,10 +30,11 @@ rules.partial_eval(compute_on_p)(CallRules(compute_on_p, "jaxpr").partial_eval)
 
 def _program_of(
     fun: Callable[..., PyTree], traced_for: str, args: tuple[object, ...], kwargs: dict[str, object]
-) -> tuple[ClosedJaxpr, list[ArrayLike], tree.PyTreeDef]:
+) -> tuple[ClosedJaxpr, list[Value], tree.PyTreeDef]:
     """Return the program of a call, its operands, and the structure of its result."""
     leaves, structure = tree.tree_flatten((args, kwargs))
-    info = debug_info_of(fun, traced_for, tree.tree_structure(args), lambda: None)
+    out_tree: tree.PyTreeDef | None = None
+    info = debug_info_of(fun, traced_for, tree.tree_structure(args), lambda: out_tree)
     program, out_tree = stage_tree(fun, structure, [typeof(leaf) for leaf in leaves], info, leaves)
     program, captured = split_captured(program)
     return program, [*captured, *leaves], out_tree

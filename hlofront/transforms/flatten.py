@@ -315,8 +315,13 @@ def refuse_generators(fun: object, what: str) -> None:
         )
 
 
-def result_paths(out_tree: PyTreeDef, prefix: str = "result") -> tuple[str, ...]:
-    """Return a name per leaf of a result, such as `result`, `result[0]` or `result['loss']`."""
+def result_paths(out_tree: PyTreeDef | None, prefix: str = "result") -> tuple[str, ...]:
+    """Return a name per leaf of a result, such as `result`, `result[0]` or `result['loss']`.
+
+    There are none if `out_tree` is None: the function has not returned.
+    """
+    if out_tree is None:
+        return ()
     numbered = tree.tree_unflatten(out_tree, range(out_tree.num_leaves))
     # What a pytree node adds on unflattening, such as float0 arrays, is no output.
     return tuple(

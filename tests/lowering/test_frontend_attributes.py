@@ -116,3 +116,11 @@ def test_arrays_computed_in_an_order():
 
     assert jax.jit(f).lower(x).as_text().count("@control_dep") == 1
     assert jnp.allclose(jax.jit(f)(x), lax.sin(x) + lax.cos(x))
+
+
+def test_programs_of_calls_know_the_names_of_their_arguments_and_results():
+    call = xla_metadata_call(lambda weights: {"total": jnp.sum(weights)}, key="value")
+    (equation,) = jax.make_jaxpr(call)(x).eqns
+    info = equation.params["jaxpr"].jaxpr.debug_info
+    assert info.arg_names == ("weights",)
+    assert info.result_paths == ("result['total']",)
