@@ -26,6 +26,9 @@ class Memoized(Protocol[Inputs, Result_co]):
     def cache_clear(self) -> None: ...
     def cache_info(self) -> object: ...
 
+    @property
+    def __wrapped__(self) -> Callable[Inputs, Result_co]: ...
+
 
 AnyCache = TypeVar("AnyCache", bound=Cache)
 

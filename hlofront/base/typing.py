@@ -52,6 +52,16 @@ def is_tuple_or_list(x: object) -> "TypeIs[tuple[Any, ...] | list[Any]]":
     return isinstance(x, (tuple, list))
 
 
+def is_tuple(x: object) -> "TypeIs[tuple[Any, ...]]":
+    """Return whether a value is a tuple, whose members may be of any type."""
+    return isinstance(x, tuple)
+
+
+def is_numpy_array(x: object) -> "TypeIs[NumPyArray]":
+    """Return whether a value is an array of NumPy."""
+    return isinstance(x, np.ndarray)
+
+
 def is_numpy_value(x: object) -> "TypeIs[NumPyArray | np.generic[Any]]":
     """Return whether a value is an array or a scalar of NumPy."""
     return isinstance(x, (np.ndarray, np.generic))

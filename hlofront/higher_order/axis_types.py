@@ -82,7 +82,7 @@ def run_with_auto_axes(
       inside: the mesh inside.
     """
     with use_abstract_mesh(inside):
-        result = f(*tree_map(lambda x: _moved(x, mesh, inside), tuple(args)), **kwargs)
+        result = f(*_moved_tree(tuple(args), mesh, inside), **kwargs)
     return reshard_tree(result, out_sharding, inside)
 
 
@@ -148,7 +148,7 @@ def explicit_axes(
         inside = _retyped(mesh, axes, AxisType.Explicit)
         with use_abstract_mesh(inside):
             result = function(*reshard_tree(args, shardings, mesh), **kwargs)
-        return tree_map(lambda x: _moved(x, inside, mesh), result)
+        return _moved_tree(result, inside, mesh)
 
     return with_explicit_axes
 
@@ -184,6 +184,15 @@ def _retyped(mesh: AbstractMesh, axes: AxisNames, kind: AxisType) -> AbstractMes
         if name not in mesh.axis_names:
             raise KeyError(name)
     return mesh.update_axis_types(dict.fromkeys(names, kind))
+
+
+def _moved_tree(arrays: PyTree, mesh: AbstractMesh, inside: AbstractMesh) -> PyTree:
+    """Return a pytree of arrays of one mesh as one of a mesh with other types of the axes."""
+
+    def moved(x: ArrayLike) -> ArrayLike:
+        return _moved(x, mesh, inside)
+
+    return tree_map(moved, arrays)
 
 
 def _moved(x: ArrayLike, mesh: AbstractMesh, inside: AbstractMesh) -> ArrayLike:

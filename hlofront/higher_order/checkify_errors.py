@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from hlofront.base import source, tree
+from hlofront.base.source import Traceback
 from hlofront.base.typing import ArrayLike, Shape
 from hlofront.core.jaxpr import Value
 
@@ -22,7 +23,7 @@ class JaxException(Exception):
     arrays: ClassVar[tuple[str, ...]] = ()
     fixed: ClassVar[tuple[str, ...]] = ("traceback",)
 
-    def __init__(self, traceback: object):
+    def __init__(self, traceback: Traceback | None):
         super().__init__()
         self.traceback = traceback
 
@@ -61,7 +62,11 @@ class FailedCheckError(JaxException):
     fixed = ("traceback", "format")
 
     def __init__(
-        self, traceback: object, format: str, args: Sequence[Value], kwargs: Mapping[str, Value]
+        self,
+        traceback: Traceback | None,
+        format: str,
+        args: Sequence[Value],
+        kwargs: Mapping[str, Value],
     ):
         super().__init__(traceback)
         self.format = format
@@ -78,7 +83,7 @@ class NaNError(JaxException):
 
     fixed = ("traceback", "primitive")
 
-    def __init__(self, traceback: object, primitive: str):
+    def __init__(self, traceback: Traceback | None, primitive: str):
         super().__init__(traceback)
         self.primitive = primitive
 
@@ -101,7 +106,7 @@ class OOBError(JaxException):
 
     def __init__(
         self,
-        traceback: object,
+        traceback: Traceback | None,
         primitive: str,
         shape: Shape,
         index: ArrayLike,

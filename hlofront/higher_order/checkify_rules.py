@@ -42,6 +42,7 @@ from hlofront.primitives.elementwise import bitwise_and, bitwise_not, bitwise_or
 from hlofront.primitives.gathering import gather_p
 from hlofront.primitives.reducing import argmax, reduce_or
 from hlofront.primitives.scattering import (
+    ScatterDimensionNumbers,
     scatter_add_p,
     scatter_max_p,
     scatter_min_p,
@@ -131,8 +132,11 @@ class State:
             before = self.slots.get(effect)
             if before is not None:
                 is_new = ge(new[0], np.int32(0))
-                new = [select_n(is_new, x, y) for x, y in zip(before, new, strict=True)]
-            self.slots[effect] = new
+                self.slots[effect] = [
+                    select_n(is_new, x, y) for x, y in zip(before, new, strict=True)
+                ]
+            else:
+                self.slots[effect] = new
 
     def flag(self) -> ArrayLike:
         """Return a boolean scalar, possibly traced: whether an error has been recorded."""
@@ -324,7 +328,7 @@ def run_for_nans(state: State, equation: Equation, operands: Sequence[ArrayLike]
     return results
 
 
-def _is_inexact(x: object) -> bool:
+def _is_inexact(x: Value) -> bool:
     """Return whether a value is an array of an inexact dtype, which has NaNs."""
     dtype = getattr(typeof(x), "dtype", None)
     if dtype is None or isinstance(dtype, ExtendedDType):
@@ -453,7 +457,7 @@ def _(state: State, equation: Equation, operands: list[Value]) -> Value:
     if OOBError in state.errors:
         operand, indices, updates = operands
         shape, update_shape = typeof(operand).shape, typeof(updates).shape
-        numbers = equation.params["dimension_numbers"]
+        numbers: ScatterDimensionNumbers = equation.params["dimension_numbers"]
         single = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
         windows = iter(numbers.update_window_dims)
         sizes = [1 if axis in single else update_shape[next(windows)] for axis in range(len(shape))]

@@ -11,7 +11,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.errors import without_operands
 from hlofront.base.tree import PyTreeDef
-from hlofront.base.typing import ArrayLike, DType, Shape
+from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.compile_time import ensure_compile_time_eval
@@ -134,7 +134,9 @@ class Error:
     def flatten(self) -> "tuple[list[_ErrorChildren], _ErrorMetadata]":
         # Effects are in insertion order: kinds of errors cannot be sorted.
         effects = tuple(self._pred)
-        children = [(self._pred[e], self._code[e], tuple(self._payload[e])) for e in effects]
+        children: list[_ErrorChildren] = [
+            (self._pred[e], self._code[e], tuple(self._payload[e])) for e in effects
+        ]
         return children, (effects, tuple(self._metadata.items()))
 
     @staticmethod
@@ -339,7 +341,7 @@ def first_of(
     return reduce_or(flat, (0,)), chosen
 
 
-def zeros_of_type(shape: Shape, dtype: DType) -> ArrayLike:
+def zeros_of_type(shape: Shape, dtype: DType) -> Array:
     """Return an array of zeros as the placeholder for an array that an error would carry."""
     if isinstance(dtype, ExtendedDType):
         physical_shape, physical_dtype = dtype.physical(shape)

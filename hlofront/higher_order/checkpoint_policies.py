@@ -84,7 +84,7 @@ def either_policy(outer: Policy | None, inner: Policy | None) -> Policy | None:
     """Return the policy that saves what `outer` or `inner` saves; None saves nothing."""
     if inner is None or inner is outer:
         return outer
-    if outer is None or (type(inner) is _Either and inner.outer is outer):
+    if outer is None or (isinstance(inner, _Either) and inner.outer is outer):
         return inner
     return _Either(outer, inner)
 

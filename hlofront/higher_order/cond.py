@@ -211,8 +211,7 @@ def array_type(x: ArrayLike) -> ShapedArray:
       TypeError: if `x` is no array.
     """
     aval = typeof(x)
-    # A token has another aval.
-    if not isinstance(aval, ShapedArray):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if type(aval) is not ShapedArray:  # A token has another aval.
         raise TypeError(f"wanted an array, got a value of type {aval.str_short()}")
     return aval
 
@@ -425,7 +424,7 @@ class Branches:
         self.out_tree = self.traced[0].out_tree
         self._check()
 
-    def bind(self, index: ArrayLike, order: Sequence[int], **params: object) -> list[Value]:
+    def bind(self, index: Value, order: Sequence[int], **params: object) -> list[Value]:
         """Bind `cond_p`, and return the result of the branch at `index`.
 
         Args:

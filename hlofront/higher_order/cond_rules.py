@@ -1,11 +1,12 @@
 """The rules of the cond primitive: jvp, transpose, partial evaluation, batching, dead code."""
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from hlofront.base.typing import Array, ArrayLike, Shape
+from hlofront.base.typing import Array, ArrayLike, Shape, Value
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
@@ -252,7 +253,7 @@ def _with_slots(
         if atom is None:
             atom = by_type.get(aval)
         if atom is None:
-            zeros = stage(lambda aval=aval: _zeros_in_memory(aval), [])
+            zeros = stage(partial(_zeros_in_memory, aval), [])
             equations += zeros.eqns
             (atom,) = zeros.jaxpr.outvars
             by_type[aval] = atom
@@ -378,10 +379,10 @@ def _selected(
     return [choice.among(cases) for cases in zip(*results, strict=True)], [0] * len(results[0])
 
 
-def _varies(x: object) -> bool:
+def _varies(x: Value) -> bool:
     """Return whether a value has derivatives: integers and random keys have none."""
     aval = typeof(x)
-    return isinstance(aval, ShapedArray) and aval.to_tangent_aval() == aval
+    return type(aval) is ShapedArray and aval.to_tangent_aval() == aval
 
 
 class _Choice:

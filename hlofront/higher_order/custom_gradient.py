@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hlofront.base import source, tree
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, is_tuple_or_list
 from hlofront.core.aval import typeof
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr, Value
@@ -63,7 +63,7 @@ def _pair(
       TypeError: if the function does not return a pair of a result and a callable.
     """
     pair = fun(*args, **kwargs)
-    if not isinstance(pair, tuple | list) or len(pair) != 2 or not callable(pair[1]):
+    if not is_tuple_or_list(pair) or len(pair) != 2 or not callable(pair[1]):
         raise TypeError(
             "a function given to custom_gradient must return a pair: its result, and a function "
             f"of the result's cotangent. Got {source.shortened(repr(pair))}."

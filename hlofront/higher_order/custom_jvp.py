@@ -6,7 +6,7 @@ from typing import Any
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, is_tuple_or_list
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData
@@ -114,7 +114,7 @@ class custom_jvp(CustomRule):
                     share = rule(tangent, result, *primals)
                     total = share if total is None else tree.tree_map(add_tangents, total, share)
             if total is None:
-                total = tree.tree_map(lambda x: instantiate(Zero.of(x)), result)
+                total = tree.tree_map(_zero_tangent, result)
             return result, total
 
         self.defjvp(jvp)
@@ -176,7 +176,7 @@ class JVPRule:
         )
         pair = self.rule(*self.arguments.fixed.values(), primals, tangents)
         about = f"Custom JVP rule {self.__name__} for function {self.function}"
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
+        if not is_tuple_or_list(pair) or len(pair) != 2:
             raise TypeError(
                 f"{about} must produce a pair (list or tuple of length two) representing primal "
                 f"and tangent outputs, but got {source.shortened(repr(pair))}."
@@ -211,6 +211,10 @@ class JVPRule:
                 f"got {own.str_short()}."
             )
         return Zero(wanted) if isinstance(tangent, SymbolicZero) else as_tangent(tangent)
+
+
+def _zero_tangent(primal: Value) -> ArrayLike:
+    return instantiate(Zero.of(primal))
 
 
 # ---- the primitive -------------------------------------------------------------------------------
@@ -255,7 +259,7 @@ def _(
     call_jaxpr: Value,
     jvp_jaxpr_fun: Callable[..., list[Value]],
     num_consts: int,
-    **params: object,
+    symbolic_zeros: bool,
 ) -> BatchResult:
     call = BatchedCall(axis, tag, axes)
     results = custom_jvp_call_p.bind(
@@ -263,6 +267,6 @@ def _(
         call_jaxpr=call.function(call_jaxpr),
         jvp_jaxpr_fun=BatchedRule(jvp_jaxpr_fun, call, axes[num_consts:]),
         num_consts=num_consts,
-        **params,
+        symbolic_zeros=symbolic_zeros,
     )
     return results, call.axes_of_results()

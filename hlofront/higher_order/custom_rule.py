@@ -163,7 +163,8 @@ class CustomRule:
         parameters = self.signature.parameters
         if not kwargs and (parameters is None or len(args) == len(parameters)):
             return args
-        if isinstance(self.fun, functools.partial):
+        fun: object = self.fun
+        if isinstance(fun, functools.partial):
             # Arguments that a partial binds, by position or keyword, are not arguments of the call.
             parameters = None
         if parameters is None:

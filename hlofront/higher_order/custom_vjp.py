@@ -11,7 +11,7 @@ from hlofront.base.config import disable_bwd_checks
 from hlofront.base.elements import float0
 from hlofront.base.errors import UnexpectedTracerError
 from hlofront.base.tree import PyTree, PyTreeDef, tree_map
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, is_tuple, is_tuple_or_list
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.check import types_match
 from hlofront.core.jaxpr import Value
@@ -216,7 +216,7 @@ class Forward:
         pair = self.rule(*arguments.whole(chosen))
         name = owner.signature.name
         about = f"Custom VJP fwd rule {self.__name__} for function {name}"
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
+        if not is_tuple_or_list(pair) or len(pair) != 2:
             raise TypeError(
                 f"{about} must produce a pair (list or tuple of length two) where the first "
                 "element represents the primal output (equal to that of the custom_vjp-decorated "
@@ -298,12 +298,16 @@ class Backward:
             for c in cotangents
         ]
         residuals = [x if isinstance(x, _SCALARS) else as_array(x) for x in residuals]
-        output: object = self.rule(
+        output: PyTree = self.rule(
             *arguments.fixed.values(),
             self.residual_tree.unflatten(residuals),
             self.out_tree.unflatten(arriving),
         )
-        if isinstance(output, list) and len(output) == len(arguments.differentiated):
+        if (
+            is_tuple_or_list(output)
+            and not is_tuple(output)
+            and len(output) == len(arguments.differentiated)
+        ):
             output = tuple(output)
         return [
             self._checked(index, c, aval)
@@ -326,7 +330,7 @@ class Backward:
 
         structure = self.arguments.structure
         try:
-            if isinstance(output, tuple):
+            if is_tuple(output):
                 tree.tree_map(take, output, _numbered(structure), is_leaf=lambda x: x is None)
         except ValueError:
             raise self._wrong_structure(output) from None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, is_tuple_or_list
 from hlofront.core import rules
 from hlofront.core.aval import is_value, typeof
 from hlofront.core.axes import AxisData
@@ -36,7 +36,7 @@ from hlofront.higher_order.selecting import (
 from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.derivatives import instantiate
 from hlofront.transforms.batch import batch_flat
-from hlofront.transforms.flatten import stage_tree
+from hlofront.transforms.flatten import NO_KEYWORDS, stage_tree
 from hlofront.transforms.jvp import jvp_flat, jvp_program
 from hlofront.transforms.partial_eval import SplitEquation
 
@@ -111,7 +111,7 @@ class custom_vmap(CustomRule):
                 f"def_vmap: decorate its rule with @{self.signature.name}.def_vmap."
             )
         args = self.positional(args, kwargs)
-        leaves, in_tree = tree.tree_flatten((args, {}))
+        leaves, in_tree = tree.tree_flatten((args, NO_KEYWORDS))
         signature, structure = self.signature, tree.tree_structure(args)
         for index, leaf in enumerate(leaves):
             if not is_value(leaf):
@@ -158,7 +158,7 @@ def sequential_vmap(f: Callable[..., PyTree]) -> custom_vmap:
         flags: list[bool] = tree.tree_leaves(in_batched)
         if not any(flags):
             out = mapped_by_loop(*args)
-            return out, tree.tree_map(lambda _: False, out)
+            return out, _flag_each_leaf(out, False)
 
         def one(examples: Sequence[ArrayLike]) -> PyTree:
             rest = iter(examples)
@@ -166,9 +166,14 @@ def sequential_vmap(f: Callable[..., PyTree]) -> custom_vmap:
             return mapped_by_loop(*structure.unflatten(whole))
 
         out = lax_map(one, where(leaves, flags))
-        return out, tree.tree_map(lambda _: True, out)
+        return out, _flag_each_leaf(out, True)
 
     return mapped_by_loop
+
+
+def _flag_each_leaf(result: PyTree, mapped: bool) -> PyTree:
+    structure = tree.tree_structure(result)
+    return structure.unflatten([mapped] * structure.num_leaves)
 
 
 # ---- the primitive -------------------------------------------------------------------------------
@@ -195,7 +200,7 @@ class _TreeRule:
             )
         _, args = self.in_tree.unflatten(map(as_array, values))
         pair = self.rule(size, list(in_batched), *args)
-        if not isinstance(pair, tuple | list) or len(pair) != 2:
+        if not is_tuple_or_list(pair) or len(pair) != 2:
             raise ValueError(
                 f"custom vmap rule ({_name(self.rule)}) must return a pair: the results, and "
                 "which of them are batched, in the same structure; got "

@@ -34,7 +34,7 @@ from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.derivatives import add_tangents, instantiate
 from hlofront.primitives.elementwise import neg
 from hlofront.transforms.batch import batch_program
-from hlofront.transforms.flatten import check_hashable, stage_tree
+from hlofront.transforms.flatten import NO_KEYWORDS, check_hashable, stage_tree
 from hlofront.transforms.grad import linearize
 from hlofront.transforms.jvp import jvp_jaxpr
 from hlofront.transforms.linear_transpose import linear_transpose
@@ -105,7 +105,7 @@ class _Staged:
         cls, name: str, fun: Callable[..., PyTree], args: tuple[PyTree, ...], purpose: str
     ) -> "_Staged":
         """Trace a function with `args`, and turn the tracers it captures into first inputs."""
-        leaves, in_tree = tree.tree_flatten((args, {}))
+        leaves, in_tree = tree.tree_flatten((args, NO_KEYWORDS))
         info = DebugInfo(purpose, source.describe_callable(fun))
         program, out_tree = stage_tree(fun, in_tree, [typeof(x) for x in leaves], info)
         program, captured = split_captured(program)
@@ -176,7 +176,7 @@ def custom_linear_solve(
     leaves, structure = tree.tree_flatten(b)
     avals = [typeof(x) for x in leaves]
 
-    def staged(name: str, fun: Callable[..., PyTree]) -> _Staged:
+    def staged(name: str, fun: Callable[[PyTree], PyTree]) -> _Staged:
         return _Staged.of(name, fun, (b,), "custom_linear_solve")
 
     matrix = staged("matvec", matvec)
@@ -416,7 +416,11 @@ def custom_root(
 
     function = _Staged.of("f", f, (initial_guess,), "custom_root")
     check_like("f", function.out_tree, function.program.out_avals, "initial_guess")
-    solving = _Staged.of("solve", lambda x: solve(f, x), (initial_guess,), "custom_root solve")
+
+    def solve_from(x: PyTree) -> PyTree:
+        return solve(f, x)
+
+    solving = _Staged.of("solve", solve_from, (initial_guess,), "custom_root solve")
     root_tree, root_avals = solving.out_tree, solving.program.out_avals
     if has_aux:
         root_tree, root_avals = solving.split_aux("custom_root", TypeError)

@@ -9,7 +9,7 @@ from hlofront.base import errors, source, tree
 from hlofront.base.boundary import boundary, named_as
 from hlofront.base.hashable import HashableArray
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, Value, is_numpy_array
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
@@ -103,7 +103,7 @@ def platform_dependent(
         "the default" if for_ is None else f"the function for {', '.join(for_)}"
         for for_ in platforms
     ]
-    index: ArrayLike = platform_index_p.bind(platforms=tuple(platforms))
+    index: Value = platform_index_p.bind(platforms=tuple(platforms))
     if not isinstance(index, Tracer):
         return chosen[int(index)](*args)
     check_hashable(*chosen)
@@ -229,7 +229,7 @@ def _attribute(name: str, key: str, value: object) -> tuple[str, tuple[object, .
                 "NumPy array, as numpy.asarray(x)."
             )
     wrapped = [
-        HashableArray(np.asarray(leaf)) if isinstance(leaf, np.ndarray | Array) else leaf
+        HashableArray(np.asarray(leaf)) if isinstance(leaf, Array) or is_numpy_array(leaf) else leaf
         for leaf in leaves
     ]
     return key, tuple(wrapped), structure

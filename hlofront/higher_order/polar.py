@@ -84,9 +84,7 @@ def qdwh(
         x = _by_qr(x, a, b, c) if c > 100 else _by_cholesky(x, a, b, c)
     tolerance = np.cbrt(5 * precision)
     if steps:
-        running = gt(
-            _norm(sub(x, previous)), host_number(tolerance, np.dtype(real_dtype(aval.dtype)))
-        )
+        running = gt(_norm(sub(x, previous)), host_number(tolerance, real_dtype(aval.dtype)))
 
     def still(state: _State) -> Array:
         _, count, running = state

@@ -93,6 +93,7 @@ def _(
     keys, alpha = values
     key_axis, alpha_axis = axes
     if alpha_axis is None:
+        assert key_axis is not None
         size, aval = typeof(keys).shape[key_axis], typeof(alpha)
         alpha = broadcast_in_dim(alpha, (size, *aval.shape), range(1, aval.ndim + 1))
     else:

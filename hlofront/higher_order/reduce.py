@@ -1,21 +1,21 @@
 """The functions reduce, reduce_window and select_and_scatter, with a user-defined reducer."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.caches import weak_keyed
+from hlofront.base.elements import NumPyDType
 from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.base.typing import Array, ArrayLike, DType, NumPyArray
+from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import integers
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.requested_shardings import requested
 from hlofront.core.trace import Tracer, process
-from hlofront.higher_order import reduce_rules as _rules  # noqa: F401 - registers the rules
+from hlofront.higher_order import reduce_rules as reduce_rules  # It registers the rules.
 from hlofront.higher_order.reduce_types import (
     reduce_p,
     reduce_window_p,
@@ -26,12 +26,12 @@ from hlofront.primitives import reducing as r
 from hlofront.primitives import windowed as w
 from hlofront.primitives.converting import convert
 from hlofront.primitives.resharding import split_as
-from hlofront.transforms.flatten import check_hashable, stage_tree
+from hlofront.transforms.flatten import NO_KEYWORDS, check_hashable, stage_tree
 
 # A reduction function of primitives/reducing.py or windowed.py.
 Fold = Callable[..., Array]
 # (initial value, dtype of the operand) -> whether the value is the identity of a reduction.
-IsIdentity = Callable[[NumPyArray, DType], bool]
+IsIdentity = Callable[[NumPyArray, NumPyDType], bool]
 
 
 # ---- the user's function -------------------------------------------------------------------------
@@ -66,7 +66,8 @@ def _stage_scalars(
         raise TypeError(f"{purpose} must be a function, got {function!r}")
     check_hashable(function)
     # A function without weak references cannot be a cache key, and is traced each time.
-    write = _write_down if type(function).__weakrefoffset__ else _write_down.__wrapped__
+    kind: type = type(function)
+    write = _write_down if kind.__weakrefoffset__ else _write_down.__wrapped__
     return write(function, structures, tuple(avals), purpose)
 
 
@@ -78,7 +79,7 @@ def _write_down(
     purpose: str,
 ) -> tuple[ClosedJaxpr, PyTreeDef]:
     in_tree = tree.tree_structure(
-        (tuple(tree.tree_unflatten(s, [0] * s.num_leaves) for s in structures), {})
+        (tuple(tree.tree_unflatten(s, [0] * s.num_leaves) for s in structures), NO_KEYWORDS)
     )
     info = DebugInfo(purpose, source.describe_callable(function))
     program, out_tree = stage_tree(function, in_tree, list(avals) * len(structures), info)
@@ -185,13 +186,13 @@ def _known_reduction(
 def _is(value: float) -> IsIdentity:
     """Return a predicate of (initial value, dtype): whether the initial value is `value`."""
 
-    def is_value(start: NumPyArray, dtype: DType) -> bool:
+    def is_value(start: NumPyArray, dtype: NumPyDType) -> bool:
         return bool(start == value)
 
     return is_value
 
 
-def _is_extreme(value: float, of_dtype: Callable[[DType], ArrayLike]) -> IsIdentity:
+def _is_extreme(value: float, of_dtype: Callable[[NumPyDType], ArrayLike]) -> IsIdentity:
     """Return a predicate of (initial value, dtype): whether the initial value is an extreme.
 
     Args:
@@ -199,13 +200,13 @@ def _is_extreme(value: float, of_dtype: Callable[[DType], ArrayLike]) -> IsIdent
       of_dtype: returns the extreme of a dtype, for initial values of that dtype.
     """
 
-    def is_extreme(start: NumPyArray, dtype: DType) -> bool:
+    def is_extreme(start: NumPyArray, dtype: NumPyDType) -> bool:
         return bool(start == value or (start.dtype == dtype and start == of_dtype(dtype)))
 
     return is_extreme
 
 
-def _all_bits(dtype: "np.dtype[Any]") -> NumPyArray:
+def _all_bits(dtype: NumPyDType) -> NumPyArray:
     return np.array(True) if dtype == np.bool_ else np.array(-1).astype(dtype)
 
 

@@ -1,6 +1,5 @@
 """The rules of reductions with a user-defined function: jvp, partial evaluation, batching."""
 
-import operator
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -51,7 +50,7 @@ def _moving_slots(program: ClosedJaxpr, moving: Flags) -> Flags:
     """
     while True:
         _, present = jvp_program(program, moving * 2)
-        grown = tuple(map(operator.or_, moving, present))
+        grown = tuple([a or b for a, b in zip(moving, present, strict=True)])
         if grown == moving:
             return moving
         moving = grown

@@ -137,9 +137,9 @@ def _(
     *,
     select_jaxpr: Jaxpr,
     scatter_jaxpr: Jaxpr,
-    window_dimensions: Sequence[int],
-    window_strides: Sequence[int],
-    padding: Sequence[tuple[int, int]],
+    window_dimensions: tuple[int, ...],
+    window_strides: tuple[int, ...],
+    padding: w.Pads,
     **_: object,
 ) -> ShapedArray:
     if not operand.dtype == source.dtype == init_value.dtype or init_value.shape:

@@ -11,7 +11,7 @@ from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import AbstractValue
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Literal, Value, Var
 from hlofront.higher_order.checkpoint_policies import name_p
-from hlofront.transforms.flatten import Signature, abstract, stage_tree
+from hlofront.transforms.flatten import NO_KEYWORDS, Signature, abstract, stage_tree
 from hlofront.transforms.grad import linearize
 from hlofront.transforms.simplify import inline_jaxpr
 
@@ -41,7 +41,7 @@ def saved_residuals(f: Callable[..., PyTree], *args: object, **kwargs: object) -
 
         return linearize(of_leaves, *flat)[1].residuals
 
-    flat_tree = tree.tree_structure((tuple(leaves), {}))
+    flat_tree = tree.tree_structure((tuple(leaves), NO_KEYWORDS))
     program, _ = stage_tree(
         residuals,
         flat_tree,

@@ -404,16 +404,18 @@ class _Mapped:
           is_split: whether each is an operand; others are captured.
           parts: the types of the parts of the operands.
         """
-        out_tree: PyTreeDef | None = None
+        # The structure of the result, once the function has returned.
+        out_trees: list[PyTreeDef] = []
         out_specs: list[PartitionSpec] = []
         name = self.signature.name
 
         def on_device(*operands: Value) -> list[Value]:
-            nonlocal out_tree, out_specs
+            nonlocal out_specs
             rest = iter(operands)
             values = [next(rest) if split else x for x, split in zip(leaves, is_split, strict=True)]
             result = self.fun(*in_tree.unflatten(values))
             outputs, out_tree = tree.tree_flatten(result)
+            out_trees.append(out_tree)
             check_outputs(outputs, info.func_src_info, info.traced_for, out_tree)
             labels = result_paths(out_tree)
             out_specs = specs_of_results(self.out_specs, result, labels)
@@ -429,14 +431,22 @@ class _Mapped:
             "shard_map",
             self.signature.find_where,
             lambda: tuple(where(self.signature.names_in(in_tree), is_split)),
-            lambda: result_paths(out_tree),
+            lambda: result_paths(out_trees[0] if out_trees else None),
         )
         with params.inside():
             program = stage(on_device, parts, info)
         captured = program.consts
         if captured:
             program = ClosedJaxpr(constants_as_inputs(program))
-        return _Traced(program, captured, out_tree, tuple(out_specs))
+        return _Traced(program, captured, out_trees[0], tuple(out_specs))
+
+
+def _check_mesh(mesh: object) -> None:
+    if mesh is not None and not isinstance(mesh, Mesh | AbstractMesh):
+        raise TypeError(
+            "shard_map requires a `jax.sharding.Mesh` or a `jax.sharding.AbstractMesh` as its "
+            f"mesh, but got {mesh!r} of type {type(mesh)}."
+        )
 
 
 def _check_has_devices(mesh: Mesh | AbstractMesh, operands: Sequence[Any]) -> None:
@@ -537,11 +547,7 @@ def shard_map(
             f"shard_map requires a callable for its first argument, but got "
             f"{source.shortened(repr(f))} of type {type(f)}."
         )
-    if mesh is not None and not isinstance(mesh, Mesh | AbstractMesh):
-        raise TypeError(
-            "shard_map requires a `jax.sharding.Mesh` or a `jax.sharding.AbstractMesh` as its "
-            f"mesh, but got {mesh!r} of type {type(mesh)}."
-        )
+    _check_mesh(mesh)
     mapped = _Mapped(f, mesh, in_specs, out_specs, axis_names, check_vma)
 
     @boundary

@@ -92,8 +92,8 @@ class CustomVJPCallPrimitive(Primitive):
     ) -> Value:
         """Call a function with vjp rules: all are `subfuns`, or parameters of an equation."""
         if subfuns is not None:
-            own = _vjp_parameters(*subfuns, params["out_trees"])
-            params = {**params, **own}
+            fun, fwd, bwd = subfuns
+            params = {**params, **_vjp_parameters(fun, fwd, bwd, params["out_trees"])}
         return super().bind(*args, **params)
 
     def bind_with_trace(
@@ -187,8 +187,9 @@ class _VJPRules:
     def out_trees(self) -> tuple[PyTreeDef, PyTreeDef, list[int | None]]:
         """Return the tree definitions of results and residuals, none of which is an operand."""
         results, residuals, _ = self.result()
-        trees = tree.tree_structure([0] * len(results)), tree.tree_structure([0] * len(residuals))
-        return *trees, [None] * len(residuals)
+        result_tree = tree.tree_structure([0] * len(results))
+        residual_tree = tree.tree_structure([0] * len(residuals))
+        return result_tree, residual_tree, [None] * len(residuals)
 
 
 # ---- wrapped functions as this package's ---------------------------------------------------------
@@ -239,7 +240,9 @@ def _forward_of_wrapped(fwd: WrappedFun, bwd: WrappedFun, out_trees: OutTrees) -
         args = [x for pair in zip(primals, perturbed, strict=True) for x in pair]
         outputs = list(fwd.call_wrapped(*args))
         _, residual_tree, *forwarded = out_trees()
-        sources = forwarded[0] if forwarded else [None] * residual_tree.num_leaves
+        sources: Sequence[int | None] = [None] * residual_tree.num_leaves
+        if forwarded:
+            sources = forwarded[0]
         count = sum(source is None for source in sources)
         own = iter(outputs[:count])
         residuals = [next(own) if source is None else primals[source] for source in sources]

@@ -6,6 +6,7 @@ import numpy as np
 
 from hlofront.base.boundary import filter_traceback
 from hlofront.base.dtypes import float0, issubdtype
+from hlofront.base.elements import NumPyDType
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
@@ -146,7 +147,7 @@ def elementwise_primitive(
     name: str,
     kinds: Kinds,
     arity: int = 1,
-    result_dtype: Callable[[DType], DType] | None = None,
+    result_dtype: Callable[[NumPyDType], NumPyDType] | None = None,
 ) -> Primitive:
     """Define an elementwise primitive on operands of one dtype, with its infer and batch rules.
 
@@ -184,7 +185,7 @@ def unary(
     kinds: Kinds,
     doc: str,
     *,
-    result_dtype: Callable[[DType], DType] | None = None,
+    result_dtype: Callable[[NumPyDType], NumPyDType] | None = None,
     function_name: str | None = None,
 ) -> tuple[Primitive, Callable[..., Array]]:
     """Define an elementwise primitive of one operand; return it and the function that binds it."""
@@ -229,7 +230,7 @@ def binary(
     kinds: Kinds,
     doc: str,
     *,
-    result_dtype: Callable[[DType], DType] | None = None,
+    result_dtype: Callable[[NumPyDType], NumPyDType] | None = None,
     function_name: str | None = None,
 ) -> tuple[Primitive, Callable[..., Array]]:
     """Define an elementwise primitive of two operands; return it and the function that binds it."""
@@ -251,15 +252,15 @@ def _named(function: Callable[..., Array], name: str, doc: str) -> Callable[...,
     return function
 
 
-def to_bool(dtype: DType) -> DType:
+def to_bool(dtype: NumPyDType) -> NumPyDType:
     return np.dtype(np.bool_)
 
 
-def real_of(dtype: DType) -> DType:
+def real_of(dtype: NumPyDType) -> NumPyDType:
     """Return the dtype of a complex dtype's parts: float32 for complex64; others unchanged."""
     return np.dtype(f"float{dtype.itemsize * 4}") if dtype.kind == "c" else dtype
 
 
-def complex_of(dtype: DType) -> DType:
+def complex_of(dtype: NumPyDType) -> NumPyDType:
     """Return the complex dtype with parts of a floating dtype: complex64 for float32."""
     return np.dtype(f"complex{dtype.itemsize * 16}") if dtype.kind == "f" else dtype

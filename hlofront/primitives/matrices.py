@@ -6,6 +6,7 @@ from typing import cast
 import numpy as np
 
 from hlofront.base.dtypes import is_complex
+from hlofront.base.elements import NumPyDType
 from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
@@ -218,7 +219,7 @@ def diagonal(x: ArrayLike) -> Array:
     return reduce_sum(select_n(on, full_like(x, 0), x), (axis,))
 
 
-def real_dtype(dtype: DType) -> DType:
+def real_dtype(dtype: NumPyDType) -> NumPyDType:
     """Return the dtype of a complex dtype's parts; other dtypes unchanged."""
     return real_of(dtype)
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import is_complex, issubdtype
-from hlofront.base.typing import Array, ArrayLike, DType, Shape
+from hlofront.base.elements import NumPyDType
+from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.primitive import Primitive
@@ -112,7 +113,7 @@ def eigh(
 
 
 def _eigh_shapes(
-    shape: Shape, dtype: DType, *, subset_by_index: tuple[int, int] | None, **_: object
+    shape: Shape, dtype: NumPyDType, *, subset_by_index: tuple[int, int] | None, **_: object
 ) -> CoreTypes:
     n = check_square("eigh", shape)
     count = n if subset_by_index is None else subset_by_index[1] - subset_by_index[0]
@@ -203,7 +204,7 @@ def eig(
 
 def _eig_shapes(
     shape: Shape,
-    dtype: DType,
+    dtype: NumPyDType,
     *,
     compute_left_eigenvectors: bool,
     compute_right_eigenvectors: bool,
@@ -355,7 +356,7 @@ def svd(
 
 def _svd_shapes(
     shape: Shape,
-    dtype: DType,
+    dtype: NumPyDType,
     *,
     full_matrices: bool,
     compute_uv: bool,
@@ -487,7 +488,7 @@ def schur(
 
 
 def _schur_shapes(
-    shape: Shape, dtype: DType, *, compute_schur_vectors: bool, **_: object
+    shape: Shape, dtype: NumPyDType, *, compute_schur_vectors: bool, **_: object
 ) -> CoreTypes:
     check_square("schur", shape)
     return [(shape, dtype)] * (1 + compute_schur_vectors)
@@ -520,7 +521,7 @@ def hessenberg(a: ArrayLike) -> list[Array]:
     return process(hessenberg_p, (a,), {})
 
 
-def _hessenberg_shapes(shape: Shape, dtype: DType) -> CoreTypes:
+def _hessenberg_shapes(shape: Shape, dtype: NumPyDType) -> CoreTypes:
     if shape[0] != shape[1] or not shape[0]:
         raise ValueError(
             f"Argument to Hessenberg reduction must have shape [..., n, n], got shape {shape}"
@@ -551,7 +552,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
     return process(tridiagonal_p, (a,), {"lower": bool(lower)})
 
 
-def _tridiagonal_shapes(shape: Shape, dtype: DType, **_: object) -> CoreTypes:
+def _tridiagonal_shapes(shape: Shape, dtype: NumPyDType, **_: object) -> CoreTypes:
     n = check_square("tridiagonal", shape)
     if not n:
         raise ValueError(f"tridiagonal wants matrices with elements, got shape {shape}")
