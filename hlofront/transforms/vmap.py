@@ -127,15 +127,17 @@ def vmap(
             )
             wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
             with splitting_batches(axis):
-                # A value that is several results is moved once per axis.
-                moved: dict[tuple[int, AxisSpec], Value] = {}
-                for i, (x, a, w) in enumerate(zip(results, result_axes, wanted, strict=True)):
-                    if i not in own_results and (id(x), w) not in moved:
-                        moved[id(x), w] = as_result(_placed(x, a, w, size, i, out_tree, sum_match))
+                # A value that is several results is moved once per pair of axes.
+                moved: dict[tuple[int, int | None, AxisSpec], Value] = {}
+                keys = [(id(x), a, w) for x, a, w in zip(results, result_axes, wanted, strict=True)]
+                for i, (x, key) in enumerate(zip(results, keys, strict=True)):
+                    if i not in own_results and key not in moved:
+                        placed = _placed(x, *key[1:], size, i, out_tree, sum_match)
+                        moved[key] = as_result(placed)
                 return out_tree.unflatten(
                     [
-                        own_results[i] if i in own_results else moved[id(x), w]
-                        for i, (x, w) in enumerate(zip(results, wanted, strict=True))
+                        own_results[i] if i in own_results else moved[key]
+                        for i, key in enumerate(keys)
                     ]
                 )
 
