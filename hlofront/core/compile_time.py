@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 from hlofront.base.typing import Params, Value
 from hlofront.core.primitive import Primitive
@@ -13,7 +13,6 @@ from hlofront.core.trace import (
     current_trace,
     engine,
     interpreting_with,
-    is_eager,
 )
 
 
@@ -44,13 +43,24 @@ def ensure_compile_time_eval() -> Generator[None, None, None]:
     """Run operations on concrete operands immediately inside the block, also while tracing.
 
     Results of NumPy arrays, Python scalars and concrete arrays are concrete and may be used in
-    Python control flow. Operations on tracers are traced as they are outside of the block.
+    Python control flow. Operations on tracers are traced as they are outside of the block, and
+    transformations around it apply to operations inside: an index along a named axis is batched.
     """
-    if is_eager():
+    outer: Any = None
+    innermost = current_trace()
+    while not innermost.stages and isinstance(getattr(innermost, "parent", None), Trace):
+        outer, innermost = innermost, cast(Any, innermost).parent
+    if innermost is engine():
         yield
-        return
-    with interpreting_with(CompileTimeTrace(current_trace())):
-        yield
+    elif outer is None:
+        with interpreting_with(CompileTimeTrace(innermost)):
+            yield
+    else:
+        outer.parent = CompileTimeTrace(innermost)
+        try:
+            yield
+        finally:
+            outer.parent = innermost
 
 
 @contextmanager

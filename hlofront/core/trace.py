@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -32,6 +32,8 @@ class Trace:
 
     # False once its function has returned: tracers that are used afterwards have leaked.
     alive: bool
+    # Whether operations on constants are written to a jaxpr instead of run.
+    stages: ClassVar[bool] = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         trace = super().__new__(cls)

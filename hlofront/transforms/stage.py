@@ -125,6 +125,7 @@ class StagingTrace(RuleTrace):
         "programs_of",
     )
 
+    stages = True
     equations: list[Equation]
     inputs: list[Var]
     # From the id of a value to its variable and the value, which must stay alive.
