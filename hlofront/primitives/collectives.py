@@ -18,7 +18,7 @@ from hlofront.core.manual_axes import ManualAxisType
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, jvp, transpose, varying
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
-from hlofront.core.trace import process
+from hlofront.core.trace import Tracer, process
 from hlofront.primitives.comparing import eq
 from hlofront.primitives.converting import convert, convert_element_type
 from hlofront.primitives.creating import scalar_of
@@ -88,13 +88,15 @@ def _reduced(primitive: Primitive, x: object, axis_name: object, groups: GroupsL
             raise TypeError(f"{primitive} wants arrays, got {leaf!r} of type {type(leaf)}")
     results = list(leaves)
     arrays = list(range(len(leaves)))
-    if primitive is psum_p and chosen is None:
-        # A constant is multiplied by the size of the named axes, without communication.
-        constant = [i for i in arrays if isinstance(leaves[i], int | float | complex | np.generic)]
-        if all(not isinstance(name, int) for name in names):
-            for i in constant:
-                results[i] = leaves[i] * size_along(names)
-            arrays = [i for i in arrays if i not in constant]
+    if primitive is psum_p and all(not isinstance(name, int) for name in names):
+        # A constant is multiplied by the number of terms, without communication.
+        numbers = (int, float, complex, np.generic)
+        known = not any(isinstance(leaf, Tracer) for leaf in leaves)
+        constant = [i for i in arrays if known or isinstance(leaves[i], numbers)]
+        count = group_size(chosen, names)
+        for i in constant:
+            results[i] = leaves[i] * count
+        arrays = [i for i in arrays if i not in constant]
     if arrays:
         operands = [leaves[i] for i in arrays]
         reduced = bind_reduction(primitive, operands, names, chosen)
@@ -165,7 +167,7 @@ def psum(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) 
         summed over each group separately.
 
     Returns:
-      A pytree like `x`. Python scalars are multiplied by the size of the axis.
+      A pytree like `x`. Constants are multiplied by the size of the axis or of the groups.
 
     Raises:
       NameError: if no axis of that name is in scope.
@@ -184,13 +186,13 @@ def pmean(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None)
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
 
-    def mean(leaf: ArrayLike) -> Array:
+    def mean(leaf: ArrayLike) -> ArrayLike:
+        if not isinstance(leaf, Array):
+            return leaf / count
         if not issubdtype(typeof(leaf).dtype, np.inexact):
             leaf = convert(leaf, np.dtype(np.float32), typeof(leaf).weak_type)
         aval = typeof(leaf)
-        if isinstance(count, int):
-            return div(leaf, scalar_of(count, aval.dtype, aval.weak_type))
-        return div(leaf, convert_element_type(count, aval.dtype))
+        return div(leaf, scalar_of(count, aval.dtype, aval.weak_type))
 
     return tree.tree_map(mean, total)
 
