@@ -136,7 +136,8 @@ def choice(
     Args:
       key: a random key.
       a: an array; or an integer, for the range from 0 to `a` exclusive.
-      shape: the shape of the sample, which replaces `axis` in the shape of `a`.
+      shape: the shape of the sample, which replaces `axis` in the shape of `a`. A sample of no
+        elements has this shape alone, whatever the other axes of `a`.
       replace: whether an element may be chosen repeatedly.
       p: the probabilities of the elements, an array of rank 1; by default uniform.
       axis: the axis along which elements are chosen.
@@ -160,7 +161,9 @@ def choice(
         population = int(elements)
         elements = None
     count = math.prod(shape)
-    if population < 1 and count:
+    if not count:
+        return full(shape, 0, aval.dtype)
+    if population < 1:
         raise ValueError("a must be greater than 0 unless no samples are taken")
     if not replace and count > population:
         raise ValueError(
@@ -174,9 +177,6 @@ def choice(
                 "p must be None or a 1D vector with the same size as a.shape[axis]. p has shape "
                 f"{typeof(p).shape} and a.shape[axis] is {population}."
             )
-    if not count:
-        sizes = shape if elements is None else (*aval.shape[:axis], *shape, *aval.shape[axis + 1 :])
-        return full(sizes, 0, default_dtype("i") if elements is None else aval.dtype)
     if p is None and not replace:
         chosen = permutation(key, population if elements is None else elements, axis)
         chosen = _first(chosen, count, 0 if elements is None else axis)
