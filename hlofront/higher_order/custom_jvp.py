@@ -72,8 +72,8 @@ class custom_jvp(CustomRule):
     def __init__(
         self,
         fun: Callable[..., PyTree],
-        nondiff_argnums: int | Sequence[int] = (),
-        nondiff_argnames: Sequence[str] = (),
+        nondiff_argnums: int | Sequence[int] | None = (),
+        nondiff_argnames: Sequence[str] | None = (),
     ):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable[..., PyTree] | None = None

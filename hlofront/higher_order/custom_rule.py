@@ -105,8 +105,8 @@ class CustomRule:
     def __init__(
         self,
         fun: Callable[..., PyTree],
-        nondiff_argnums: int | Sequence[int] = (),
-        nondiff_argnames: Sequence[str] = (),
+        nondiff_argnums: int | Sequence[int] | None = (),
+        nondiff_argnames: Sequence[str] | None = (),
     ):
         if not callable(fun):
             raise TypeError(
@@ -119,13 +119,14 @@ class CustomRule:
         if isinstance(nondiff_argnums, int):
             nondiff_argnums = (nondiff_argnums,)
         names = self.signature.positional_names()
+        nondiff_argnames = nondiff_argnames or ()
         unknown = [name for name in nondiff_argnames if name not in names]
         if unknown:
             raise ValueError(
                 f"{type(self).__name__} was given nondiff_argnames {unknown}, which are no "
                 f"parameters of {self.signature.where}: it has {names}."
             )
-        self.nondiff_argnums = tuple(map(operator.index, nondiff_argnums)) + tuple(
+        self.nondiff_argnums = tuple(map(operator.index, nondiff_argnums or ())) + tuple(
             [names.index(name) for name in nondiff_argnames]
         )
 
@@ -141,13 +142,14 @@ class CustomRule:
 
         Raises:
           TypeError: if a nondifferentiable argument is missing.
+          ValueError: if a position that counts from the last argument is before the first.
         """
-        out = [n for n in self.nondiff_argnums if not -count <= n < count]
-        if out:
-            raise TypeError(
-                f"{self.signature.where} was called with {count} arguments, and its "
-                f"nondiff_argnums {self.nondiff_argnums} name others."
-            )
+        for position in self.nondiff_argnums:
+            if not -count <= position < count:
+                raise (ValueError if position < 0 else TypeError)(
+                    f"{self.signature.where} was called with {count} arguments, and its "
+                    f"nondiff_argnums {self.nondiff_argnums} name others."
+                )
         return self.nondiff_argnums
 
     def fixed_argument(self, x: PyTree) -> PyTree:

@@ -105,8 +105,8 @@ class custom_vjp(CustomRule):
     def __init__(
         self,
         fun: Callable[..., PyTree],
-        nondiff_argnums: int | Sequence[int] = (),
-        nondiff_argnames: Sequence[str] = (),
+        nondiff_argnums: int | Sequence[int] | None = (),
+        nondiff_argnames: Sequence[str] | None = (),
     ):
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: ForwardRule | None = None
