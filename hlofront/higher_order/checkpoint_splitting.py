@@ -109,7 +109,9 @@ class Recomputed:
             elif is_wanted:
                 # References from outside have other values later, and are written to once.
                 split = _InTwo(equation, where(equation.outvars, flags), None)
-            if split is None and any(flags) and policy is not None:
+            if policy is not None and not any(flags):
+                _ask(policy, equation)
+            elif split is None and policy is not None:
                 rule = _INSIDE.get(equation.primitive)
                 if rule is not None:
                     split = rule(equation, flags, policy)
@@ -134,6 +136,16 @@ class Recomputed:
         self.saved = list(dict.fromkeys(saved[::-1]))
         self.again = again[::-1]
         self.needed = needed
+
+
+def _ask(policy: Policy, equation: Equation) -> None:
+    """Ask a policy about results that nothing reads again: what it raises is an error as always."""
+    if equation.primitive in _INSIDE:
+        for program in closed_programs_of(equation):
+            for inner in program.jaxpr.eqns:
+                _ask(policy, inner)
+    elif not equation.primitive.carries_programs:
+        decision_on(policy, equation)
 
 
 _steps: "DerivedCache[tuple[int, int, Flags, Policy], _Steps]" = DerivedCache()
