@@ -156,12 +156,21 @@ def _binary_members() -> tuple[dict[str, Callable[..., Array]], dict[str, Callab
 # ---- powers ------------------------------------------------------------------------------------
 
 _power = _array_operator(powers.any_power, False)
+_reflected_power = _array_operator(powers.any_power, True)
 
 
 def _array_power(self: Array, other: object) -> Array:
     """Compute the power elementwise; an integer exponent of the host is part of the program."""
     exponent = powers.static_exponent(other)
     return _power(self, other) if exponent is None else powers.integer_power(self, exponent)
+
+
+def _array_reflected_power(self: Array, other: object) -> Array:
+    """Compute the power `other ** self`; an exponent that is one integer is read by the host."""
+    exponent = powers.static_exponent(self) if is_operand(other) else None
+    if exponent is None:
+        return _reflected_power(self, other)
+    return powers.integer_power(other, exponent)
 
 
 def _tracer_power(self: Array, other: object) -> Array:
@@ -214,7 +223,7 @@ def plug_in() -> None:
     """Install the operators and methods of arrays and tracers."""
     tracers, arrays = _binary_members()
     tracers |= {"__pow__": _tracer_power, "__rpow__": _tracer_reflected_power}
-    arrays |= {"__pow__": _array_power, "__rpow__": _array_operator(powers.any_power, True)}
+    arrays |= {"__pow__": _array_power, "__rpow__": _array_reflected_power}
     for chapter in _METHODS:
         for name, method in chapter.items():
             arrays[name] = method

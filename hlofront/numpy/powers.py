@@ -22,7 +22,6 @@ from hlofront.numpy.promotion import (
 )
 from hlofront.numpy.ufuncs import is_integer, numeric_operand, scalar_like
 from hlofront.primitives import comparing, elementwise
-from hlofront.primitives.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 
 # The number of exponent bits used: beyond it only powers of 0, 1 and -1 fit an integer dtype.
@@ -52,7 +51,7 @@ def _power(x1: ArrayLike, x2: ArrayLike) -> Array:
     x1, x2 = promote_shapes("power", x1, x2)
     x, y = promote_dtypes_numeric(x1, x2)
     if is_integer(typeof(x)):
-        return _integer_power(*(convert(z, typeof(z).dtype, False) for z in (x, y)))
+        return _integer_power(x, y)
     # Integer exponents are not converted, and so stay exact.
     return elementwise.pow(x, x2 if issubdtype(typeof(x2).dtype, np.integer) else y)
 
@@ -61,6 +60,7 @@ def _integer_power(x: ArrayLike, y: ArrayLike) -> Array:
     """Compute integer powers by repeated squaring, multiplying x ** (2 ** k) for bits k of y."""
     aval = typeof(x)
     zero, one = scalar_like(aval, 0), scalar_like(aval, 1)
+    # The result of weakly typed operands is not weakly typed, as these constants are not.
     vanishes = elementwise.bitwise_and(comparing.eq(x, zero), comparing.ne(y, zero))
     result = _where(vanishes, *(host_scalar(number, aval.dtype) for number in (0, 1)))
     for _ in range(_BITS):
