@@ -12,4 +12,9 @@ SEEDS = {
         "mapped, and jax moves its axis to the front at once; that moves fewer arrays in most "
         "programs, and more in this one, whose inner function reads the array three times"
     ),
+    800168: (
+        "counts equations: a checkpoint in a function under custom_jvp, none of whose values has a "
+        "tangent, stays a checkpoint, as everywhere else, for derivatives taken around; jax puts "
+        "its equations in its place there, and only there, and leaves out those that nothing reads"
+    ),
 }
