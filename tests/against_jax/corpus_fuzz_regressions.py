@@ -17,6 +17,9 @@ def programs(jax, jnp, lax):
     counted(corpus, jax, jnp, lax)
     results_and_errors(corpus, jax, jnp, lax)
     others(corpus, jax, jnp, lax)
+    closures_and_axes(corpus, jax, jnp, lax)
+    choices_of_none(corpus, jax, jnp)
+    powers_and_policies(corpus, jax, jnp, lax)
     return corpus
 
 
@@ -423,3 +426,158 @@ def weak_results(corpus, jax, jnp):
         np.ones((1, 2), np.float32),
         modes=("equations",),
     )
+
+
+def closures_and_axes(corpus, jax, jnp, lax):
+    """Values that functions close over, and named axes while constants are evaluated."""
+    x = jnp.arange(3.0)
+    for name, out_axes in {"first": 0, "last": -1}.items():
+        corpus.add(
+            f"vmap_of_what_is_mapped_and_closed_over_{name}",
+            lambda x, out_axes=out_axes: jax.vmap(lambda y: (y, x, x), 0, out_axes)(x),
+            x,
+        )
+    corpus.add(
+        "vmap_of_one_value_along_two_axes",
+        lambda x: jax.vmap(lambda y, z: (y, z), (0, 1))(x, x),
+        jnp.ones((3, 3)),
+    )
+
+    def by_index(x):
+        with jax.ensure_compile_time_eval():
+            index, size = lax.axis_index("i"), lax.axis_size("i")
+            positive = index > 0
+        return x * index, positive, size
+
+    def by_sums(x):
+        with jax.ensure_compile_time_eval():
+            return x, lax.psum(2, "i"), lax.psum(jnp.ones(2), "i"), lax.pmean(jnp.ones(2), "i")
+
+    def by_concrete_numbers(x):
+        with jax.ensure_compile_time_eval():
+            size = int(jnp.sin(1.0) + jnp.arange(3)[2])
+        return jnp.full(size, x)
+
+    for name, function in {
+        "indices": by_index,
+        "sums": by_sums,
+        "concrete_numbers": by_concrete_numbers,
+    }.items():
+        mapped = jax.vmap(function, axis_name="i")
+        scalar = lambda x, f=function: f(x)[0].sum()
+        for around, program in {
+            "vmap": mapped,
+            "two_vmaps": lambda x, mapped=mapped: jax.vmap(mapped, axis_name="j")(x[None]),
+            "vmap_of_grad": jax.vmap(jax.grad(scalar), axis_name="i"),
+            "grad_of_vmap": jax.grad(lambda x, mapped=mapped: mapped(x)[0].sum()),
+            "jvp_of_vmap": lambda x, mapped=mapped: jax.jvp(lambda x: mapped(x)[0], (x,), (x,)),
+        }.items():
+            corpus.add(
+                f"{name}_at_compile_time_in_{around}",
+                program,
+                x,
+                modes=("value", "jit", "equations"),
+            )
+    for name, constant in {
+        "number": 3,
+        "numpy_number": np.int8(3),
+        "array": jnp.arange(3),
+        "weak_array": jnp.asarray(2.5),
+        "numbers": (1, 2.5),
+    }.items():
+        for groups in (None, [[0, 1], [2, 3]]):
+            corpus.add(
+                f"sum_of_constant_{name}_over_{'all' if groups is None else 'groups'}",
+                jax.vmap(
+                    lambda x, c=constant, g=groups: [
+                        f(c, "i", axis_index_groups=g) for f in (lax.psum, lax.pmean)
+                    ],
+                    axis_name="i",
+                ),
+                np.ones(4),
+                modes=("equations", "jit"),
+            )
+    for kind in ("custom_jvp", "custom_vjp"):
+        for name, options in {
+            "no_positions": {"nondiff_argnums": None},
+            "no_names": {"nondiff_argnames": None},
+            "a_position_before_the_first": {"nondiff_argnums": (-3,)},
+        }.items():
+
+            def called(x, kind=kind, options=options):
+                rule = getattr(jax, kind)(lambda x, y: x * y, **options)
+                if kind == "custom_jvp":
+                    rule.defjvp(lambda primals, tangents: (primals[0], tangents[0] * 5))
+                else:
+                    rule.defvjp(lambda x, y: (x, None), lambda _, c: (c * 5, None))
+                return jax.grad(rule)(x, 2.0)
+
+            corpus.add(f"{kind}_with_{name}", called, 3.0, modes=("value",))
+
+
+def choices_of_none(corpus, jax, jnp):
+    key = jax.random.key(0)
+    for name, population in {
+        "matrix": np.ones((2, 3), np.float32),
+        "weak_matrix": jnp.full((2, 3), jnp.asarray(1.5)),
+        "nothing": np.zeros((0, 3), int),
+        "number": 5,
+        "int8": np.int8(5),
+        "float": 1.5,
+    }.items():
+        for shape in ((0,), (2, 0)):
+            for axis in (0, -1):
+                corpus.add(
+                    f"choice_of_{'x'.join(map(str, shape))}_among_{name}_along_{axis}",
+                    lambda a=population, s=shape, i=axis: jax.random.choice(key, a, s, axis=i),
+                    modes=("value",),
+                )
+    corpus.add(
+        "choice_of_none_by_weights_that_nothing_reads",
+        lambda: jax.random.choice(key, 5, (0,), replace=False, p=jnp.ones(3)),
+        modes=("value",),
+    )
+
+
+def powers_and_policies(corpus, jax, jnp, lax):
+    weak = jnp.asarray(2)
+    for name, other in {"weak": weak, "strong": np.int32(3), "bool": True}.items():
+        corpus.add(
+            f"integer_power_of_weak_and_{name}",
+            lambda x, y: (jnp.power(x, y), jnp.power(y, x)),
+            weak,
+            other,
+            modes=("equations", "value"),
+        )
+    for name, base in {"int": 2, "float": 1.5, "uint8": np.uint8(2), "bool": True}.items():
+        for dtype in ("int8", "int32"):
+            corpus.add(
+                f"{name}_to_the_power_of_an_array_of_{dtype}",
+                lambda base=base, dtype=dtype: (
+                    base ** jnp.asarray(2, dtype),
+                    base ** jnp.asarray([2, 3], dtype),
+                ),
+                modes=("value", "jit"),
+            )
+    bodies = {
+        "linear": lambda x: x * 2,
+        "jitted_linear": jax.jit(lambda x: x + x),
+        "sine": jnp.sin,
+        "unread": lambda x: lax.stop_gradient(jnp.cos(x)),
+        "cond": lambda x: lax.cond(x > 0, lambda x: x * 3, lambda x: x * 2, x),
+        "while": lambda x: lax.while_loop(lambda x: x < 0, jnp.sin, x),
+    }
+    for name, body in bodies.items():
+        for way, around in {
+            "linearize": lambda f, x: jax.linearize(f, x)[0],
+            "grad": lambda f, x: jax.grad(f)(x),
+            "call": lambda f, x: f(x),
+        }.items():
+            corpus.add(
+                f"policy_that_answers_text_in_{way}_of_{name}",
+                lambda x, body=body, around=around: around(
+                    jax.checkpoint(body, policy=lambda *_, **__: "text"), x
+                ),
+                1.5,
+                modes=("value",),
+            )
