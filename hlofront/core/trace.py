@@ -137,6 +137,11 @@ class Trace:
         """Return a known tangent as an operand of operations on tangents."""
         return x
 
+    def snapshot(self, x: np.ndarray) -> np.ndarray:
+        """Return a copy of a NumPy array, which later changes of the array leave as it is."""
+        parent: Trace | None = getattr(self, "parent", None)
+        return x.copy() if parent is None else parent.snapshot(x)
+
 
 class RuleTrace(Trace):
     """An interpreter of this package, which has rules for all operations, calls included.

@@ -51,9 +51,10 @@ def from_host(x: ArrayLike, copy: bool = False, dtype: np.dtype | None = None) -
         check_integer(x)
     if not is_eager():
         # Interpreters that build programs turn constants into tracers, so that they have methods.
-        lift = getattr(current_trace(), "lift", None)
+        trace = current_trace()
+        lift = getattr(trace, "lift", None)
         if lift is not None:
-            made = lift(x.copy() if copy and type(x) is _ndarray else x)
+            made = lift(trace.snapshot(x) if copy and type(x) is _ndarray else x)
             return made if dtype is None or made.dtype == dtype else _astype(made, dtype)
     aval = typeof(x)
     if dtype is not None and aval.dtype != dtype:

@@ -123,6 +123,7 @@ class StagingTrace(RuleTrace):
         "operands",
         "parent",
         "programs_of",
+        "snapshots",
     )
 
     stages = True
@@ -130,6 +131,8 @@ class StagingTrace(RuleTrace):
     inputs: list[Var]
     # From the id of a value to its variable and the value, which must stay alive.
     constants: dict[int, tuple[Var, Value]]
+    # From the id of a NumPy array that was copied to the array and its last copy.
+    snapshots: dict[int, tuple[np.ndarray, np.ndarray]]
     debug_info: DebugInfo | None
     # The values that an enclosing program calls this one with, or ().
     operands: Sequence[object]
@@ -143,6 +146,7 @@ class StagingTrace(RuleTrace):
         self.equations = []
         self.inputs = []
         self.constants = {}
+        self.snapshots = {}
         self.debug_info = debug_info
         # The number of current name scopes that surround the program and are not part of it.
         self.depth = 0
@@ -166,10 +170,30 @@ class StagingTrace(RuleTrace):
                 return literal
         if _inside_jaxprs.value and isinstance(x, np.ndarray | Array):
             return Literal(value, typeof(value))
+        if self.snapshots and type(value) is np.ndarray:
+            value = self._unchanged_snapshot(value)
         constant = self.constants.get(id(value))
         if constant is None:
             constant = self.constants[id(value)] = (Var(typeof(value)), value)
         return constant[0]
+
+    def snapshot(self, x: np.ndarray) -> np.ndarray:
+        """Return a copy of a NumPy array: one constant for all uses until the array changes."""
+        taken = self._unchanged_snapshot(x)
+        if taken is x:
+            taken = x.copy()
+            self.snapshots[id(x)] = x, taken
+            if id(x) in self.constants:
+                self.constants[id(taken)] = self.constants.pop(id(x))[0], taken
+        return taken
+
+    def _unchanged_snapshot(self, x: np.ndarray) -> np.ndarray:
+        """Return the snapshot of a NumPy array that is still equal to it, or else the array."""
+        if id(x) not in self.snapshots:
+            return x
+        _, taken = self.snapshots[id(x)]
+        unchanged = taken.shape == x.shape and taken.tobytes() == x.tobytes()
+        return taken if unchanged else x
 
     def lift(self, x: Value) -> JitTracer:
         """Return a known value as a tracer of this jaxpr, for a constant or a literal."""

@@ -9,6 +9,7 @@ from tests.against_jax.inputs import floats
 def programs(jax, jnp, lax):
     corpus = Corpus(("value",))
     making(corpus, jax, jnp)
+    constants(corpus, jax, jnp)
     statistics(corpus, jax, jnp)
     sequences(corpus, jnp)
     indices(corpus, jax, jnp)
@@ -53,6 +54,21 @@ def making(corpus, jax, jnp):
     @corpus.program()
     def grids_of_nothing():
         return jnp.mgrid[()], jnp.ogrid[()]
+
+
+def constants(corpus, jax, jnp):
+    """A NumPy array is one constant of a program, though functions copy it."""
+    host, wide = np.arange(3, dtype=np.float32), np.arange(3)
+    for name, use in {
+        "array": lambda x: x * jnp.array(host) + host,
+        "array_last": lambda x: x * host + jnp.array(host),
+        "arrays": lambda x: x * jnp.array(host) + jnp.array(host),
+        "asarray": lambda x: jnp.array(host, ndmin=2) + jnp.asarray(host) * x,
+        "copy": lambda x: jnp.copy(host) + host * x,
+        "narrowed": lambda x: jnp.array(wide) * x + wide,
+        "differentiated": lambda x: jax.grad(lambda y: (y * jnp.array(host) + host).sum())(x[0]),
+    }.items():
+        corpus.add(f"constant_{name}", use, floats(3), modes=("jaxpr",))
 
 
 def statistics(corpus, jax, jnp):

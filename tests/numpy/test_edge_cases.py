@@ -20,6 +20,24 @@ def test_numbers_from_zero_pass_the_transfer_guard():
         np.testing.assert_array_equal(result, np.arange(5))
 
 
+def test_a_copied_array_that_changes_while_a_function_is_traced_is_another_constant():
+    host = np.arange(3.0, dtype=np.float32)
+
+    def with_changes(x):
+        before = jnp.array(host), jnp.array(host) * host
+        host[0] = 7
+        between = jnp.array(host)
+        host.shape = (3, 1)
+        return *before, between + x, jnp.array(host)
+
+    program = hlofront.make_jaxpr(with_changes)(jnp.float32(1))
+    host[:] = 9
+    assert [const.tolist() for const in program.consts] == [[0, 1, 2], [7, 1, 2], [[7], [1], [2]]]
+    wanted = [0, 1, 2], [0, 1, 4], [8, 2, 3], [[7], [1], [2]]
+    results = hlofront.core.jaxpr_as_fun(program)(jnp.float32(1))
+    assert [result.tolist() for result in results] == [*map(list, wanted)]
+
+
 def test_piecewise_traces_a_function_once():
     traces = []
 
