@@ -26,7 +26,7 @@ from hlofront.primitives import converting, shaping, slicing
 from hlofront.runtime.array import exchange
 from hlofront.runtime.array.transfer import copied, device_put
 from hlofront.runtime.dispatch.operation import operation
-from hlofront.runtime.sharding.placement import default_placement, host_put
+from hlofront.runtime.sharding.placement import default_placement, host_put, placement_on
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
 _flatten = registry.flatten
@@ -223,7 +223,8 @@ def _array(
                 f"jnp.{name}: the array is committed to {result.sharding}, and device={device} is "
                 "elsewhere. Move it there with device_put."
             )
-    return device_put(result, device)
+    # An array that is there already is returned itself if the target is a sharding.
+    return device_put(result, placement_on(device).sharding if type(device) is Device else device)
 
 
 def _converted(name: str, object: object, dtype: np.dtype | None, copy: bool) -> Array:

@@ -236,7 +236,8 @@ def put_leaf(x: Any, target: Target, semantics: CopySemantics) -> Any:
         if sharding is None:
             return x if semantics is not _COPY else copied(x)
         if type(sharding) is SingleDeviceSharding and sharding_of(x).num_devices == 1:
-            return _moved(x, sharding, semantics)
+            itself = type(target) is not Device and semantics is _REUSE
+            return _moved(x, sharding, semantics, itself)
         return _put_on_devices(x, x.aval, sharding, semantics)
     aval = typeof(x)
     if isinstance(x, Tracer):
@@ -299,19 +300,25 @@ def _put_as(x: ArrayLike, target: Format, semantics: CopySemantics) -> Array:
     return laid_out(put_leaf(x, target.sharding, semantics), mode)
 
 
-def _moved(x: Array, sharding: SingleDeviceSharding, semantics: CopySemantics) -> Array:
-    """Copy an array of one device to another, or to another of its memories; commit it."""
+def _moved(
+    x: Array, sharding: SingleDeviceSharding, semantics: CopySemantics, itself: bool
+) -> Array:
+    """Copy an array of one device to another, or to another of its memories; commit it.
+
+    A committed array that is there already is returned `itself`, or as a new array on its memory.
+    """
     own_sharding = sharding_of(x)
     stays = own_sharding is sharding or own_sharding == sharding
-    if is_committed(x):
-        if stays and semantics is not _COPY:
-            return x
-        if device_list_of(own_sharding) != device_list_of(sharding):
-            # C++ crashes on donating the memory of one CPU device to another.
+    if is_committed(x) and not (stays and semantics is not _COPY):
+        if semantics is CopySemantics.DONATE_INPUT:
+            # C++ crashes on donating the memory of one CPU device to another, and refuses to
+            # donate one kind of memory to another.
             semantics = _REUSE
         moved = bridge.moved(x, sharding, _SEMANTICS[semantics])
         aval = aval_split_by(sharding, x.aval)
         return moved if aval == x.aval else bridge.assembled(aval, sharding, [moved], True)
+    if itself and is_committed(x):
+        return x
     placement = placement_of(sharding)
     aval = aval_split_by(sharding, x.aval)
     return batched_device_put(
