@@ -39,6 +39,10 @@ class Function:
         self.keep_unused = keep_unused
         self.compiler_options = compiler_options
 
+    def requested_outputs(self, traced: "TracedProgram") -> "Sequence[Sharding | None]":
+        """Return the sharding that the user requested of each result of a program, or None."""
+        return (None,) * len(traced.program.out_avals)
+
 
 # The structure and avals of a call's arguments, the static values, and the options: calls with
 # equal keys share a program.

@@ -45,7 +45,7 @@ from hlofront.runtime.sharding.device_assignment import (
     shardings_inside,
 )
 from hlofront.runtime.sharding.jit_layouts import JitLayouts, requested_modes, without_formats
-from hlofront.runtime.sharding.jit_shardings import JitShardings, constrained, one_device
+from hlofront.runtime.sharding.jit_shardings import JitShardings, constrained
 from hlofront.runtime.sharding.placement import choose_placement, device_inside, no_value
 from hlofront.runtime.sharding.typed import program_devices
 from hlofront.transforms.arguments import ArgumentPlan
@@ -298,6 +298,11 @@ class Jitted(Function):
             layouts=requested_modes(self.jit_layouts, traced),
         )
 
+    def requested_outputs(self, traced: TracedProgram) -> Sequence[bridge.Sharding | None]:
+        if self.jit_shardings is None:
+            return super().requested_outputs(traced)
+        return self.jit_shardings.of(traced).outputs
+
     def _bind(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
         """Add a call of the program, with sharding constraints, to the enclosing program."""
         if self.jit_shardings is None:
@@ -342,6 +347,7 @@ class Jitted(Function):
     ) -> tuple[ProgramDevices | None, bool]:
         """Return the devices that run the program, and whether results are committed to them."""
         if self.device is not None or self.backend is not None:
+            self.requested_outputs(traced)  # This checks the trees of shardings.
             device = self.device or clients.local_devices(self.backend)[0]
             inside = shardings_inside(traced.program)
             return device_inside(inside, device) if inside else device, True
@@ -483,14 +489,9 @@ def jit(
     plan = ArgumentPlan(fun, static_argnums, static_argnames, donate_argnums, donate_argnames)
     jit_layouts = JitLayouts.of_user(in_shardings, out_shardings)
     in_shardings, out_shardings = without_formats(in_shardings), without_formats(out_shardings)
-    jit_shardings = JitShardings.of_user(in_shardings, out_shardings)
-    if jit_shardings is None:
-        device = one_device(device, in_shardings, out_shardings)
-    elif device is not None or backend is not None:
-        raise ValueError(
-            "If in_shardings or out_shardings are specified on jit, then device and backend "
-            "arguments should not be specified: leave them out."
-        )
+    jit_shardings = JitShardings.of_user(in_shardings, out_shardings, device, backend)
+    if jit_shardings is not None:
+        device = jit_shardings.one_device()
     options = tuple(sorted((compiler_options or {}).items()))
     jitted = Jitted(
         fun,
@@ -503,8 +504,8 @@ def jit(
         jit_shardings=jit_shardings,
         jit_layouts=jit_layouts,
     )
-    shape_of_call = jit_shardings, jit_layouts
-    key = (jitted.plan_key, keep_unused, inline, options, device, backend, *shape_of_call)
+    plan_key = jitted.plan_key
+    key = (plan_key, keep_unused, inline, options, device, backend, jit_shardings, jit_layouts)
     return make_callable(jitted, key)
 
 

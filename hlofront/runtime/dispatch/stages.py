@@ -135,7 +135,7 @@ class Stage:
     def out_info(self) -> PyTree:
         """The ShapeDtypeStruct of each result, as a tree."""
         shardings = self._where.outputs if type(self._where) is DeviceAssignment else ()
-        return self._described_results(shardings or (None,) * self.out_tree.num_leaves)
+        return self._described_results(shardings or self._jitted.requested_outputs(self._traced))
 
     def _described_results(self, shardings: Sequence[Sharding | None]) -> PyTree:
         """Return a ShapeDtypeStruct per result, with its sharding, as a tree."""

@@ -29,21 +29,28 @@ class JitShardings:
       outputs: a prefix of the result.
     """
 
-    __slots__ = ("_key", "inputs", "outputs")
+    __slots__ = ("_are_of_single_devices", "_key", "inputs", "outputs")
 
     def __init__(self, inputs: object, outputs: object):
         self.inputs = inputs
         self.outputs = outputs
         leaves, structure = tree_flatten((inputs, outputs), is_leaf=is_none)
         self._key = tuple(leaves), structure
+        self._are_of_single_devices = all(
+            leaf is None or type(leaf) is SingleDeviceSharding for leaf in leaves
+        )
 
     @staticmethod
-    def of_user(inputs: object, outputs: object) -> "JitShardings | None":
-        """Return the shardings that a user passed to jit; None if they name one device at most.
+    def of_user(
+        inputs: object, outputs: object, device: Device | None = None, backend: str | None = None
+    ) -> "JitShardings | None":
+        """Return the shardings that a user passed to jit; None if there are none.
+
+        The results of a function with a `device` are on it.
 
         Raises:
           TypeError: for leaves that are no shardings.
-          ValueError: for shardings that leave axes to XLA.
+          ValueError: for shardings that leave axes to XLA, or beside a device or backend.
         """
         # A list stands for the tuple of positional arguments too.
         inputs = tuple(inputs) if isinstance(inputs, list) else inputs
@@ -57,9 +64,28 @@ class JitShardings:
                     "in_shardings and out_shardings say of every axis how it is split, and "
                     f"UNCONSTRAINED is for with_sharding_constraint: got {leaf}"
                 )
-        if all(type(leaf) is SingleDeviceSharding for leaf in leaves):
-            return None
+        if not leaves:
+            return None if device is None else JitShardings(None, on_device(device))
+        if device is not None or backend is not None:
+            raise ValueError(
+                "If in_shardings or out_shardings are specified on jit, then device and backend "
+                "arguments should not be specified: leave them out."
+            )
         return JitShardings(inputs, outputs)
+
+    def one_device(self) -> Device | None:
+        """Return the device that they name; None if they are over meshes.
+
+        Raises:
+          ValueError: if they name several devices, and none is over a mesh.
+        """
+        if not self._are_of_single_devices:
+            return None
+        first, *others = [device_of(leaf) for leaf in self._key[0] if leaf is not None]
+        for other in others:
+            if other != first:
+                raise ValueError(f"the shardings of jit name {first} and {other}: name one device")
+        return first
 
     def __eq__(self, other: object) -> bool:
         return type(other) is JitShardings and self._key == other._key
@@ -135,22 +161,6 @@ def _flat(prefix: object, tree: object, name: str, what: str) -> list[Any]:
             f"{name} is one sharding for all of {what}, or a tree that is a prefix of {what}: "
             f"{error}"
         ) from None
-
-
-def one_device(device: Device | None, *shardings: object) -> Device | None:
-    """Return the device that single-device shardings name; None if there are no such shardings.
-
-    Raises:
-      ValueError: if the shardings name several devices.
-    """
-    for named in tree_flatten(shardings)[0]:
-        named = device_of(named) if isinstance(named, SingleDeviceSharding) else named
-        if device is not None and named != device:
-            raise ValueError(
-                f"the shardings and `device` of jit name {device} and {named}: name one device"
-            )
-        device = named
-    return device
 
 
 def _checked_shardings(tree: object, name: str) -> object:
