@@ -119,7 +119,8 @@ def zeros(
     Args:
       shape: of the result; an integer for one axis.
       dtype: of the result; by default the default floating-point one.
-      device: a Device or Sharding to put it on.
+      device: a Device or Sharding to put it on; outside of traced functions it is strongly typed
+        then.
 
     Raises:
       TypeError: if the shape is none, or the dtype is not numeric.
@@ -173,7 +174,8 @@ def full(
       shape: of the result; an integer for one axis.
       fill_value: a scalar or an array.
       dtype: of the result; by default that of the value, weak as it is.
-      device: a Device or Sharding to put it on.
+      device: a Device or Sharding to put it on; outside of traced functions it is strongly typed
+        then.
 
     Raises:
       TypeError: if the shape is none, or the value neither an array nor a scalar.
@@ -202,6 +204,7 @@ def _full(
 ) -> Array:
     device, requested_sharding = check_placement(name, device, out_sharding)
     device = lax.of_rank(device, len(shape))
+    weak = weak and (device is None or not is_eager())
     real = dtype != np.bool_ and not issubdtype(dtype, np.complexfloating)
     if isinstance(value, complex) and real:
         raise TypeError(
@@ -243,7 +246,7 @@ def _like(
         weak = bool(getattr(a, "weak_type", False))
     if dtype is not None:
         own_dtype, weak = check_user_dtype_supported(dtype, name), False
-    if device is None and type(a) is ArrayImpl and a.committed and is_eager():
+    if device is None and type(a) is ArrayImpl and a.committed and not weak and is_eager():
         # The result is on the array's devices; in another shape only if it is on a single device.
         if shape is None or len(a.devices()) == 1:
             device = a.sharding

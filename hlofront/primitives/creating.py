@@ -111,7 +111,8 @@ def full(
     Args:
       shape: the shape of the result.
       fill_value: a scalar.
-      dtype: the dtype of the result; by default that of the scalar, with its weak type.
+      dtype: the dtype of the result; by default that of the scalar, with its weak type unless
+        the result is put on devices, outside of traced functions.
       sharding: the device or the Sharding of the result.
 
     Raises:
@@ -119,7 +120,14 @@ def full(
     """
     shape = canonical_shape(shape)
     own = None if dtype is None else check_user_dtype_supported(dtype, "full")
+    if own is None and _is_put_on_devices(sharding):
+        own = typeof(fill_value).dtype
     return _placed(_full(shape, fill_value, own), sharding)
+
+
+def _is_put_on_devices(sharding: object) -> bool:
+    """Return whether an array is made on devices that the caller names, as strong types are."""
+    return is_eager() and not asks_nothing(sharding)
 
 
 def _placed(x: Array, sharding: object) -> Array:
@@ -157,22 +165,25 @@ def full_like(
       fill_value: a scalar.
       dtype: the dtype of the result; by default that of `x`, with its weak type.
       shape: the shape of the result; by default that of `x`.
-      sharding: the device or the Sharding of the result; by default that of `x`, if `x` is a
-        committed array and has the result's shape or is on one device.
+      sharding: the device or the Sharding of the result, which is strongly typed then; by default
+        that of `x`, if `x` is a committed array, the result is not weakly typed, and it has the
+        shape of `x` or is on one device.
 
     Raises:
       TypeError: if the value is not a scalar, or `x` not like an array.
     """
-    if sharding is None and is_eager() and getattr(x, "committed", hasattr(x, "sharding")):
+    if dtype is None:
+        own, weak = dtype_and_weakness(x)
+    else:
+        own, weak = check_user_dtype_supported(dtype, "full_like"), False
+    inherits = sharding is None and not weak and is_eager()
+    if inherits and getattr(x, "committed", hasattr(x, "sharding")):
         # Descriptions are not committed, and their sharding is that of the result. A result of
         # another shape has the sharding of an array if that is on one device.
         same = shape is None or canonical_shape(shape) == x.shape
         if same or (hasattr(x, "committed") and len(x.sharding.device_set) == 1):
             sharding = x.sharding
-    if dtype is None:
-        own, weak = dtype_and_weakness(x)
-    else:
-        own, weak = check_user_dtype_supported(dtype, "full_like"), False
+    weak = weak and not _is_put_on_devices(sharding)
     split = None
     if shape is None:
         shape = getattr(x, "shape", ())
