@@ -85,13 +85,14 @@ class PartitionSpec:
       ValueError: if a name is in more than one of the three, or a tuple of names holds a tuple.
     """
 
-    __slots__ = ("__weakref__", "partitions", "reduced", "unreduced")
+    __slots__ = ("__weakref__", "_hash", "partitions", "reduced", "unreduced")
 
     UNCONSTRAINED = UNCONSTRAINED
 
     partitions: tuple[PartitionEntry, ...]
     unreduced: frozenset[Hashable]
     reduced: frozenset[Hashable]
+    _hash: int
 
     def __new__(
         cls,
@@ -109,8 +110,13 @@ class PartitionSpec:
         self = object.__new__(cls)
         for name, value in zip(_FIELDS, (entries, sums, derivatives), strict=True):
             object.__setattr__(self, name, value)
+        object.__setattr__(self, "_hash", hash(key))
         self._check()
         return _specs.setdefault(key, self)
+
+    def __hash__(self) -> int:
+        # A spec that nobody holds is made anew, and its hash must be the same.
+        return self._hash
 
     def __init_subclass__(cls) -> None:
         raise TypeError("PartitionSpec cannot be subclassed: equal ones are one object")
