@@ -228,7 +228,16 @@ def tree_flatten_with_path(
 def tree_leaves_with_path(
     tree: object, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, PyTree]]:
-    """Return the (path, leaf) pairs of a pytree, left to right; see `tree_flatten_with_path`."""
+    """Return the (path, leaf) pairs of a pytree, left to right.
+
+    A path is a tuple of keys from the root: `SequenceKey`, `DictKey`, `GetAttrKey`, the keys of a
+    registered class, or `FlattenedIndexKey` if it has none.
+
+    Args:
+      tree: the pytree.
+      is_leaf: a predicate, called with each node from the root; True makes the node a leaf.
+      is_leaf_takes_path: whether it is called as `is_leaf(path, node)`.
+    """
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 

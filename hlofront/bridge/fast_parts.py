@@ -43,13 +43,13 @@ call_registry.__name__ = "call_registry"
 
 
 def register_node(*args: Any) -> None:
-    """Register a class of pytree nodes in all registries; the arguments are those of a registry."""
+    """Register a class of pytree nodes in all registries; the arguments are passed to each."""
     registry.register_node(*args)
     call_registry.register_node(*args)
 
 
 def register_dataclass_node(*args: Any) -> None:
-    """Register a dataclass as a pytree node in all registries; the arguments are a registry's."""
+    """Register a dataclass as a pytree node in all registries; the arguments are passed to each."""
     registry.register_dataclass_node(*args)
     call_registry.register_dataclass_node(*args)
 

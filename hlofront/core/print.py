@@ -65,7 +65,16 @@ def print_equation(
     annotation_prefix: str = " # ",
     **options: Any,
 ) -> str:
-    """Return the text of an equation; the options are those of `print_jaxpr`."""
+    """Return the text of an equation of a jaxpr.
+
+    Args:
+      equation: the equation.
+      use_color: whether to color it for a terminal; None: if stdout is one, and the option
+        jax_pprint_use_color is on.
+      width: the maximum columns of a line, where possible.
+      annotation_prefix: the text before source lines and name stacks.
+      **options: the options of `Printing`.
+    """
     color = _on_terminal() if use_color is None else use_color
     document = Printing(color=color, **options).equation(equation)
     return show.render(document, width, color=color, note_prefix=annotation_prefix)

@@ -32,7 +32,17 @@ def new_jaxpr_eqn(
     source_info: SourceInfo | None = None,
     ctx: EquationContext | None = None,
 ) -> Equation:
-    """Return a new equation; the arguments are those of `Equation`."""
+    """Return a new equation of a jaxpr.
+
+    Args:
+      invars: the operands.
+      outvars: the variables of the results.
+      primitive: the operation.
+      params: its parameters, by name.
+      effects: its effects.
+      source_info: the user's line and the name stack; None for the present ones.
+      ctx: the options that the equation is lowered under; None for the present ones.
+    """
     return Equation(invars, outvars, primitive, params, effects, source_info, ctx)
 
 

@@ -160,7 +160,16 @@ def sharding_of(aval: ShapedArray, *beside: ArrayLike) -> NamedSharding | None:
 
 
 def cotangent_sharding(aval: ShapedArray, *beside: ArrayLike) -> NamedSharding | None:
-    """Return the sharding of cotangents of an array's type; see `sharding_of`."""
+    """Return the sharding of the cotangents of an array's type as a parameter of equations.
+
+    Args:
+      aval: the type of the array.
+      beside: values that are on its mesh, if it is split along no axis.
+
+    Returns:
+      A NamedSharding with an entry per axis; None if nothing splits any of the arrays and there is
+      no mesh in context.
+    """
     return sharding_of(cotangent_of(aval), *beside)
 
 

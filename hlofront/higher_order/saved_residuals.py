@@ -90,7 +90,12 @@ def _described(program: ClosedJaxpr, names: tuple[str, ...]) -> list[Residual]:
 
 @boundary
 def print_saved_residuals(f: Callable[..., PyTree], *args: object, **kwargs: object) -> None:
-    """Print the values that differentiation of `f` saves, one per line; see `saved_residuals`."""
+    """Print the values that differentiation of `f` saves for its backward pass, one per line.
+
+    Args:
+      f: a function of pytrees of arrays.
+      args, kwargs: the arguments of `f`, or objects with their shapes and dtypes.
+    """
     for aval, text in saved_residuals(f, *args, **kwargs):
         print(f"{aval.str_short(True)} {text}")
 

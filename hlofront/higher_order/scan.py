@@ -173,9 +173,21 @@ def loop(
     reverse: bool = False,
     unroll: int | bool = 1,
 ) -> tuple[PyTree, PyTree]:
-    """Scan with the body `as_step(f)`, or with `f` if `as_step` is None; see `scan`.
+    """Scan the body `as_step(f)`, or `f` if `as_step` is None, along axis 0, with a carry.
 
     The traced program is cached by `f` and `as_step`, which must be a module-level function.
+
+    Args:
+      f: the user's function.
+      as_step: makes of `f` a function of (carry, x) that returns (next carry, y).
+      init: the first carry: a pytree of arrays.
+      xs: a pytree of arrays with equal sizes along axis 0, or None.
+      length: the number of iterations; required if `xs` has no arrays.
+      reverse: whether to scan from the last index to the first.
+      unroll: the number of iterations per iteration of the compiled loop; True for all.
+
+    Returns:
+      (carry, ys): the last carry, and a pytree of the values y, stacked along a new axis 0.
     """
     leaves, xs_tree = tree.tree_flatten(xs)
     steps = _number_of_steps(leaves, length)

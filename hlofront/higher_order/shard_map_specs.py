@@ -110,7 +110,15 @@ def check_divisible(
     avals: Sequence[AbstractValue],
     labels: Sequence[str],
 ) -> None:
-    """Raise ValueError if an array cannot be split into equal parts; see `check_lengths`."""
+    """Raise ValueError if an array cannot be split into equal parts over a mesh.
+
+    Args:
+      function: the name of the mapped function.
+      mesh: the mesh.
+      specs: the spec of each array.
+      avals: the type of each array.
+      labels: the name of each array.
+    """
     for spec, aval, label in zip(specs, avals, labels, strict=True):
         if not isinstance(aval, ShapedArray | AbstractRef):
             continue

@@ -41,7 +41,13 @@ def count_down(
     values: Sequence[Value],
     avals: Sequence[ShapedArray],
 ) -> list[Value]:
-    """Repeat a step that decrements its index until the index is below 0. See `count_up`."""
+    """Repeat a step that decrements its index until the index is below 0.
+
+    Args:
+      index: the first index, a scalar of int32.
+      step: `step(index, *values)` returns the next index and the new values.
+      values: the values before the first step, with these `avals`.
+    """
     return _loop(build, "GE", index, 0, step, values, avals)
 
 

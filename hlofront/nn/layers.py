@@ -140,7 +140,15 @@ def GeneralConvTranspose(
 ) -> Layer:
     """Make a layer of a transposed convolution, which enlarges by strides, with a bias per channel.
 
-    The arguments are those of `GeneralConv`.
+    Args:
+      dimension_numbers: the letters of the axes of inputs, kernel and outputs, such as ("NHWC",
+        "HWIO", "NHWC").
+      out_chan: the number of channels of the result.
+      filter_shape: the sizes of the kernel in space.
+      strides: the factors by which axes in space grow; None for 1.
+      padding: "VALID", "SAME", or pairs of numbers.
+      W_init: the initializer of the kernel; None for Glorot's.
+      b_init: the initializer of the biases.
     """
     steps = strides or (1,) * len(filter_shape)
 
@@ -291,7 +299,15 @@ def SumPool(
     padding: Padding = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """Make a layer that sums the inputs of each window; its arguments are those of `MaxPool`."""
+    """Make a layer that sums the inputs of each window.
+
+    Args:
+      window_shape: the sizes of a window in space.
+      strides: the steps of the window in space; None for 1.
+      padding: "VALID", "SAME", or pairs of numbers, for all axes.
+      spec: the letters of the axes of the inputs, such as "NHWC"; None if the first is the batch,
+        the last the channels.
+    """
     return _pooling(0.0, add, window_shape, strides, padding, spec)
 
 
@@ -301,9 +317,14 @@ def AvgPool(
     padding: Padding = "VALID",
     spec: str | None = None,
 ) -> Layer:
-    """Make a layer that takes the mean of each window; its arguments are those of `MaxPool`.
+    """Make a layer that takes the mean of each window's inputs, without the padding.
 
-    Padding is not counted.
+    Args:
+      window_shape: the sizes of a window in space.
+      strides: the steps of the window in space; None for 1.
+      padding: "VALID", "SAME", or pairs of numbers, for all axes.
+      spec: the letters of the axes of the inputs, such as "NHWC"; None if the first is the batch,
+        the last the channels.
     """
     return _pooling(0.0, add, window_shape, strides, padding, spec, mean=True)
 

@@ -101,9 +101,19 @@ def unpack_lstm_weights(
 def swap_lstm_gates(
     weights: Array, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> Array:
-    """Return the weights with the rows of the cell gates and the output gates exchanged.
+    """Return the weights of an LSTM network with its cell gates and output gates exchanged.
 
     Libraries differ in the order of these two gates.
+
+    Args:
+      weights: the weights, an array of one axis.
+      input_size: the number of features.
+      hidden_size: the number of elements of a state.
+      num_layers: the number of layers.
+      bidirectional: whether each layer runs in both directions.
+
+    Returns:
+      An array of the shape and dtype of `weights`.
     """
     swapped: list[Array] = []
     start = 0
@@ -171,7 +181,24 @@ def lstm_ref(
     dropout: float,
     bidirectional: bool,
 ) -> tuple[Array, Array, Array]:
-    """Run an LSTM network, as `lstm` does, with the weights that `unpack_lstm_weights` returns.
+    """Run an LSTM network over a batch of sequences, with its weights as separate matrices.
+
+    Args:
+      x: the inputs, of shape (batch, time, input_size).
+      h_0: the first hidden states, of shape (layers * directions, batch, hidden_size).
+      c_0: the first cell states, of the same shape.
+      W_ih, W_hh, b_ih, b_hh: matrices and vectors of weights, as `unpack_lstm_weights` returns
+        them.
+      seq_lengths: the number of valid time steps of each sequence, of shape (batch,).
+      input_size: the number of features.
+      hidden_size: the number of elements of a state.
+      num_layers: the number of layers.
+      dropout: 0.0.
+      bidirectional: whether each layer runs in both directions, which are joined in the features.
+
+    Returns:
+      The hidden states of the last layer, of shape (batch, time, directions * hidden_size), and the
+      last hidden and cell states, shaped like the first.
 
     Raises:
       NotImplementedError: if there is dropout.

@@ -81,7 +81,7 @@ class BlockSizes:
 
     @property
     def has_backward_blocks(self) -> bool:
-        """True if all block sizes are there that the kernels of derivatives need."""
+        """Whether all block sizes are there that the kernels of derivatives need."""
         sizes = [self.block_q_dkv, self.block_kv_dkv, self.block_kv_dkv_compute]
         if not self.use_fused_bwd_kernel:
             sizes += [self.block_q_dq, self.block_kv_dq]
@@ -89,7 +89,7 @@ class BlockSizes:
 
     @classmethod
     def get_default(cls) -> "BlockSizes":
-        """Return tiles of 128 by 128."""
+        """Return the default block sizes: tiles of 128 queries by 128 keys."""
         return cls(128, 128, 128, 128, 128, 128, 128, 128)
 
 
@@ -159,7 +159,7 @@ def attention_of_heads(
     save_residuals: bool = False,
     attn_logits_soft_cap: float | None = None,
 ) -> Array | Residuals:
-    """Return the attention of several heads, as `attention_reference` for one.
+    """Return the attention of several heads: for each query a mean of values, weighted by the keys.
 
     Queries have shape (heads, queries, size), masks (heads, queries, keys) and sinks (heads,); a
     mask of one head is for all. Keys and values have an axis of heads too, which divide those of
@@ -362,12 +362,20 @@ make_splash_mqa_single_device = partial(make_splash_mqa, head_shards=1, q_seq_sh
 def make_masked_mha_reference(
     mask: NumPyArray | Array | MultiHeadMask,
 ) -> Callable[..., Array | Residuals]:
-    """Return `attention_of_heads` with a mask, for keys and values with an axis of heads."""
+    """Return a function of (q, k, v, segment_ids, sinks) that computes attention under a mask.
+
+    Queries, keys and values have shape (heads, positions, size); the heads of keys and values
+    divide those of the queries. The function is `attention_of_heads` with the mask.
+    """
     return partial(attention_of_heads, _array_of(mask), is_mqa=False)
 
 
 def make_masked_mqa_reference(
     mask: NumPyArray | Array | MultiHeadMask,
 ) -> Callable[..., Array | Residuals]:
-    """Return `attention_of_heads` with a mask, for keys and values that all heads share."""
+    """Return a function of (q, k, v, segment_ids, sinks) that computes attention under a mask.
+
+    Queries have shape (heads, positions, size), keys and values (positions, size): all heads share
+    them. The function is `attention_of_heads` with the mask.
+    """
     return partial(attention_of_heads, _array_of(mask), is_mqa=True)

@@ -98,6 +98,14 @@ def _check_bit_order(name: str, bitorder: str) -> None:
 def packbits(a: ArrayLike, axis: Axis = None, bitorder: str = "big") -> Array:
     """Pack eight elements along an axis, each zero or not, into the bits of one byte.
 
+    Args:
+      a: an array of integers or booleans.
+      axis: the axis, which is padded with zeros to whole bytes; None flattens the array first.
+      bitorder: "big" if the first element is the byte's highest bit, "little" if the lowest.
+
+    Returns:
+      An array of uint8.
+
     Raises:
       TypeError: if the elements are neither integers nor booleans.
       ValueError: if bitorder is neither "big" nor "little".

@@ -117,7 +117,15 @@ def correlate(
 ) -> Array:
     """Compute the cross-correlation of two sequences, with the second one conjugated.
 
-    The arguments are those of `convolve`.
+    Integers become floats unless a dtype is preferred.
+
+    Args:
+      a: of shape (m,).
+      v: of shape (n,).
+      mode: which parts: "full" ones of size m + n - 1, the "same" size as the longer sequence, or
+        "valid" ones, where the sequences overlap wholly.
+      precision: the precision of the products, a `lax.Precision`.
+      preferred_element_type: the dtype of the sums and of the result.
 
     Raises:
       ValueError: for other shapes, empty sequences, or another mode.

@@ -174,7 +174,21 @@ def asarray(
     device: DeviceLike = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Make an array as `array` does, but without a copy where none is needed."""
+    """Make an array of numbers, lists or arrays, without a copy where none is needed.
+
+    Args:
+      a: what to make an array of. Python scalars become weakly typed without a dtype.
+      dtype: of the elements; by default the one that they meet in.
+      order: None or "K".
+      copy: whether the memory is its own. Without, that of an array or NumPy array may be shared.
+      device: a Device or Sharding to put it on; by default the default one.
+      out_sharding: how it is split over a mesh.
+
+    Raises:
+      TypeError: if elements are not numbers, as strings are not.
+      ValueError: if lists have different lengths, hold None, or NaN is to be an integer.
+      OverflowError: if an integer does not fit the dtype.
+    """
     if dtype is None and not copy and device is None and out_sharding is None and order is None:
         type_ = type(a)
         if type_ is ArrayImpl:

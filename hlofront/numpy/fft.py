@@ -198,14 +198,39 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """Compute the first half of the Fourier transform of real numbers along an axis.
 
-    See `fft`.
+    Args:
+      a: an array of real numbers.
+      n: the transform size: the axis is cut off, or padded with zeros.
+      axis: the axis, which has n // 2 + 1 elements in the result.
+      norm: the direction that is divided by n: "backward", the default, "forward"; "ortho" divides
+        both by its root.
+
+    Returns:
+      An array of complex numbers.
+
+    Raises:
+      ValueError: if n is not positive, or there is no such axis or norm.
     """
     return _one("jnp.fft.rfft", FftType.RFFT, a, n, axis, norm)
 
 
 @operation_like(np.fft.irfft, static_argnames=_ONE)
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
-    """Compute the inverse of `rfft`; m complex numbers give by default `2 (m - 1)` real ones."""
+    """Compute the inverse of `rfft`, the Fourier transform of real numbers, along an axis.
+
+    Args:
+      a: the first half of a transform, along the axis: real numbers are made complex.
+      n: the size of the axis in the result, by default 2 (m - 1) for m elements of `a`.
+      axis: the axis.
+      norm: the direction that is divided by n: "backward", the default, "forward"; "ortho" divides
+        both by its root.
+
+    Returns:
+      An array of real numbers.
+
+    Raises:
+      ValueError: if n is not positive, or there is no such axis or norm.
+    """
     return _one("jnp.fft.irfft", FftType.IRFFT, a, n, axis, norm)
 
 
@@ -281,7 +306,17 @@ def fft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Compute the Fourier transform of an array along two axes; see `fftn` for the arguments."""
+    """Compute the Fourier transform of an array along two axes.
+
+    Args:
+      a: an array; real numbers are made complex.
+      s: the transform sizes along the axes.
+      axes: the axes.
+      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+
+    Raises:
+      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+    """
     return _several(a, FftType.FFT, True, s, axes, norm)
 
 
@@ -292,7 +327,17 @@ def ifft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Compute the inverse of `fft2`: a complex array; see `fftn` for the arguments."""
+    """Compute the inverse Fourier transform of an array along two axes.
+
+    Args:
+      a: an array; real numbers are made complex.
+      s: the transform sizes along the axes.
+      axes: the axes.
+      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+
+    Raises:
+      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+    """
     return _several(a, FftType.IFFT, True, s, axes, norm)
 
 
@@ -303,7 +348,17 @@ def rfft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Compute half of the Fourier transform of a real array along two axes; see `rfftn`."""
+    """Compute half of the Fourier transform of a real array along two axes.
+
+    Args:
+      a: an array of real numbers.
+      s: the transform sizes along the axes.
+      axes: the axes, of which the last has n // 2 + 1 elements in the complex result.
+      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+
+    Raises:
+      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+    """
     return _several(a, FftType.RFFT, True, s, axes, norm)
 
 
@@ -314,7 +369,17 @@ def irfft2(
     axes: Sequence[int] = (-2, -1),
     norm: str | None = None,
 ) -> Array:
-    """Compute the inverse of the real Fourier transform `rfft2` along two axes."""
+    """Compute the inverse of the real Fourier transform `rfft2` along two axes.
+
+    Args:
+      a: an array; real numbers are made complex.
+      s: the sizes of the axes in the real result; by default 2 (m - 1) for m elements of the last.
+      axes: the axes, the one that was halved last.
+      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+
+    Raises:
+      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+    """
     return _several(a, FftType.IRFFT, True, s, axes, norm)
 
 
@@ -347,7 +412,17 @@ def ifftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Compute the inverse of `fftn`: a complex array; see `fftn` for the arguments."""
+    """Compute the inverse Fourier transform of an array along several axes.
+
+    Args:
+      a: an array; real numbers are made complex.
+      s: the transform sizes along the axes.
+      axes: the axes: by default all, or the last ones if `s` is passed.
+      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+
+    Raises:
+      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+    """
     return _several(a, FftType.IFFT, False, s, axes, norm)
 
 
@@ -360,7 +435,15 @@ def rfftn(
 ) -> Array:
     """Compute half of the Fourier transform of a real array along axes.
 
-    The last axis has n // 2 + 1 elements; see `fftn` for the arguments.
+    Args:
+      a: an array of real numbers.
+      s: the transform sizes along the axes.
+      axes: the axes: by default all, or the last ones if `s` is passed. The last of them has
+        n // 2 + 1 elements in the complex result.
+      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+
+    Raises:
+      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
     """
     return _several(a, FftType.RFFT, False, s, axes, norm)
 
@@ -372,7 +455,18 @@ def irfftn(
     axes: Sequence[int] | None = None,
     norm: str | None = None,
 ) -> Array:
-    """Compute the inverse of the real Fourier transform `rfftn` along several axes."""
+    """Compute the inverse of the real Fourier transform `rfftn` along several axes.
+
+    Args:
+      a: an array; real numbers are made complex.
+      s: the sizes of the axes in the real result; by default 2 (m - 1) for m elements of the last.
+      axes: the axes: by default all, or the last ones if `s` is passed; the one that was halved
+        last.
+      norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
+
+    Raises:
+      ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
+    """
     return _several(a, FftType.IRFFT, False, s, axes, norm)
 
 
@@ -436,7 +530,20 @@ def fftfreq(
 def rfftfreq(
     n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike = None
 ) -> Array:
-    """Return the frequencies of the elements of `rfft`. See `fftfreq`."""
+    """Return the frequencies of the elements of `rfft`, in cycles per unit of the spacing.
+
+    Args:
+      n: the transform size.
+      d: the spacing of samples.
+      dtype: of the result.
+      device: a Device or Sharding to put it on.
+
+    Returns:
+      An array of shape (n // 2 + 1,).
+
+    Raises:
+      ValueError: if n or d is a list.
+    """
     return _frequencies("jnp.fft.rfftfreq", lambda n: np.arange(0, n // 2 + 1), n, d, dtype, device)
 
 

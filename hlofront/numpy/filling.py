@@ -138,7 +138,17 @@ def ones(
     device: DeviceLike = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Make an array of ones; see `zeros` for the arguments."""
+    """Make an array of ones.
+
+    Args:
+      shape: of the result; an integer for one axis.
+      dtype: of the result; by default the default floating-point one.
+      device: a Device or Sharding to put it on.
+      out_sharding: how it is split over a mesh.
+
+    Raises:
+      TypeError: if the shape is none, or the dtype is not numeric.
+    """
     return _constant("ones", canonical_shape(shape), 1, _dtype("ones", dtype), device, out_sharding)
 
 
@@ -152,7 +162,14 @@ def empty(
 ) -> Array:
     """Make an array of zeros, as there is no uninitialized memory.
 
-    The arguments are those of `zeros`.
+    Args:
+      shape: of the result; an integer for one axis.
+      dtype: of the result; by default the default floating-point one.
+      device: a Device or Sharding to put it on.
+      out_sharding: how it is split over a mesh.
+
+    Raises:
+      TypeError: if the shape is none, or the dtype is not numeric.
     """
     return _constant(
         "empty", canonical_shape(shape), 0, _dtype("empty", dtype), device, out_sharding

@@ -237,7 +237,17 @@ def variance(
     mean: ArrayLike | None,
     correction: ArrayLike,
 ) -> Array:
-    """Compute the variance over axes; see `var`."""
+    """Compute the variance over axes; complex numbers have a real one.
+
+    Args:
+      a: an array.
+      axis: an axis or several; None for all of them.
+      dtype: of the result; None for that of the elements, of integers a float.
+      keepdims: whether the reduced axes remain, with size 1.
+      where: which elements count; None for all of them.
+      mean: the mean, with the reduced axes retained, if it is known.
+      correction: the number subtracted from the count of elements.
+    """
     a, aval = operand("var", a)
     axis, names = split_names(axis)
     axes = reduced_axes(axis, aval.ndim)
@@ -343,8 +353,20 @@ def std(
 ) -> Array:
     """Compute the standard deviation over axes: the square root of the variance `var`.
 
+    Args:
+      a: an array.
+      axis: an axis or several; all of them by default.
+      dtype: of the result; by default that of the elements, of integers a float.
+      out: must be None.
+      ddof: the number subtracted from the count of elements.
+      keepdims: whether the reduced axes remain, with size 1.
+      where: which elements count.
+      mean: the mean, with the reduced axes retained, if it is known.
+      correction: another name of `ddof`.
+
     Raises:
-      ValueError: as `var` does, and for a `dtype` of integers.
+      ValueError: if both `ddof` and `correction` are passed, for a `dtype` of integers, and for a
+        real one for complex numbers.
     """
     refuse_out("std", out)
     if dtype is not None and not is_inexact(check_user_dtype_supported(dtype, "std")):

@@ -72,7 +72,18 @@ def nansum(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Sum over axes, with each NaN counted as 0; dtypes are those of `sum`."""
+    """Sum over axes, with each NaN counted as 0.
+
+    Args:
+      a: an array.
+      axis: an axis or several; all of them by default.
+      dtype: the dtype that elements are converted to and summed in. By default integers narrower
+        than the default ones are summed in the default dtype.
+      out: must be None.
+      keepdims: whether the reduced axes remain, with size 1.
+      initial: a number to add to the sums.
+      where: which elements count.
+    """
     refuse_out("nansum", out)
     a = without_nan(any_operand("nansum", a), 0)
     return accumulated(SUM, a, axis, dtype, keepdims, initial, where)
@@ -88,7 +99,18 @@ def nanprod(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Multiply over axes, with each NaN counted as 1; dtypes are those of `prod`."""
+    """Multiply over axes, with each NaN counted as 1.
+
+    Args:
+      a: an array.
+      axis: an axis or several; all of them by default.
+      dtype: the dtype that elements are converted to and multiplied in. By default integers
+        narrower than the default ones are multiplied in the default dtype.
+      out: must be None.
+      keepdims: whether the reduced axes remain, with size 1.
+      initial: a number to multiply the products by.
+      where: which elements count.
+    """
     refuse_out("nanprod", out)
     a = without_nan(any_operand("nanprod", a), 1)
     return accumulated(PROD, a, axis, dtype, keepdims, initial, where)

@@ -104,7 +104,17 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 @operation_like(np.polysub)
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
-    """Subtract two polynomials, as arrays of coefficients; see `polyadd` for the arguments."""
+    """Subtract two polynomials, as arrays of coefficients.
+
+    Args:
+      a1: coefficients, along the first axis, from the highest power down.
+      a2: coefficients, along the first axis; there may be more or fewer of them.
+
+    Raises:
+      TypeError: for booleans, and what are no arrays.
+      IndexError: for arrays without an axis.
+      ValueError: if other axes do not fit.
+    """
     check_arraylike("polysub", a1, a2)
     a1, a2 = promote_dtypes(*operands("polysub", (a1, a2))[0])
     return _sum("polysub", a1, elementwise.neg(a2))

@@ -370,7 +370,11 @@ def _meeting(
 
 
 def promote_args(name: str, *args: ArrayLike) -> list[ArrayLike]:
-    """Return the operands of the function `name`, checked, in their common dtype and rank."""
+    """Return the operands of the function `name` in their common dtype and rank.
+
+    Raises:
+      TypeError: if an operand is neither array nor scalar; the message names the function.
+    """
     values, avals = operands(name, args)
     first = avals[0]
     for aval in avals:
@@ -384,14 +388,22 @@ def promote_args(name: str, *args: ArrayLike) -> list[ArrayLike]:
 
 
 def promote_args_inexact(name: str, *args: ArrayLike) -> list[ArrayLike]:
-    """Return the operands of `name` in their common inexact dtype and rank; see `promote_args`."""
+    """Return the operands of the function `name` in their common inexact dtype and common rank.
+
+    Raises:
+      TypeError: if an operand is neither array nor scalar; the message names the function.
+    """
     values, avals = operands(name, args)
     values = _meeting(name, values, avals, to_inexact_dtype)
     return _in_common_rank(name, values, [aval.shape for aval in avals])
 
 
 def promote_args_numeric(name: str, *args: ArrayLike) -> list[ArrayLike]:
-    """Return the operands of `name` in their common numeric dtype and rank; see `promote_args`."""
+    """Return the operands of the function `name` in their common numeric dtype and common rank.
+
+    Raises:
+      TypeError: if an operand is neither array nor scalar; the message names the function.
+    """
     values, avals = operands(name, args)
     values = _meeting(name, values, avals, to_numeric_dtype)
     return _in_common_rank(name, values, [aval.shape for aval in avals])

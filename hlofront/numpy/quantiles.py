@@ -290,7 +290,22 @@ def nanquantile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """Compute quantiles over axes, ignoring NaNs; the arguments are those of `quantile`."""
+    """Compute quantiles over axes, ignoring NaNs.
+
+    Args:
+      a: an array of real numbers.
+      q: a share from 0 to 1, or an array of them; its axis comes first in the result.
+      axis: an axis or several; all of them by default.
+      out: must be None.
+      overwrite_input: must be False.
+      method: the interpolation between two elements: "linear", "lower", "higher", "midpoint",
+        "nearest" or "inverted_cdf".
+      keepdims: whether the folded axes stay, with size 1.
+      weights: of each element, of the shape of `a` or its shape along `axis`; for "inverted_cdf".
+
+    Raises:
+      ValueError: for another method, complex numbers, no elements, or q of several axes.
+    """
     _check("quantile", out, overwrite_input, method, weights)
     return _quantile("nanquantile", a, q, axis, method, keepdims, weights, True)
 
@@ -308,9 +323,23 @@ def percentile(
     weights: ArrayLike | None = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Compute percentiles over axes: quantiles at q percent, from 0 to 100.
+    """Compute percentiles over axes: quantiles at q percent, NaN if there is one.
 
-    The other arguments are those of `quantile`.
+    Args:
+      a: an array of real numbers.
+      q: a number of percent, from 0 to 100, or an array of them; its axis comes first in the
+        result.
+      axis: an axis or several; all of them by default.
+      out: must be None.
+      overwrite_input: must be False.
+      method: the interpolation between two elements: "linear", "lower", "higher", "midpoint",
+        "nearest" or "inverted_cdf".
+      keepdims: whether the folded axes stay, with size 1.
+      weights: of each element, of the shape of `a` or its shape along `axis`; for "inverted_cdf".
+      out_sharding: how the result is split over a mesh.
+
+    Raises:
+      ValueError: for another method, complex numbers, no elements, or q of several axes.
     """
     _check("quantile", out, overwrite_input, method, weights)
     operands = (a, q) if weights is None else (a, q, weights)
@@ -333,7 +362,23 @@ def nanpercentile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """Compute percentiles over axes, ignoring NaNs: quantiles at q percent."""
+    """Compute percentiles over axes, ignoring NaNs: quantiles at q percent.
+
+    Args:
+      a: an array of real numbers.
+      q: a number of percent, from 0 to 100, or an array of them; its axis comes first in the
+        result.
+      axis: an axis or several; all of them by default.
+      out: must be None.
+      overwrite_input: must be False.
+      method: the interpolation between two elements: "linear", "lower", "higher", "midpoint",
+        "nearest" or "inverted_cdf".
+      keepdims: whether the folded axes stay, with size 1.
+      weights: of each element, of the shape of `a` or its shape along `axis`; for "inverted_cdf".
+
+    Raises:
+      ValueError: for another method, complex numbers, no elements, or q of several axes.
+    """
     _check("quantile", out, overwrite_input, method, weights)
     return _quantile("nanpercentile", a, q, axis, method, keepdims, weights, True, True)
 

@@ -45,7 +45,11 @@ def _flip(m: ArrayLike, axis: Axes = None) -> Array:
 @boundary
 @like(np.flip)
 def flip(m: ArrayLike, axis: Axes = None) -> Array:
-    """Reverse the order of elements along all axes, or along `axis`."""
+    """Return an array with the order of its elements reversed along all axes, or along `axis`.
+
+    Raises:
+      ValueError: if there is no such axis.
+    """
     return _flip(m) if axis is None else _flip(m, static_axes(axis))
 
 
@@ -89,7 +93,11 @@ def _rot90(m: ArrayLike, k: int, axes: tuple[int, ...]) -> Array:
 @boundary
 @like(np.rot90)
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
-    """Rotate an array by k quarter turns in the plane of two axes, from the first to the second."""
+    """Rotate an array by k quarter turns in the plane of two axes, from the first to the second.
+
+    Raises:
+      ValueError: if the axes are not two, or not there.
+    """
     return _rot90(m, operator.index(k) % 4, static_axes(axes))
 
 
@@ -361,9 +369,12 @@ def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
 @boundary
 @like(np.trim_zeros)
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes = None) -> Array:
-    """Trim the zeros at the front ("f") and back ("b") of an array along axes.
+    """Trim the zeros at the front ("f") and back ("b") of an array along axes, by default all.
 
-    How much is left depends on the values, so that `filt` cannot be traced.
+    How much is left depends on the values.
+
+    Raises:
+      ConcretizationTypeError: if `filt` is traced.
     """
     check_arraylike("trim_zeros", filt)
     values = host_value(filt, "How much jnp.trim_zeros cuts off must be known while tracing.")

@@ -273,7 +273,12 @@ def prod(
     where: ArrayLike | None = None,
     promote_integers: bool = True,
 ) -> Array:
-    """Compute the product over axes: all of them, one, or several; dtypes are those of `sum`."""
+    """Compute the product over axes: all of them, one, or several.
+
+    Integers narrower than the default ones are multiplied in the default dtype, unless
+    `promote_integers` is False; float16 and bfloat16 are multiplied in float32 and rounded once.
+    With a `dtype`, elements are converted to it and multiplied in it.
+    """
     refuse_out("prod", out)
     return accumulated(PROD, a, axis, dtype, keepdims, initial, where, promote_integers)
 

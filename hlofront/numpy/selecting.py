@@ -320,7 +320,11 @@ def flatnonzero(
     size: int | None = None,
     fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> Array:
-    """Return the positions of nonzero elements in the flattened array. See `nonzero`."""
+    """Return the positions of nonzero elements in the flattened array, as a vector of integers.
+
+    `size` is the number of positions to return, which is required where `a` is traced: more are cut
+    off, and missing ones are `fill_value`. Without it a traced array is a ConcretizationTypeError.
+    """
     check_arraylike("flatnonzero", a)
     return nonzero(_flat(a), size=size, fill_value=fill_value)[0]
 
@@ -343,9 +347,11 @@ def argwhere(
     size: int | None = None,
     fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
 ) -> Array:
-    """Return the indices of nonzero elements, a row for each. See `nonzero`.
+    """Return the indices of nonzero elements, as integers of shape (count, a.ndim): a row for each.
 
-    Of an array without axes that has no columns, and a row if it is not zero.
+    An array without axes has no columns, and a row if it is not zero. `size` is the number of rows
+    to return, which is required where `a` is traced: more are cut off, and missing ones are
+    `fill_value`. Without it a traced array is a ConcretizationTypeError.
     """
     check_arraylike("argwhere", a)
     if typeof(a).ndim:
@@ -455,7 +461,16 @@ def _fitted(condition: ArrayLike, n: int) -> Array:
 def extract(
     condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
 ) -> Array:
-    """Return the elements where a condition is true, as a vector. See `compress`."""
+    """Return the elements where a condition is true, as a vector.
+
+    `condition` and `arr` are flattened. `size` is the number of elements to return, which is
+    required
+    where the condition is traced: more are cut off, and missing ones are `fill_value`.
+
+    Raises:
+      ConcretizationTypeError: if the condition is traced, and `size` is not passed.
+      ValueError: if `size` is negative, or greater than the number of elements.
+    """
     check_arraylike("extract", condition, arr, fill_value)
     return compress(_flat(condition), _flat(arr), size=size, fill_value=fill_value)
 

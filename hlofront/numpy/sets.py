@@ -280,7 +280,16 @@ def unique_all(
 ) -> _UniqueAllResult:
     """Return the unique elements, the index of the first of each, the inverse, and the counts.
 
-    NaN differs from NaN. See unique.
+    Each NaN counts as an element of its own.
+
+    Args:
+      x: an array, which is flattened.
+      size: the number of unique elements to return, which is required where `x` is traced. More are
+        cut off; missing ones are `fill_value`.
+      fill_value: the value of missing elements, by default the least element.
+
+    Returns:
+      Arrays of shapes (unique,), (unique,), x.shape and (unique,).
     """
     return _UniqueAllResult(*_unique("unique_all", x, None, False, size, fill_value))
 
@@ -289,7 +298,14 @@ def unique_all(
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueCountsResult:
-    """Return the unique elements and their counts. See `unique_all`."""
+    """Return the unique elements, ascending, and their counts. Each NaN counts as its own.
+
+    Args:
+      x: an array, which is flattened.
+      size: the number of unique elements to return, which is required where `x` is traced. More are
+        cut off; missing ones are `fill_value`.
+      fill_value: the value of missing elements, by default the least element.
+    """
     values, _, _, counts = _unique("unique_counts", x, None, False, size, fill_value)
     return _UniqueCountsResult(values, counts)
 
@@ -298,7 +314,14 @@ def unique_counts(
 def unique_inverse(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> _UniqueInverseResult:
-    """Return the unique elements, and for each element its index among them. See `unique_all`."""
+    """Return the unique elements, ascending, and for each element of x its index among them.
+
+    Args:
+      x: an array. The indices have its shape.
+      size: the number of unique elements to return, which is required where `x` is traced. More are
+        cut off; missing ones are `fill_value`.
+      fill_value: the value of missing elements, by default the least element.
+    """
     values, _, inverse, _ = _unique("unique_inverse", x, None, False, size, fill_value)
     return _UniqueInverseResult(values, inverse)
 
@@ -307,7 +330,14 @@ def unique_inverse(
 def unique_values(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """Return the unique elements of an array. See `unique_all`."""
+    """Return the unique elements of an array, ascending, as a vector. Each NaN counts as its own.
+
+    Args:
+      x: an array, which is flattened.
+      size: the number of unique elements to return, which is required where `x` is traced. More are
+        cut off; missing ones are `fill_value`.
+      fill_value: the value of missing elements, by default the least element.
+    """
     return _unique("unique_values", x, None, False, size, fill_value)[0]
 
 

@@ -185,7 +185,18 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 @operation_like(np.argpartition, static_argnames=("kth", "axis"))
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """Return the indices that partition an array along an axis. See `partition`."""
+    """Return the indices that partition an array along an axis.
+
+    They move the kth element to its sorted position, lesser ones before and greater ones after it.
+
+    Args:
+      a: an array.
+      kth: the position in sorted order.
+      axis: the axis.
+
+    Returns:
+      Integers of the shape of `a`.
+    """
     a, axis = _along("argpartition", a, operator.index(axis))
     canonical_axis(kth, typeof(a).shape[axis])
     order = order_along(a, axis, _index_dtype(typeof(a).shape[axis]))[1]

@@ -180,7 +180,17 @@ def _check_inexact(name: str, dtype: DTypeLike | None) -> None:
 def corrcoef(
     x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
 ) -> Array:
-    """Compute the correlation coefficients of variables; the arguments are those of `cov`."""
+    """Compute the correlation coefficients of variables, or a scalar for one variable.
+
+    Args:
+      x: of one or two axes: each row is a variable, each column an observation.
+      y: more variables, with as many observations.
+      rowvar: False if variables are columns.
+      dtype: of the result; by default that of the variables, of integers a float.
+
+    Raises:
+      ValueError: for more than two axes, or a dtype of integers or booleans.
+    """
     _check_inexact("corrcoef", dtype)
     c = _covariance(x, y, rowvar, False, None, None, None, dtype)
     aval = typeof(c)
@@ -322,7 +332,11 @@ def digitize(
       x: numbers.
       bins: the limits of the bins, of one axis: ascending or descending.
       right: whether a limit belongs to the bin before it, instead of the one after it.
-      method: how to search, as for `searchsorted`.
+      method: how to search: "scan" and "scan_unrolled" halve the bins again and again,
+        "compare_all" compares with all, "sort" sorts all numbers together.
+
+    Returns:
+      An array of integers of the shape of `x`.
 
     Raises:
       ValueError: if `bins` does not have one axis, or the method is unknown.

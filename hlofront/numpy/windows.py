@@ -100,19 +100,34 @@ def bartlett(M: int) -> Array:
 
 @like(np.blackman)
 def blackman(M: int) -> Array:
-    """Return the Blackman window, zero at both ends; its argument is that of `bartlett`."""
+    """Return the Blackman window of M points, zero at both ends: floats of shape (M,).
+
+    Raises:
+      TypeError: if M is negative or no number.
+      ConcretizationTypeError: if M is a traced value.
+    """
     return _cosine_window(_count("blackman", M), (0.42, -0.5, 0.08))
 
 
 @like(np.hamming)
 def hamming(M: int) -> Array:
-    """Return the Hamming window, 0.08 at both ends; its argument is that of `bartlett`."""
+    """Return the Hamming window of M points, 0.08 at both ends: floats of shape (M,).
+
+    Raises:
+      TypeError: if M is negative or no number.
+      ConcretizationTypeError: if M is a traced value.
+    """
     return _cosine_window(_count("hamming", M), (0.54, -0.46))
 
 
 @like(np.hanning)
 def hanning(M: int) -> Array:
-    """Return the Hann window, zero at both ends; its argument is that of `bartlett`."""
+    """Return the Hann window of M points, zero at both ends: floats of shape (M,).
+
+    Raises:
+      TypeError: if M is negative or no number.
+      ConcretizationTypeError: if M is a traced value.
+    """
     return _cosine_window(_count("hanning", M), (0.5, -0.5))
 
 

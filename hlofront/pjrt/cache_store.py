@@ -406,7 +406,7 @@ class Store:
         return list(self._files(temporaries=False)) if self._usable() else []
 
     def entries(self) -> Iterator[Entry]:
-        """Yield all entries in arbitrary order, without verifying the checksums; see `verify`."""
+        """Yield all entries in arbitrary order; their checksums are not verified."""
         for each in self._entry_files():
             entry = _summary(each, lambda path: cache_folder.read_some(path, ("key", "about")))
             if entry is not None:

@@ -46,7 +46,15 @@ def on_device(device: Device, memory_kind: str | None = None) -> SingleDeviceSha
 def make_single_device_sharding(
     device: Device, *, memory_kind: str | None = None
 ) -> SingleDeviceSharding:
-    """Return the sharding of arrays on one device and memory; see `on_device`."""
+    """Return the sharding on one device: one cached object per device and memory.
+
+    Args:
+      device: a device, such as `devices()[0]`.
+      memory_kind: "device", "pinned_host", ...; None for the device's default.
+
+    Raises:
+      ValueError: if `device` is no device, or has no such memory.
+    """
     return on_device(device, memory_kind)
 
 

@@ -75,10 +75,10 @@ class Description:
 
 
 class Target:
-    """The devices that programs are compiled for, which need not be attached; see `target`.
+    """The devices that programs are compiled for, which need not be attached to this machine.
 
-    As a context manager it makes the stages of jit compile for its first device:
-    `jit(f).lower(x).compile()`. Code in the block still runs on the default device.
+    `target(name)` makes one. As a context manager it makes the stages of jit compile for its first
+    device: `jit(f).lower(x).compile()`. Code in the block still runs on the default device.
     """
 
     __slots__ = ("_chip", "_count", "_devices", "_lock", "_shape", "name", "platform")

@@ -378,7 +378,18 @@ def pswapaxes(
     *,
     axis_index_groups: GroupsLike = None,
 ) -> PyTree:
-    """Exchange axis `axis` of the arrays with a named axis of equal size. See `all_to_all`."""
+    """Exchange an axis of the arrays with a named axis of equal size.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of names.
+      axis: the axis of the arrays, which the named axis becomes.
+      axis_index_groups: lists of axis indices: arrays are exchanged within each group.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if the size of the axis does not fit.
+    """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 

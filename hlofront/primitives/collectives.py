@@ -182,7 +182,17 @@ def psum(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) 
 
 @boundary
 def pmean(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> PyTree:
-    """Return the mean of arrays over named axes, at each index of these axes; see `psum`."""
+    """Return the mean of arrays over named axes, at each index of these axes.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of names; integers among them are axes of the arrays.
+      axis_index_groups: lists of axis indices that together name each index once: the mean is of
+        each group separately.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+    """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = psum(1, axis_name, axis_index_groups=axis_index_groups)
 
@@ -199,13 +209,33 @@ def pmean(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None)
 
 @boundary
 def pmax(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> PyTree:
-    """Return the maximum of arrays over named axes, at each index of these axes; see `psum`."""
+    """Return the maximum of arrays over named axes, at each index of these axes.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of names; integers among them are axes of the arrays.
+      axis_index_groups: lists of axis indices that together name each index once: the maximum is
+        of each group separately.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+    """
     return _reduced(pmax_p, x, axis_name, axis_index_groups)
 
 
 @boundary
 def pmin(x: object, axis_name: object, *, axis_index_groups: GroupsLike = None) -> PyTree:
-    """Return the minimum of arrays over named axes, at each index of these axes; see `psum`."""
+    """Return the minimum of arrays over named axes, at each index of these axes.
+
+    Args:
+      x: a pytree of arrays.
+      axis_name: a name, or a tuple of names; integers among them are axes of the arrays.
+      axis_index_groups: lists of axis indices that together name each index once: the minimum is
+        of each group separately.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+    """
     return _reduced(pmin_p, x, axis_name, axis_index_groups)
 
 

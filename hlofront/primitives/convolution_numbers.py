@@ -96,7 +96,14 @@ def conv_general_permutations(
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
     """Return the axes of input, kernel and output that three strings of letters name, as tuples.
 
-    `dimension_numbers` is such as ("NHWC", "HWIO", "NHWC"); see `conv_dimension_numbers`.
+    Args:
+      dimension_numbers: a letter per axis of input, kernel and output, such as ("NHWC", "HWIO",
+        "NHWC"): N batch, C features, O output features, I input features, any others for the
+        spatial axes.
+
+    Returns:
+      Three tuples of axes, each with the batch (of the kernel the output features), the features,
+      and then the spatial axes.
 
     Raises:
       TypeError: if letters are missing, repeated or not equal.

@@ -281,7 +281,21 @@ def conv(
     precision: PrecisionLike | None = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Convolve an input NC.. with a kernel OI... See `conv_general_dilated`."""
+    """Convolve an input NC.. with a kernel OI...
+
+    Args:
+      lhs: the input, with batch, features, then spatial axes.
+      rhs: the kernel, with output features, input features, then as many spatial axes.
+      window_strides: steps of the kernel along each spatial axis.
+      padding: pairs of the padding before and after, one per spatial axis; or "SAME",
+        "SAME_LOWER", "VALID".
+      precision: the precision of the products.
+      preferred_element_type: the dtype of the sums and of the result.
+
+    Raises:
+      TypeError: if dtypes or ranks differ.
+      ValueError: if sizes do not fit, or `padding` is no padding.
+    """
     return conv_general_dilated(
         lhs,
         rhs,
@@ -303,7 +317,23 @@ def conv_with_general_padding(
     precision: PrecisionLike | None = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Convolve an input NC.. with a kernel OI.., with dilations. See `conv_general_dilated`."""
+    """Convolve an input NC.. with a kernel OI.., with dilations of both.
+
+    Args:
+      lhs: the input, with batch, features, then spatial axes.
+      rhs: the kernel, with output features, input features, then as many spatial axes.
+      window_strides: steps of the kernel along each spatial axis.
+      padding: pairs of the padding before and after, one per spatial axis; or "SAME",
+        "SAME_LOWER", "VALID".
+      lhs_dilation: the distances between elements of the input; None for 1.
+      rhs_dilation: the distances between elements of the kernel; None for 1.
+      precision: the precision of the products.
+      preferred_element_type: the dtype of the sums and of the result.
+
+    Raises:
+      TypeError: if dtypes or ranks differ.
+      ValueError: if sizes do not fit, or `padding` is no padding.
+    """
     return conv_general_dilated(
         lhs,
         rhs,
@@ -360,7 +390,16 @@ def conv_general_shape_tuple(
 ) -> tuple[int, ...]:
     """Return the output shape of a convolution whose axes three strings name.
 
-    See `conv_shape_tuple`, and `conv_dimension_numbers` for the strings.
+    Args:
+      lhs_shape: the shape of the input, dilated.
+      rhs_shape: the shape of the kernel, dilated.
+      window_strides: steps of the kernel.
+      padding: pairs, or "SAME", "SAME_LOWER", "VALID".
+      dimension_numbers: a letter per axis of input, kernel and output, such as ("NHWC", "HWIO",
+        "NHWC").
+
+    Raises:
+      TypeError: if the numbers of axes differ, or letters are missing, repeated or not equal.
     """
     lhs_spec, rhs_spec, out_spec = conv_general_permutations(dimension_numbers)
     shape = conv_shape_tuple(

@@ -230,7 +230,15 @@ def dynamic_index_in_dim(
 ) -> Array:
     """Return the elements at one index of one axis, where the index may be traced.
 
-    `keepdims` is whether the result has the axis, with size 1. See `dynamic_slice`.
+    Args:
+      operand: an array.
+      index: a scalar integer, which is clamped to the axis.
+      axis: the axis.
+      keepdims: whether the result has the axis, with size 1.
+      allow_negative_indices: whether negative indices count from the end of the axis.
+
+    Raises:
+      TypeError: if the index is no integer or no scalar.
     """
     result = dynamic_slice_in_dim(
         operand, index, 1, axis, allow_negative_indices=allow_negative_indices
@@ -322,7 +330,17 @@ def dynamic_update_slice_in_dim(
 ) -> Array:
     """Return an array with `update` written from index `start_index` of one axis on.
 
-    The start is 0 along the other axes. See `dynamic_update_slice`.
+    The start is 0 along the other axes.
+
+    Args:
+      operand: an array.
+      update: an array of the dtype and rank of `operand`, and no larger.
+      start_index: a scalar integer, which is clamped so that the update lies within the array.
+      axis: the axis.
+      allow_negative_indices: whether negative starts count from the end of the axis.
+
+    Raises:
+      TypeError: if the index is no integer, or dtypes, ranks or sizes do not fit.
     """
     ndim = typeof(operand).ndim
     axis = canonical_axis(axis, ndim)

@@ -197,9 +197,9 @@ def by_gathering(
     axis_name: Sequence[Hashable],
     axis_index_groups: Groups,
 ) -> Array:
-    """Return what ragged_all_to_all does, by collectives that every platform has.
+    """Return the result of ragged_all_to_all, by collectives that every platform has.
 
-    All rows travel to all indices, each of which takes what is sent to it.
+    All rows travel to all indices of the named axis, each of which takes what is sent to it.
     """
     count = group_size(axis_index_groups, axis_name)
     params = {
@@ -221,7 +221,7 @@ def by_gathering(
 
 
 def _exchanged(x: ArrayLike, axis_name: Sequence[Hashable], groups: Groups) -> Array:
-    """Send equal shares of numbers to all indices: the numbers of received slices."""
+    """Return the shares that all indices of a named axis send to this one; all are of one size."""
     params = {
         "axis_index_groups": groups,
         "axis_name": tuple(axis_name),
@@ -324,7 +324,7 @@ def _(
 
 
 def _merged(x: ArrayLike) -> Array:
-    """Merge the first two axes."""
+    """Return an array with its first two axes merged into one."""
     shape = typeof(x).shape
     return reshape(x, (shape[0] * shape[1], *shape[2:]))
 

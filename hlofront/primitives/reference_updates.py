@@ -200,7 +200,7 @@ class _Part(NamedTuple):
         return axes, slice_axes, indices
 
     def gathered(self, array: ArrayLike) -> ArrayLike:
-        """Return the elements that arrays of integers select."""
+        """Return the elements of an array that the part's arrays of integers select."""
         if not self.arrays:
             return array
         axes, window_axes, indices = self._numbers(array)

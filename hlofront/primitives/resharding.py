@@ -63,7 +63,18 @@ def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
 def reshard_tree(
     xs: PyTree, out_shardings: PyTree, source_mesh: AbstractMesh | None = None
 ) -> PyTree:
-    """Return arrays that are split along other axes; see `reshard` and `bind_reshard`."""
+    """Return a pytree of arrays that are split along other axes of a mesh, of type Explicit.
+
+    Args:
+      xs: an array, or a pytree of arrays.
+      out_shardings: a PartitionSpec over the mesh in context or a NamedSharding for all, or a tree
+        of them that is a prefix of `xs`.
+      source_mesh: the mesh of the arrays; None if that is their types' or the mesh in context.
+
+    Raises:
+      TypeError: for leaves that are no PartitionSpecs and no NamedShardings.
+      ValueError: if a sharding does not fit its array, or the shardings are no prefix.
+    """
     leaves, structure = tree_flatten(xs)
     try:
         shardings = broadcast_prefix(out_shardings, xs, is_none)

@@ -73,10 +73,20 @@ def sort(
 def sort_key_val(
     keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Array, Array]:
-    """Sort `keys` along an axis, and reorder `values` by the keys' order. See `sort`.
+    """Sort `keys` along an axis, ascending, and reorder `values` by the keys' order.
+
+    Args:
+      keys: an array of at least one axis.
+      values: an array of the shape of `keys`.
+      dimension: the axis to sort along.
+      is_stable: whether values of equal keys keep their order.
 
     Returns:
       (keys, values), of the operands' shape.
+
+    Raises:
+      ValueError: if the axis is out of range.
+      TypeError: if the shapes differ.
     """
     sorted_keys, reordered = sort((keys, values), dimension, is_stable, num_keys=1)
     return sorted_keys, reordered
@@ -208,7 +218,22 @@ def approx_min_k(
 ) -> list[Array]:
     """Return approximately the k least elements along an axis and their indices, fast on TPUs.
 
-    See `approx_max_k` for the arguments, results and errors.
+    On other devices the result is exact.
+
+    Args:
+      operand: an array of floats.
+      k: the number of elements, from 1 to the size of the axis.
+      reduction_dimension: the axis to select along.
+      recall_target: the expected fraction of the k least elements in the result, in (0, 1].
+      reduction_input_size_override: the size to compute the recall with, where the axis is a part
+        of a longer one; -1 for the size of the axis.
+      aggregate_to_topk: whether to reduce the candidates to k sorted ones; if not, return all.
+
+    Returns:
+      [values, indices]: indices are int32.
+
+    Raises:
+      ValueError: if `k`, the axis or the recall is out of range, or the operand is not of floats.
     """
     return _approx_top_k(
         operand,

@@ -106,7 +106,15 @@ def _transposed(
 def solve_on_host(
     data: NumPyArray, indices: NumPyArray, indptr: NumPyArray, b: NumPyArray, dtype: NumPyDType
 ) -> NumPyArray:
-    """Solve a sparse system with SciPy's direct solver."""
+    """Solve a sparse system of n equations with SciPy's direct solver; x of shape (n,) is returned.
+
+    Args:
+      data: the elements of the matrix, of shape (nse,).
+      indices: their columns, of shape (nse,).
+      indptr: the start of each row among them, of shape (n + 1,).
+      b: the right-hand side, of shape (n,).
+      dtype: the dtype of x.
+    """
     from scipy.sparse import csr_matrix, linalg  # pyright: ignore[reportMissingTypeStubs]
 
     buffers = tuple(map(np.asarray, (data, indices, indptr)))

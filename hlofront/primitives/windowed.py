@@ -227,7 +227,17 @@ def reduce_window_shape_tuple(
 ) -> tuple[int, ...]:
     """Return the shape of the result of `reduce_window` from its operand's shape and its windows.
 
-    The arguments after `operand_shape` are those of `reduce_window`.
+    Args:
+      operand_shape: the operand's shape.
+      window_dimensions: the sizes of the window, per axis.
+      window_strides: the strides of the window, per axis.
+      padding: pairs (before, after), per axis; or "SAME", "SAME_LOWER", "VALID".
+      base_dilation: the dilation of the operand, per axis; None for ones.
+      window_dilation: the dilation of the window, per axis; None for ones.
+
+    Raises:
+      TypeError: if numbers of axes differ, or sizes, strides or dilations are not positive.
+      ValueError: if the number of padding pairs is not that of the axes.
     """
     shape = tuple(operand_shape)
     windows = canonical_windows(

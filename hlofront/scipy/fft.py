@@ -172,7 +172,20 @@ def dct(
 def idct(
     x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Array:
-    """Compute the inverse of the discrete cosine transform `dct` along an axis."""
+    """Compute the inverse of the discrete cosine transform of type 2 along an axis.
+
+    Args:
+      x: an array; complex numbers are transformed part by part.
+      type: 2.
+      n: the transform size: the axis is cut off, or padded with zeros.
+      axis: the axis.
+      norm: None or "backward" for the inverse of the sums without factors, "ortho" for that of the
+        orthogonal transform.
+
+    Raises:
+      NotImplementedError: for other types.
+      ValueError: for other norms, or if there is no such axis.
+    """
     return _one("idct", _from_cosines, x, type, n, axis, norm)
 
 
@@ -217,14 +230,16 @@ def _hashable(sizes: Axes) -> tuple[int, ...] | None:
 def dctn(
     x: ArrayLike, type: int = 2, s: Axes = None, axes: Axes = None, norm: str | None = None
 ) -> Array:
-    """Compute the discrete cosine transform of type 2 along several axes. See `dct`.
+    """Compute the discrete cosine transform of type 2 along several axes.
+
+    Along an axis, element k is twice the sum of `x[j] cos(pi k (2 j + 1) / (2 n))`.
 
     Args:
       x: an array.
       type: must be 2.
       s: the number of elements that are transformed along each axis.
       axes: the axes: by default all, or the last ones if `s` is passed.
-      norm: see `dct`.
+      norm: None or "backward" for these sums; "ortho" for an orthogonal transform.
 
     Raises:
       NotImplementedError: for other types.
@@ -237,5 +252,18 @@ def dctn(
 def idctn(
     x: ArrayLike, type: int = 2, s: Axes = None, axes: Axes = None, norm: str | None = None
 ) -> Array:
-    """Compute the inverse of the discrete cosine transform `dctn` along several axes."""
+    """Compute the inverse of the discrete cosine transform of type 2 along several axes.
+
+    Args:
+      x: an array; complex numbers are transformed part by part.
+      type: 2.
+      s: the transform sizes along the axes.
+      axes: the axes: by default all, or the last ones if `s` is passed.
+      norm: None or "backward" for the inverse of the sums without factors, "ortho" for that of the
+        orthogonal transform.
+
+    Raises:
+      NotImplementedError: for other types.
+      ValueError: for other norms, or if there is no such axis.
+    """
     return _along_axes(x, name="idctn", type=type, s=_hashable(s), axes=_hashable(axes), norm=norm)

@@ -191,7 +191,14 @@ class BCOO(BatchedSparse):
         return bcoo_sum_duplicates(_without_zeros(self) if remove_zeros else self, nse=nse)
 
     def transpose(self, axes: Sequence[int] | None = None) -> "BCOO":
-        """Return the array with its axes permuted, or reversed for None; see `bcoo_transpose`."""
+        """Return the array with its axes permuted, or reversed for None.
+
+        Axes of different roles (batch, sparse, dense) do not mix.
+
+        Raises:
+          TypeError: if `axes` is no permutation.
+          NotImplementedError: if it mixes axes of different roles.
+        """
         order = tuple(range(self.ndim))[::-1] if axes is None else tuple(axes)
         return bcoo_transpose(self, permutation=order)
 

@@ -123,10 +123,16 @@ def _with_room(mat: BCOO, nse: int) -> BCOO:
 def bcoo_broadcast_in_dim(
     mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: None = None
 ) -> BCOO:
-    """Return a BCOO array with new axes; see `lax.broadcast_in_dim`.
+    """Return a BCOO array with new axes, and axes of size 1 repeated.
 
     New axes before the sparse ones are batch axes, those after the first dense one are dense, and
     others are sparse.
+
+    Args:
+      mat: the array.
+      shape: the shape of the result.
+      broadcast_dimensions: for each axis of the array, the axis of the result that it becomes.
+      sharding: must be None.
 
     Raises:
       ValueError: if there is not one entry of `broadcast_dimensions` per axis.
@@ -276,7 +282,7 @@ def _last_split(shape: Sequence[int], size: int) -> int | None:
 
 @boundary
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
-    """Return a BCOO array with the order of elements reversed along axes; see `lax.rev`.
+    """Return a BCOO array with the order of its elements reversed along the axes `dimensions`.
 
     Raises:
       TypeError: if an axis is out of range or repeated.

@@ -53,10 +53,16 @@ def bcoo_slice(
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
 ) -> BCOO:
-    """Return the elements of a BCOO array from start to limit along each axis; see `lax.slice`.
+    """Return the elements of a BCOO array from start to limit along each axis.
 
     The result has room for as many positions as the array, or for all positions that it has if
     these are fewer; what lies outside becomes padding.
+
+    Args:
+      mat: the array.
+      start_indices: the first index along each axis.
+      limit_indices: the index behind the last one along each axis.
+      strides: the distance of indices along each axis; None for 1.
 
     Raises:
       TypeError: if `mat` is no BCOO array.

@@ -158,13 +158,22 @@ class BCSR(BatchedSparse):
         return bcsr_todense(self)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> "BCSR":
-        """Return the array with each position once; see `BCOO.sum_duplicates`."""
+        """Return the array with each position once, in order, and the sums of its elements.
+
+        Args:
+          nse: the number of stored positions of the result; further ones are left out. None is
+            the number that is needed, which is not known while tracing.
+          remove_zeros: whether positions whose elements are zero are left out.
+
+        Raises:
+          ValueError: if `nse` is None while tracing.
+        """
         return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse=nse, remove_zeros=remove_zeros))
 
     def transpose(self, *args: object, **kwargs: object) -> "BCSR":
         """Raise NotImplementedError: compressed rows have no transpose.
 
-        Convert with `to_bcoo()`, which has.
+        The array that `to_bcoo()` returns can be transposed.
         """
         raise NotImplementedError(  # JAX raises this class.
             "Transpose is not implemented for BCSR: convert with .to_bcoo() first"
@@ -190,7 +199,15 @@ def bcsr_fromdense(
     n_dense: int = 0,
     index_dtype: DTypeLike = np.int32,
 ) -> BCSR:
-    """Return the BCSR array of a dense array; see `bcoo_fromdense` for the arguments.
+    """Return the BCSR array of a dense array: its nonzero elements in the order of rows.
+
+    Args:
+      mat: the dense array.
+      nse: the number of stored positions. Further elements are left out, and missing ones are
+        padding. None is the number that is needed, which is not known while tracing.
+      n_batch: the number of batch axes.
+      n_dense: the number of dense axes.
+      index_dtype: the dtype of the indices.
 
     Raises:
       ConcretizationTypeError: if `nse` is None while tracing.

@@ -39,7 +39,18 @@ def bcsr_dot_general(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: None = None,
 ) -> Array:
-    """Contract a BCSR array with a dense array; see `bcoo_dot_general`.
+    """Contract a BCSR array with a dense array.
+
+    Args:
+      lhs: an array of two sparse axes, perhaps with batch axes.
+      rhs: a dense array.
+      dimension_numbers: ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs)).
+      precision: has no effect: products of stored elements are summed up one by one.
+      preferred_element_type: the dtype of the sums and of the result.
+      out_sharding: must be None.
+
+    Returns:
+      A dense array.
 
     Raises:
       NotImplementedError: if `rhs` is sparse.
@@ -62,7 +73,16 @@ def bcsr_dot_general(
 
 @boundary
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
-    """Return a BCSR array with each position once; see `bcoo_sum_duplicates`."""
+    """Return a BCSR array with each position once, in order, and the sums of its elements.
+
+    Args:
+      mat: the array.
+      nse: the number of stored positions; further ones are left out. None is the number that is
+        needed, which is not known while tracing.
+
+    Raises:
+      ValueError: if `nse` is None while tracing.
+    """
     return BCSR.from_bcoo(bcoo_sum_duplicates(mat.to_bcoo(), nse=nse))
 
 
@@ -70,7 +90,17 @@ def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
 def bcsr_broadcast_in_dim(
     mat: BCSR, *, shape: Sequence[int], broadcast_dimensions: Sequence[int], sharding: None = None
 ) -> BCSR:
-    """Return a BCSR array with new batch or dense axes; see `bcoo_broadcast_in_dim`."""
+    """Return a BCSR array with new batch or dense axes, and such axes of size 1 repeated.
+
+    Args:
+      mat: the array.
+      shape: the shape of the result.
+      broadcast_dimensions: for each axis of the array, the axis of the result that it becomes.
+      sharding: must be None.
+
+    Raises:
+      ValueError: if there is not one entry of `broadcast_dimensions` per axis.
+    """
     broadcast = bcoo_broadcast_in_dim(
         mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions
     )
@@ -79,6 +109,12 @@ def bcsr_broadcast_in_dim(
 
 @boundary
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
-    """Join BCSR arrays along a batch or sparse axis; see `bcoo_concatenate`."""
+    """Join BCSR arrays along the axis `dimension`, a batch or a sparse axis.
+
+    Raises:
+      ValueError: if there are none, or the roles of their axes differ.
+      TypeError: if dtypes or shapes differ, or the axis is out of range.
+      NotImplementedError: for a dense axis.
+    """
     joined = bcoo_concatenate([mat.to_bcoo() for mat in operands], dimension=dimension)
     return BCSR.from_bcoo(joined)

@@ -123,11 +123,20 @@ def grad(
     has_aux: bool = False,
     **kwargs: Any,
 ) -> Callable[..., PyTree]:
-    """Return a function that computes the gradient of `fun`; see `value_and_grad`.
+    """Return a function that computes the gradient of `fun`, whose result is a scalar.
 
-    >>> m = sparse.BCOO.fromdense(jnp.eye(3))
-    >>> sparse.grad(lambda m, x: (m @ x).sum())(m, jnp.arange(3.)).data
-    Array([0., 1., 2.], dtype=float32)
+    The gradient with respect to a sparse array has its format and positions.
+
+    Args:
+      fun: a function of pytrees of arrays and sparse arrays.
+      argnums: the positions of the arguments to differentiate by.
+      has_aux: whether `fun` returns a pair (result, what is only passed on).
+      **kwargs: further arguments of `hlofront.grad`.
+
+    Example:
+      >>> m = sparse.BCOO.fromdense(jnp.eye(3))
+      >>> sparse.grad(lambda m, x: (m @ x).sum())(m, jnp.arange(3.)).data
+      Array([0., 1., 2.], dtype=float32)
     """
     both = value_and_grad(fun, argnums, has_aux, **kwargs)
 

@@ -299,7 +299,17 @@ class CSC(_Compressed):
     def fromdense(
         cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
     ) -> "CSC":
-        """Return the CSC matrix of a dense one; see `csr_fromdense` for the arguments."""
+        """Return the CSC matrix of a dense matrix.
+
+        Args:
+          mat: the dense matrix.
+          nse: the number of stored elements; further ones are left out, and missing ones are
+            padding. None is the number that is needed, which is not known while tracing.
+          index_dtype: the dtype of the indices.
+
+        Raises:
+          ConcretizationTypeError: if `nse` is None while tracing.
+        """
         mat = asarray(mat)
         assert mat.ndim == 2, f"CSC.fromdense: a matrix has two axes, got shape {mat.shape}"
         return csr_fromdense(mat.T, nse=nse, index_dtype=index_dtype).T
@@ -379,7 +389,13 @@ def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
 def csr_fromdense(
     mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
 ) -> CSR:
-    """Return the CSR matrix of a dense matrix; see `coo_fromdense` for the arguments.
+    """Return the CSR matrix of a dense matrix.
+
+    Args:
+      mat: the dense matrix.
+      nse: the number of stored elements; further ones are left out, and missing ones are padding.
+        None is the number that is needed, which is not known while tracing.
+      index_dtype: the dtype of the indices.
 
     Raises:
       ConcretizationTypeError: if `nse` is None while tracing.

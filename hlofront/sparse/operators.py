@@ -48,7 +48,18 @@ def _update_layout(
     n_dense: int | None = None,
     on_inefficient: str | None = "error",
 ) -> BCOO:
-    """Return the array with other numbers of batch and dense axes; see `bcoo_update_layout`."""
+    """Return the array with other numbers of batch and dense axes.
+
+    Args:
+      n_batch: the number of batch axes of the result; None for that of the array.
+      n_dense: the number of dense axes of the result; None for that of the array.
+      on_inefficient: "error", "warn" or None for nothing, where the result takes more memory than
+        it needs: where sparse axes become batch or dense axes.
+
+    Raises:
+      ValueError: if there are not so many axes, or `on_inefficient` is something else.
+      SparseEfficiencyError: if the result takes too much memory, for "error".
+    """
     return bcoo_update_layout(self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient)
 
 

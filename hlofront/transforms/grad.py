@@ -401,13 +401,23 @@ def value_and_grad(
     allow_int: bool = False,
     reduce_axes: Sequence[object] = (),
 ) -> Callable[..., PyTree]:
-    """Return a function that computes the result and the gradient of `fun`.
+    """Return a function that computes the result of `fun`, a scalar, and its gradient.
 
-    The arguments are those of `grad`.
+    Args:
+      fun: a function of pytrees of arrays.
+      argnums: the position, or positions, of the arguments to differentiate with respect to.
+      has_aux: whether `fun` returns (result, auxiliary data), the latter not differentiated.
+      holomorphic: whether `fun` is holomorphic, with complex arguments and a complex result.
+      allow_int: whether to allow integer and boolean arguments, whose gradients are of float0.
+      reduce_axes: () only.
 
     Returns:
       A function of the arguments of `fun` that returns (result, gradient), or with `has_aux`
       ((result, auxiliary data), gradient).
+
+    Raises:
+      TypeError: if the result is no scalar, or arguments or result are not of dtypes that have
+        gradients.
     """
     check_callable(fun)
     refuse_reduce_axes("value_and_grad", reduce_axes)

@@ -159,9 +159,18 @@ def hessian(
 ) -> Callable[..., PyTree]:
     """Return a function that computes the Hessian of `fun`, as `jacfwd(jacrev(fun))`.
 
-    The arguments are those of `jacfwd`. The result has, per leaf of the result of `fun`, a pytree
-    of pytrees like the argument, of arrays of shape (*result.shape, *argument.shape,
-    *argument.shape).
+    Args:
+      fun: a function of pytrees of arrays.
+      argnums: the position, or positions, of the arguments to differentiate with respect to.
+      has_aux: whether `fun` returns (result, auxiliary data), the latter not differentiated.
+      holomorphic: whether `fun` is holomorphic, with complex arguments and a complex result.
+
+    Returns:
+      A function of the arguments of `fun` that returns, per leaf of the result, a pytree of pytrees
+      like the argument, of arrays of shape (*result.shape, *argument.shape, *argument.shape).
+
+    Raises:
+      TypeError: if arguments are not real (not complex, if holomorphic).
     """
     return jacfwd(
         jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),

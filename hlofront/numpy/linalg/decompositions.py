@@ -103,8 +103,14 @@ def eig(a: ArrayLike) -> EigResult:
 def eigvals(a: ArrayLike) -> Array:
     """Compute complex eigenvalues, unordered, of general square matrices.
 
+    Args:
+      a: of shape (..., n, n).
+
+    Returns:
+      Complex numbers of shape (..., n).
+
     Raises:
-      ValueError: if they are not square.
+      ValueError: if the matrices are not square.
     """
     (a,) = inexact("jnp.linalg.eigvals", a)
     return spectral.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
@@ -131,7 +137,19 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 @operation_like(np.linalg.eigvalsh, static_argnames=("UPLO", "symmetrize_input"))
 def eigvalsh(a: ArrayLike, UPLO: str = "L", *, symmetrize_input: bool = True) -> Array:
-    """Compute real eigenvalues of Hermitian matrices, ascending. See `eigh`."""
+    """Compute real eigenvalues of Hermitian matrices, ascending.
+
+    Args:
+      a: of shape (..., n, n).
+      UPLO: which triangle is read, "L" or "U", where `a` is not symmetrized.
+      symmetrize_input: whether `a` is replaced by `(a + a^H) / 2` first.
+
+    Returns:
+      Real numbers of shape (..., n).
+
+    Raises:
+      ValueError: if UPLO is neither.
+    """
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 

@@ -144,7 +144,16 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = Fa
     getattr(np.linalg, "matrix_norm", np.linalg.norm), static_argnames=("keepdims", "ord")
 )
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> Array:
-    """Compute the norm of each matrix (..., m, n). See `norm`."""
+    """Compute the norm of each matrix of an array, in its last two axes.
+
+    Args:
+      x: of shape (..., m, n).
+      keepdims: whether reduced axes remain, with size 1.
+      ord: 1, -1, 2, -2, inf, -inf, "fro" or "nuc".
+
+    Raises:
+      ValueError: if the order is unknown, or there are too few axes.
+    """
     return norm(x, ord, (-2, -1), keepdims)
 
 
@@ -154,7 +163,17 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") 
 def vector_norm(
     x: ArrayLike, /, *, axis: Axes = None, keepdims: bool = False, ord: Order = 2
 ) -> Array:
-    """Compute the vector norm over axes, by default all of them. See `norm`."""
+    """Compute the norm of the vectors along axes of an array.
+
+    Args:
+      x: an array.
+      axis: an axis or several; by default all of them, as one vector.
+      keepdims: whether reduced axes remain, with size 1.
+      ord: the order, a number or an infinity; 2 for the root of the sum of squares.
+
+    Raises:
+      ValueError: if the order is unknown.
+    """
     (x,) = inexact("jnp.linalg.vector_norm", x)
     x = convert(x, typeof(x).dtype, False)
     ndim = typeof(x).ndim

@@ -39,7 +39,19 @@ def matmul(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Multiply matrices, as `hlofront.numpy.matmul` does."""
+    """Multiply matrices, which are the last two axes; the leading axes broadcast.
+
+    Args:
+      x1: of shape (..., m, n), or (n,) for a row.
+      x2: of shape (..., n, k), or (n,) for a column.
+      precision: the precision of the products, a `lax.Precision`.
+      preferred_element_type: the dtype of the sums and of the result; by default the operands'
+        common one.
+
+    Raises:
+      ValueError: if an operand is a scalar, or the axes before do not broadcast.
+      TypeError: if the sizes of n differ.
+    """
     return contraction.matmul(
         x1, x2, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -56,7 +68,19 @@ def tensordot(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Sum products over several axes, as `hlofront.numpy.tensordot` does."""
+    """Sum products over several axes: the last of `x1` and the first of `x2`, or `axes`.
+
+    Args:
+      x1: an array.
+      x2: an array.
+      axes: the number of axes; or a pair, for `x1` and for `x2`, of an axis or a sequence of axes.
+      precision: the precision of the products, a `lax.Precision`.
+      preferred_element_type: the dtype of the sums and of the result.
+      out_sharding: the sharding of the result.
+
+    Raises:
+      TypeError: if there are no such axes, or their sizes differ.
+    """
     return tensor_products.tensordot(
         x1,
         x2,
@@ -80,7 +104,18 @@ def vecdot(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """Compute sums of products along an axis, with x1 conjugated; see `hlofront.numpy.vecdot`."""
+    """Sum products along an axis, with the elements of x1 conjugated; the other axes broadcast.
+
+    Args:
+      x1: an array.
+      x2: an array.
+      axis: the axis, which both operands have.
+      precision: the precision of the products, a `lax.Precision`.
+      preferred_element_type: the dtype of the sums and of the result.
+
+    Raises:
+      ValueError: if the other axes do not broadcast, or the sizes along the axis differ.
+    """
     return contraction.vecdot(
         x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type
     )

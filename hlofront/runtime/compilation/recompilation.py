@@ -199,7 +199,13 @@ def reason(fun: Callable[..., object], maker: int, kind: TraceKey) -> str | None
 
 
 def note(fun: Callable[..., object], maker: int, kind: TraceKey) -> None:
-    """Record that a program was traced; the arguments are those of `reason`."""
+    """Record that a program was traced, for the explanations of later ones.
+
+    Args:
+      fun: the user's function.
+      maker: the number of the table of programs, unique among functions of equal code.
+      kind: the key of the program: its arguments and options.
+    """
     key = _key_of_code(fun)
     if key is None:
         return

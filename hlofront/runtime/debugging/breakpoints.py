@@ -273,7 +273,7 @@ class _Console(cmd.Cmd):
         sys.exit(0)
 
     def do_EOF(self, line: str) -> bool:
-        """The end of the input: end the program, as quit does."""
+        """End the program at the end of the input."""
         return self.do_quit(line)
 
     do_u, do_d, do_l = do_up, do_down, do_list

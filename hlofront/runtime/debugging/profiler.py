@@ -212,7 +212,12 @@ def start_trace(
 ) -> ProfileSession:
     """Begin to record what the host and the devices do; `stop_trace` writes it to files.
 
-    The arguments are those of `ProfileSession`.
+    Args:
+      log_dir: the folder that is written to; it gets subfolders `plugins/profile/TIME`.
+      create_perfetto_link: whether `stop_trace` prints a link to the viewer of Perfetto and waits
+        until the link was opened.
+      create_perfetto_trace: whether to write `perfetto_trace.json.gz` too, which that viewer opens.
+      profiler_options: a `ProfileOptions`, which says in how much detail to record.
 
     Returns:
       The session.
@@ -244,7 +249,14 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: object = None,
 ) -> Generator[ProfileSession, None, None]:
-    """Record what is done inside of the block; the arguments are those of `ProfileSession`.
+    """Record what the host and the devices do inside of the block.
+
+    Args:
+      log_dir: the folder that is written to; it gets subfolders `plugins/profile/TIME`.
+      create_perfetto_link: whether the end of the block prints a link to the viewer of Perfetto and
+        waits until the link was opened.
+      create_perfetto_trace: whether to write `perfetto_trace.json.gz` too, which that viewer opens.
+      profiler_options: a `ProfileOptions`, which says in how much detail to record.
 
     Example::
 

@@ -45,7 +45,14 @@ class Exported(ExportedFields):
         return tuple(_over(sharding, mesh) for sharding in self._in_named_shardings)
 
     def out_shardings_jax(self, mesh: Mesh | AbstractMesh) -> tuple[NamedSharding | None, ...]:
-        """Return the sharding of each flat result over a mesh, as `in_shardings_jax` does."""
+        """Return the sharding of each flat result over a mesh; None where XLA decides.
+
+        Args:
+          mesh: a mesh with the axes of the one that the program was exported for.
+
+        Raises:
+          ValueError: if its axes are others.
+        """
         return tuple(_over(sharding, mesh) for sharding in self._out_named_shardings)
 
     def serialize(

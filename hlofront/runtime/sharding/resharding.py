@@ -232,7 +232,14 @@ def _exchanged(x: Array, sharding: Sharding, donated: bool) -> Array:
 
 
 def _executed(x: Array, sharding: Sharding, times: tuple[int, ...], donated: bool) -> list[Array]:
-    """Run the program that cuts an array; see `_program`."""
+    """Run the program that cuts each tile of an array into smaller ones.
+
+    Args:
+      x: the array.
+      sharding: the sharding whose tiles are cut, over the array's devices.
+      times: the number of smaller tiles per axis. For each of them there is a result.
+      donated: whether the memory of the array is donated.
+    """
     aval = aval_split_by(None, x.aval)
     loaded, meets = _program(aval, sharding_of(x), sharding, times, donated)
     shape = tuple(size // count for size, count in zip(aval.shape, times, strict=True))

@@ -107,7 +107,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
 @operation
 def circulant(c: ArrayLike) -> Array:
-    """Make matrices of shape (..., n, n) whose columns are c, the first one, rotated."""
+    """Make matrices of shape (..., n, n) whose columns are vectors c of shape (..., n), rotated."""
     (_,), (aval,) = operands("circulant", (c,))
     (c,) = _vectors("circulant", c)
     n = typeof(c).shape[-1]
@@ -225,7 +225,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
 
 @operation
 def fiedler(a: ArrayLike) -> Array:
-    """Make matrices of distances, `|a[i] - a[j]|`, of shape (..., n, n)."""
+    """Make the matrices of distances `|a[i] - a[j]|`, of shape (..., n, n), of vectors (..., n)."""
     (_,), (aval,) = operands("fiedler", (a,))
     (a,) = _vectors("fiedler", a)
     n = typeof(a).shape[-1]
@@ -297,7 +297,11 @@ def _float(name: str) -> np.dtype:
 
 
 def hilbert(n: int) -> Array:
-    """Make the Hilbert matrix `1 / (i + j + 1)`. Raise TypeError if n is negative."""
+    """Make the Hilbert matrix `1 / (i + j + 1)` of shape (n, n), of the default floats.
+
+    Raises:
+      TypeError: if n is negative.
+    """
     n = operator.index(n)
     if n < 0:
         raise TypeError(f"hilbert wants a size that is not negative, got {n}")
@@ -305,7 +309,7 @@ def hilbert(n: int) -> Array:
 
 
 def invhilbert(n: int) -> Array:
-    """Make the inverse of the Hilbert matrix, by its closed form, rounded once."""
+    """Make the inverse of the Hilbert matrix of shape (n, n), by its closed form, rounded once."""
     n = max(int(n), 0)
     comb = math.comb
     rows = [
@@ -336,9 +340,9 @@ def _kind(kind: str | None) -> str:
 
 
 def pascal(n: int, kind: str | None = None) -> Array:
-    """Make Pascal's triangle as a matrix: "lower", "upper", or their product, "symmetric".
+    """Make Pascal's triangle as a matrix of shape (n, n): "lower", "upper", or their product.
 
-    The kind None is "symmetric".
+    The product is the kind "symmetric", or None.
 
     Raises:
       ValueError: if there is no such kind.
@@ -349,7 +353,13 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
 
 def invpascal(n: int, kind: str | None = None) -> Array:
-    """Make the inverse of the matrix that `pascal` makes."""
+    """Make the inverse of Pascal's triangle as a matrix of shape (n, n).
+
+    `kind` is "lower", "upper", or "symmetric" for their product; None is "symmetric".
+
+    Raises:
+      ValueError: if there is no such kind.
+    """
     kind, lower = _kind(kind), _triangle(max(int(n), 0), True)
     matrix = {"lower": lower, "upper": lower.T, "symmetric": lower.T @ lower}[kind]
     return asarray(matrix.astype(_float("invpascal")))

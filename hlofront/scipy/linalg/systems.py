@@ -269,12 +269,25 @@ def solve(
 
 
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """Compute the determinants of square matrices. See `hlofront.numpy.linalg.det`."""
+    """Compute the determinants, of shape (...), of square matrices of shape (..., n, n).
+
+    `overwrite_a` and `check_finite` have no effect.
+
+    Raises:
+      ValueError: if the matrices are not square.
+    """
     return determinants.det(a)
 
 
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """Compute the inverses of square matrices. See `hlofront.numpy.linalg.inv`."""
+    """Compute the inverses of square matrices, of shape (..., n, n).
+
+    `overwrite_a` and `check_finite` have no effect. The inverse of a singular matrix has infinities
+    or NaNs.
+
+    Raises:
+      ValueError: if the matrices are not square.
+    """
     return numpy_systems.inv(a)
 
 

@@ -404,7 +404,10 @@ def _interpolated(times: Array, timedelta: Array, quats: Array, rotvecs: Array, 
 
 
 class Slerp(NamedTuple):
-    """The spherical linear interpolation between rotations: Shoemake (1985); see `Slerp.init`."""
+    """The spherical linear interpolation between rotations at increasing times: Shoemake (1985).
+
+    `Slerp.init(times, rotations)` makes one; a call with times returns the rotations there.
+    """
 
     times: Array
     timedelta: Array

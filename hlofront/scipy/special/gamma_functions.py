@@ -402,7 +402,7 @@ _betaln.defjvps(
 
 @operation
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
-    """Compute elementwise the logarithm of the size of the beta function.
+    """Compute elementwise the logarithm of the absolute value of the beta function.
 
     Large arguments are subtracted in Stirling's series, as in DiDonato and Morris, "Algorithm 708:
     Significant digit computation of the incomplete beta function ratios" (1992).

@@ -131,11 +131,25 @@ class gaussian_kde:
         return jnp.exp(self.logpdf(points))
 
     def __call__(self, points: ArrayLike) -> Array:
-        """Compute the estimated density at points, as `evaluate` does."""
+        """Compute the estimated density at points of shape (d, m), or (m,) for numbers.
+
+        Returns:
+          An array of shape (m,).
+
+        Raises:
+          ValueError: if the points have another dimension.
+        """
         return self.evaluate(points)
 
     def pdf(self, x: ArrayLike) -> Array:
-        """Compute the estimated density at points, as `evaluate` does."""
+        """Compute the estimated density at points of shape (d, m), or (m,) for numbers.
+
+        Returns:
+          An array of shape (m,).
+
+        Raises:
+          ValueError: if the points have another dimension.
+        """
         return self.evaluate(x)
 
     def logpdf(self, x: ArrayLike) -> Array:
