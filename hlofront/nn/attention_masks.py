@@ -254,7 +254,9 @@ def _check_chunk_size(chunk_size: int) -> None:
 
 
 def make_causal_mask(shape: tuple[int, int], offset: int = 0) -> NumPyArray:
-    """Return the boolean array of a CausalMask.
+    """Return the booleans of shape (queries, keys) that say which keys are not after a query.
+
+    `offset` is the number of the key that stands beside the first query.
 
     >>> make_causal_mask((2, 3), 1).astype(int)
     array([[1, 1, 0],
@@ -266,18 +268,30 @@ def make_causal_mask(shape: tuple[int, int], offset: int = 0) -> NumPyArray:
 def make_local_attention_mask(
     shape: tuple[int, int], window_size: tuple[int | None, int | None], *, offset: int = 0
 ) -> NumPyArray:
-    """Return the boolean array of a LocalMask."""
+    """Return the booleans of shape (queries, keys) that say which keys are near a query.
+
+    Args:
+      shape: the numbers of queries and keys.
+      window_size: how many keys before and after its own a query may look at; None for all.
+      offset: the number of the key that stands beside the first query.
+    """
     return LocalMask(shape, window_size, offset)[:, :]
 
 
 def make_chunk_attention_mask(shape: tuple[int, int], chunk_size: int) -> NumPyArray:
-    """Return the boolean array of a ChunkedCausalMask; raise ValueError without positive size."""
+    """Return booleans of shape (queries, keys): which keys of its chunk are not after a query.
+
+    A chunk is `chunk_size` consecutive positions.
+
+    Raises:
+      ValueError: if the size of chunks is not positive.
+    """
     return ChunkedCausalMask(shape, chunk_size)[:, :]
 
 
 def make_random_mask(shape: tuple[int, int], sparsity: float, seed: int) -> NumPyArray:
-    """Return a boolean array whose elements are false with probability `sparsity`.
+    """Return booleans of a shape that are false with probability `sparsity`.
 
-    It is that of NumPy's older generator, and the same for the same seed.
+    NumPy's older generator draws them: the same seed gives the same mask.
     """
     return np.random.RandomState(seed).binomial(1, 1 - sparsity, shape).astype(np.bool_)

@@ -52,9 +52,13 @@ def bitwise_count(x: ArrayLike, /) -> Array:
 
 @operation_like(np.left_shift)
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return `x << y` elementwise; bits shifted out are lost.
+    """Compute `x << y` elementwise, of integers that broadcast; bits shifted out are lost.
 
-    Y must not be negative and be less than the number of bits.
+    The elements of y must be from 0 to the number of bits, exclusive: others have no defined
+      result.
+
+    Raises:
+      TypeError: if one is no array or scalar of integers.
     """
     return elementwise.shift_left(*promote_args_numeric("left_shift", x, y))
 

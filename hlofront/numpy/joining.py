@@ -79,7 +79,14 @@ def _concatenate(
 def concatenate(
     arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike | None = None
 ) -> Array:
-    """Concatenate arrays along an existing axis; None joins their flattened elements."""
+    """Concatenate arrays along an existing axis; None joins their flattened elements.
+
+    The result has the arrays' common dtype, or `dtype`.
+
+    Raises:
+      ValueError: if there are no arrays, one has no axes, or there is no such axis.
+      TypeError: if the sizes of other axes differ, or one is neither array nor scalar.
+    """
     arrays = _sequence("concatenate", arrays)
     if axis == 0 and dtype is None:
         return _concatenate(arrays)
@@ -89,7 +96,12 @@ def concatenate(
 @boundary
 @like(np.concat)
 def concat(arrays: ArrayLike | Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
-    """Concatenate arrays along an existing axis."""
+    """Concatenate arrays along an existing axis, in their common dtype; None joins their elements.
+
+    Raises:
+      ValueError: if there are no arrays, one has no axes, or there is no such axis.
+      TypeError: if the sizes of other axes differ, or one is neither array nor scalar.
+    """
     return _concatenate(_sequence("concat", arrays), axis)
 
 
@@ -117,7 +129,11 @@ def stack(
     out: None = None,
     dtype: DTypeLike | None = None,
 ) -> Array:
-    """Stack arrays of one shape along a new axis."""
+    """Stack arrays of one shape along a new axis, in their common dtype or `dtype`.
+
+    Raises:
+      ValueError: if there are no arrays, their shapes differ, or there is no such axis.
+    """
     refuse_out("stack", out)
     return _stack(_sequence("stack", arrays), axis, dtype)
 
@@ -156,28 +172,52 @@ def _column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
 @boundary
 @like(np.vstack)
 def vstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Stack arrays along axis 0; arrays of one axis are rows."""
+    """Stack arrays along axis 0, in their common dtype or `dtype`; arrays of one axis are rows.
+
+    Raises:
+      ValueError: if there are no arrays.
+      TypeError: if the sizes of other axes differ.
+    """
     return _vstack(_sequence("vstack", tup), dtype)
 
 
 @boundary
 @like(np.hstack)
 def hstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Concatenate arrays along axis 1, or arrays of one axis along axis 0."""
+    """Concatenate arrays along axis 1, or arrays of one axis along axis 0.
+
+    The result has the arrays' common dtype, or `dtype`.
+
+    Raises:
+      ValueError: if there are no arrays.
+      TypeError: if the sizes of other axes differ.
+    """
     return _hstack(_sequence("hstack", tup), dtype)
 
 
 @boundary
 @like(np.dstack)
 def dstack(tup: ArrayLike | Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
-    """Concatenate arrays along axis 2, after atleast_3d."""
+    """Concatenate arrays along axis 2, in their common dtype or `dtype`.
+
+    An array of shape (n,) counts as one of shape (1, n, 1), and one of shape (m, n) as (m, n, 1).
+
+    Raises:
+      ValueError: if there are no arrays.
+      TypeError: if the sizes of other axes differ.
+    """
     return _dstack(_sequence("dstack", tup), dtype)
 
 
 @boundary
 @like(np.column_stack)
 def column_stack(tup: ArrayLike | Sequence[ArrayLike]) -> Array:
-    """Concatenate arrays along axis 1; arrays of one axis are columns."""
+    """Concatenate arrays along axis 1, in their common dtype; arrays of one axis are columns.
+
+    Raises:
+      ValueError: if there are no arrays.
+      TypeError: if the sizes of other axes differ.
+    """
     return _column_stack(_sequence("column_stack", tup))
 
 
@@ -285,7 +325,19 @@ def _sections(name: str, value: ArrayLike | Sequence[ArrayLike]) -> int | tuple[
 def split(
     ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike], axis: int = 0
 ) -> list[Array]:
-    """Split an array along an axis into equal parts, or at indices known while tracing."""
+    """Split an array along an axis into equal parts, or at indices known while tracing.
+
+    Args:
+      ary: an array.
+      indices_or_sections: the number of parts, or the indices at which they begin.
+      axis: the axis.
+
+    Returns:
+      A list of arrays.
+
+    Raises:
+      ValueError: if the parts are not equal, or there is no such axis.
+    """
     return _split(ary, "split", _sections("split", indices_or_sections), operator.index(axis))
 
 
@@ -294,7 +346,19 @@ def split(
 def array_split(
     ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike], axis: int = 0
 ) -> list[Array]:
-    """Split an array along an axis at indices, or into nearly equal parts, longer ones first."""
+    """Split an array along an axis at indices, or into nearly equal parts, longer ones first.
+
+    Args:
+      ary: an array.
+      indices_or_sections: the number of parts, or the indices at which they begin.
+      axis: the axis.
+
+    Returns:
+      A list of arrays.
+
+    Raises:
+      ValueError: if there is no such axis.
+    """
     sections = _sections("array_split", indices_or_sections)
     return _split(ary, "array_split", sections, operator.index(axis))
 
@@ -302,21 +366,39 @@ def array_split(
 @boundary
 @like(np.hsplit)
 def hsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike]) -> list[Array]:
-    """Split an array along axis 1, or along its only axis."""
+    """Split an array along axis 1, or along its only axis, into a list of arrays.
+
+    `indices_or_sections` is the number of equal parts, or the indices at which they begin.
+
+    Raises:
+      ValueError: if the parts are not equal, or the array has no axes.
+    """
     return _split(ary, "hsplit", _sections("hsplit", indices_or_sections), 0)
 
 
 @boundary
 @like(np.vsplit)
 def vsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike]) -> list[Array]:
-    """Split an array along axis 0."""
+    """Split an array along axis 0 into a list of arrays.
+
+    `indices_or_sections` is the number of equal parts, or the indices at which they begin.
+
+    Raises:
+      ValueError: if the parts are not equal, or the array has too few axes.
+    """
     return _split(ary, "vsplit", _sections("vsplit", indices_or_sections), 0)
 
 
 @boundary
 @like(np.dsplit)
 def dsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike]) -> list[Array]:
-    """Split an array along axis 2."""
+    """Split an array along axis 2 into a list of arrays.
+
+    `indices_or_sections` is the number of equal parts, or the indices at which they begin.
+
+    Raises:
+      ValueError: if the parts are not equal, or the array has too few axes.
+    """
     return _split(ary, "dsplit", _sections("dsplit", indices_or_sections), 0)
 
 
@@ -336,6 +418,13 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 @operation_like(np.append, static_argnames=("axis",))
 def append(arr: ArrayLike, values: ArrayLike, axis: Axis = None) -> Array:
-    """Append values to an array along an axis, or to its flattened elements."""
+    """Append values to an array along an axis, or its flattened elements to the array's.
+
+    The result has the common dtype of both.
+
+    Raises:
+      ValueError: if there is no such axis.
+      TypeError: if the numbers of axes, or the sizes of other axes, differ.
+    """
     check_arraylike("append", arr, values)
     return _concatenate.when_traced([arr, values], axis)

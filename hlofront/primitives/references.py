@@ -318,7 +318,8 @@ def swap(ref: RefLike, idx: RefIndex, value: ArrayLike, _function_name: str = "r
 
     Args:
       ref: a reference, or a view `ref.at[...]`.
-      idx: an index, as in `get`.
+      idx: integers, slices, arrays of integers, `jax.ds(start, size)` or an ellipsis; None for all
+        elements. Arrays of integers index as in NumPy.
       value: an array of the shape and dtype of the elements; it is not broadcast.
 
     Raises:

@@ -57,8 +57,9 @@ def scaled_dot(
       lhs_scale: scales of the shape of `lhs`, except that the contracted axis has one per block;
         None for ones.
       rhs_scale: scales of `rhs`, of the analogous shape; None for ones.
-      dimension_numbers: as for `dot_general`, with one contracted axis; by default those of matrix
-        products, with a leading batch axis if `lhs` has three axes.
+      dimension_numbers: ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs)), with one
+        contracted axis; by default those of matrix products, with a leading batch axis if `lhs` has
+        three axes.
       preferred_element_type: the dtype of the result, bfloat16 by default.
 
     Raises:
