@@ -350,7 +350,7 @@ def _alias_donated(
     free: dict[Hashable, list[int]] = {}
     for i, aval in enumerate(jaxpr.out_avals):
         if not isinstance(aval, AbstractToken):
-            free.setdefault((aval.shape, aval.dtype), []).append(i)
+            free.setdefault(_buffer(aval), []).append(i)
     unusable: list[str] = []
     for position, index in enumerate(layout.inputs):
         if not donated[index]:
@@ -358,7 +358,7 @@ def _alias_donated(
         aval: Any = jaxpr.invars[index].aval
         if isinstance(aval, AbstractToken):
             continue
-        outputs = free.get((aval.shape, aval.dtype))
+        outputs = free.get(_buffer(aval))
         alike = next((i for i in outputs or () if splits.alike(index, i)), None)
         if outputs and alike is not None:
             outputs.remove(alike)
@@ -370,6 +370,11 @@ def _alias_donated(
         else:
             unusable.append(aval.str_short())
     return _Donation(tuple(i for i in layout.inputs if donated[i]), unusable)
+
+
+def _buffer(aval: Any) -> Hashable:
+    """Return what the values of two buffers have in common that can share one."""
+    return aval.shape, aval.dtype, getattr(aval, "memory_space", None)
 
 
 def _result_attributes(

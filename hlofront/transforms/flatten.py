@@ -3,8 +3,9 @@
 import functools
 import inspect
 import types
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from hlofront.base import source, tree
 from hlofront.base.dtypes import array_dtype, dtype_of
@@ -295,6 +296,33 @@ def check_hashable(*functions: object) -> None:
                 f"{error}: programs are cached by the functions that they are traced from. Define "
                 "__hash__ beside __eq__; a dataclass has it with frozen=True or eq=False."
             ) from None
+
+
+def as_cache_key(fun: Callable[..., object]) -> Callable[..., object]:
+    """Return the function, or a wrapper that raises a TypeError if it cannot be a cache key.
+
+    jaxlib looks up the executables of a function by a weak reference to it; without one the process
+    may crash.
+    """
+    try:
+        check_hashable(fun)
+    except TypeError as error:
+        message = str(error)
+    else:
+        try:
+            weakref.ref(fun)
+        except TypeError as error:
+            message = (
+                f"{error}, which jit needs to find what it compiled: give jit a function, or add "
+                "'__weakref__' to the __slots__ of the class."
+            )
+        else:
+            return fun
+
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise TypeError(message)
+
+    return functools.update_wrapper(refuse, fun)
 
 
 def refuse_generators(fun: object, what: str) -> None:

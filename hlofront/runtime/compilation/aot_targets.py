@@ -39,9 +39,11 @@ class AbsentExecutable:
         "committed",
         "device",
         "devices",
+        "kept_avals",
         "kept_inputs",
         "loaded",
         "name",
+        "out_avals",
         "where",
     )
 
@@ -64,6 +66,8 @@ class AbsentExecutable:
         self.devices = list(where.devices) if type(where) is DeviceAssignment else [where]
         self.committed = committed
         self.kept_inputs = module.kept_inputs
+        self.kept_avals = [program.in_avals[index] for index in module.kept_inputs]
+        self.out_avals = program.out_avals
 
     @property
     def sharding(self) -> SingleDeviceSharding:

@@ -43,6 +43,15 @@ class Function:
         """Return the sharding that the user requested of each result of a program, or None."""
         return (None,) * len(traced.program.out_avals)
 
+    def compiled_program(self, traced: "TracedProgram", program: ClosedJaxpr) -> ClosedJaxpr:
+        """Return the program that is compiled for a traced one.
+
+        Args:
+          traced: the traced program.
+          program: its program, or that of the arrays that its references hold.
+        """
+        return program
+
 
 # The structure and avals of a call's arguments, the static values, and the options: calls with
 # equal keys share a program.

@@ -64,8 +64,7 @@ class CompiledCall:
             if shardings is not None:
                 wanted = shardings.inputs[position]
             else:
-                aval = self._traced.program.in_avals[index]
-                wanted = in_memory_of(aval, executable.sharding)
+                wanted = in_memory_of(executable.kept_avals[position], executable.sharding)
             if actual_sharding is not None and not (
                 actual_sharding == wanted or actual_sharding.is_equivalent_to(wanted, leaf.ndim)
             ):

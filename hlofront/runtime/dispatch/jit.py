@@ -3,8 +3,8 @@
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial, update_wrapper
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any
 
 from hlofront.base import caches, events
 from hlofront.base.boundary import JITTED, boundary, named_as
@@ -17,7 +17,7 @@ from hlofront.bridge import fast_parts, state
 from hlofront.bridge.client import Device, PjitFunction
 from hlofront.bridge.members import clear_call_cache, device_of
 from hlofront.core.aval import AbstractValue
-from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.mesh_context import NO_MESH, context_mesh
 from hlofront.core.trace import Trace, Tracer, as_array, current_trace, is_eager, leaked
 from hlofront.higher_order.jit_call import Inline, canonical_inline, jit_p
@@ -47,13 +47,14 @@ from hlofront.runtime.sharding.device_assignment import (
 from hlofront.runtime.sharding.jit_layouts import JitLayouts, requested_modes, without_formats
 from hlofront.runtime.sharding.jit_shardings import JitShardings, constrained
 from hlofront.runtime.sharding.placement import choose_placement, device_inside, no_value
+from hlofront.runtime.sharding.requested_memories import in_requested_memories
 from hlofront.runtime.sharding.typed import program_devices
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import (
     ShapeDtypeStruct,
     abstract,
+    as_cache_key,
     check_callable,
-    check_hashable,
     result_paths,
     stage_tree,
 )
@@ -288,7 +289,7 @@ class Jitted(Function):
                 recompilation.noticed(self.name, f"sharding: {before} -> {device}")
             traced.devices.append(device)
         return executable_for(
-            traced.program,
+            self.compiled_program(traced, traced.program),
             self.name,
             device,
             committed,
@@ -302,6 +303,11 @@ class Jitted(Function):
         if self.jit_shardings is None:
             return super().requested_outputs(traced)
         return self.jit_shardings.of(traced).outputs
+
+    def compiled_program(self, traced: TracedProgram, program: ClosedJaxpr) -> ClosedJaxpr:
+        if self.jit_shardings is None:
+            return program
+        return in_requested_memories(program, self.jit_shardings.of(traced))
 
     def _bind(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
         """Add a call of the program, with sharding constraints, to the enclosing program."""
@@ -480,7 +486,7 @@ def jit(
             compiler_options=compiler_options,
         )
     check_callable(fun, "jit")
-    fun = _as_cache_key(fun)
+    fun = as_cache_key(fun)
     if device is not None and backend is not None:
         raise ValueError(
             "can't specify both a device and a backend for jit, got "
@@ -507,33 +513,6 @@ def jit(
     plan_key = jitted.plan_key
     key = (plan_key, keep_unused, inline, options, device, backend, jit_shardings, jit_layouts)
     return make_callable(jitted, key)
-
-
-def _as_cache_key(fun: Callable[..., object]) -> Callable[..., object]:
-    """Return the function, or a wrapper that raises a TypeError if it cannot be a cache key.
-
-    jaxlib looks up the executables of a function by a weak reference to it; without one the process
-    may crash.
-    """
-    try:
-        check_hashable(fun)
-    except TypeError as error:
-        message = str(error)
-    else:
-        try:
-            weakref.ref(fun)
-        except TypeError as error:
-            message = (
-                f"{error}, which jit needs to find what it compiled: give jit a function, or add "
-                "'__weakref__' to the __slots__ of the class."
-            )
-        else:
-            return fun
-
-    def refuse(*_: object, **__: object) -> NoReturn:
-        raise TypeError(message)
-
-    return update_wrapper(refuse, fun)
 
 
 def make_callable(

@@ -185,7 +185,7 @@ class Traced(Stage):
         platforms = platforms_named(lowering_platforms) or (self._platform,)
         traced = without_references(self._traced)
         module = lowered(
-            traced.program,
+            self._jitted.compiled_program(self._traced, traced.program),
             self._jitted.name,
             platforms[0] if len(platforms) == 1 else platforms,
             traced.donated,
@@ -320,7 +320,7 @@ class Lowered(Stage):
         options = {**dict(self._jitted.compiler_options), **(compiler_options or {})}
         traced = without_references(self._traced)
         executable = executable_for(
-            traced.program,
+            self._jitted.compiled_program(self._traced, traced.program),
             self._jitted.name,
             where,
             self._is_committed,
@@ -432,15 +432,14 @@ class Compiled(Stage):
         executable = self._executable
         if executable.shardings is not None:
             return list(executable.shardings.inputs)
-        avals = [self._traced.program.in_avals[index] for index in executable.kept_inputs]
-        return [in_memory_of(aval, executable.sharding) for aval in avals]
+        return [in_memory_of(aval, executable.sharding) for aval in executable.kept_avals]
 
     def _result_shardings(self) -> list[Sharding | None]:
         """Return the sharding of each result of the program."""
         executable = self._executable
         if executable.shardings is not None:
             return list(executable.shardings.outputs[: self.out_tree.num_leaves])
-        avals = self._traced.program.out_avals[: self.out_tree.num_leaves]
+        avals = executable.out_avals[: self.out_tree.num_leaves]
         return [in_memory_of(aval, executable.sharding) for aval in avals]
 
     def _per_argument(self, taken: Sequence[object], default: object) -> list[object]:
