@@ -21,9 +21,10 @@ from hlofront.pjrt.cluster_environments import detected
 from hlofront.pjrt.process_failures import ProcessFailureError as ProcessFailureError
 from hlofront.pjrt.process_failures import ProcessWatch
 from hlofront.pjrt.program_comparison import ProgramComparisons
+from hlofront.pjrt.roll_call import Attendance, RollCall, attend
 
-# The key under which a process says that it has joined.
-_JOINED = "hlofront/joined"
+# The seconds that processes which have all come have to connect to the coordination service.
+_LEAST_TIME = 30
 
 
 class ProcessGroup(ProcessWatch):
@@ -132,7 +133,8 @@ def initialize(
 
     Raises:
       RuntimeError: on a second call, after the first use of a device, or if the processes do not
-        meet within the time.
+        meet within the time: the message says which of them have not come, have one number, or
+        have other versions or another number of processes.
       ValueError: if arguments are missing and no launcher says them, or they do not fit together.
     """
     global _group
@@ -164,30 +166,31 @@ def initialize(
     partition = slice_index if partition_index is None else partition_index
     if partition is None:
         partition = _or_variable(_or_variable(None, "JAX_PARTITION_INDEX"), "JAX_SLICE_INDEX")
+    bind = coordinator_bind_address or variables.get("JAX_COORDINATOR_BIND_ADDRESS")
+    bind = bind or f"[::]:{address.rpartition(':')[2]}"
+    attendance = Attendance.of_this_process(number, count, initialization_timeout)
+    roll_call = RollCall(bind, attendance) if number == 0 else None
     coordinator = None
-    if number == 0:
-        bind = coordinator_bind_address or variables.get("JAX_COORDINATOR_BIND_ADDRESS")
-        port = address.rpartition(":")[2]
-        coordinator = start_coordinator(
-            bind or f"[::]:{port}", count, heartbeat_timeout_seconds, shutdown_timeout_seconds
-        )
     started = time.monotonic()
     try:
+        attend(address, attendance)
+        if roll_call is not None:
+            roll_call.join()
+            coordinator = start_coordinator(
+                bind, count, heartbeat_timeout_seconds, shutdown_timeout_seconds
+            )
         _wait_for_coordinator(address, initialization_timeout)
-        left = max(1, int(initialization_timeout - (time.monotonic() - started)))
+        left = max(_LEAST_TIME, int(initialization_timeout - (time.monotonic() - started)))
         client = coordination_client(
             address, number, left, heartbeat_timeout_seconds, shutdown_timeout_seconds
         )
         client.connect()
-        # The service would take a second process of one number for the first one, started again.
-        client.key_value_set(f"{_JOINED}/{number}", f"{socket.gethostname()} {os.getpid()}")
-    except (JaxRuntimeError, OSError) as error:
+    except (JaxRuntimeError, RuntimeError, OSError) as error:
         if coordinator is not None:
             coordinator.stop()
         raise RuntimeError(
             f"process {number} of {count} could not join its group at {address} within "
-            f"{initialization_timeout} s: {_first_line(error)}. Is process 0 running, is its "
-            "address reachable from here, and does each process have a number of its own?"
+            f"{initialization_timeout} s: {_first_line(error)}"
         ) from error
     _group = ProcessGroup(
         number, count, client, coordinator, devices, partition, heartbeat_timeout_seconds

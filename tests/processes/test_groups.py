@@ -1,7 +1,9 @@
 """Groups of processes on this machine: joining, computing over all of them, leaving, and errors."""
 
 import io
+import os
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -120,5 +122,38 @@ def test_a_port_that_is_taken_is_an_error(tmp_path, monkeypatch):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(RuntimeError, match="cannot listen at"):
+        with pytest.raises(RuntimeError, match="process 0 cannot listen at"):
             jax.distributed.initialize(address, 1, 0, coordinator_bind_address=address)
+
+
+WRONG_GROUPS = {
+    "one is missing": (["0", "1"], "3", "process 2 of 3 has not come"),
+    "two have one number": (["0", "1", "1"], "3", "two processes have the number 1"),
+}
+
+
+@pytest.mark.parametrize("group", WRONG_GROUPS)
+def test_a_wrong_group_is_an_error_in_each_process(group, tmp_path):
+    numbers, count, text = WRONG_GROUPS[group]
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, hlofront as jax\n"
+        "number, count = map(int, sys.argv[2:])\n"
+        "jax.distributed.initialize(sys.argv[1], count, number, initialization_timeout=8)\n"
+    )
+    address = f"127.0.0.1:{free_port()}"
+    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).parents[2])}
+    processes = [
+        subprocess.Popen(
+            [sys.executable, str(script), address, number, count],
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number in numbers
+    ]
+    for process in processes:
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 1, errors
+        assert f"RuntimeError: process {process.args[3]} of 3 could not join" in errors
+        assert text in errors

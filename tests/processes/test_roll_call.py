@@ -1,0 +1,131 @@
+"""The processes of a group that does not come together are told who is missing, or does not fit."""
+
+import dataclasses
+import json
+import socket
+import threading
+import time
+
+import pytest
+
+from hlofront.cli.run import free_port
+from hlofront.pjrt.roll_call import _PROTOCOL, Attendance, RollCall, _listed, attend
+
+
+def attendance(number, count=3, seconds=20.0, **changes):
+    changes = {"pid": 100 + number, **changes}
+    return dataclasses.replace(Attendance.of_this_process(number, count, seconds), **changes)
+
+
+class Outcomes:
+    """What became of processes that attend the roll call of one address, each in a thread."""
+
+    def __init__(self, *attendances, count=3, seconds=20.0):
+        self.address = f"127.0.0.1:{free_port()}"
+        self.errors = {}
+        self.roll_call = RollCall(self.address, attendance(0, count, seconds))
+        threads = [
+            threading.Thread(target=self._attend, args=(i, one))
+            for i, one in enumerate((attendance(0, count, seconds), *attendances))
+        ]
+        started = time.monotonic()
+        for thread in reversed(threads):  # Process 0 is the last.
+            thread.start()
+            time.sleep(0.05)
+        for thread in threads:
+            thread.join()
+        self.roll_call.join()
+        self.seconds = time.monotonic() - started
+
+    def _attend(self, position, one):
+        try:
+            attend(self.address, one)
+        except RuntimeError as error:
+            self.errors[position] = str(error)
+
+
+def test_a_group_that_comes_together_frees_the_address_for_the_service():
+    outcomes = Outcomes(attendance(2), attendance(1))
+    assert outcomes.errors == {}
+    host, port = outcomes.address.split(":")
+    socket.create_server((host, int(port))).close()
+
+
+def test_missing_processes_are_named_to_all_when_the_first_has_no_more_time():
+    outcomes = Outcomes(attendance(2, 8, seconds=1.0), count=8)
+    assert sorted(outcomes.errors) == [0, 1]
+    for error in outcomes.errors.values():
+        assert error.startswith("processes 1, 3 to 7 of 8 have not come.")
+
+
+@pytest.mark.parametrize(
+    ("others", "text"),
+    [
+        ([attendance(1, pid=1), attendance(1, pid=2)], "two processes have the number 1: pid "),
+        ([attendance(0, host="other")], "two processes have the number 0: pid "),
+        ([attendance(1, 4)], "has num_processes 4, and process 0 (pid "),
+        ([attendance(1, jaxlib="0.11.2")], "has jaxlib 0.11.2, and process 0 (pid "),
+        ([attendance(1, hlofront="0.0.9")], "has hlofront 0.0.9, and process 0 (pid "),
+    ],
+)
+def test_processes_that_do_not_fit_are_named_to_all_at_once(others, text):
+    outcomes = Outcomes(*others)
+    assert len(outcomes.errors) == len(others) + 1
+    assert all(text in error for error in outcomes.errors.values())
+    assert outcomes.seconds < 10
+
+
+def test_a_process_that_ends_and_starts_again_is_counted_once():
+    address = f"127.0.0.1:{free_port()}"
+    roll_call = RollCall(address, attendance(0, 2))
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port))) as connection:
+        record = json.dumps(dataclasses.asdict(attendance(1, 2)))
+        connection.sendall(_PROTOCOL + record.encode() + b"\n")
+    threads = [threading.Thread(target=attend, args=(address, attendance(n, 2))) for n in (0, 1)]
+    time.sleep(0.2)
+    for thread in threads:
+        thread.start()
+    for thread in (*threads, roll_call):
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"GET / HTTP/1.1\r\n\r\n", b"x" * 100_000, _PROTOCOL + b"{]\n"]
+)
+def test_strangers_do_not_disturb(said):
+    address = f"127.0.0.1:{free_port()}"
+    roll_call = RollCall(address, attendance(0, 1))
+    host, port = address.split(":")
+    with socket.create_connection((host, int(port))) as stranger:
+        try:
+            stranger.sendall(said)
+        except ConnectionError:
+            pass
+        attend(address, attendance(0, 1))
+    roll_call.join()
+
+
+@pytest.mark.parametrize("said", [b"", b"\x00\x00\x12\x04\x00\x00\x00\x00\x00"])
+def test_what_is_no_roll_call_is_an_error(said):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(100_000)
+                connection.sendall(said)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        wanted = "may have begun without this process" if said else "has ended before"
+        with pytest.raises(RuntimeError, match=wanted):
+            attend(address, attendance(1))
+        thread.join()
+
+
+def test_numbers_of_processes_in_words():
+    assert _listed([3]) == "process 3"
+    assert _listed([1, 2, 5]) == "processes 1 to 2, 5"
+    assert _listed(range(0, 60, 2)).endswith("18, 20 more ranges")
