@@ -1,12 +1,13 @@
 """Element types of arrays: those of NumPy and ml_dtypes, and extended dtypes."""
 
 import math
-from typing import Any, overload
+from typing import Any, Protocol, overload, runtime_checkable
 
 import ml_dtypes
 import numpy as np
 
 from hlofront.base.array_class import Array
+from hlofront.base.errors import InconclusiveDimensionOperation
 from hlofront.bridge import state
 
 _x64 = state.enable_x64
@@ -150,10 +151,25 @@ NumPyValue = NumPyArray | np.bool_ | np.number[Any]
 
 
 def host_number(value: object, dtype: NumPyDType) -> Any:
-    """Return a number as a NumPy scalar of a dtype, which does not narrow without x64."""
-    if _x64.value:
-        return dtype.type(value)
-    return _exact_class.get(dtype, dtype.type)(value)
+    """Return a number as a NumPy scalar of a dtype, which does not narrow without x64.
+
+    Of a symbolic size it is a scalar that the traced program computes.
+    """
+    try:
+        if _x64.value:
+            return dtype.type(value)
+        return _exact_class.get(dtype, dtype.type)(value)
+    except (TypeError, InconclusiveDimensionOperation):
+        if isinstance(value, SymbolicNumber):
+            return value.as_number(dtype)
+        raise
+
+
+@runtime_checkable
+class SymbolicNumber(Protocol):
+    """A protocol of symbolic sizes, which have no value on the host."""
+
+    def as_number(self, dtype: NumPyDType) -> Any: ...
 
 
 @overload

@@ -404,7 +404,7 @@ def _dimension(size: Any) -> Any:
 
 
 class SymbolicSize:
-    """The base class of symbolic sizes of axes, whose values are unknown until a program runs."""
+    """The base class of symbolic sizes, whose values are unknown; see `core/symbolic_sizes.py`."""
 
     __slots__ = ()
 

@@ -36,16 +36,21 @@ def canonical_shape(shape: Any, context: str = "") -> Shape:
         else:
             return shape
     try:
-        return tuple(map(_size, shape))
+        return tuple(map(as_size, shape))
     except TypeError:
         pass
     try:
-        return (_size(shape),)
+        return (as_size(shape),)
     except TypeError:
         raise _no_shape(shape, context) from None
 
 
-def _size(size: Any) -> Any:
+def as_size(size: Any) -> Any:
+    """Return a size, or a position along an axis, as an int or a symbolic size.
+
+    Raises:
+      TypeError: if it is neither.
+    """
     if isinstance(size, SymbolicSize):
         return size
     return operator.index(size)
@@ -84,7 +89,7 @@ def integers(values: Any, what: str) -> tuple[int, ...]:
         else:
             return values
     try:
-        return tuple(map(_size, values))
+        return tuple(map(as_size, values))
     except TypeError:
         if isinstance(values, Tracer) or (
             isinstance(values, tuple | list) and any(isinstance(v, Tracer) for v in values)
@@ -138,13 +143,3 @@ def check_nonnegative(name: str, what: str, values: tuple[int, ...]) -> None:
     for value in values:
         if value < 0:
             raise TypeError(f"{name} {what} must have every element be nonnegative, got {values}.")
-
-
-def max_dim(d1: Any, d2: Any) -> Any:
-    """Return the greater of two sizes."""
-    return max(d1, d2)
-
-
-def min_dim(d1: Any, d2: Any) -> Any:
-    """Return the lesser of two sizes."""
-    return min(d1, d2)

@@ -13,7 +13,13 @@ from hlofront.base.typing import Params
 from hlofront.bridge import state
 from hlofront.bridge.fast_parts import Array, get_traceback
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, host_values, register_value_type, typeof
+from hlofront.core.aval import (
+    AbstractValue,
+    SymbolicSize,
+    host_values,
+    register_value_type,
+    typeof,
+)
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Value, Var
 from hlofront.core.names import SourceInfo, current_name_stack, in_own_program, replayed_traceback
@@ -22,6 +28,7 @@ from hlofront.core.references import is_reference
 from hlofront.core.rule_checks import checked
 from hlofront.core.sharded_types import infer_types
 from hlofront.core.trace import RuleTrace, Tracer, current_trace, interpreting_with, leaked
+from hlofront.primitives.sizes import dim_as_value_p
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.origins import explain_origin, user_arguments
 
@@ -168,6 +175,8 @@ class StagingTrace(RuleTrace):
             literal = as_literal(x)
             if literal is not None:
                 return literal
+            if isinstance(x, SymbolicSize):
+                return self.write(dim_as_value_p, (), {"dim": x}).val
         if _inside_jaxprs.value and isinstance(x, np.ndarray | Array):
             return Literal(value, typeof(value))
         if self.snapshots and type(value) is np.ndarray:
