@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import re
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -115,6 +116,29 @@ def module_of_artifact(artifact: bytes) -> ir.Module:
         return stablehlo.deserialize_portable_artifact(context, artifact)
     except Exception as error:  # jaxlib raises classes that differ between its versions.
         raise ValueError(f"the bytes are no StableHLO that this jaxlib reads: {error}") from None
+
+
+def with_known_sizes(module: ir.Module) -> ir.Module:
+    """Return a module with the sizes of all values, which those of the arguments of main determine.
+
+    Args:
+      module: a module whose main function takes arrays of known sizes.
+
+    Raises:
+      ValueError: if a size depends on the elements of arrays, or a shape assertion fails.
+    """
+    refine = state.extension.mlir.refine_polymorphic_shapes
+    try:
+        refined = refine(
+            bytecode_of(module),
+            enable_shape_assertions=True,
+            validate_static_shapes=True,
+            enable_shardy=True,
+        )
+    except Exception as error:  # jaxlib raises classes that differ between its versions.
+        reasons = re.findall(r"error: (.*)", str(error))
+        raise ValueError(reasons[0] if reasons else str(error)) from error
+    return ir.Module.parse(refined, context)  # pyright: ignore[reportUnknownMemberType]
 
 
 def run_passes(module: ir.Module, *names: str) -> None:

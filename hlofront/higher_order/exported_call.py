@@ -1,7 +1,7 @@
 """The call of an exported program: its types, its derivative, and what vmap does with it."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.effects import Effect, Effects
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, batch, effects, infer, infers_whole_types
+from hlofront.core.size_equations import Solution, check_sizes, solve
+from hlofront.core.symbolic_sizes import SizeExpression, has_symbolic_size, value_of
 from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.higher_order.custom_vjp import custom_vjp
 from hlofront.higher_order.scan import scan
@@ -35,6 +37,8 @@ class ExportedProgram(Protocol):
     def in_avals(self) -> tuple[ShapedArray, ...]: ...
     @property
     def out_avals(self) -> tuple[ShapedArray, ...]: ...
+    @property
+    def unknown_sizes(self) -> Solution | None: ...
     @property
     def ordered_effects(self) -> tuple[Effect, ...]: ...
     @property
@@ -59,10 +63,41 @@ def _(*avals: AbstractValue, exported: ExportedProgram) -> list[AbstractValue]:
     positions = real_inputs(exported.in_avals)
     for position, aval in zip(positions, avals, strict=True):
         _check_type(exported, position, aval)
+    out_avals = exported.out_avals
+    solution = exported.unknown_sizes
+    if solution is not None:
+        shapes = {p: cast(ShapedArray, a).shape for p, a in zip(positions, avals, strict=True)}
+        out_avals = with_sizes(out_avals, variable_values(solution, shapes))
     return [
         ShapedArray(aval.shape, np.dtype(np.bool_)) if aval.dtype == float0 else aval
-        for aval in exported.out_avals
+        for aval in out_avals
     ]
+
+
+def variable_values(
+    solution: Solution, shapes: Mapping[int, Sequence[int | SizeExpression]]
+) -> dict[str, int | SizeExpression]:
+    """Return the size variables of an exported program for the shapes of the arguments of a call.
+
+    Args:
+      solution: the variables as functions of the sizes of arguments.
+      shapes: by position, the shapes of the arguments.
+
+    Raises:
+      ValueError: if the shapes do not fit those that the program was exported for.
+    """
+    sizes = {each.name: shapes[each.argument][each.axis] for each in solution.dimensions}
+    check_sizes(solution.checks, sizes)
+    return {name: value_of(value, sizes) for name, value in solution.values.items()}
+
+
+def with_sizes(
+    avals: Sequence[ShapedArray], values: Mapping[str, int | SizeExpression]
+) -> tuple[ShapedArray, ...]:
+    """Return avals with values for the variables in their sizes."""
+    return tuple(
+        aval.update(shape=tuple(value_of(size, values) for size in aval.shape)) for aval in avals
+    )
 
 
 @effects(call_exported_p)
@@ -104,11 +139,25 @@ def _check_type(exported: ExportedProgram, position: int, aval: AbstractValue) -
             f"Dtype mismatch for {name}: expected {wanted.dtype} and called with {aval.dtype}"
         )
     for axis, (size, wanted_size) in enumerate(zip(actual, expected, strict=True)):
-        if size != wanted_size:
+        if not isinstance(wanted_size, SizeExpression) and size != wanted_size:
             raise ValueError(
                 f"Shape mismatch for {name}.shape[{axis}] (expected same constant): expected "
                 f"{expected} and called with {actual}"
             )
+
+
+def unknown_sizes_of(avals: Sequence[ShapedArray], in_tree: PyTreeDef) -> Solution | None:
+    """Return the size variables of arguments as functions of their sizes; None if there are none.
+
+    Arguments of dtype float0, which are not passed to programs, do not count.
+
+    Raises:
+      ValueError: if a variable is not the function of the sizes.
+    """
+    shapes = [() if aval.dtype == float0 else aval.shape for aval in avals]
+    if not any(map(has_symbolic_size, shapes)):
+        return None
+    return solve(shapes, lambda position: leaf_name(in_tree, position))
 
 
 def leaf_name(in_tree: PyTreeDef, position: int) -> str:
@@ -143,20 +192,23 @@ def call_of(exported: ExportedProgram) -> Callable[..., PyTree]:
 
     def backward(residuals: tuple[ArrayLike, ...], cotangents: list[ArrayLike]) -> tuple[Any, ...]:
         derivative = exported.vjp()
+        in_avals, out_avals = _actual_types(exported, residuals)
         arriving = iter(cotangents)
         count = len(exported.in_avals)
         values = iter(residuals)
         primals = [
             next(values) if is_real else np.zeros(aval.shape, float0)
-            for aval, is_real in zip(exported.in_avals, real_in, strict=True)
+            for aval, is_real in zip(in_avals, real_in, strict=True)
         ]
         tangents = [
             next(arriving) if is_real else np.zeros(aval.shape, float0)
-            for aval, is_real in zip(exported.out_avals, real_out, strict=True)
+            for aval, is_real in zip(out_avals, real_out, strict=True)
         ]
         tangents = [
-            np.zeros(aval.shape, float0) if aval.dtype == float0 else x
-            for aval, x in zip(derivative.in_avals[count:], tangents, strict=True)
+            np.zeros(out_aval.shape, float0) if aval.dtype == float0 else x
+            for aval, out_aval, x in zip(
+                derivative.in_avals[count:], out_avals, tangents, strict=True
+            )
         ]
         results = call_of(derivative)(*primals, *tangents)
         return tuple(where(results, real_in))
@@ -171,15 +223,30 @@ def call_of(exported: ExportedProgram) -> Callable[..., PyTree]:
         for position, is_real in enumerate(real_in):
             if not is_real and typeof(leaves[position]).dtype != float0:
                 _check_type(exported, position, typeof(leaves[position]))
-        results = iter(call_exported(*where(leaves, real_in)))
+        operands = where(leaves, real_in)
+        results = iter(call_exported(*operands))
+        _, out_avals = _actual_types(exported, operands)
         return exported.out_tree.unflatten(
             [
                 next(results) if is_real else np.zeros(aval.shape, float0)
-                for aval, is_real in zip(exported.out_avals, real_out, strict=True)
+                for aval, is_real in zip(out_avals, real_out, strict=True)
             ]
         )
 
     return call
+
+
+def _actual_types(
+    exported: ExportedProgram, operands: Sequence[ArrayLike]
+) -> tuple[Sequence[ShapedArray], Sequence[ShapedArray]]:
+    """Return the types of the arguments and results of an exported program in a call of it."""
+    solution = exported.unknown_sizes
+    if solution is None:
+        return exported.in_avals, exported.out_avals
+    positions = real_inputs(exported.in_avals)
+    shapes = {p: typeof(x).shape for p, x in zip(positions, operands, strict=True)}
+    values = variable_values(solution, shapes)
+    return with_sizes(exported.in_avals, values), with_sizes(exported.out_avals, values)
 
 
 def _another_tree(exported: ExportedProgram, in_tree: PyTreeDef) -> ValueError:

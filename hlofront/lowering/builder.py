@@ -11,6 +11,7 @@ import numpy as np
 
 from hlofront.base.config import enable_x64
 from hlofront.base.elements import ExtendedDType
+from hlofront.base.errors import InconclusiveDimensionOperation
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.bridge.mlir import Operation, Value, context, ir
 from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
@@ -32,6 +33,7 @@ from hlofront.lowering.frontend_attributes import marked
 from hlofront.lowering.mesh_attributes import mesh_of_results, typed_attribute
 from hlofront.lowering.per_platform import INDEX, index_aval, lower_per_platform
 from hlofront.lowering.pruning import live_equations
+from hlofront.lowering.unknown_sizes import size_aval, without_unknown_sizes
 from hlofront.transforms.flatten import ShapeDtypeStruct
 from hlofront.transforms.stage import stage
 
@@ -191,10 +193,13 @@ class Builder(Emitter):
         rule = self.rule(primitive)
         # One value, or a sequence with one value per result.
         results: Any
-        if rule is not None:
-            results = rule(self, *operands, **params)
-        else:
-            results = lower_per_platform(self, operands, params)
+        try:
+            if rule is not None:
+                results = rule(self, *operands, **params)
+            else:
+                results = lower_per_platform(self, operands, params)
+        except InconclusiveDimensionOperation as error:
+            raise without_unknown_sizes(primitive.name, error) from None
         if primitive.multiple_results:
             environment.update(zip(outvars, results, strict=True))
         else:
@@ -309,7 +314,11 @@ class Builder(Emitter):
         return self.take_tokens(ordered, results)
 
     def carried(self, constants: Sequence["Constant"]) -> Sequence["Constant"]:
-        """Return a function's large constants, with the platform index if it is an argument."""
+        """Return a function's large constants, after the platform index and the size variables."""
+        variables = self.module.size_variables
+        if variables:
+            aval = size_aval()
+            constants = *(Constant(each, aval) for each in variables.values()), *constants
         several = len(self.module.platforms) > 1 and id(INDEX) in self.hoisted
         return (Constant(INDEX, index_aval), *constants) if several else constants
 

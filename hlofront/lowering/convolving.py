@@ -9,7 +9,8 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
-from hlofront.lowering import types
+from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.lowering import types, unknown_sizes
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.contracting import precision_attribute, widened
 from hlofront.primitives import convolving as c
@@ -19,20 +20,22 @@ from hlofront.primitives.families import real_of
 def _emit(
     build: Builder, lhs: Value, rhs: Value, result: ShapedArray, params: dict[str, Any]
 ) -> Value:
-    return build.op(
-        "stablehlo.convolution",
-        (lhs, rhs),
-        result,
-        window_strides=types.i64_array(params["window_strides"]),
-        padding=types.i64_matrix(params["padding"]),
-        lhs_dilation=types.i64_array(params["lhs_dilation"]),
-        rhs_dilation=types.i64_array(params["rhs_dilation"]),
-        window_reversal=types.bool_array([False] * len(params["window_strides"])),
-        dimension_numbers=_dimension_attribute(*params["dimension_numbers"]),
-        feature_group_count=types.i64(params["feature_group_count"]),
-        batch_group_count=types.i64(params["batch_group_count"]),
-        precision_config=precision_attribute(params["precision"]),
-    )
+    attributes = {
+        "window_strides": types.i64_array(params["window_strides"]),
+        "lhs_dilation": types.i64_array(params["lhs_dilation"]),
+        "rhs_dilation": types.i64_array(params["rhs_dilation"]),
+        "window_reversal": types.bool_array([False] * len(params["window_strides"])),
+        "dimension_numbers": _dimension_attribute(*params["dimension_numbers"]),
+        "feature_group_count": types.i64(params["feature_group_count"]),
+        "batch_group_count": types.i64(params["batch_group_count"]),
+        "precision_config": precision_attribute(params["precision"]),
+    }
+    padding: Sequence[tuple[int, int]] = params["padding"]
+    if build.module.size_variables and any(map(has_symbolic_size, padding)):
+        table = unknown_sizes.pairs(build, padding)
+        return build.op("stablehlo.dynamic_conv", (lhs, rhs, table), result, **attributes)
+    attributes["padding"] = types.i64_matrix(padding)
+    return build.op("stablehlo.convolution", (lhs, rhs), result, **attributes)
 
 
 def _dimension_attribute(

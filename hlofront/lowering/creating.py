@@ -6,7 +6,6 @@ from hlofront.base.typing import DType
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import MemorySpace
 from hlofront.core.rules import lower
-from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.primitives import creating as c
 
@@ -15,7 +14,7 @@ from hlofront.primitives import creating as c
 def _(
     build: Builder, *, dtype: DType, shape: Sequence[int], dimension: int, sharding: object
 ) -> Value:
-    return build.op("stablehlo.iota", (), iota_dimension=types.i64(dimension))
+    return build.iota(build.avals_out[0], dimension)
 
 
 @lower(c.empty_p)

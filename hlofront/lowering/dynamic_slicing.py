@@ -7,7 +7,6 @@ import numpy as np
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
-from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.primitives import dynamic_slicing as p
 
@@ -15,9 +14,7 @@ from hlofront.primitives import dynamic_slicing as p
 @lower(p.dynamic_slice_p)
 def _(build: Builder, x: Value, *starts: Value, slice_sizes: Sequence[int]) -> Value:
     inside = _in_bounds(build, starts, slice_sizes)
-    return build.op(
-        "stablehlo.dynamic_slice", (x, *inside), slice_sizes=types.i64_array(slice_sizes)
-    )
+    return build.dynamic_slice(x, build.avals_in[0], inside, build.avals_out[0])
 
 
 def _in_bounds(build: Builder, starts: Sequence[Value], sizes: Sequence[int]) -> Sequence[Value]:

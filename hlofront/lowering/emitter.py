@@ -19,7 +19,8 @@ from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import Equation
 from hlofront.core.names import NameStack, path_of
 from hlofront.core.primitive import Primitive
-from hlofront.lowering import types
+from hlofront.core.symbolic_sizes import SizeExpression, has_symbolic_size
+from hlofront.lowering import types, unknown_sizes
 from hlofront.lowering.module_state import ModuleState
 
 _create = Operation.create
@@ -268,6 +269,14 @@ class Emitter:
             return constant
         return self._constant(array)
 
+    def size(self, size: int | SizeExpression, aval: ShapedArray) -> Value:
+        """Return a size as a scalar of an integer aval."""
+        if not isinstance(size, SizeExpression):
+            return self.constant(size, aval.dtype)
+        value = unknown_sizes.size_value(self, size)
+        same = aval.dtype == unknown_sizes.size_aval().dtype
+        return value if same else self.convert(value, aval)
+
     def _constant(self, array: NumPyArray) -> Value:
         return _create(
             "stablehlo.constant",
@@ -298,6 +307,8 @@ class Emitter:
         if isinstance(result.dtype, ExtendedDType):
             physical_rank = len(result.dtype.physical(result.shape)[0])
             dimensions = (*dimensions, *range(result.ndim, physical_rank))
+        if self.module.size_variables and has_symbolic_size(result.shape):
+            return unknown_sizes.broadcast(self, x, result, dimensions)
         return self.op(
             "stablehlo.broadcast_in_dim",
             (x,),
@@ -318,7 +329,15 @@ class Emitter:
         return [self.broadcast_to(x, aval, out) for x, aval in zip(operands, self.avals_in)]
 
     def reshape(self, x: Value, result: ShapedArray) -> Value:
+        if self.module.size_variables and has_symbolic_size(result.shape):
+            return unknown_sizes.reshape(self, x, result)
         return self.op("stablehlo.reshape", (x,), result)
+
+    def iota(self, result: ShapedArray, axis: int) -> Value:
+        """Return an array whose elements are their indices along an axis."""
+        if self.module.size_variables and has_symbolic_size(result.shape):
+            return unknown_sizes.iota(self, result, axis)
+        return self.op("stablehlo.iota", (), result, iota_dimension=types.i64(axis))
 
     def convert(self, x: Value, result: ShapedArray) -> Value:
         return self.op("stablehlo.convert", (x,), result)
@@ -355,14 +374,29 @@ class Emitter:
         result: ShapedArray | None = None,
     ) -> Value:
         """Return x from `starts` up to `limits`, exclusive, per axis; strides default to 1."""
+        strides = (1,) * len(starts) if strides is None else strides
+        if self.module.size_variables and has_symbolic_size((*starts, *limits, *strides)):
+            return unknown_sizes.slice(self, x, starts, limits, strides, result)
         return self.op(
             "stablehlo.slice",
             (x,),
             result,
             start_indices=types.i64_array(starts),
             limit_indices=types.i64_array(limits),
-            strides=types.i64_array((1,) * len(starts) if strides is None else strides),
+            strides=types.i64_array(strides),
         )
+
+    def dynamic_slice(
+        self, x: Value, aval: ShapedArray, starts: Sequence[Value], result: ShapedArray
+    ) -> Value:
+        """Return the part of x of `aval` that begins at scalars `starts` and is of type `result`.
+
+        Starts are moved so that the part is inside of x.
+        """
+        if self.module.size_variables and has_symbolic_size(result.shape):
+            return unknown_sizes.dynamic_slice(self, x, aval, starts, result)
+        sizes = types.i64_array(result.shape)
+        return self.op("stablehlo.dynamic_slice", (x, *starts), result, slice_sizes=sizes)
 
     def pad(
         self,
@@ -374,13 +408,16 @@ class Emitter:
         result: ShapedArray | None = None,
     ) -> Value:
         """Return x padded with `filling`: so many elements before, after and between, per axis."""
+        interior = (0,) * len(low) if interior is None else interior
+        if self.module.size_variables and has_symbolic_size((*low, *high, *interior)):
+            return unknown_sizes.pad(self, x, filling, low, high, interior, result)
         return self.op(
             "stablehlo.pad",
             (x, filling),
             result,
             edge_padding_low=types.i64_array(low),
             edge_padding_high=types.i64_array(high),
-            interior_padding=types.i64_array((0,) * len(low) if interior is None else interior),
+            interior_padding=types.i64_array(interior),
         )
 
     def parts(self, x: Value, part: ShapedArray) -> tuple[Value, Value]:

@@ -11,6 +11,7 @@ from hlofront.bridge.mlir import Operation, Value, context, ir, module_of_artifa
 from hlofront.core.aval import ShapedArray, token_aval
 from hlofront.core.effects import Effect
 from hlofront.core.rules import lower
+from hlofront.core.size_equations import Solution
 from hlofront.higher_order.exported_call import call_exported_p, real_inputs
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
@@ -28,6 +29,10 @@ class ExportedModule(Protocol):
     def fun_name(self) -> str: ...
     @property
     def in_avals(self) -> tuple[ShapedArray, ...]: ...
+    @property
+    def out_avals(self) -> tuple[ShapedArray, ...]: ...
+    @property
+    def unknown_sizes(self) -> Solution | None: ...
     @property
     def in_splits(self) -> Sequence[DescribedSharding | None]: ...
     @property
@@ -62,11 +67,14 @@ def _(build: Builder, *args: Value, exported: ExportedModule) -> list[Value]:
     operands += build.tokens_of(exported.ordered_effects)
     for position, x, aval in zip(positions, args, build.avals_in, strict=True):
         if position in taken:
-            operands.append(_split(build, x, exported.in_splits[position], aval))
+            x = _split(build, x, exported.in_splits[position], aval)
+            operands.append(_as_type(build, x, types.aval_type(exported.in_avals[position])))
+    if exported.unknown_sizes is not None:
+        build.module.calls_unknown_sizes = True
     operation = Operation.create(
         "func.call",
         [types.aval_type(token_aval)] * len(exported.ordered_effects)
-        + [types.aval_type(aval) for aval in build.avals_out],
+        + [types.aval_type(aval) for aval in exported.out_avals],
         operands,
         {"callee": symbol},
         loc=build.loc,
@@ -74,9 +82,18 @@ def _(build: Builder, *args: Value, exported: ExportedModule) -> list[Value]:
     )
     results = build.take_tokens(exported.ordered_effects, operation.results)
     return [
-        _split(build, x, sharding, aval)
+        _split(build, _as_type(build, x, types.aval_type(aval)), sharding, aval)
         for x, sharding, aval in zip(results, exported.out_splits, build.avals_out, strict=True)
     ]
+
+
+def _as_type(build: Builder, x: Value, type_: ir.Type) -> Value:
+    """Return a value as one of another type, which knows more or fewer of its sizes."""
+    if x.type == type_:
+        return x
+    return Operation.create(
+        "stablehlo.convert", (type_,), (x,), loc=build.loc, ip=build.ip
+    ).results[0]
 
 
 def _split(build: Builder, x: Value, sharding: DescribedSharding | None, aval: Any) -> Value:

@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from hlofront.bridge.mlir import Value, ir
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import ShapedArray, SymbolicSize
 from hlofront.core.rules import lower
-from hlofront.lowering import types
+from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.lowering import types, unknown_sizes
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.reducing import emit_reduce, one_op
 from hlofront.primitives import gathering as g
@@ -44,13 +45,20 @@ def _(
         indices, index_aval = wide
         mask = _within(build, wide, bounds)
     # Without a mask, the operation itself clamps.
-    gathered = build.op(
-        "stablehlo.gather",
-        (operand, indices),
-        dimension_numbers=_numbers(numbers, index_aval.ndim - 1),
-        slice_sizes=types.i64_array(slice_sizes),
-        indices_are_sorted=types.boolean(indices_are_sorted),
-    )
+    attributes = {
+        "dimension_numbers": _numbers(numbers, index_aval.ndim - 1),
+        "indices_are_sorted": types.boolean(indices_are_sorted),
+    }
+    if build.module.size_variables and has_symbolic_size(slice_sizes):
+        sizes = unknown_sizes.vector(build, slice_sizes)
+        gathered = build.op("stablehlo.dynamic_gather", (operand, indices, sizes), **attributes)
+    else:
+        gathered = build.op(
+            "stablehlo.gather",
+            (operand, indices),
+            slice_sizes=types.i64_array(slice_sizes),
+            **attributes,
+        )
     if mask is None:
         return gathered
     batch = [axis for axis in range(result.ndim) if axis not in numbers.offset_dims]
@@ -69,7 +77,11 @@ class Indices(NamedTuple):
 def wide_indices(build: Builder, indices: Indices, bounds: Sequence[int]) -> Indices:
     """Return the indices in a signed dtype that can represent them and these bounds."""
     dtype = indices.aval.dtype
-    if dtype.itemsize == 8 or any(bound > np.iinfo(_INT32).max for bound in bounds):
+    if dtype.itemsize == 8 or any(
+        # Sizes that are unknown are computed in the default integer dtype.
+        not isinstance(bound, SymbolicSize) and bound > np.iinfo(_INT32).max
+        for bound in bounds
+    ):
         wide = _INT64
     else:
         # Indices of uint32 that become negative were out of bounds.
@@ -85,7 +97,12 @@ def _within(build: Builder, indices: Indices, bounds: Sequence[int]) -> Value:
     value, aval = indices
     flags = aval.update(dtype=_BOOL, weak_type=False)
     zero = build.full(0, aval)
-    upper = build.broadcast(build.constant(np.asarray(bounds, aval.dtype)), aval, (aval.ndim - 1,))
+    if build.module.size_variables and has_symbolic_size(bounds):
+        limits = unknown_sizes.vector(build, bounds)
+        limits = build.convert(limits, ShapedArray((len(bounds),), aval.dtype))
+    else:
+        limits = build.constant(np.asarray(bounds, aval.dtype))
+    upper = build.broadcast(limits, aval, (aval.ndim - 1,))
     within = build.op(
         "stablehlo.and",
         (build.compare("GE", value, zero, aval), build.compare("LE", value, upper, aval)),

@@ -14,7 +14,7 @@ from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
-from hlofront.lowering import types
+from hlofront.lowering import types, unknown_sizes
 from hlofront.lowering.builder import Builder
 
 _use_magma = options["jax_use_magma"]
@@ -178,16 +178,18 @@ def call(
         "operand_tuple_indices = []>"
         for result, operand in (aliases or {}).items()
     ]
+    shapes, indices = unknown_sizes.result_shapes(build, len(operands), results)
     return build.ops(
         "stablehlo.custom_call",
-        operands,
+        (*operands, *[value for value, _ in shapes]),
         results,
         call_target_name=types.string(target),
         api_version=types.i32(4),
         backend_config=types.attribute(f"{{{listed}}}"),
-        operand_layouts=_layouts(avals, batch, by_rows),
+        operand_layouts=_layouts([*avals, *[aval for _, aval in shapes]], batch, by_rows),
         result_layouts=_layouts(results, batch, by_rows),
         output_operand_aliases=types.attribute(f"[{', '.join(listed_aliases)}]"),
+        **indices,
         **{"mhlo.frontend_attributes": types.attribute(f'{{num_batch_dims = "{batch}"}}')},
     )
 

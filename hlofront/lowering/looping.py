@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hlofront.bridge.mlir import Value, ir
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import ShapedArray, SymbolicSize
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.names import path_of
 from hlofront.core.rules import lower
@@ -32,6 +32,8 @@ def _(
     unroll: int,
 ) -> list[Value]:
     loop = _Loop(jaxpr, args, num_consts, num_carry, length, reverse)
+    if isinstance(length, SymbolicSize):
+        return loop.emit_all(build)
     return loop.emit(build, max(1, min(unroll, length)))
 
 
@@ -80,6 +82,13 @@ class _Loop:
             carry, ys = self._steps(build, carry, ys, start, self.length - looped)
         return [*carry, *ys]
 
+    def emit_all(self, build: Builder) -> list[Value]:
+        """Emit a loop over an unknown number of steps, one at a time."""
+        self.unrolled = False
+        ys = [build.full(0, _longer(aval, self.length)) for aval in self.y_avals]
+        carry, ys = self._loop(build, list(self.carry), ys, self.length, 1)
+        return [*carry, *ys]
+
     def _loop(
         self, build: Builder, carry: list[Value], ys: list[Value], looped: int, unroll: int
     ) -> tuple[list[Value], list[Value]]:
@@ -88,13 +97,13 @@ class _Loop:
 
         def goes_on(inner: Builder, index: Value, *_: Value) -> Value:
             inner.loc = self._named(inner, "cond", "lt")
-            return inner.compare("LT", index, inner.constant(looped, np.int32), _INDEX)
+            return inner.compare("LT", index, inner.size(looped, _INDEX), _INDEX)
 
         def body(inner: Builder, index: Value, *values: Value) -> list[Value]:
             row = index
             if self.reverse:
                 inner.loc = self._named(inner, "body", "sub")
-                last = inner.constant(self.length - unroll, np.int32)
+                last = inner.size(self.length - unroll, _INDEX)
                 row = inner.op("stablehlo.subtract", (last, index), _INDEX)
             inner.loc = self._named(inner, "body", "add")
             now = list(values[: len(carry)])
@@ -207,12 +216,7 @@ def _rows(
     result = _longer(aval, count)
     if isinstance(row, int):
         return _static_rows(build, x, aval, row, count)
-    return build.op(
-        "stablehlo.dynamic_slice",
-        (x, *_starts(build, row, aval)),
-        result,
-        slice_sizes=types.i64_array(result.shape),
-    )
+    return build.dynamic_slice(x, _longer(aval, length), _starts(build, row, aval), result)
 
 
 def _static_rows(build: Builder, x: Value, aval: ShapedArray, row: int, count: int) -> Value:

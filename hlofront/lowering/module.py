@@ -10,8 +10,23 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
 from hlofront.base.errors import VerificationError
-from hlofront.bridge.mlir import Operation, Value, context, hlo_text, ir, to_xla_computation
-from hlofront.core.aval import AbstractToken, AbstractValue, MemorySpace, ShapedArray, token_aval
+from hlofront.bridge.mlir import (
+    Operation,
+    Value,
+    context,
+    hlo_text,
+    ir,
+    to_xla_computation,
+    with_known_sizes,
+)
+from hlofront.core.aval import (
+    AbstractToken,
+    AbstractValue,
+    MemorySpace,
+    ShapedArray,
+    SymbolicSize,
+    token_aval,
+)
 from hlofront.core.effects import Effect, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.layout_modes import LayoutModes
@@ -19,6 +34,7 @@ from hlofront.core.liveness import variables_read
 from hlofront.core.mesh import NamedAxes
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule
+from hlofront.core.size_equations import Solution
 from hlofront.core.subprograms import subjaxprs
 from hlofront.higher_order.custom_vjp_call import custom_lin_p
 from hlofront.lowering import types
@@ -30,6 +46,7 @@ from hlofront.lowering.module_state import AfterEquation, ManualMesh, ModuleStat
 from hlofront.lowering.partitioned_call import PartitionedCall
 from hlofront.lowering.per_platform import INDEX, index_aval
 from hlofront.lowering.pruning import live_equations
+from hlofront.lowering.unknown_sizes import emit_variables
 from hlofront.transforms.simplify import dead_code_program
 
 
@@ -115,6 +132,7 @@ def lower_program(
     after_equation: AfterEquation | None = None,
     manual: ManualMesh | None = None,
     overrides: Mapping[Primitive, LoweringRule] | None = None,
+    unknown_sizes: Solution | None = None,
 ) -> Module:
     """Lower a program to a verified module whose main function computes it.
 
@@ -128,8 +146,11 @@ def lower_program(
       after_equation: called with the builder after each equation, also of subprograms.
       manual: the mesh of the devices that each run the program on their shards, or None.
       overrides: lowering rules, by primitive, that replace those of the table in this module.
+      unknown_sizes: the variables of symbolic sizes as functions of the sizes of the inputs; None
+        if all sizes are known.
 
     Raises:
+      ValueError: if the types of inputs have symbolic sizes and `unknown_sizes` is None.
       VerificationError: if a lowering rule emitted invalid StableHLO.
     """
     if _holds_backward_only(program.jaxpr):
@@ -137,6 +158,11 @@ def lower_program(
         program, _ = dead_code_program(program, (True,) * len(program.out_avals), True)
     jaxpr = program.jaxpr
     inputs = tuple(range(len(jaxpr.invars))) if keep_unused else _used_inputs(program)
+    if unknown_sizes is None:
+        _refuse_symbolic_sizes(name, jaxpr)
+    else:
+        measured = {dimension.argument for dimension in unknown_sizes.dimensions}
+        inputs = tuple(sorted(measured.union(inputs)))
     large = large_constants(program)
     constants = [] if embed_constants else large
     module_name = f"{wrapper}_{symbol_name(name)}"
@@ -186,6 +212,8 @@ def lower_program(
     values: list[Any] = [None] * len(jaxpr.invars)
     for position, argument in zip(inputs, arguments[len(constants) :], strict=True):
         values[position] = argument
+    if unknown_sizes is not None:
+        emit_variables(builder, unknown_sizes, values)
     outputs = builder.inline(jaxpr, program.consts, values)
     outputs = [*builder.tokens_of(ordered), *outputs]
     Operation.create("func.return", (), outputs, loc=types.unknown, ip=builder.ip)
@@ -199,6 +227,8 @@ def lower_program(
             len(ordered), paths, splits, layouts, jaxpr.out_avals if uses_host else ()
         )
     _verify(ir_module, module_name)
+    if state.calls_unknown_sizes and not state.size_variables:
+        ir_module = with_known_sizes(ir_module)
     return Module(
         ir_module=ir_module,
         name=module_name,
@@ -213,6 +243,16 @@ def lower_program(
         keepalives=state.keepalives,
         partitioned_calls=state.partitioned_calls,
     )
+
+
+def _refuse_symbolic_sizes(name: str, jaxpr: Jaxpr) -> None:
+    """Raise a ValueError if an input of a program that is not exported has a symbolic size."""
+    for aval in jaxpr.in_avals:
+        if isinstance(aval, ShapedArray) and isinstance(aval.size, SymbolicSize):
+            raise ValueError(
+                f"{name} is lowered for an argument {aval.str_short()} of unknown sizes, which "
+                "programs that are compiled do not have: export it, by hlofront.export.export"
+            )
 
 
 def symbol_name(name: str) -> str:

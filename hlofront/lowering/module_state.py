@@ -19,6 +19,7 @@ from hlofront.lowering.fences import Fences
 from hlofront.lowering.host_call import HostCall
 from hlofront.lowering.locations import Locations
 from hlofront.lowering.partitioned_call import PartitionedCall
+from hlofront.lowering.unknown_sizes import SizeVariable
 
 # (the builder, an equation that it has emitted, the values of variables) -> None
 AfterEquation = Callable[[Any, Equation, Mapping[Var, Value]], None]
@@ -51,6 +52,7 @@ class ModuleState:
         "after_equation",
         "all_platforms",
         "callbacks",
+        "calls_unknown_sizes",
         "extension_context",
         "fences",
         "functions",
@@ -68,6 +70,7 @@ class ModuleState:
         "paths",
         "platforms",
         "several_devices",
+        "size_variables",
         "symbol_table",
         "symbols",
         "typed_mesh",
@@ -107,6 +110,10 @@ class ModuleState:
         self.partitioned_calls: list[PartitionedCall] = []
         # The lowering rules that replace those of the table in this module.
         self.overrides: Mapping[Primitive, LoweringRule] = {}
+        # The variables of unknown sizes, by name: functions take their values as arguments.
+        self.size_variables: Mapping[str, SizeVariable] = {}
+        # Whether the module calls exported programs for unknown sizes.
+        self.calls_unknown_sizes = False
         # The number of functions with each name.
         self.symbols: dict[str, int] = {"main": 1}
         # MLIR's table of the module's symbols, through which rules of other packages add functions;

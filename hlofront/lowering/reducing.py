@@ -197,12 +197,7 @@ def _emit_index(
     # XLA's compiler for GPUs fails if one of two operands is narrower than a byte.
     x = widened(build, x, operand)
     operand = operand.update(dtype=at_least_a_byte(operand.dtype))
-    indices = build.op(
-        "stablehlo.iota",
-        (),
-        ShapedArray(operand.shape, index_dtype),
-        iota_dimension=types.i64(axes[0]),
-    )
+    indices = build.iota(ShapedArray(operand.shape, index_dtype), axes[0])
     inits = [
         build.constant(start(operand.dtype), operand.dtype),
         build.constant(0, index_dtype),

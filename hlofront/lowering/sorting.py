@@ -201,9 +201,7 @@ def _resized(
 
 
 def _indices(build: Builder, aval: ShapedArray, axis: int) -> Value:
-    return build.op(
-        "stablehlo.iota", (), ShapedArray(aval.shape, _int32), iota_dimension=types.i64(axis)
-    )
+    return build.iota(ShapedArray(aval.shape, _int32), axis)
 
 
 @lower(s.approx_top_k_p, platform="tpu")

@@ -11,7 +11,7 @@ import numpy as np
 from hlofront.base.dtypes import ExtendedDType, float0
 from hlofront.base.typing import DType, NumPyArray
 from hlofront.bridge.mlir import context, ir
-from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray
+from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, SymbolicSize
 
 # A NumPy dtype, which all dtypes are except the extended ones.
 NumPyDType = np.dtype[Any]
@@ -98,6 +98,9 @@ def _aval_type(aval: Any) -> ir.Type:
         return ir.Type.parse("!stablehlo.token", context)
     if isinstance(aval.dtype, ExtendedDType):
         return tensor_type(*aval.dtype.physical(aval.shape))
+    if isinstance(aval.size, SymbolicSize):
+        shape = [dynamic if isinstance(size, SymbolicSize) else size for size in aval.shape]
+        return ir.RankedTensorType.get(shape, element_type(aval.dtype), loc=unknown)
     # XLA aborts the process if the number of bytes overflows.
     if aval.size * max(aval.dtype.itemsize, 1) > _MOST_BYTES:
         raise ValueError(
@@ -108,6 +111,8 @@ def _aval_type(aval: Any) -> ir.Type:
 
 
 unknown = ir.Location.unknown(context)
+# The number that stands for an unknown size in the type of an array.
+dynamic: int = ir.ShapedType.get_dynamic_size()
 _MOST_BYTES = 2**63 - 1
 
 

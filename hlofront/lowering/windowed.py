@@ -1,14 +1,18 @@
 """Lowering rules of sliding windows."""
 
+# The stubs of jaxlib do not name the types of all arguments.
+# pyright: reportUnknownMemberType=false
+
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from hlofront.bridge.mlir import Value, ir
+from hlofront.bridge.mlir import Value, context, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
 from hlofront.core.sharded_types import without_splits
-from hlofront.lowering import types
+from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.lowering import types, unknown_sizes
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.reducing import (
     Body,
@@ -34,6 +38,8 @@ def emit_reduce_window(
     body: Body,
 ) -> list[Value]:
     """Reduce each window of all operands at once, to results with the avals `results`."""
+    if build.module.size_variables and has_symbolic_size(_sizes_of(windows)):
+        return _reduce_unknown_windows(build, operands, inits, results, windows, body)
     attributes = {
         "window_dimensions": types.i64_array(windows.window_dimensions),
         "window_strides": types.i64_array(windows.window_strides),
@@ -44,6 +50,43 @@ def emit_reduce_window(
     avals = scalars_of(results) * 2
     return build.with_region(
         "stablehlo.reduce_window", [*operands, *inits], results, attributes, avals, body
+    )
+
+
+def _sizes_of(windows: Windows) -> list[int]:
+    """Return all parameters of windows."""
+    parts = (*windows[:2], *windows[3:], *windows.padding)
+    return [size for part in parts for size in part]
+
+
+def _reduce_unknown_windows(
+    build: Builder,
+    operands: Sequence[Value],
+    inits: Sequence[Value],
+    results: Sequence[ShapedArray],
+    windows: Windows,
+    body: Body,
+) -> list[Value]:
+    """Reduce windows some of whose parameters are unknown sizes, by a function of two scalars."""
+    avals = scalars_of(results)
+    reducer = build.define_function(object(), "reducer", avals * 2, avals, body)
+    padding = unknown_sizes.pairs(build, windows.padding)
+    vectors = [
+        unknown_sizes.vector(build, sizes)
+        for sizes in (
+            windows.window_dimensions,
+            windows.window_strides,
+            windows.base_dilation,
+            windows.window_dilation,
+        )
+    ]
+    return build.ops(
+        "stablehlo.custom_call",
+        (*operands, *inits, *vectors, padding),
+        results,
+        call_target_name=types.string("stablehlo.dynamic_reduce_window"),
+        called_computations=ir.ArrayAttr.get([reducer], context),
+        api_version=types.i32(2),
     )
 
 

@@ -18,11 +18,12 @@ from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import is_reference
 from hlofront.core.subprograms import subjaxprs
-from hlofront.higher_order.exported_call import call_exported_p
+from hlofront.higher_order.exported_call import call_exported_p, unknown_sizes_of
 from hlofront.lowering.extension import builder_rule
 from hlofront.lowering.rules import lower_program
 from hlofront.pjrt import clients
 from hlofront.pjrt.compile import mlir_lock
+from hlofront.primitives.creating import full
 from hlofront.runtime.compilation.captured_constants import warn_of_constants
 from hlofront.runtime.dispatch.jit import Jitted
 from hlofront.runtime.dispatch.references import without_references
@@ -106,6 +107,7 @@ def _exported(
     program, where = own.program, traced._where
     warn_of_constants(program)
     info = program.debug_info
+    unknown_sizes = unknown_sizes_of(program.in_avals, own.in_tree)
     assignment = where if type(where) is DeviceAssignment else None
     with mlir_lock:
         module = lower_program(
@@ -120,6 +122,7 @@ def _exported(
             layouts=traced._layouts,
             embed_constants=True,
             overrides={primitive: builder_rule(rule) for primitive, rule in overrides},
+            unknown_sizes=unknown_sizes,
         )
         if module.callbacks or module.keepalives or module.partitioned_calls:
             raise NotImplementedError(  # JAX raises this class.
@@ -127,7 +130,7 @@ def _exported(
                 "of this process while it runs, which no other has. Leave out debug.print, "
                 "pure_callback, io_callback, custom_partitioning and the like."
             )
-        several = len(platforms) > 1 or _calls_several(program.jaxpr)
+        several = len(platforms) > 1 or unknown_sizes is not None or _calls_several(program.jaxpr)
         attribute = mlir.ir.BoolAttr.get(several, mlir.context)
         module.ir_module.operation.attributes["jax.uses_shape_polymorphism"] = attribute
         artifact = mlir.portable_artifact(
@@ -225,7 +228,7 @@ def _exported_vjp(
         results = pullback(list(args_and_out_cts_flat_jax[count:]))
         # A module has booleans in place of float0.
         return tuple(
-            np.zeros(aval.shape, np.bool_) if aval.dtype == float0 else x
+            full(aval.shape, False, np.bool_) if aval.dtype == float0 else x
             for x, aval in zip(results, cotangents, strict=True)
         )
 

@@ -1,5 +1,6 @@
 """The fields of an exported program, which its file formats write and read."""
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -8,6 +9,8 @@ from hlofront.base.tree import PyTreeDef
 from hlofront.bridge.client import NamedSharding
 from hlofront.core.aval import ShapedArray
 from hlofront.core.effects import Effect
+from hlofront.core.size_equations import Solution
+from hlofront.higher_order.exported_call import unknown_sizes_of
 from hlofront.runtime.export.checks import DisabledSafetyCheck
 
 # The calling conventions of modules: JAX's versions, which its documentation describes. The first
@@ -80,6 +83,11 @@ class ExportedFields:
     def taken_inputs(self) -> tuple[int, ...]:
         """The positions of the flat arguments that the module takes."""
         return self.module_kept_var_idx
+
+    @functools.cached_property
+    def unknown_sizes(self) -> Solution | None:
+        """The size variables as functions of the arguments' sizes; None if all sizes are known."""
+        return unknown_sizes_of(self.in_avals, self.in_tree)
 
     @property
     def any_platform(self) -> bool:

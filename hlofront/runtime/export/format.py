@@ -11,6 +11,9 @@ Reading runs no code of the program. A module is pure StableHLO, which later ver
 for five years and older ones for the four weeks that `compatible_stablehlo_version` is behind;
 custom calls among STABLE_TARGETS of `checks.py` are as stable as JAX's.
 
+A symbolic size in a shape is a text, and "constraints" has those of its variables, which are the
+same in all shapes of a program.
+
 In the header, a structure is a list: ["leaf"], ["none"], ["tuple", children], ["list", children],
 ["dict", keys, children] or ["custom", registered name, static data in base64, children]. A type is
 {"shape", "dtype", "weak_type", "memory"}, with "keys", a generator's name, in place of the dtype of
@@ -33,6 +36,7 @@ from hlofront.bridge.plugins import jaxlib_version
 from hlofront.core.aval import ShapedArray
 from hlofront.core.mesh import AbstractMesh
 from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, axes_of
+from hlofront.core.symbolic_sizes import is_symbolic_dim
 from hlofront.pjrt import cache_file
 from hlofront.primitives.keys import KeyDType
 from hlofront.runtime.export.containers import Node, node_of
@@ -40,7 +44,9 @@ from hlofront.runtime.export.effect_names import effect_name
 from hlofront.runtime.export.fields import ExportedFields
 
 # The version of the header. Versions that only add keys with defaults keep it.
-VERSION = 1
+VERSION = 2
+# The version that has the same keys, but no symbolic sizes.
+_WITHOUT_SYMBOLIC_SIZES = 1
 # A record of a header, as the module json reads it.
 JSONObject = dict[str, Any]
 
@@ -62,9 +68,11 @@ def serialized(exported: ExportedFields, vjp_order: int) -> bytes:
 
 
 def _header(exported: ExportedFields) -> JSONObject:
+    solution = exported.unknown_sizes
     return {
         "kind": "export",
-        "version": VERSION,
+        "version": VERSION if solution else _WITHOUT_SYMBOLIC_SIZES,
+        "constraints": solution.constraints if solution else [],
         "hlofront": __version__,
         "jaxlib": jaxlib_version(),
         "stablehlo": compatible_stablehlo_version(),
@@ -98,7 +106,7 @@ def _structure_as_json(structure: PyTreeDef) -> list[Any]:
 
 def _aval_as_json(aval: ShapedArray) -> JSONObject:
     record: JSONObject = {
-        "shape": list(aval.shape),
+        "shape": [str(size) if is_symbolic_dim(size) else size for size in aval.shape],
         "weak_type": aval.weak_type,
         "memory": aval.memory_space.name,
     }

@@ -15,6 +15,7 @@ from hlofront.base.tree import PyTreeDef
 from hlofront.core.aval import MemorySpace, ShapedArray, Split
 from hlofront.core.mesh import AbstractDevice, AbstractMesh, AxisType
 from hlofront.core.partition import PartitionSpec, axes_of
+from hlofront.core.size_scopes import SymbolicScope, symbolic_shape
 from hlofront.pjrt.named_shardings import NamedSharding
 from hlofront.primitives.keys import KeyDType, generator_named, key_dtype_of
 from hlofront.runtime.export.checks import DisabledSafetyCheck
@@ -218,9 +219,11 @@ def read_fields(data: bytes) -> "dict[str, Any]":
 def _fields(view: TableView) -> "dict[str, Any]":
     meshes = [_mesh(each) for each in view.tables(20)]
     shardings = [None, *(_sharding(each, meshes) for each in view.tables(21))]
-    types = [_aval(each) for each in view.tables(19)]
-    in_avals, in_splits = _values(view, types, shardings, meshes, (3, 7, 22, 24))
-    out_avals, out_splits = _values(view, types, shardings, meshes, (5, 8, 23, 25))
+    scope = SymbolicScope()
+    types = [_aval(each, scope) for each in view.tables(19)]
+    parts = types, shardings, meshes, scope
+    in_avals, in_splits = _values(view, *parts, (3, 7, 22, 24))
+    out_avals, out_splits = _values(view, *parts, (5, 8, 23, 25))
     derivative = view.table(17)
     in_tree, out_tree = view.table(2), view.table(4)
     if in_tree is None or out_tree is None or not view.data(13):
@@ -259,12 +262,14 @@ def _values(
     types: Sequence[ShapedArray],
     shardings: Sequence[NamedSharding | None],
     meshes: Sequence[AbstractMesh],
+    scope: SymbolicScope,
     numbers: tuple[int, int, int, int],
 ) -> tuple[tuple[ShapedArray, ...], tuple[NamedSharding | None, ...]]:
     """Return the types and shardings of arguments or results.
 
     Args:
       types, shardings, meshes: the tables of them that version 10 has, with None before shardings.
+      scope: the scope of symbolic sizes.
       numbers: the numbers of four fields: all types and all shardings, as versions before 10 have
         them, and the indices into those tables.
     """
@@ -275,7 +280,7 @@ def _values(
         avals = [_member(types, index) for index in indices]
         splits = [_member(shardings, index) for index in chosen]
     else:
-        avals = [_aval(each) for each in view.tables(of_types)]
+        avals = [_aval(each, scope) for each in view.tables(of_types)]
         splits = [_old_sharding(each, meshes) for each in view.tables(of_shardings)]
     if len(avals) != len(splits):
         raise DamagedBuffer(f"has {len(avals)} types and {len(splits)} shardings")
@@ -315,21 +320,15 @@ def _structure(view: TableView) -> PyTreeDef:
     return structure_of(Node(kind, keys, view.text(3), view.data(4), children))
 
 
-def _aval(view: TableView) -> ShapedArray:
-    sizes = view.texts(1)
-    for size in sizes:
-        if not size.isdigit():
-            raise ValueError(
-                f"the program was exported for arrays of the unknown size {size!r}, which this "
-                "version of hlofront cannot call: export it for known sizes"
-            )
+def _aval(view: TableView, scope: SymbolicScope) -> ShapedArray:
+    shape = symbolic_shape(", ".join(view.texts(1)), scope=scope)
     number = view.number(2, "b")
     if number >= _FIRST_KEY:
         dtype: Any = key_dtype_of(generator_named(_member(_GENERATORS, number - _FIRST_KEY)))
     else:
         dtype = _member(_DTYPES, number)
     memory = _member(_MEMORIES, view.number(3, "b")) or MemorySpace.Device
-    return ShapedArray(tuple(map(int, sizes)), dtype, memory_space=memory)
+    return ShapedArray(shape, dtype, memory_space=memory)
 
 
 def _mesh(view: TableView) -> AbstractMesh:

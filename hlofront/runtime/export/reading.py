@@ -12,6 +12,7 @@ from hlofront.base.tree import PyTreeDef
 from hlofront.core.aval import MemorySpace, ShapedArray, Split
 from hlofront.core.mesh import AbstractDevice, AbstractMesh, AxisType
 from hlofront.core.partition import UNCONSTRAINED, PartitionSpec
+from hlofront.core.size_scopes import SymbolicScope, symbolic_shape
 from hlofront.pjrt import cache_file
 from hlofront.pjrt.named_shardings import NamedSharding
 from hlofront.primitives.keys import generator_named, key_dtype_of
@@ -94,13 +95,16 @@ def _deserialized(data: bytes) -> Exported:
         )
     check_calling_convention(header["name"], header["calling_convention"])
     derivative = fields.get("vjp")
+    scope = SymbolicScope(header.get("constraints", ()))
+    in_avals = tuple(_aval(record, scope) for record in header["inputs"])
+    out_avals = tuple(_aval(record, scope) for record in header["outputs"])
     count_in, count_out = len(header["inputs"]), len(header["outputs"])
     return Exported(
         fun_name=header["name"],
         in_tree=_structure(header["in_tree"]),
-        in_avals=tuple(map(_aval, header["inputs"])),
+        in_avals=in_avals,
         out_tree=_structure(header["out_tree"]),
-        out_avals=tuple(map(_aval, header["outputs"])),
+        out_avals=out_avals,
         _has_named_shardings=True,
         _in_named_shardings=tuple(map(_sharding, header["input_shardings"])),
         _out_named_shardings=tuple(map(_sharding, header["output_shardings"])),
@@ -148,7 +152,7 @@ def _structure(record: Sequence[Any]) -> PyTreeDef:
     return structure_of(Node(kind, children=children))
 
 
-def _aval(record: JSONObject) -> ShapedArray:
+def _aval(record: JSONObject, scope: SymbolicScope) -> ShapedArray:
     memory = MemorySpace[record["memory"]]
     if "keys" in record:
         dtype: Any = key_dtype_of(generator_named(record["keys"]))
@@ -156,7 +160,7 @@ def _aval(record: JSONObject) -> ShapedArray:
         dtype = float0 if record["dtype"] == "float0" else dtype_of(record["dtype"])
     split = record.get("split")
     return ShapedArray(
-        tuple(record["shape"]),
+        symbolic_shape(", ".join(map(str, record["shape"])), scope=scope),
         dtype,
         record["weak_type"],
         sharding=None if split is None else Split(*_mesh_and_spec(split)),
