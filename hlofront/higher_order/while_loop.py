@@ -11,7 +11,7 @@ from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.bridge import state
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import ShapedArray, SymbolicSize, typeof
 from hlofront.core.check import types_match
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import ClosedJaxpr
@@ -432,7 +432,7 @@ def _dtype_of_both(lower: ArrayLike, upper: ArrayLike) -> DType | None:
 
 def _known(bound: ArrayLike) -> int | None:
     """Return a bound of a fori_loop as an int; None if its value is not known while tracing."""
-    if typeof(bound).ndim:
+    if typeof(bound).ndim or isinstance(bound, SymbolicSize):
         return None
     value: Any = bound.to_concrete_value() if isinstance(bound, Tracer) else bound
     return None if value is None else int(value)

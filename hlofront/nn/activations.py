@@ -15,7 +15,7 @@ from hlofront.base.dtypes import check_user_dtype_supported
 from hlofront.base.errors import ConcretizationTypeError
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
-from hlofront.core.dimensions import canonical_axis
+from hlofront.core.dimensions import as_size, canonical_axis
 from hlofront.core.trace import Tracer
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
@@ -477,7 +477,7 @@ def one_hot(
             "The error arose in jax.nn.one_hot argument `num_classes`: the shape of the result "
             "depends on it. Give a Python integer, or name it in static_argnums of jit.",
         )
-    count = operator.index(num_classes)
+    count = as_size(num_classes)
     dtype = check_user_dtype_supported(dtype, "one_hot")
     x = jnp.asarray(x)
     if not jnp.issubdtype(x.dtype, jnp.integer) and x.dtype != jnp.bool_:

@@ -251,7 +251,7 @@ def _converted(name: str, object: object, dtype: np.dtype | None, copy: bool) ->
         return _of_array(object, dtype, copy)
     if isinstance(object, list | tuple):
         leaves, _ = _flatten(object)
-        if any(isinstance(leaf, Array) or hasattr(leaf, "__jax_array__") for leaf in leaves):
+        if any(map(_is_array, leaves)):
             return _stacked(name, object, dtype, leaves)
         return from_host(_host_array(name, object, dtype), dtype=dtype)
     if type(object) in _SCALARS and dtype is None:
@@ -264,6 +264,10 @@ def _converted(name: str, object: object, dtype: np.dtype | None, copy: bool) ->
     if dtype is not None and object.dtype != dtype:
         object, copy = np.asarray(object).astype(dtype), False
     return from_host(object, copy, dtype)
+
+
+def _is_array(x: object) -> bool:
+    return isinstance(x, Array) or hasattr(x, "__jax_array__")
 
 
 def _of_array(x: Array, dtype: np.dtype | None, copy: bool) -> Array:
@@ -311,7 +315,7 @@ def _stacked(name: str, object: object, dtype: DType, leaves: Sequence[object]) 
 def _stack(name: str, object: object, dtype: np.dtype) -> Array:
     if not isinstance(object, list | tuple):
         return _converted(name, object, dtype, False)
-    if not any(isinstance(leaf, Array) for leaf in _flatten(object)[0]):
+    if not any(map(_is_array, _flatten(object)[0])):
         return _converted(name, object, dtype, False)
     members = [_stack(name, member, dtype) for member in object]
     return slicing.concatenate([shaping.expand_dims(x, (0,)) for x in members], 0)

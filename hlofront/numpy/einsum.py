@@ -12,6 +12,7 @@ from hlofront.base.dtypes import check_user_dtype_supported, lattice_result
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.core.requested_shardings import permuted, requested
+from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.higher_order.axis_types import with_sharding
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.contraction import with_weak_type
@@ -154,7 +155,8 @@ def _check_sizes(notation: Notation, shapes: Sequence[tuple[int, ...]]) -> None:
                     f"Size of label {letter!r} for operand {position} ({size}) does not match "
                     f"previous terms ({others[0] if others[0] != size else others[1]})."
                 )
-            known[letter] = max(known.get(letter, 1), size)
+            if size != 1 or letter not in known:
+                known[letter] = size
 
 
 # ---- the order of products ---------------------------------------------------------------------
@@ -177,7 +179,7 @@ def _plan(
         path = tuple([tuple(map(int, step)) for step in optimize])
     elif count <= 2:
         path = (tuple(range(count)),)
-    elif optimize is False:
+    elif optimize is False or any(map(has_symbolic_size, shapes)):
         path = ((0, 1),) * (count - 1)
     else:
         # The optimizer is imported lazily, as few programs need it.

@@ -12,7 +12,7 @@ from hlofront.base.dtypes import check_user_dtype_supported, is_complex, issubdt
 from hlofront.base.elements import exact_dtype, host_number
 from hlofront.base.typing import Array, ArrayLike, Axes, DTypeLike
 from hlofront.core.aval import typeof
-from hlofront.core.dimensions import canonical_axis
+from hlofront.core.dimensions import as_size, canonical_axis
 from hlofront.numpy.annotations import DeviceLike
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.like import like, operation_like
@@ -33,7 +33,7 @@ _NORMS = ("backward", "ortho", "forward")
 
 
 def _lengths(s: Sequence[int]) -> tuple[int, ...]:
-    lengths = tuple([operator.index(size) for size in s])
+    lengths = tuple(map(as_size, s))
     if any(size < 1 for size in lengths):
         raise ValueError(f"Shape should be positive: got {lengths}")
     return lengths

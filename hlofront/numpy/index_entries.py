@@ -13,8 +13,10 @@ from hlofront.base import errors, source
 from hlofront.base.dtypes import array_dtype, default_dtype, iinfo, issubdtype
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Shape
-from hlofront.core.aval import typeof
+from hlofront.core.aval import SymbolicSize, typeof
 from hlofront.core.computed_slices import Slice
+from hlofront.core.dimensions import as_size
+from hlofront.core.symbolic_sizes import has_symbolic_size, max_dim, min_dim
 from hlofront.core.trace import Tracer, process
 from hlofront.primitives.comparing import lt_p, select_n_p
 from hlofront.primitives.converting import convert
@@ -291,12 +293,39 @@ def resolved_slice(item: slice, size: int, position: int) -> SliceEntry | WholeA
             "lax.dynamic_slice_in_dim(x, start, size); for a size that is, keep the whole array "
             "and mask it: jnp.where(jnp.arange(n) < stop, x, 0)."
         ) from None
+    except TypeError:
+        if not has_symbolic_size((size, item.start, item.stop, item.step)):
+            raise
+        return _symbolic_slice(item, size)
     if step == 1:
         if start == 0 and stop == size:
             return ALL
         return start, max(0, stop - start), 1, stop
     count = len(range(start, stop, step))
     return start, count, step, stop
+
+
+def _symbolic_slice(item: slice, size: Any) -> SliceEntry:
+    """Return the entry of a slice where the axis or an end of the slice has a symbolic size.
+
+    Raises:
+      InconclusiveDimensionOperation: if it is not known whether an end counts from the end.
+    """
+    step = 1 if item.step is None else as_size(item.step)
+    forward = step > 0
+    # Backwards, the end before the first element is -1.
+    lowest, highest = (0, size) if forward else (-1, size - 1)
+
+    def clamped(end: Any, default: Any) -> Any:
+        if end is None:
+            return default
+        end = as_size(end)
+        return min_dim(highest, end) if end >= 0 else max_dim(lowest, size + end)
+
+    start = clamped(item.start, lowest if forward else highest)
+    stop = clamped(item.stop, highest if forward else lowest)
+    distance, gap = (stop - start, step) if forward else (start - stop, -step)
+    return start, max_dim(distance + gap - 1, 0) // gap, step, stop
 
 
 def _resolved_window(item: Slice, size: int, axis: int) -> SliceEntry:
@@ -375,8 +404,11 @@ def gather_plan(resolved: Resolved, wrap: bool) -> GatherPlan:
         kind = type(entry)
         if kind is int:
             index = entry + sizes[axis] if entry < 0 and wrap else entry
-            # Indices far out of bounds are clamped to the range of int32.
-            values[k] = min(max(index, _INT32.min), _INT32.max)
+            if isinstance(index, SymbolicSize):
+                values[k] = host_number(index, int32)
+            else:
+                # Indices far out of bounds are clamped to the range of int32.
+                values[k] = min(max(index, _INT32.min), _INT32.max)
         elif kind is not tuple and entry is not ALL:
             values[k] = from_start(entry, sizes[axis]) if wrap else entry
     group, block = _broadcast_together(values)

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from hlofront.base import errors
 from hlofront.base.boundary import boundary, filter_traceback
 from hlofront.base.config import check_static_indices
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import ArrayImpl
-from hlofront.core.aval import typeof
+from hlofront.core.aval import SymbolicSize, typeof
 from hlofront.core.references import is_reference
+from hlofront.core.symbolic_sizes import max_dim
 from hlofront.core.trace import is_eager, process
 from hlofront.numpy.index_entries import (
     ALL,
@@ -75,13 +77,16 @@ def read(array: ArrayLike, resolved: Resolved, options: ReadOptions = _DEFAULT) 
             kind = type(entry)
             if kind is int:
                 # In clip mode an integer is clamped here, if the axis has elements.
+                size = sizes[axis]
                 static = static and (
-                    sizes[axis] > 0
+                    size > 0
                     if mode is _MODE.CLIP
-                    else (-sizes[axis] if wrap else 0) <= entry < sizes[axis]
+                    else (-size if wrap else 0) <= entry < size
+                    if type(size) is int
+                    else _is_within(entry, size, wrap)
                 )
             elif kind is tuple:
-                static = static and type(entry[0]) is int
+                static = static and (type(entry[0]) is int or isinstance(entry[0], SymbolicSize))
                 dynamic = dynamic and entry[2] in (1, -1)
             elif entry is not ALL:
                 static = False
@@ -97,6 +102,14 @@ def read(array: ArrayLike, resolved: Resolved, options: ReadOptions = _DEFAULT) 
         # The whole axis is read in every mode.
         return _sliced(array, entries, sizes, wrap)
     return _gathered(array, resolved, mode, fill_value, indices_are_sorted, unique_indices, wrap)
+
+
+def _is_within(entry: int, size: Any, wrap: bool) -> bool:
+    """Return whether an index is sure to be within an axis of a symbolic size."""
+    try:
+        return (-size if wrap else 0) <= entry < size
+    except errors.InconclusiveDimensionOperation:
+        return False
 
 
 # ---- by slice ----------------------------------------------------------------------------------
@@ -121,7 +134,7 @@ def _sliced(array: Array, entries: list[Entry], sizes: tuple[int, ...], wrap: bo
         else:
             start, count, step, stop = entry
             if step > 0:
-                limit, stride = max(start, stop), step
+                limit, stride = max_dim(start, stop), step
             else:
                 high, stride = start, -step
                 start = high + (count - 1) * step if count else stop + 1

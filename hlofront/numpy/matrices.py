@@ -11,8 +11,8 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, python_scalar_dtype
 from hlofront.base.elements import exact_dtype
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
-from hlofront.core.aval import typeof
-from hlofront.core.dimensions import canonical_axis
+from hlofront.core.aval import SymbolicSize, typeof
+from hlofront.core.dimensions import as_size, canonical_axis
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.numpy.annotations import DeviceLike
@@ -33,7 +33,7 @@ def _size(name: str, what: str, size: int, error: type[Exception] = ValueError) 
             size, f"It arose in the jnp.{name} argument '{what}': the shape depends on it."
         )
     try:
-        size = operator.index(size)
+        size = as_size(size)
     except TypeError:
         raise TypeError(f"{name}: {what} must be an integer, got {size!r}") from None
     if size < 0:
@@ -85,6 +85,8 @@ def _as_offset(k: ArrayLike, shape: tuple[int, ...]) -> ArrayLike:
     if not isinstance(k, int):
         return k
     rows, columns = shape[-2:]
+    if isinstance(rows, SymbolicSize) or isinstance(columns, SymbolicSize):
+        return np.int32(k)
     return np.int32(min(max(k, -rows), columns))
 
 

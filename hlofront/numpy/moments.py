@@ -14,7 +14,7 @@ from hlofront.base.dtypes import (
 )
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Axes, DTypeLike
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import ShapedArray, SymbolicSize, typeof
 from hlofront.core.axes import axis_size
 from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.promotion import (
@@ -274,7 +274,7 @@ def _divided(total: ArrayLike, count: ArrayLike, correction: ArrayLike, dtype: n
             freedom = 0 if dtype.kind in "iu" else np.nan
         return elementwise.div(total, host_number(freedom, dtype))
     correction = convert(correction, dtype, False)
-    if isinstance(count, int):
+    if isinstance(count, int | SymbolicSize):
         count = host_number(count, dtype)
     freedom = elementwise.sub(count, correction)
     total, freedom = broadcast_together("var", total, freedom)

@@ -9,7 +9,7 @@ import numpy as np
 from hlofront.base.dtypes import bit_width, issubdtype, to_inexact_dtype
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
-from hlofront.core.aval import typeof
+from hlofront.core.aval import SymbolicSize, typeof
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import as_operand, check_arraylike, choose, promote_dtypes
 from hlofront.numpy.selecting import host_value, in_dtype
@@ -285,14 +285,16 @@ def _check_pairs(name: str, shape: tuple[int, ...], ndim: int) -> None:
 
 
 def _is_pair(value: object) -> bool:
-    return (
-        type(value) is tuple and len(value) == 2 and type(value[0]) is int and type(value[1]) is int
-    )
+    return type(value) is tuple and len(value) == 2 and all(map(_is_width, value))
+
+
+def _is_width(value: object) -> bool:
+    return type(value) is int or isinstance(value, SymbolicSize)
 
 
 def _static_pairs(name: str, value: PadWidth, ndim: int) -> Pairs:
     """Return integer pairs for the ends of each axis, from NumPy's shorter forms."""
-    if type(value) is int:
+    if _is_width(value):
         return ((value, value),) * ndim
     if type(value) is tuple and len(value) == ndim and all(map(_is_pair, value)):
         return value

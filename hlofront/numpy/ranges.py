@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,8 +20,9 @@ from hlofront.base.dtypes import (
 from hlofront.base.elements import exact_dtype, host_number
 from hlofront.base.typing import Array, ArrayLike, DTypeLike, ShapeLike
 from hlofront.bridge.arrays import Explicit
-from hlofront.core.aval import typeof
-from hlofront.core.dimensions import canonical_axis, canonical_shape
+from hlofront.core.aval import SymbolicSize, typeof
+from hlofront.core.dimensions import as_size, canonical_axis, canonical_shape
+from hlofront.core.symbolic_sizes import max_dim
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.numpy.annotations import DeviceLike, OutSharding
 from hlofront.numpy.creation import MOST_ON_HOST, asarray, check_placement, from_host
@@ -91,12 +91,22 @@ def arange(
     from_zero = step is None and (stop is None or (type(first) is int and not first))
     if not gap:
         raise ZeroDivisionError(f"arange: the step from {first} to {end} must not be zero")
-    size = max(math.ceil((end - first) / gap), 0)
+    size = _count_of_steps(first, end, gap)
     result = _steps(size, first, gap, dtype, from_zero, step is None, requested_sharding)
     return result if device is None else device_put(result, device)
 
 
+def _count_of_steps(first: Any, end: Any, gap: Any) -> Any:
+    """Return how many numbers there are from one up to another, exclusive, in steps of a gap."""
+    if not any(isinstance(number, SymbolicSize) for number in (first, end, gap)):
+        return max(math.ceil((end - first) / gap), 0)
+    distance, step = (end - first, gap) if gap > 0 else (first - end, -gap)
+    return max_dim(distance + step - 1, 0) // step
+
+
 def _number(name: str, x: ArrayLike) -> int | float:
+    if isinstance(x, SymbolicSize):
+        return x
     x = as_operand(x)
     check_arraylike("arange", x)
     if isinstance(x, Tracer):
@@ -154,13 +164,13 @@ def _wrapped(number: int | float) -> int:
 # ---- linspace, logspace and geomspace ----------------------------------------------------------
 
 
-def _count(name: str, num: object) -> int:
+def _count(name: str, num: Any) -> int:
     if isinstance(num, Tracer):
         raise errors.ConcretizationTypeError(
             num, f"It arose in the jnp.{name} argument 'num': the size of the result depends on it."
         )
     try:
-        num = operator.index(num)
+        num = as_size(num)
     except TypeError:
         raise TypeError(
             f"{name}: num, how many numbers to make, must be an integer, got {num!r} of type "

@@ -13,7 +13,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Axes, Axis, Shape, ShapeLike
 from hlofront.core.aval import typeof
-from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
+from hlofront.core.dimensions import as_size, canonical_axes, canonical_axis, canonical_shape
 from hlofront.core.trace import Tracer, process
 from hlofront.higher_order.axis_types import with_sharding
 from hlofront.numpy.annotations import OutSharding
@@ -248,7 +248,7 @@ def _repeat(a: ArrayLike, repeats: ArrayLike, axis: Axis, length: int) -> Array:
         ScatterDimensionNumbers((), (0,), (0,)),
         mode="drop",
     )
-    source = elementwise.min(cumulative.cumsum(starts, 0), np.int32(size - 1))
+    source = elementwise.min(cumulative.cumsum(starts, 0), host_number(size - 1, int32))
     return gather(
         a,
         shaping.reshape(source, (length, 1)),
@@ -323,7 +323,7 @@ def _repeated(
             raise ValueError("repeats of jnp.repeat must not be negative")
         total_repeat_length = int(counts.sum())
         repeats = counts.astype(np.int32)
-    length = operator.index(total_repeat_length)
+    length = as_size(total_repeat_length)
     ndim = typeof(repeats).ndim
     if ndim > 1 or (ndim and typeof(repeats).shape[0] not in (1, _size_along(a, axis))):
         raise ValueError(

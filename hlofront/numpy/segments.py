@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 
 import numpy as np
@@ -11,6 +10,7 @@ from hlofront.base import errors
 from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import typeof
+from hlofront.core.dimensions import as_size
 from hlofront.core.trace import Tracer
 from hlofront.numpy.annotations import OutSharding
 from hlofront.numpy.creation import asarray
@@ -37,7 +37,7 @@ def _count(name: str, segment_ids: ArrayLike, num_segments: int | None) -> int:
             num_segments,
             f"It arose in the {name}() argument `num_segments`: the shape depends on it.",
         )
-    count = operator.index(num_segments)
+    count = as_size(num_segments)
     if count < 0:
         raise ValueError(f"num_segments must be non-negative, got {count}")
     return count

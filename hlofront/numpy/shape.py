@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base import source
+from hlofront.base import errors, source
 from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, ArrayLike, Axes, Shape, ShapeLike
-from hlofront.core.aval import typeof
+from hlofront.core.aval import SymbolicSize, typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
 from hlofront.core.requested_shardings import permuted, requested
 from hlofront.numpy import creation
@@ -86,7 +86,14 @@ def _filled(old: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...]:
     if new.count(-1) > 1:
         raise TypeError(f"can only specify one unknown axis size with a `-1` value, got {new}")
     rest = -wanted
-    if rest <= 0 or size % rest:
+    remainder = size % rest if rest > 0 else size
+    if isinstance(remainder, SymbolicSize):
+        raise errors.InconclusiveDimensionOperation(
+            f"cannot reshape array of shape {old} (size {size}) into shape {new}: whether the "
+            f"product of specified axis sizes ({rest}) divides it evenly depends on the sizes. A "
+            f"constraint settles it: symbolic_shape(..., constraints=['{remainder} == 0'])"
+        )
+    if remainder or rest <= 0:
         raise TypeError(
             f"cannot reshape array of shape {old} (size {size}) into shape {new} because the "
             f"product of specified axis sizes ({rest}) does not evenly divide it"

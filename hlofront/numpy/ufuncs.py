@@ -8,8 +8,9 @@ from collections.abc import Callable
 import numpy as np
 
 from hlofront.base.dtypes import is_complex, issubdtype, python_scalar_dtype, to_inexact_dtype
+from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import ShapedArray, SymbolicSize, typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.promotion import (
@@ -53,6 +54,8 @@ def scalar_like(aval: ShapedArray, value: complex) -> ArrayLike:
     strong, as in JAX.
     """
     kind = aval.dtype.kind
+    if isinstance(value, SymbolicSize):
+        return host_number(value, aval.dtype)
     if kind == "c":
         value = complex(value)
     elif kind == "f":

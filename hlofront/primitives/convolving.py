@@ -13,7 +13,7 @@ from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Params
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.dimensions import integers
+from hlofront.core.dimensions import as_size, integers
 from hlofront.core.primitive import Primitive
 from hlofront.core.requested_shardings import (
     cotangent_sharding,
@@ -110,7 +110,7 @@ def conv_general_dilated(
         )
     else:
         try:
-            pads = [(operator.index(low), operator.index(high)) for low, high in padding]
+            pads = [(as_size(low), as_size(high)) for low, high in padding]
         except (TypeError, ValueError):
             raise ValueError(
                 "padding argument to conv_general_dilated should be a string or a sequence of "

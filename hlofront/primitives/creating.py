@@ -16,7 +16,7 @@ from hlofront.base.dtypes import (
 from hlofront.base.elements import ExtendedDType, exact_dtype, host_number
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
 from hlofront.bridge.jaxlib_types import NamedSharding
-from hlofront.core.aval import MemorySpace, ShapedArray, typeof
+from hlofront.core.aval import MemorySpace, ShapedArray, SymbolicSize, typeof
 from hlofront.core.dimensions import canonical_shape, check_nonnegative
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
@@ -266,6 +266,8 @@ def scalar_of(value: Any, dtype: DType, weak: bool = False) -> Any:
     """
     if isinstance(dtype, ExtendedDType):
         return value
+    if isinstance(value, SymbolicSize):
+        return host_number(value, dtype)
     if not weak and type(value) in (int, float) and 0 <= value < 100 and dtype.kind in "iuf":
         return host_number(value, dtype)
     if issubdtype(dtype, np.complexfloating):

@@ -10,7 +10,7 @@ from hlofront.base.dtypes import float0, python_scalar_dtype
 from hlofront.base.elements import bfloat16, host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import ShapedArray, SymbolicSize, typeof
 from hlofront.core.manual_axes import SAME
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.requested_shardings import cotangent_sharding
@@ -103,9 +103,9 @@ def add_tangents(x: Tangent, y: Tangent) -> Tangent:
 
 def zeros_of(aval: ShapedArray) -> ArrayLike:
     """Return an array of zeros of an aval; a NumPy array for float0, which no device has."""
-    if aval.dtype == float0:
+    if aval.dtype == float0 and not isinstance(aval.size, SymbolicSize):
         return np.zeros(aval.shape, float0)
-    zero = host_number(0, aval.dtype)
+    zero = np.zeros((), float0) if aval.dtype == float0 else host_number(0, aval.dtype)
     if aval.weak_type:
         number: complex = zero.item()
         if python_scalar_dtype(type(number)) == aval.dtype:

@@ -11,8 +11,8 @@ from hlofront.base.dtypes import default_dtype, issubdtype
 from hlofront.base.elements import NumPyDType, exact_dtype, host_number
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.dimensions import canonical_axis, canonical_shape
+from hlofront.core.aval import ShapedArray, SymbolicSize, typeof
+from hlofront.core.dimensions import as_size, canonical_axis, canonical_shape
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
@@ -118,8 +118,12 @@ def _from_start(index: ArrayLike, size: int, allow_negative: bool) -> ArrayLike:
         moved = convert_element_type(index, dtype)
     else:
         moved = index
-    # Convert the size so that it wraps around in a narrow dtype.
-    moved = process(add_p, (moved, exact_dtype(np.asarray(size).astype(dtype)[()])), {})
+    if isinstance(size, SymbolicSize):
+        number = host_number(size, dtype)
+    else:
+        # Convert the size so that it wraps around in a narrow dtype.
+        number = exact_dtype(np.asarray(size).astype(dtype)[()])
+    moved = process(add_p, (moved, number), {})
     return process(select_n_p, (negative, index, moved), {})
 
 
@@ -206,7 +210,7 @@ def dynamic_slice_in_dim(
     return dynamic_slice(
         operand,
         _with_zeros(start_index, axis, len(shape)),
-        with_entry(shape, axis, operator.index(slice_size)),
+        with_entry(shape, axis, as_size(slice_size)),
         allow_negative_indices=allow_negative_indices,
     )
 

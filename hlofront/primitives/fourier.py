@@ -2,7 +2,6 @@
 
 import enum
 import math
-import operator
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +12,7 @@ from hlofront.base.elements import exact_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.dimensions import as_size
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import BatchAxis
@@ -63,7 +63,7 @@ def fft(x: ArrayLike, fft_type: FftType | str | int, fft_lengths: Sequence[int])
             raise ValueError(f"Unknown FFT type '{fft_type}': wanted one of {sorted(_NAMES)}")
     else:
         kind = FftType(fft_type)
-    lengths = tuple(map(operator.index, fft_lengths))
+    lengths = tuple(map(as_size, fft_lengths))
     dtype = typeof(x).dtype
     is_complex = issubdtype(dtype, np.complexfloating)
     if kind is FftType.RFFT:

@@ -10,7 +10,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, ArrayLike, Shape, is_tuple_or_list
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
-from hlofront.core.dimensions import canonical_axis, check_nonnegative, integers
+from hlofront.core.dimensions import as_size, canonical_axis, check_nonnegative, integers
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.trace import is_eager, process
@@ -84,7 +84,7 @@ def _(
     if 0 in strides:
         raise TypeError(f"slice strides must have every element be positive, got {strides}.")
     ranges = zip(start_indices, limit_indices, strides, strict=True)
-    result = tuple([-((start - limit) // stride) for start, limit, stride in ranges])
+    result = tuple([(limit - start + stride - 1) // stride for start, limit, stride in ranges])
     return ShapedArray(result, operand.dtype, operand.weak_type)
 
 
@@ -105,15 +105,15 @@ def slice_in_dim(
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape))
     size = shape[axis]
-    start = 0 if start_index is None else operator.index(start_index)
-    limit = size if limit_index is None else operator.index(limit_index)
+    start = 0 if start_index is None else as_size(start_index)
+    limit = size if limit_index is None else as_size(limit_index)
     return process(
         slice_p,
         (operand,),
         {
             "start_indices": with_entry((0,) * len(shape), axis, start + size * (start < 0)),
             "limit_indices": with_entry(shape, axis, limit + size * (limit < 0)),
-            "strides": with_entry((1,) * len(shape), axis, operator.index(stride)),
+            "strides": with_entry((1,) * len(shape), axis, as_size(stride)),
         },
     )
 

@@ -12,7 +12,7 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.fast_parts import approx_top_k_size
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, SymbolicSize, typeof
-from hlofront.core.dimensions import canonical_axis
+from hlofront.core.dimensions import as_size, canonical_axis
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
@@ -124,7 +124,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
       ValueError: if `k` or the axis is out of range, or the operand is complex.
     """
     try:
-        k = operator.index(k)
+        k = as_size(k)
     except TypeError:
         raise TypeError(
             f"k of top_k must be an integer that is known while tracing, got {k!r} of type "

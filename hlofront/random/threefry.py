@@ -19,7 +19,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.config import enable_x64, threefry_partitionable
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Shape
-from hlofront.core.aval import typeof
+from hlofront.core.aval import SymbolicSize, typeof
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.creating import broadcasted_iota, full, iota
 from hlofront.primitives.elementwise import (
@@ -62,7 +62,7 @@ def seed(value: ArrayLike) -> Array:
 def positions(shape: Shape) -> tuple[ArrayLike, ArrayLike]:
     """Return the upper and lower 32 bits of each element's position in an array of a shape."""
     size = math.prod(shape)
-    if size <= _MOST_COUNTED:
+    if not isinstance(size, SymbolicSize) and size <= _MOST_COUNTED:
         lower = full(shape, 0, _uint32)
         stride = 1
         for axis in reversed(range(len(shape))):
@@ -73,7 +73,7 @@ def positions(shape: Shape) -> tuple[ArrayLike, ArrayLike]:
     with enable_x64(True):
         position = full(shape, 0, _uint64)
         for axis in range(len(shape)):
-            stride = np.uint64(math.prod(shape[axis + 1 :]))
+            stride = host_number(math.prod(shape[axis + 1 :]), _uint64)
             position = add(position, mul(broadcasted_iota(_uint64, shape, axis), stride))
         upper = convert_element_type(shift_right_logical(position, np.uint64(32)), _uint32)
         return upper, convert_element_type(position, _uint32)

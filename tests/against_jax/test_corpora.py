@@ -54,6 +54,7 @@ CORPORA = (
     "corpus_kernels",
     "corpus_fuzz_regressions",
     "corpus_options",
+    "corpus_symbolic_sizes",
     "corpus_name_stacks",
     "corpus_jet",
     "corpus_ode",
