@@ -35,7 +35,9 @@ def test_every_primitive_is_complete():
 
 # What has no sharding rule, and why: its operands cannot be split along explicit axes.
 _NEVER_SPLIT = {
-    "no operands": "axis_index create_token dim_as_value empty empty2 empty_ref iota platform_index",
+    "no operands": (
+        "axis_index create_token dim_as_value empty empty2 empty_ref iota platform_index"
+    ),
     "operands without axes": "after_all check rng_uniform",
     "of mutable references, which are not split": "addupdate free_ref freeze get new_ref swap",
     "of sparse matrices, which are not split": (
