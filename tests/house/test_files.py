@@ -101,26 +101,59 @@ def _allowed_in_door(node, module, lazy_helpers):
     return False
 
 
-def test_no_swallowed_errors():
-    found = []
-    for module in modules():
-        for node, _ in nodes_with_lateness(module.tree):
-            if not isinstance(node, ast.ExceptHandler):
-                continue
-            types = [node.type] if not isinstance(node.type, ast.Tuple) else node.type.elts
-            broad = any(
-                type_ is None or getattr(type_, "id", "") in ("Exception", "BaseException")
-                for type_ in types
-            )
-            if broad and all(isinstance(step, ast.Pass | ast.Continue) for step in node.body):
-                found.append(f"{module.shown}:{node.lineno}")
+BROAD = ("Exception", "BaseException")
+
+
+def swallowed_errors(tree):
+    """Yield the lines at which an error of any class is dropped, and how."""
+    for node, _ in nodes_with_lateness(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress"):
+            if any(getattr(type_, "id", "") in BROAD for type_ in node.args):
+                yield node.lineno, "suppresses every error"
+        elif isinstance(node, ast.ExceptHandler):
+            types = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+            broad = any(type_ is None or getattr(type_, "id", "") in BROAD for type_ in types)
+            if broad and all(map(_does_nothing, node.body)):
+                yield node.lineno, "does nothing with the error"
             elif node.type is None and not _raises(node):
-                found.append(f"{module.shown}:{node.lineno}: a bare except that does not raise")
-    report(found, "an except that takes everything must do something with it")
+                yield node.lineno, "a bare except that does not raise"
+
+
+def _does_nothing(step):
+    literal = isinstance(step, ast.Expr) and isinstance(step.value, ast.Constant)
+    return literal or isinstance(step, ast.Pass | ast.Continue | ast.Break)
 
 
 def _raises(handler):
     return any(isinstance(node, ast.Raise) for node in ast.walk(handler))
+
+
+def test_no_swallowed_errors():
+    report(
+        [
+            f"{module.shown}:{line}: {what}"
+            for module in modules()
+            for line, what in swallowed_errors(module.tree)
+        ],
+        "an except that takes everything must do something with it",
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        ("try:\n    f()\nexcept Exception:\n    pass", [3]),
+        ("try:\n    f()\nexcept (ValueError, Exception):\n    ...", [3]),
+        ("try:\n    f()\nexcept:\n    g()", [3]),
+        ("while f():\n    try:\n        g()\n    except BaseException:\n        break", [4]),
+        ("with contextlib.suppress(Exception):\n    f()", [1]),
+        ("with contextlib.suppress(OSError):\n    f()", []),
+        ("try:\n    f()\nexcept:\n    raise", []),
+        ("try:\n    f()\nexcept Exception as error:\n    g(error)", []),
+    ],
+)
+def test_swallowed_errors_are_noticed(code, lines):
+    assert [line for line, _ in swallowed_errors(ast.parse(code))] == lines
 
 
 def test_nothing_is_left_unimplemented():

@@ -75,8 +75,9 @@ def ones_at_ones():
 
 def test_a_scatter_of_one_value_to_itself_compiles(tpu):
     """libtpu 0.0.52 ends its process on this, without a barrier."""
-    compiled(tpu, ones_at_ones)
-    compiled(tpu, lambda: jnp.nonzero(jnp.array([True] * 5), size=5))
+    assert "s32[16]" in compiled(tpu, ones_at_ones).as_text()
+    nonzero = compiled(tpu, lambda: jnp.nonzero(jnp.array([True] * 5), size=5))
+    assert "s32[5]" in nonzero.as_text()
 
 
 def test_the_end_of_the_compiler_is_an_error(tpu, monkeypatch):
