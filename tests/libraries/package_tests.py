@@ -34,6 +34,7 @@ PATHS = {
     "gpjax": ("gpjax", "sdist:tests/**/test_*.py"),
     "haiku": ("dm-haiku", "haiku/**/*_test.py"),
     "jraph": ("jraph", "jraph/**/*_test.py"),
+    "keras": ("keras", "keras/src/**/*_test.py"),
     "numpyro": ("numpyro", "sdist:test/**/test_*.py"),
     "optax": ("optax", "optax/**/*_test.py"),
     "penzai": ("penzai", "sdist:tests/**/*_test.py"),
@@ -79,6 +80,7 @@ def outcomes(
         "PYTHONPATH": str(ROOT) if options else "",
         "COLUMNS": "400",
         "EINOPS_TEST_BACKENDS": "numpy,jax",
+        "KERAS_BACKEND": "jax",
     }
     with subprocess.Popen(
         command,
