@@ -1,5 +1,6 @@
 """Sparse arrays in batched coordinates: the class BCOO, its making, order and density."""
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
@@ -385,8 +386,11 @@ def _number_of_positions(mat: BCOO) -> int:
             "bcoo_sum_duplicates: nse must be specified when using the function within jit, vmap, "
             "and other transformations requiring abstract evaluation."
         )
+    if not mat.n_sparse:
+        return 1
     sizes = mat.shape[mat.n_batch : mat.n_batch + mat.n_sparse]
-    indices = np.asarray(mat.indices).reshape(-1, mat.nse, mat.n_sparse)
+    batch = math.prod(mat.indices.shape[: mat.n_batch])
+    indices = np.asarray(mat.indices).reshape(batch, mat.nse, mat.n_sparse)
     inside = [rows[(rows < np.asarray(sizes, rows.dtype)).all(axis=1)] for rows in indices]
     return max((len(np.unique(rows, axis=0)) if len(rows) else 0 for rows in inside), default=0)
 

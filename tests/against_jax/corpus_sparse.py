@@ -1,6 +1,7 @@
 """Sparse arrays in batched coordinates: creation, operators, products, shapes, derivatives."""
 
 import importlib
+import math
 
 import numpy as np
 
@@ -156,6 +157,15 @@ def elements(add, sparse, jax, jnp, made):
         add(f"sort_{name}", lambda n=name: made(n).sort_indices())
         add(f"sum_duplicates_{name}", lambda n=name: made(n).sum_duplicates())
         add(f"jit_{name}", lambda n=name: jax.jit(lambda x: x.todense())(made(n)))
+    for shape, stored in (((2,), (3, 0)), ((), (5, 0)), ((), (0, 0)), ((3, 4), (0, 2))):
+        dense = shape if stored[1] == 0 else ()
+        data = np.arange(1.0, 1 + stored[0] * math.prod(dense)).reshape(stored[0], *dense)
+        add(
+            f"sum_duplicates_of_{stored[0]}_at_{stored[1]}_axes_of_{len(shape)}",
+            lambda data=data, stored=stored, shape=shape: sparse.BCOO(
+                (jnp.asarray(data, jnp.float32), jnp.zeros(stored, jnp.int32)), shape=shape
+            ).sum_duplicates(),
+        )
     add("sum_duplicates_more", lambda: made("dup").sum_duplicates(nse=5))
     add("sum_duplicates_fewer", lambda: made("dup").sum_duplicates(nse=1))
     add("sum_duplicates_zeros", lambda: made("dup").sum_duplicates(remove_zeros=False))
