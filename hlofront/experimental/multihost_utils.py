@@ -8,9 +8,12 @@ from hlofront.pjrt.process_failures import ProcessFailureError as ProcessFailure
 from hlofront.primitives.process_parts import (
     global_array_to_host_local_array_p as global_array_to_host_local_array_p,
 )
+from hlofront.primitives.process_parts import gtl_abstract_eval as gtl_abstract_eval
 from hlofront.primitives.process_parts import (
     host_local_array_to_global_array_p as host_local_array_to_global_array_p,
 )
+from hlofront.primitives.process_parts import ltg_abstract_eval as ltg_abstract_eval
+from hlofront.primitives.process_parts import ltg_batcher as ltg_batcher
 from hlofront.runtime.processes.gathering import assert_equal as assert_equal
 from hlofront.runtime.processes.gathering import broadcast_one_to_all as broadcast_one_to_all
 from hlofront.runtime.processes.gathering import process_allgather as process_allgather

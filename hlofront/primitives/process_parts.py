@@ -63,7 +63,7 @@ def processes_along(global_mesh: Mesh, pspec: PartitionSpec, rank: int) -> list[
 
 
 @infer(host_local_array_to_global_array_p)
-def whole_aval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
+def ltg_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
     """Return the aval of the array over all processes of which a process has a part."""
     counts = processes_along(global_mesh, pspec, arr.ndim)
     shape = tuple(size * count for size, count in zip(arr.shape, counts, strict=True))
@@ -71,7 +71,7 @@ def whole_aval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec) -> 
 
 
 @infer(global_array_to_host_local_array_p)
-def part_aval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
+def gtl_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
     """Return the aval of the part that one process has of an array."""
     counts = processes_along(global_mesh, pspec, arr.ndim)
     shape = tuple(size // count for size, count in zip(arr.shape, counts, strict=True))
@@ -106,6 +106,31 @@ def _spec_with_axis(
     return PartitionSpec(*entries), number
 
 
+def ltg_batcher(
+    insert_axis: bool,
+    axis_data: AxisData,
+    vals_in: Sequence[ArrayLike],
+    dims_in: Sequence[BatchAxis],
+    global_mesh: Mesh,
+    pspec: PartitionSpec,
+) -> BatchResult:
+    """Make an array of the processes' parts where the parts have a batch axis.
+
+    Args:
+      insert_axis: ignored, as in JAX: the axis is there.
+      axis_data: the batch axis, which mesh axes may split.
+      vals_in: the part of this process.
+      dims_in: the number of the part's batch axis.
+      global_mesh: the mesh over all processes.
+      pspec: how the mesh's axes split the array without the batch axis.
+
+    Returns:
+      The array over all processes, and the number of its batch axis.
+    """
+    spec, axis = _spec_with_axis(pspec, dims_in[0], axis_data)
+    return host_local_array_to_global_array(vals_in[0], global_mesh=global_mesh, pspec=spec), axis
+
+
 @batch_with_axis(host_local_array_to_global_array_p)
 def _(
     axis_data: AxisData,
@@ -115,8 +140,7 @@ def _(
     global_mesh: Mesh,
     pspec: PartitionSpec,
 ) -> BatchResult:
-    spec, axis = _spec_with_axis(pspec, axes[0], axis_data)
-    return host_local_array_to_global_array(values[0], global_mesh=global_mesh, pspec=spec), axis
+    return ltg_batcher(False, axis_data, values, axes, global_mesh, pspec)
 
 
 @batch_with_axis(global_array_to_host_local_array_p)
