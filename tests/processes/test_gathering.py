@@ -132,6 +132,19 @@ def test_parts_of_one_process_are_whole_arrays_that_are_differentiated_and_batch
     assert (jax.jit(jax.vmap(there_and_back))(values.reshape(2, 4)) == values.reshape(2, 4)).all()
 
 
+def test_rules_by_the_names_of_jax():
+    mesh = jax.make_mesh((1,), ("x",), (jax.sharding.AxisType.Auto,))
+    aval = jax.core.ShapedArray((4, 3), np.float32)
+    params = {"global_mesh": mesh, "pspec": jax.P("x")}
+    assert multihost_utils.ltg_abstract_eval(aval, **params) == aval
+    assert multihost_utils.gtl_abstract_eval(aval, **params) == aval
+
+    bind = multihost_utils.host_local_array_to_global_array_p.bind
+    batched = jax.vmap(lambda x: bind(x, **params), in_axes=1, spmd_axis_name="x")
+    jaxpr = jax.make_jaxpr(batched)(np.ones((4, 3), np.float32))
+    assert jaxpr.eqns[0].params["pspec"] == jax.P("x", "x")
+
+
 @pytest.mark.parametrize(
     ("spec", "text"),
     [
