@@ -209,6 +209,27 @@ def write(path: str, data: bytes) -> None:
         raise
 
 
+def create_anew(path: str, seconds: float) -> bool:
+    """Create an empty file, and return whether it was not there, or is older than some seconds.
+
+    Raises:
+      OSError: if the file cannot be created.
+    """
+    for _ in range(2):
+        try:
+            os.close(os.open(path, _WRITE, 0o600))
+            return True
+        except FileExistsError:
+            try:
+                age = time.time() - os.stat(path).st_mtime
+            except FileNotFoundError:
+                continue
+            if abs(age) <= seconds:
+                return False
+            remove(path)
+    return False
+
+
 def remove(path: str) -> bool:
     """Remove a file; return whether this call removed it."""
     try:

@@ -44,7 +44,7 @@ def compilation_key(
     Args:
       program: the program's identity: its name, its digest, its arguments.
       devices: the devices that it is compiled for, in order, of one client.
-      options: the CompileOptions, before lowering adds to them.
+      options: the CompileOptions for the devices of `numbers_in_key`, before lowering adds to them.
       overrides: the user's compiler options, which the key shows by name.
     """
     first = devices[0]
@@ -57,7 +57,7 @@ def compilation_key(
         "platform": client.platform,
         "platform version": client.platform_version,
         "device": first.device_kind,
-        "devices": ",".join(str(device.id) for device in devices),
+        "devices": ",".join(map(str, numbers_in_key(devices))),
         "compiler options": " ".join(f"{k}={v}" for k, v in sorted(overrides.items())),
         "XLA_FLAGS": os.environ.get("XLA_FLAGS", ""),
         "options": hashlib.sha256(options.SerializeAsString()).hexdigest(),
@@ -67,6 +67,18 @@ def compilation_key(
     elif client.platform == "tpu":
         key["LIBTPU_INIT_ARGS"] = os.environ.get("LIBTPU_INIT_ARGS", "")
     return key
+
+
+def numbers_in_key(devices: Sequence[Any]) -> list[int]:
+    """Return the numbers of a program's devices that its key contains.
+
+    Executables for CPUs run on any devices of the same number and order, so that these are counted
+    from the first: what one device or process has compiled, the others load.
+    """
+    numbers = [device.id for device in devices]
+    if devices[0].platform != "cpu":
+        return numbers
+    return [number - numbers[0] for number in numbers]
 
 
 def encoded(key: Key) -> bytes:

@@ -5,6 +5,7 @@ emptied without a compiler or a device. Two fields have a meaning here: "key", a
 strings that two compilations must agree on; and "about", a JSON object for users.
 """
 
+import contextlib
 import dataclasses
 import errno
 import json
@@ -13,7 +14,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from hlofront.base.events import record_event
@@ -189,6 +190,31 @@ class Store:
         self._added += len(data)
         self._make_room(digest)
         return True
+
+    @contextlib.contextmanager
+    def claimed(self, digest: str) -> Generator[bool]:
+        """Enter a context in which one process alone writes an entry; it is told whether it may.
+
+        It may not if another process writes the entry, or has written it. A claim whose process was
+        killed ends after a minute.
+        """
+        claim = os.path.join(self.folder, TEMPORARY + digest)
+        is_claimed, may_write = False, True
+        try:
+            if not self._usable() and self._refused is None:
+                cache_folder.create(self.folder)
+            if os.path.exists(self._path(digest)):
+                may_write = False
+            else:
+                is_claimed = may_write = cache_folder.create_anew(claim, _RETRY_SECONDS)
+        except OSError as error:
+            # The write that follows meets the same error, and reports it.
+            logger.debug("cannot claim %s: %s", claim, error)
+        try:
+            yield may_write
+        finally:
+            if is_claimed:
+                cache_folder.remove(claim)
 
     def set_aside(self, digest: str, reason: str) -> None:
         """Move an unusable entry to the folder of damaged ones; `reason` follows "it"."""

@@ -71,6 +71,7 @@ def compile_options(
     *,
     keep_barriers: bool = False,
     chosen_outputs: Sequence[bool] = (),
+    numbers: Sequence[int] | None = None,
 ) -> bridge.CompileOptions:
     """Return XLA's compile options for a program on these devices.
 
@@ -79,13 +80,14 @@ def compile_options(
       overrides: XLA flag or build-option names and their values, as in jit's `compiler_options`.
       keep_barriers: whether a CPU program is compiled with its optimization barriers.
       chosen_outputs: per output, whether XLA chooses its sharding.
+      numbers: the numbers of the devices in the device assignment; None for their own.
 
     Raises:
       ValueError: if an option's value has a type that no XLA option has.
     """
     options = options_of_size(1, len(devices))
-    ids = np.array([[device.id for device in devices]], np.int32)
-    options.device_assignment = bridge.DeviceAssignment.create(ids)
+    ids = [device.id for device in devices] if numbers is None else numbers
+    options.device_assignment = bridge.DeviceAssignment.create(np.array([ids], np.int32))
     build = options.executable_build_options
     if len(devices) > 1 or chosen_outputs:
         build.use_spmd_partitioning = True

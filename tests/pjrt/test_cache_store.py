@@ -48,6 +48,39 @@ def test_what_is_put_is_got_by_this_store_and_another(store):
     assert store.get(ONE, KEY) == newer
 
 
+def test_one_of_several_claims_an_entry_until_it_is_written(store):
+    other = Store(store.folder)
+    with store.claimed(ONE) as first, other.claimed(ONE) as second:
+        assert (first, second) == (True, False)
+        with other.claimed(digest_of("other")) as third:
+            assert third
+    with other.claimed(ONE) as again:  # The first has not written.
+        assert again
+        other.put(ONE, fields_for())
+    with store.claimed(ONE) as late:
+        assert not late
+    assert names_in(store) == [f"{ONE}.xla"]
+
+
+def test_a_claim_of_a_killed_process_ends(store):
+    os.makedirs(store.folder, mode=0o700)
+    claim = pathlib.Path(store.folder, cache_folder.TEMPORARY + ONE)
+    claim.touch()
+    with store.claimed(ONE) as may_write:
+        assert not may_write
+    os.utime(claim, (time.time() - 100,) * 2)
+    with store.claimed(ONE) as may_write:
+        assert may_write
+    assert not claim.exists()
+
+
+def test_a_claim_does_not_hide_errors_of_what_it_is_for(store):
+    with pytest.raises(OSError, match="mine"), store.claimed(ONE):
+        raise OSError("mine")
+    with store.claimed(ONE) as may_write:
+        assert may_write
+
+
 def test_another_key_is_a_miss_and_no_damage(store, caplog):
     store.put(ONE, fields_for())
     assert store.get(ONE, b"{}") is None

@@ -1,5 +1,6 @@
 """The disk cache of executables: its entries, and the reasons of misses."""
 
+import contextlib
 import dataclasses
 import functools
 import json
@@ -101,7 +102,16 @@ class CompiledProgram:
 class CacheEntry:
     """An entry of the disk cache: the key of one executable, and the stores that may hold it."""
 
-    __slots__ = ("_whole", "_key", "_key_bytes", "_name", "_options", "_small", "digest")
+    __slots__ = (
+        "_is_shared",
+        "_key",
+        "_key_bytes",
+        "_name",
+        "_options",
+        "_small",
+        "_whole",
+        "digest",
+    )
 
     def __init__(
         self,
@@ -109,8 +119,11 @@ class CacheEntry:
         options: Mapping[str, object],
         small: Store | None,
         whole: Store | None,
+        is_shared: bool = False,
     ):
         self._key = key
+        # Whether several processes compile the program, for devices of all of them.
+        self._is_shared = is_shared
         self._key_bytes = cache_key.encoded(key)
         self.digest = cache_key.key_digest(key)
         self._name = key["name"]
@@ -194,11 +207,28 @@ class CacheEntry:
     def keep(
         self, program: ClosedJaxpr, loaded: LoadedExecutable, module: "Module", seconds: float
     ) -> None:
-        """Write a compiled program to disk, if a store accepts executables of its kind."""
+        """Write a compiled program to disk, if a store accepts executables of its kind.
+
+        Of the processes that share a program and a folder, one writes.
+        """
         whole = self._whole if seconds >= _least_seconds.value else None
         small = self._small if len(program.jaxpr.eqns) <= _MOST_EQUATIONS else None
-        if whole is None and small is None:
+        store = whole or small
+        if store is None:
             return
+        claim = store.claimed(self.digest) if self._is_shared else contextlib.nullcontext(True)
+        with claim as may_write:
+            if may_write:
+                self._put(loaded, module, seconds, whole, small)
+
+    def _put(
+        self,
+        loaded: LoadedExecutable,
+        module: "Module",
+        seconds: float,
+        whole: Store | None,
+        small: Store | None,
+    ) -> None:
         executable = loaded.serialize()
         size = len(executable)
         if size < _least_bytes.value:
@@ -285,5 +315,7 @@ def cache_entry_for(
         "arguments": ", ".join(aval.str_short() for aval in program.in_avals),
         **settings,
     }
-    key = cache_key.compilation_key(fields, devices, compile_options(devices, overrides), overrides)
-    return CacheEntry(key, overrides, small_store(), whole_store())
+    options = compile_options(devices, overrides, numbers=cache_key.numbers_in_key(devices))
+    key = cache_key.compilation_key(fields, devices, options, overrides)
+    is_shared = any(device.process_index != devices[0].process_index for device in devices)
+    return CacheEntry(key, overrides, small_store(), whole_store(), is_shared)

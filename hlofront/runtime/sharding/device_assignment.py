@@ -87,10 +87,9 @@ class DeviceAssignment:
         return self.like.mesh if type(self.like) is NamedSharding else None
 
     def text(self) -> str:
-        """Return the devices and shardings as text, for the keys of the disk cache."""
-        ids = [device.id for device in self.devices]
+        """Return the shardings as text, for the keys of the disk cache, which have the devices."""
         typed = "" if self.typed_mesh is None else f" {self.typed_mesh}"
-        return f"{ids} {self.inputs} {self.outputs}{typed}"
+        return f"{self.inputs} {self.outputs}{typed}"
 
 
 # A program runs on one device, or on those of a DeviceAssignment.
