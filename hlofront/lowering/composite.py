@@ -19,7 +19,6 @@ from hlofront.core.rules import lower
 from hlofront.higher_order.platform import composite_p
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder, large_constants
-from hlofront.lowering.module import symbol_name
 from hlofront.lowering.types import NumPyDType
 
 
@@ -41,7 +40,7 @@ def _(
     constants = build.carried(large_constants(jaxpr))
     symbol = build.define_function(
         (composite_p, jaxpr),
-        symbol_name(name),
+        name,
         jaxpr.in_avals,
         jaxpr.out_avals,
         lambda inner, *xs: inner.inline_closed(jaxpr, xs),

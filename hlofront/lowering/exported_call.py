@@ -16,8 +16,7 @@ from hlofront.higher_order.exported_call import call_exported_p, real_inputs
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.mesh_attributes import DescribedSharding
-from hlofront.lowering.module import symbol_name
-from hlofront.lowering.module_state import ModuleState
+from hlofront.lowering.module_state import ModuleState, symbol_name
 from hlofront.lowering.per_platform import number_of
 from hlofront.lowering.sharding import constrained
 

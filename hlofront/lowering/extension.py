@@ -30,7 +30,6 @@ from hlofront.core.rules import lower
 from hlofront.core.subprograms import Program, closed
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
-from hlofront.lowering.module import symbol_name
 from hlofront.lowering.module_state import ModuleState
 
 Member = TypeVar("Member")
@@ -283,7 +282,7 @@ def _call_rule(
         hash(key)
     except TypeError:  # Parameters that cannot be compared or hashed need a function of their own.
         key = equation
-    name = symbol_name(equation.primitive.name)
+    name = equation.primitive.name
     return build.call_function(
         key, name, operands, avals_in, avals_out, body, effects=equation.effects
     )
@@ -364,7 +363,7 @@ def core_call_lowering(
       backend: ignored, for compatibility with JAX: the module has its platforms already.
       call_jaxpr: the jaxpr.
     """
-    return builder_here(ctx).call(closed(call_jaxpr), symbol_name(name), flatten_ir_values(args))
+    return builder_here(ctx).call(closed(call_jaxpr), name, flatten_ir_values(args))
 
 
 def ir_constant(

@@ -4,7 +4,6 @@
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
-import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
@@ -42,7 +41,7 @@ from hlofront.lowering.builder import Builder, Constant, hoisted_arguments, larg
 from hlofront.lowering.fences import Fence, Fences
 from hlofront.lowering.host_call import HostCall
 from hlofront.lowering.mesh_attributes import sharding_attribute
-from hlofront.lowering.module_state import AfterEquation, ManualMesh, ModuleState
+from hlofront.lowering.module_state import AfterEquation, ManualMesh, ModuleState, symbol_name
 from hlofront.lowering.partitioned_call import PartitionedCall
 from hlofront.lowering.per_platform import INDEX, index_aval
 from hlofront.lowering.pruning import live_equations
@@ -253,11 +252,6 @@ def _refuse_symbolic_sizes(name: str, jaxpr: Jaxpr) -> None:
                 f"{name} is lowered for an argument {aval.str_short()} of unknown sizes, which "
                 "programs that are compiled do not have: export it, by hlofront.export.export"
             )
-
-
-def symbol_name(name: str) -> str:
-    """Return a function's name as a valid part of a symbol: `<lambda>` becomes `_lambda`."""
-    return re.sub(r"[^\w.-]", "", name.replace("<", "_")) or "unnamed"
 
 
 def _holds_backward_only(jaxpr: Jaxpr) -> bool:

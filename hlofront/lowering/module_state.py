@@ -4,6 +4,7 @@
 # pyright: reportUnknownMemberType=false
 
 import contextlib
+import re
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -191,7 +192,7 @@ class ModuleState:
 
     def unique_symbol(self, name: str) -> str:
         """Return a new symbol: `g` for the first function named g, then `g_0`, `g_1`, ..."""
-        symbol = name
+        symbol = name = symbol_name(name)
         while self._is_taken(symbol):
             count = self.symbols.get(name, 1)
             self.symbols[name] = count + 1
@@ -203,3 +204,8 @@ class ModuleState:
         if symbol in self.symbols:
             return True
         return self.symbol_table is not None and symbol in self.symbol_table
+
+
+def symbol_name(name: str) -> str:
+    """Return a function's name as a valid part of a symbol: `<lambda>` becomes `_lambda`."""
+    return re.sub(r"[^\w.-]", "", name.replace("<", "_")) or "unnamed"

@@ -17,7 +17,6 @@ from hlofront.higher_order.linear_call import linear_call_p
 from hlofront.higher_order.linear_solve import custom_linear_solve_p
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
-from hlofront.lowering.module import symbol_name
 
 
 @lower(jit_p)
@@ -35,7 +34,7 @@ def _(
     if isinstance(inline, Inline):
         attribute = types.attribute(f'{{inlineable = "{inline.value}"}}')
         attributes["mhlo.frontend_attributes"] = attribute
-    return build.call(jaxpr, symbol_name(name), args, **attributes)
+    return build.call(jaxpr, name, args, **attributes)
 
 
 @lower(
@@ -63,7 +62,7 @@ def _(
     name: str = "call",
     **_: object,
 ) -> list[Value]:
-    return build.call(closed(call_jaxpr), symbol_name(name), args)
+    return build.call(closed(call_jaxpr), name, args)
 
 
 @lower(custom_lin_p)

@@ -86,6 +86,7 @@ def straight(jax, jnp, lax, functions):
     scoped, twice, jitted, *_ = functions
     grad, vmap, jvp = jax.grad, jax.vmap, lambda f: lambda x: jax.jvp(f, (x,), (x,))
     row = floats(3)
+    unnamed = jax.jit(lambda x: jnp.sin(x) * 2)
     return {
         "a_scope": (scoped, X),
         "scopes_in_scopes": (twice, X),
@@ -104,6 +105,9 @@ def straight(jax, jnp, lax, functions):
         "jvp_of_jit": (jvp(jitted), X),
         "vmap_of_jit": (vmap(jitted), row),
         "vmap_of_grad_of_jit": (vmap(grad(jitted)), row),
+        "jit_of_a_lambda": (lambda x: unnamed(x) + 1, X),
+        "jvp_of_jit_of_a_lambda": (jvp(unnamed), X),
+        "vmap_of_grad_of_jit_of_a_lambda": (vmap(grad(unnamed)), row),
         "vjp_called": (lambda x: jax.vjp(twice, x)[1](x), X),
         "linearized": (lambda x: jax.linearize(twice, x)[1](x), X),
         "transposed": (lambda x: jax.linear_transpose(lambda y: y * 2 + 3 * y, x)(scoped(x)), X),
