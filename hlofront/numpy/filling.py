@@ -59,6 +59,14 @@ def _filled(
     return shaping.broadcast_in_dim(value, shape, axes, out_sharding=requested_sharding)
 
 
+def _put(x: Any, device: DeviceLike, ndim: int) -> Array:
+    """Put a value with `ndim` axes on a device, or on those of a sharding; None leaves it there."""
+    if device is None:
+        return x
+    fits = lax.of_rank(device, ndim) is device
+    return device_put(x, device) if fits else lax.placed(x, device)
+
+
 def _constant(
     name: str,
     shape: Shape,
@@ -70,21 +78,20 @@ def _constant(
     """Make an array filled with a host scalar, of a canonical dtype."""
     if device is not None or out_sharding is not None:
         device, requested_sharding = check_placement(name, device, out_sharding)
-        device = lax.of_rank(device, len(shape))
         if requested_sharding is not None:
             return lax.full_split(shape, value, dtype, False, requested_sharding)
     if isinstance(dtype, ExtendedDType):
         result = lax.full(shape, value, dtype)
-        return result if device is None else device_put(result, device)
+        return _put(result, device, len(shape))
     if is_eager():
         aval = ShapedArray(shape, dtype)
         if aval.size <= MOST_ON_HOST and min(shape, default=0) >= 0:
             values = np.full(shape, value, dtype) if value else np.zeros(shape, dtype)
             if device is None:
                 return host_put(values, aval, default_placement(), False)
-            return device_put(values, device)
+            return _put(values, device, len(shape))
         result = _full_of_constant(shape, value, dtype)
-        return result if device is None else device_put(result, device)
+        return _put(result, device, len(shape))
     result = lax.full(shape, value, dtype)
     return result if isinstance(result, Tracer) else from_host(result)
 
@@ -220,7 +227,6 @@ def _full(
     out_sharding: OutSharding = None,
 ) -> Array:
     device, requested_sharding = check_placement(name, device, out_sharding)
-    device = lax.of_rank(device, len(shape))
     weak = weak and (device is None or not is_eager())
     real = dtype != np.bool_ and not issubdtype(dtype, np.complexfloating)
     if isinstance(value, complex) and real:
@@ -238,7 +244,7 @@ def _full(
         result = _filled(shape, value, dtype, weak, requested_sharding)
         return result if isinstance(result, Tracer) else from_host(result)
     result = _full_of_value(shape, value, dtype, weak)
-    return result if device is None else device_put(result, device)
+    return _put(result, device, len(shape))
 
 
 # ---- like another array ------------------------------------------------------------------------

@@ -269,8 +269,8 @@ def _shard_shape(self: _Split, global_shape: Sequence[int]) -> tuple[int, ...]:
       ValueError: if the array has fewer axes than are split.
     """
     shape = tuple(global_shape)
-    self.check_compatible_aval(shape)
-    tiles, _ = tiles_of(hlo_sharding(self, len(shape)), len(shape))
+    ends = [i for i, entry in enumerate(getattr(self, "spec", ()), 1) if entry is not None]
+    tiles = _tiles_for(self, shape, max(ends, default=0))
     return tuple(size // parts for size, parts in zip(shape, tiles, strict=True))
 
 
@@ -279,14 +279,17 @@ def _check_compatible_aval(self: _Split, aval_shape: Sequence[int]) -> None:
 
     Raises:
       IndivisibleError: if an axis is not a multiple of its number of shards.
-      ValueError: if the array has fewer axes than are split.
+      ValueError: if the array has fewer axes than the spec has entries.
     """
-    shape = tuple(aval_shape)
-    if type(self) is NamedSharding and len(shape) < len(self.spec):
+    _tiles_for(self, tuple(aval_shape), len(getattr(self, "spec", ())))
+
+
+def _tiles_for(self: _Split, shape: tuple[int, ...], least: int) -> tuple[int, ...]:
+    """Return the number of shards along each axis of an array, of which there are `least`."""
+    if len(shape) < least:
         raise ValueError(
-            f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but was "
-            f"applied to a value of rank {len(shape)}: leave out the entries of axes that it does "
-            "not have"
+            f"Sharding {self} is only valid for values of rank at least {least}, but was applied "
+            f"to a value of rank {len(shape)}: leave out the entries of axes that it does not have"
         )
     tiles, _ = tiles_of(hlo_sharding(self, len(shape)), len(shape))
     for axis, (size, parts) in enumerate(zip(shape, tiles, strict=True)):
@@ -296,6 +299,7 @@ def _check_compatible_aval(self: _Split, aval_shape: Sequence[int]) -> None:
                 f"the dimension size is {size} (full shape: {shape}, per-dimension tiling factors: "
                 f"{list(tiles)} should evenly divide the shape)"
             )
+    return tiles
 
 
 @caches.memoize(maxsize=1024)

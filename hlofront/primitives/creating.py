@@ -122,7 +122,7 @@ def full(
     own = None if dtype is None else check_user_dtype_supported(dtype, "full")
     if own is None and _is_put_on_devices(sharding):
         own = typeof(fill_value).dtype
-    return _placed(_full(shape, fill_value, own), sharding)
+    return placed(_full(shape, fill_value, own), sharding)
 
 
 def _is_put_on_devices(sharding: object) -> bool:
@@ -130,7 +130,8 @@ def _is_put_on_devices(sharding: object) -> bool:
     return is_eager() and not asks_nothing(sharding)
 
 
-def _placed(x: Array, sharding: object) -> Array:
+def placed(x: Array, sharding: object) -> Array:
+    """Return an array on a device or with a sharding, whose spec may end with entries of None."""
     if asks_nothing(sharding):
         return x
     if not (hasattr(sharding, "device_set") or hasattr(sharding, "device_kind")):
@@ -138,7 +139,8 @@ def _placed(x: Array, sharding: object) -> Array:
             f"`sharding` is None, a Device or a Sharding: got {sharding!r} of type "
             f"{type(sharding).__name__}"
         )
-    sharding = of_rank(sharding, typeof(x).ndim)
+    if not is_eager():
+        sharding = of_rank(sharding, typeof(x).ndim)
     return device_put([x], [sharding], [None], [CopySemantics.REUSE_INPUT])[0]
 
 
@@ -190,7 +192,7 @@ def full_like(
         aval = getattr(x, "aval", None)
         if sharding is None and isinstance(aval, ShapedArray) and aval.spec is not None:
             split = aval.sharding
-    filled = _placed(_full(canonical_shape(shape), fill_value, own, weak, split), sharding)
+    filled = placed(_full(canonical_shape(shape), fill_value, own, weak, split), sharding)
     return cast(Array, varying_as(filled, x))
 
 

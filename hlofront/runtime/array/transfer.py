@@ -29,6 +29,7 @@ from hlofront.core.trace import Tracer, is_eager, leaked
 from hlofront.pjrt import clients
 from hlofront.pjrt.layouts import Format, Layout
 from hlofront.primitives import placing
+from hlofront.primitives.creating import of_rank
 from hlofront.primitives.placing import CopySemantics, MemorySpace, device_put_p
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.host_value import host_value, prefetch
@@ -385,7 +386,19 @@ def _(
     copy_semantics: Sequence[CopySemantics],
 ) -> list[object]:
     with Explicit("put"):
-        return list(map(put_leaf, args, devices, copy_semantics))
+        return list(map(_put_as_written, args, devices, copy_semantics))
+
+
+def _put_as_written(x: Any, target: Target, semantics: CopySemantics) -> Any:
+    """Put one concrete value on a target, whose spec may end with entries of None.
+
+    The array has the sharding as it is written, though it has fewer axes.
+    """
+    fitting = of_rank(target, typeof(x).ndim)
+    array = put_leaf(x, fitting, semantics)
+    if fitting is target:
+        return array
+    return bridge.assembled(array.aval, target, bridge.pieces(array), True)
 
 
 # ---- to the host, and waiting -------------------------------------------------------------------
