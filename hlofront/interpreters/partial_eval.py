@@ -9,7 +9,14 @@ from hlofront.transforms.extension import convert_constvars_jaxpr as convert_con
 from hlofront.transforms.extension import move_binders_to_back as move_binders_to_back
 from hlofront.transforms.extension import partial_eval_jaxpr_nounits as partial_eval_jaxpr_nounits
 from hlofront.transforms.extension import prune_closed_jaxpr_outputs as prune_closed_jaxpr_outputs
-from hlofront.transforms.partial_values import PartialVal as PartialVal
+from hlofront.transforms.partial_tracers import JaxprTracer as JaxprTracer
+from hlofront.transforms.partial_tracers import PartialVal as PartialVal
+from hlofront.transforms.partial_tracers import (
+    custom_partial_eval_rules as custom_partial_eval_rules,
+)
+from hlofront.transforms.partial_tracers import lower_jaxpr as lower_jaxpr
+from hlofront.transforms.partial_tracers import lower_jaxpr2 as lower_jaxpr2
+from hlofront.transforms.partial_tracers import new_eqn_recipe as new_eqn_recipe
 from hlofront.transforms.partial_values import dce_jaxpr_call_rule as dce_jaxpr_call_rule
 from hlofront.transforms.partial_values import dce_jaxpr_call_rule as dce_jaxpr_closed_call_rule
 from hlofront.transforms.partial_values import trace_to_jaxpr_dynamic as trace_to_jaxpr_dynamic
@@ -22,11 +29,13 @@ from hlofront.transforms.stage import JitTracer as DynamicJaxprTracer
 
 __all__ = [
     "DynamicJaxprTracer",
+    "JaxprTracer",
     "PartialVal",
     "Val",
     "abstract_eval_fun",
     "close_jaxpr",
     "convert_constvars_jaxpr",
+    "custom_partial_eval_rules",
     "dce_jaxpr",
     "dce_jaxpr_call_rule",
     "dce_jaxpr_closed_call_rule",
@@ -34,7 +43,10 @@ __all__ = [
     "dce_rules",
     "forwarded_inputs",
     "inline_jaxpr",
+    "lower_jaxpr",
+    "lower_jaxpr2",
     "move_binders_to_back",
+    "new_eqn_recipe",
     "partial_eval_jaxpr_custom_rules",
     "partial_eval_jaxpr_nounits",
     "prune_closed_jaxpr_outputs",

@@ -1,44 +1,15 @@
 """Tracing of wrapped functions to jaxprs, with known and unknown arguments."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.jaxpr import DebugInfo, Equation, Jaxpr, Value
 from hlofront.core.subprograms import called_by, with_program
 from hlofront.core.trace import current_trace, interpreting_with
 from hlofront.transforms.linear_util import WrappedFun
-from hlofront.transforms.linearize import SplitTrace
+from hlofront.transforms.partial_tracers import PartialTrace, PartialVal
 from hlofront.transforms.simplify import dead_code, dead_code_program
 from hlofront.transforms.stage import JitTracer, StagingTrace, stage
-
-
-class PartialVal(NamedTuple):
-    """A known value, as (None, value), or an unknown value's aval, as (aval, None)."""
-
-    aval: AbstractValue | None
-    const: Value
-
-    @classmethod
-    def known(cls, const: Value) -> "PartialVal":
-        """Return a PartialVal of a known value."""
-        return cls(None, const)
-
-    @classmethod
-    def unknown(cls, aval: AbstractValue) -> "PartialVal":
-        """Return a PartialVal of an unknown value with this aval."""
-        return cls(aval, None)
-
-    def is_known(self) -> bool:
-        return self.aval is None
-
-    def get_known(self) -> Value:
-        """Return the value if it is known, else None."""
-        return self.const if self.aval is None else None
-
-    def get_aval(self) -> AbstractValue:
-        """Return the aval of the value."""
-        return typeof(self.const) if self.aval is None else self.aval
 
 
 def trace_to_jaxpr_dynamic(
@@ -86,7 +57,7 @@ def trace_to_jaxpr_nounits(
       if the jaxpr computes it; and the values of the jaxpr's constants, including residuals.
     """
     written = StagingTrace(_described(fun))
-    trace = SplitTrace(current_trace(), written)
+    trace = PartialTrace(current_trace(), written)
     arguments = [
         pval.get_known() if pval.is_known() else written.new_input(pval.get_aval())
         for pval in pvals

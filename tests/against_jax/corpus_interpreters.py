@@ -33,6 +33,62 @@ def programs(jax, jnp, lax):
         lambda x, y: (backward(x, y), (x, y)), lambda r, ct: (ct["result"] * 7 * r[1], None)
     )
 
+    partial_eval = door("interpreters.partial_eval")
+
+    def split(rule, fun, *pvals):
+        """Trace a function of split_p, with this rule for it, and print all that comes out."""
+        split_p = core.Primitive("split")
+        split_p.multiple_results = True
+        split_p.def_impl(lambda x, y, *, n: [x * n, x + y])
+        split_p.def_abstract_eval(lambda x, y, *, n: [x, x])
+        partial_eval.custom_partial_eval_rules[split_p] = rule(split_p)
+        info = door("api_util").debug_info("split", lax.sin, (1.0,), {})
+        wrapped = door("extend.linear_util").wrap_init(
+            lambda *args: fun(split_p, *args), debug_info=info
+        )
+        known, unknown = partial_eval.PartialVal.known, partial_eval.PartialVal.unknown
+        aval = jax.typeof(jnp.float32(0))
+        values = [unknown(aval) if x is None else known(jnp.float32(x)) for x in pvals]
+        try:
+            jaxpr, results, consts = partial_eval.trace_to_jaxpr_nounits(wrapped, values)
+        finally:
+            del partial_eval.custom_partial_eval_rules[split_p]
+        shown = [float(p.get_known()) if p.is_known() else str(p.get_aval()) for p in results]
+        return f"{jaxpr} {shown} {[float(x) for x in consts]}"
+
+    def first_result_known(split_p):
+        def rule(trace, x, y, *, n):
+            if not x.is_known() or y.is_known():
+                return trace.default_process_primitive(split_p, [x, y], {"n": n})
+            source = door("extend.source_info_util").current()
+            aval = x.aval
+            tracers = [trace.instantiate_const(x), trace.instantiate_const(y)]
+            unknown = partial_eval.PartialVal.unknown(aval)
+            results = [partial_eval.JaxprTracer(trace, unknown, None) for _ in range(2)]
+            # jax 0.10.2 has this function under a private name, 0.12 under the public one.
+            public = hasattr(partial_eval, "new_eqn_recipe")
+            module = partial_eval if public else door("_src.interpreters.partial_eval")
+            equation = module.new_eqn_recipe(
+                trace, tracers, results, split_p, {"n": n}, set(), source
+            )
+            for result in results:
+                result.recipe = equation
+            assert results[0].parents == tuple(tracers) or results[0].parents == tracers
+            return [trace.new_const(x.pval.get_known() * n), results[1]]
+
+        return rule
+
+    def both(split_p, x, y):
+        return [*split_p.bind(lax.sin(x), y, n=3), lax.cos(y)]
+
+    for known in ((2.0, None), (None, 2.0), (2.0, 3.0), (None, None)):
+        name = "_".join("unknown" if x is None else "known" for x in known)
+        corpus.add(
+            f"custom_partial_eval_{name}",
+            lambda known=known: split(first_result_known, both, *known),
+            modes=("repr",),
+        )
+
     def called(x):
         info = door("api_util").debug_info("called", lax.sin, (1.0,), {})
         sine = door("extend.linear_util").wrap_init(lambda x: [lax.sin(x)], debug_info=info)

@@ -181,3 +181,25 @@ def test_jvp_rules_take_tuples():
     jax.grad(lambda x: echo_p.bind(x, 2.0))(1.0)
     jax.jvp(jax.jit(lambda x: echo_p.bind(x, 2.0)), (1.0,), (1.0,))
     assert seen == [(tuple, tuple)] * 2
+
+
+def test_a_partial_eval_rule_says_what_its_results_are():
+    open_p = Primitive("left_open")
+    open_p.def_abstract_eval(lambda x: x)
+
+    def rule(trace, x):
+        return partial_eval.JaxprTracer(trace, PartialVal.unknown(x.aval), None)
+
+    partial_eval.custom_partial_eval_rules[open_p] = rule
+    fun = wrapped(lambda x: [jnp.sin(open_p.bind(x))])
+    with pytest.raises(TypeError, match=r"left open what the unknown value float32\[\] is"):
+        partial_eval.trace_to_jaxpr_nounits(fun, [PartialVal.unknown(SCALAR)])
+    del partial_eval.custom_partial_eval_rules[open_p]
+
+
+def test_jaxprs_have_one_level():
+    jaxpr = jax.make_jaxpr(jnp.sin)(1.0)
+    assert partial_eval.lower_jaxpr2(jaxpr) is jaxpr
+    assert partial_eval.lower_jaxpr(jaxpr, [SCALAR]) == (jaxpr, jaxpr.out_avals)
+    with pytest.raises(ValueError, match="2 types for the 1 inputs"):
+        partial_eval.lower_jaxpr(jaxpr, [SCALAR, SCALAR])
