@@ -42,6 +42,13 @@ class ExtendedDType:
     type: type[extended]
     # NumPy's kind of void dtypes, which no number has.
     kind = "V"
+    # Whether elements are converted from and to the dtype that represents them.
+    converts = False
+
+    @property
+    def tangent(self) -> NumPyDType:
+        """The dtype of tangents of values of this dtype."""
+        return float0
 
     def physical(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], NumPyDType]:
         """Return the device shape and NumPy dtype of an array of extended elements."""
@@ -64,6 +71,47 @@ class ExtendedDType:
 
     def __repr__(self):
         return self.name
+
+
+class primal_tangent_dtype_scalar(extended):
+    """The scalar class of dtypes whose tangents have a dtype of their own."""
+
+
+class PrimalTangentDType(ExtendedDType):
+    """A dtype whose elements are represented in one dtype, and whose tangents have another."""
+
+    __slots__ = ("name", "primal_dtype", "tangent_dtype")
+
+    type = primal_tangent_dtype_scalar
+    converts = True
+
+    def __init__(self, primal_dtype: NumPyDType, tangent_dtype: NumPyDType, name: str):
+        self.primal_dtype = primal_dtype
+        self.tangent_dtype = tangent_dtype
+        self.name = name
+
+    @property
+    def tangent(self) -> NumPyDType:
+        return self.tangent_dtype
+
+    def physical(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], NumPyDType]:
+        return shape, self.primal_dtype
+
+    @property
+    def canonical(self) -> str:
+        return f"{self.name} {self.primal_dtype.name} {self.tangent_dtype.name}"
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is PrimalTangentDType and self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash(self._fields())
+
+    def _fields(self) -> tuple[NumPyDType, NumPyDType, str]:
+        return self.primal_dtype, self.tangent_dtype, self.name
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return PrimalTangentDType, self._fields()
 
 
 bfloat16: Any = ml_dtypes.bfloat16

@@ -197,8 +197,12 @@ class ShapedArray(AbstractValue):
         """Return this aval if it is floating or complex, else one of dtype float0."""
         tangent = self._tangent
         if tangent is None:
-            inexact = issubdtype(self.dtype, np.inexact)
-            tangent = self if inexact else self.update(dtype=float0, weak_type=False)
+            dtype = self.dtype
+            if issubdtype(dtype, np.inexact):
+                tangent = self
+            else:
+                own = dtype.tangent if isinstance(dtype, ExtendedDType) else float0
+                tangent = self.update(dtype=own, weak_type=False)
             self._tangent = tangent
         return tangent
 

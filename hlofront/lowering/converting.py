@@ -33,6 +33,16 @@ def convert(build: Builder, x: Value, aval: ShapedArray, result: ShapedArray) ->
     return x if aval.dtype == result.dtype else build.convert(x, result)
 
 
+@lower(c.to_edtype_p)
+def _(build: Builder, x: Value, *, edtype: DType) -> Value:
+    return x
+
+
+@lower(c.from_edtype_p)
+def _(build: Builder, x: Value, *, dtype: DType) -> Value:
+    return x
+
+
 @lower(c.bitcast_convert_type_p)
 def _(build: Builder, x: Value, *, new_dtype: DType) -> Value:
     return build.op("stablehlo.bitcast_convert", (x,))

@@ -16,8 +16,9 @@ from hlofront.base.dtypes import (
     float0,
     issubdtype,
     python_scalar_dtype,
+    short_name,
 )
-from hlofront.base.elements import ExtendedDType, exact_dtype
+from hlofront.base.elements import ExtendedDType, PrimalTangentDType, exact_dtype
 from hlofront.base.tree import tree_map
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray
 from hlofront.bridge.jaxlib_types import NamedSharding
@@ -32,6 +33,7 @@ from hlofront.primitives.batching import batch_elementwise, move_axis
 from hlofront.primitives.derivatives import linear, no_derivative
 from hlofront.primitives.families import FLOAT, check_dtype
 from hlofront.primitives.resharding import bind_reshard
+from hlofront.primitives.sharding_families import split_as_first_operand
 
 _T = TypeVar("_T")
 
@@ -129,7 +131,7 @@ def convert(operand: ArrayLike, new_dtype: DType, weak_type: bool) -> Array:
             return operand  # pyright: ignore[reportReturnType]  # A literal is an array of its trace.
     elif isinstance(dtype, ExtendedDType) or isinstance(new_dtype, ExtendedDType):
         if dtype != new_dtype:
-            raise ValueError(f"Cannot convert_element_type from {dtype} to {new_dtype}")
+            return _convert_extended(operand, dtype, new_dtype)
     elif dtype.kind == "c" and not issubdtype(new_dtype, np.complexfloating):
         warnings.warn(
             "Casting complex values to real discards the imaginary part",
@@ -155,6 +157,115 @@ def _convert(operand: ArrayLike, aval: ShapedArray, new_dtype: DType, weak_type:
         (operand,),
         {"new_dtype": new_dtype, "weak_type": weak_type, "sharding": None},
     )
+
+
+# From and to a dtype whose elements NumPy lacks; the elements are represented in the other dtype.
+to_edtype_p = Primitive("to_edtype")
+from_edtype_p = Primitive("from_edtype")
+
+
+def _convert_extended(operand: ArrayLike, dtype: DType, new_dtype: DType) -> Array:
+    """Convert an operand from or to an extended dtype.
+
+    Raises:
+      ValueError: if elements of the extended dtype are not represented in the other dtype.
+    """
+    ways = (
+        (to_edtype_p, "edtype", "to extended dtype from", new_dtype, dtype),
+        (from_edtype_p, "dtype", "from extended dtype to", dtype, new_dtype),
+    )
+    for primitive, name, way, extended_dtype, other in ways:
+        if isinstance(extended_dtype, ExtendedDType) and extended_dtype.converts:
+            if extended_dtype.physical(())[1] == other:
+                return process(primitive, (operand,), {name: new_dtype})
+            raise ValueError(
+                f"can only convert {way} its representation dtype, but tried to convert from "
+                f"{dtype} to {new_dtype}: convert to {extended_dtype.physical(())[1]} in between"
+            )
+    raise ValueError(f"Cannot convert_element_type from {dtype} to {new_dtype}")
+
+
+@infer(to_edtype_p)
+def _(x: ShapedArray, *, edtype: DType) -> ShapedArray:
+    return ShapedArray(x.shape, edtype)
+
+
+@infer(from_edtype_p)
+def _(x: ShapedArray, *, dtype: DType) -> ShapedArray:
+    return ShapedArray(x.shape, dtype)
+
+
+@jvp(to_edtype_p)
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, edtype: DType
+) -> tuple[ArrayLike, Tangent]:
+    result = process(to_edtype_p, tuple(primals), {"edtype": edtype})
+    return result, _converted_tangent(tangents[0], result)
+
+
+@jvp(from_edtype_p)
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, dtype: DType
+) -> tuple[ArrayLike, Tangent]:
+    result = process(from_edtype_p, tuple(primals), {"dtype": dtype})
+    return result, _converted_tangent(tangents[0], result)
+
+
+def _converted_tangent(tangent: Tangent, result: ArrayLike) -> Tangent:
+    """Return a tangent in the dtype of tangents of a result."""
+    zero = Zero.of(result)
+    if type(tangent) is Zero or zero.aval.dtype == float0:
+        return zero
+    return convert(tangent, zero.aval.dtype, False)
+
+
+@batch(to_edtype_p)
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[int], *, edtype: DType
+) -> tuple[ArrayLike, BatchAxis]:
+    return process(to_edtype_p, tuple(values), {"edtype": edtype}), axes[0]
+
+
+@batch(from_edtype_p)
+def _(
+    values: Sequence[ArrayLike], axes: Sequence[int], *, dtype: DType
+) -> tuple[ArrayLike, BatchAxis]:
+    return process(from_edtype_p, tuple(values), {"dtype": dtype}), axes[0]
+
+
+split_as_first_operand(to_edtype_p)
+split_as_first_operand(from_edtype_p)
+
+
+def primal_tangent_dtype(
+    primal_dtype: DTypeLike, tangent_dtype: DTypeLike, name: str | None = None
+) -> ExtendedDType:
+    """Return a dtype whose elements are represented in one dtype, and whose tangents have another.
+
+    Inside of programs, `lax.convert_element_type` converts to and from the dtype that represents
+    it; its derivative converts tangents. No other arithmetic takes it.
+
+    Args:
+      primal_dtype: the dtype that represents the elements.
+      tangent_dtype: the dtype of tangents and cotangents.
+      name: the name of the dtype, by default PrimalTangentDType{i8/bf16}.
+
+    Raises:
+      TypeError: if one is an extended dtype itself.
+
+    Example:
+      >>> quantized = primal_tangent_dtype("int8", "bfloat16")
+      >>> jax.core.ShapedArray((3,), quantized).to_tangent_aval()
+      ShapedArray(bfloat16[3])
+    """
+    primal, tangent = dtype(primal_dtype), dtype(tangent_dtype)
+    if isinstance(primal, ExtendedDType) or isinstance(tangent, ExtendedDType):
+        raise TypeError(
+            f"primal_tangent_dtype wants dtypes that NumPy has: got {primal} and {tangent}"
+        )
+    if name is None:
+        name = f"PrimalTangentDType{{{short_name(primal)}/{short_name(tangent)}}}"
+    return PrimalTangentDType(primal, tangent, name)
 
 
 def convert_split(operand: ArrayLike, sharding: NamedSharding) -> Array:

@@ -114,4 +114,86 @@ def programs(jax, jnp, lax):
         draw = jax.jit(lambda rng: rng.normal(size=2))
         return draw(rng), draw(rng), jax.vmap(lambda rng: rng.random())(rng.split(3))
 
+    # ---- dtypes whose tangents have another dtype
+
+    experimental = (
+        jax
+        if isinstance(jax, Anything)
+        else importlib.import_module(f"{jax.__name__}.experimental")
+    )
+    quantized = experimental.primal_tangent_dtype("int8", "bfloat16")
+    halved = experimental.primal_tangent_dtype("float32", "float16", name="halved")
+    numbers = np.array([3, -1, 4], np.int8)
+
+    def to(x, dtype=quantized):
+        return lax.convert_element_type(x, dtype)
+
+    @jax.custom_vjp
+    def dequantized(y):
+        return lax.convert_element_type(y, "int8").astype("float32")
+
+    dequantized.defvjp(
+        lambda y: (dequantized(y), None), lambda _, ct: ((ct * 3).astype("bfloat16"),)
+    )
+
+    @jax.custom_vjp
+    def rounded(x):
+        return to(jnp.round(x).astype("int8"))
+
+    rounded.defvjp(lambda x: (rounded(x), None), lambda _, ct: (ct.astype("float32"),))
+
+    @corpus.program(numbers, modes=("jit", "jaxpr"))
+    def extended_there_and_back(i):
+        return lax.convert_element_type(to(i), "int8") * 2, to(i).astype("int8")
+
+    @corpus.program(numbers, modes=("jit",))
+    def extended_is_moved(i):
+        y = jnp.concatenate([to(i)[1:], to(i)[::-1]]).reshape(5, 1).T
+        chosen = jnp.where(i > 0, to(i), to(i + 1))
+        return lax.convert_element_type(y, "int8"), lax.convert_element_type(chosen, "int8")
+
+    @corpus.program(x, modes=("jit", "jaxpr"))
+    def extended_gradient(x):
+        return jax.value_and_grad(lambda x: dequantized(rounded(x)).sum())(x)
+
+    @corpus.program(x, modes=("jit", "jaxpr"))
+    def extended_tangents(x):
+        there_and_back = lambda x: lax.convert_element_type(to(x, halved), "float32")
+        return jax.grad(lambda x: there_and_back(x).sum())(x)
+
+    @corpus.program(x, modes=("jit",))
+    def extended_in_loops(x):
+        f = lambda x: lax.scan(lambda c, y: (c, dequantized(y)), 0.0, rounded(x))[1].sum()
+        cond = lax.cond(x[0] > 0, to, lambda i: to(i + 1), numbers)
+        return jax.grad(f)(x), jax.vmap(lambda i: lax.convert_element_type(to(i), "int8"))(
+            lax.convert_element_type(cond, "int8")
+        )
+
+    @corpus.program(x)
+    def extended_of_another_dtype(x):
+        return jax.eval_shape(to, x)
+
+    @corpus.program(numbers)
+    def extended_to_another_dtype(i):
+        return jax.eval_shape(lambda i: lax.convert_element_type(to(i), "float32"), i)
+
+    @corpus.program(numbers)
+    def extended_in_sums(i):
+        return jax.eval_shape(lambda i: to(i) + to(i), i)
+
+    @corpus.program(modes=("repr",))
+    def extended_names():
+        tangent = jax.core.ShapedArray((4,), quantized).to_tangent_aval()
+        subtypes = [jnp.issubdtype(quantized, kind) for kind in (jax.dtypes.extended, np.inexact)]
+        again = experimental.primal_tangent_dtype(jnp.int8, jnp.bfloat16)
+        return quantized, halved, tangent, subtypes, quantized == again, quantized == halved
+
+    @corpus.program(modes=("repr",))
+    def array_of_extended_dtype():
+        key = jax.random.key(3)
+        array = experimental.EArray(jax.typeof(key), jax.random.key_data(key))
+        facts = array.shape, array.dtype, array.ndim, array.size, array.itemsize, array.committed
+        drawn = float(jax.random.uniform(array)), float(jax.jit(jax.random.uniform)(array))
+        return array, facts, drawn, isinstance(array, jax.Array), len(jax.tree.leaves(array))
+
     return corpus

@@ -6,6 +6,7 @@ import numpy as np
 
 from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import array_dtype, dtype_of
+from hlofront.base.elements import ExtendedDType
 from hlofront.base.tree import PyTree, tree_flatten
 from hlofront.base.tree_prefixes import broadcast_prefix
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
@@ -16,7 +17,6 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.trace import Tracer
 from hlofront.pjrt.layouts import Format
 from hlofront.pjrt.shardings import Index, on_device
-from hlofront.primitives.keys import KeyDType
 from hlofront.primitives.placing import CopySemantics
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.key_array import KeyArray, base_of, stored_sharding
@@ -57,7 +57,7 @@ def make_array_from_single_device_arrays(
             "none: call it outside of functions that are traced"
         )
     for array in arrays:
-        if type(array) is not ArrayImpl and type(array) is not KeyArray:
+        if type(array) is not ArrayImpl and not isinstance(array, KeyArray):
             raise TypeError(
                 "make_array_from_single_device_arrays takes arrays on devices: got an element of "
                 f"type {type(array).__name__}. Put it on its device with device_put."
@@ -81,7 +81,7 @@ def make_array_from_single_device_arrays(
     weak = all(array.aval.weak_type for array in arrays) if arrays else False
     aval = aval_split_by(sharding, ShapedArray(shape, common_dtype, weak))
     parts = _in_order(arrays, aval, sharding)
-    if isinstance(aval.dtype, KeyDType):
+    if isinstance(aval.dtype, ExtendedDType):
         base = assembled(
             ShapedArray(*aval.dtype.physical(aval.shape)),
             stored_sharding(sharding, aval),

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from hlofront.base.config import debug_key_reuse
+from hlofront.base.elements import ExtendedDType
 from hlofront.base.errors import KeyReuseError
 from hlofront.base.typing import Array, NumPyArray
 from hlofront.bridge import fast_parts
@@ -15,7 +16,7 @@ from hlofront.bridge.client import Device, NamedSharding, Sharding
 from hlofront.core.aval import ShapedArray, register_value_type
 from hlofront.core.operators import await_operators, plug_in_operators
 from hlofront.pjrt.layouts import Format, Layout
-from hlofront.primitives.keys import Generator, KeyDType, random_wrap
+from hlofront.primitives.keys import Generator, KeyDType
 from hlofront.primitives.placing import CopySemantics
 from hlofront.runtime.array import shards, transfer
 from hlofront.runtime.array.deletion import check_not_deleted
@@ -256,25 +257,32 @@ class KeyArray(fast_parts.Array):
         raise TypeError(f"unhashable type: {type(self).__name__!r}")
 
 
-def _unpickled(base: Array, dtype: KeyDType) -> Array:
-    return random_wrap(base, dtype.generator)
+def _unpickled(base: Array, dtype: ExtendedDType) -> Array:
+    return of_base(dtype, (base,))
 
 
 register_value_type(KeyArray, lambda keys: keys.aval)
 
 
-def _of_base(dtype: KeyDType, children: Iterable[Array]) -> KeyArray:
+def of_base(dtype: ExtendedDType, children: Iterable[Array]) -> KeyArray:
+    """Return the array of an extended dtype that one array of plain elements represents."""
     (base,) = children
     shape = base.shape
-    return KeyArray(ShapedArray(shape[: len(shape) - len(dtype.generator.key_shape)], dtype), base)
+    return KeyArray(ShapedArray(shape[: len(shape) - _element_rank(dtype)], dtype), base)
+
+
+def _element_rank(dtype: ExtendedDType) -> int:
+    """Return how many axes the representation of one element has."""
+    return len(dtype.physical(())[0])
 
 
 fast_parts.call_registry.register_node(
-    KeyArray, lambda keys: ((keys._base,), keys.aval.dtype), _of_base
+    KeyArray, lambda keys: ((keys._base,), keys.aval.dtype), of_base
 )
 
 
-def _put(keys: KeyArray, target: object, semantics: CopySemantics) -> KeyArray:
+def put_keys(keys: KeyArray, target: object, semantics: CopySemantics) -> KeyArray:
+    """Return keys on a device, or with a sharding or Format."""
     if isinstance(target, Format):
         target = _stored_format(target, keys.aval)
     if type(target) is NamedSharding:
@@ -288,7 +296,7 @@ def _put(keys: KeyArray, target: object, semantics: CopySemantics) -> KeyArray:
     return moved
 
 
-transfer.register_putter(KeyArray, _put)
+transfer.register_putter(KeyArray, put_keys)
 
 
 def _stored_format(target: Format, aval: ShapedArray) -> Format:
@@ -296,7 +304,7 @@ def _stored_format(target: Format, aval: ShapedArray) -> Format:
     layout, sharding = target.layout, target.sharding
     if isinstance(layout, Layout):
         layout.mode(aval, f"the value of device_put, {aval.str_short()},")
-        count = aval.ndim + len(aval.dtype.generator.key_shape)
+        count = aval.ndim + _element_rank(aval.dtype)
         layout = Layout((*layout.major_to_minor, *range(aval.ndim, count)), layout.tiling)
     return Format(layout, sharding and stored_sharding(sharding, aval))
 
@@ -308,7 +316,7 @@ def stored_sharding(sharding: Sharding, aval: ShapedArray) -> Sharding:
     entries = sharding.spec.partitions
     if any(entries[aval.ndim :]):  # XLA chose to split within the keys as well.
         return sharding
-    count = min(len(entries), aval.ndim) + len(aval.dtype.generator.key_shape)
+    count = min(len(entries), aval.ndim) + _element_rank(aval.dtype)
     return _with_entries(sharding, count)
 
 
@@ -330,7 +338,7 @@ def _with_entries(sharding: NamedSharding, count: int) -> NamedSharding:
 
 def base_of(x: object) -> Any:
     """Return the array of integers behind random keys; any other value unchanged."""
-    return x._live_base() if type(x) is KeyArray else x
+    return x._live_base() if isinstance(x, KeyArray) else x
 
 
 def key_handler(
@@ -346,7 +354,7 @@ def key_handler(
 
 def array_of(aval: ShapedArray, put: Callable[[ShapedArray], Array]) -> Array:
     """Return an array or a key array of an aval; `put(aval)` creates the array on the device."""
-    if not isinstance(aval.dtype, KeyDType):
+    if not isinstance(aval.dtype, ExtendedDType):
         return put(aval)
     return KeyArray(aval, put(ShapedArray(*aval.dtype.physical(aval.shape))))
 

@@ -243,7 +243,7 @@ class Executable:
         )
         taken = (args[i] for i in self.kept_inputs)
         # The call may have deleted its arguments, whose layouts are known still.
-        arrays = (x._base_array if type(x) is KeyArray else x for x in taken)
+        arrays = (x._base_array if isinstance(x, KeyArray) else x for x in taken)
         return all(map(is_laid_as, arrays, layouts))
 
     def _run_with_tokens(self, args: Sequence[Any]) -> list[Any]:
