@@ -53,6 +53,7 @@ def astype(
         dtype = float
     dtype = check_user_dtype_supported(dtype, "astype")
     aval = typeof(x)
+    copy = bool(copy)  # Raises what the truth value of an array raises, whatever the dtype.
     if aval.dtype == dtype and not aval.weak_type:
         result = _copied(x) if copy else as_array(x)
     else:

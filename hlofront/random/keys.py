@@ -15,7 +15,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.bridge import state
 from hlofront.bridge.client import ArrayImpl
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.dimensions import canonical_shape
 from hlofront.core.trace import Tracer
 from hlofront.numpy import creation
@@ -420,6 +420,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
       OverflowError: if `data` is an integer that does not fit in 32 bits.
     """
     typed, wrapped = single_key("fold_in", key)
+    data = data if is_value(data) else creation.asarray(data, np.uint32)
     shape = typeof(data).shape
     if shape:
         raise TypeError(
