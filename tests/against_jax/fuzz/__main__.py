@@ -126,8 +126,8 @@ def compared(
     jax also writes down programs with constants that are tracers, which no jax can lower, and whose
     shapes are wrong at times: with those nothing can be compared.
 
-    Where arguments that differ in their last bit give us results as far apart, numbers that differ
-    say nothing.
+    Where arguments and constants that differ in their last bit give us results as far apart,
+    numbers that differ say nothing.
     """
     weakly = not generating.differentiates(program)
     found = shrinking.difference(ours, theirs, weakly)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from tests.against_jax.fuzz import (
@@ -78,6 +77,7 @@ DERIVATIVES = {
     "checkpointed_loop",
     "derivative",
     "closed_by_vmap",
+    "custom_over_mapped",
 }
 
 
@@ -117,9 +117,7 @@ def arguments(m: Machine, program: dict[str, Any]) -> list[Any]:
     for argument in program["args"]:
         leaves = []
         for dtype, shape, form, seed in argument["leaves"]:
-            x = array_of(dtype, shape, seed)
-            if "nudge" in program and kind_of(x) in "fc":
-                x = nudged(x, program["nudge"])
+            x = m.nudged(array_of(dtype, shape, seed))
             if form == "python" and not shape and dtype not in ("bfloat16", "float16"):
                 x = x.item()
             elif form == "weak" and not shape and kind_of(x) in "bifc":
@@ -129,13 +127,6 @@ def arguments(m: Machine, program: dict[str, Any]) -> list[Any]:
             leaves.append(x)
         found.append(m.tree(Draw(argument["tree"]), leaves))
     return found
-
-
-def nudged(x: np.ndarray, seed: int) -> np.ndarray:
-    """Numbers that differ from these in about the last bit."""
-    epsilon = float(ml_dtypes.finfo(x.dtype).eps)
-    signs = np.random.default_rng(seed).choice([-1, 1], x.shape)
-    return np.asarray(x * (1 + epsilon * signs)).astype(x.dtype)
 
 
 def function_of(m: Machine, program: dict[str, Any]):

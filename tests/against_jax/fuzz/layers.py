@@ -99,7 +99,7 @@ def vmap(m, d, function, args):
         in_axes.append(m.like_tree(arg, axes) if not same else (-1 if negative else 0))
     if all(axis is None for axis in in_axes):
         return m.call("jax.vmap", function, tuple(in_axes), axis_size=size), new
-    name = f"o{len(m.axes)}"
+    name = m.new_axis_name()
     options = {}
     if d.chance(0.3):
         options["out_axes"] = d.of((-1, 0))

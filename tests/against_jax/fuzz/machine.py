@@ -65,8 +65,10 @@ def kind_of(x: Any) -> str:
 class Machine:
     """What runs programs under one of the two: `call` is where it meets it."""
 
-    def __init__(self, jax: Any):
+    def __init__(self, jax: Any, nudge: int | None = None):
         self.jax = jax
+        # The seed of changes in the last bit of arguments and constants; None for none.
+        self.nudge = nudge
         places = {
             "jnp": "numpy",
             "lax": "lax",
@@ -86,6 +88,8 @@ class Machine:
         self.jnp, self.lax = self.roots["jnp"], self.roots["lax"]
         # The named axes in scope, innermost last, with their sizes.
         self.axes: list[tuple[str, int]] = []
+        # How many axes of layers have names.
+        self.outer_axes = 0
         # What spoils the calls of the step or layer that runs.
         self.mistake: Any = None
         # Where calls are written down as text, and what the values are called there.
@@ -93,6 +97,11 @@ class Machine:
         self.names: dict[int, str] = {}
         self.kept: list[Any] = []
         register_box(jax)
+
+    def new_axis_name(self) -> str:
+        """The name of an axis that a layer maps: no two layers have the same."""
+        self.outer_axes += 1
+        return f"o{self.outer_axes}"
 
     # ---- calls -----------------------------------------------------------------------------------
 
@@ -128,6 +137,8 @@ class Machine:
         return result
 
     def shown(self, x: Any) -> str:
+        if self.said is None:
+            return ""  # Nothing is written down, and no tracer may be kept.
         if isinstance(x, tuple | list) and not hasattr(x, "_fields"):
             inside = ", ".join(map(self.shown, x))
             return f"({inside},)" if isinstance(x, tuple) else f"[{inside}]"
@@ -229,15 +240,24 @@ class Machine:
         """A NumPy array."""
         kind = draw.of(kinds)
         dtype = {"b": "bool", "i": "int32", "u": "uint8", "f": "float32", "c": "complex64"}[kind]
-        return array_of(dtype, shape, draw.seed())
+        return self.nudged(array_of(dtype, shape, draw.seed()))
 
     def literal(self, draw: Draw, kinds: str = "biufc") -> Any:
         """A Python or NumPy scalar."""
-        found = {"b": True, "i": 2, "u": np.uint8(3), "f": 0.5, "c": 1j}[draw.of(kinds)]
+        half = 0.5 if self.nudge is None else self.nudged(np.array(0.5, np.float32)).item()
+        found = {"b": True, "i": 2, "u": np.uint8(3), "f": half, "c": 1j}[draw.of(kinds)]
         if draw.chance(0.25) and not isinstance(found, np.generic):
             types = {bool: np.bool_, int: np.int32, float: np.float32, complex: np.complex64}
             return types[type(found)](found)
         return found
+
+    def nudged(self, x: np.ndarray) -> np.ndarray:
+        """Numbers that differ from these in about the last bit, if the machine nudges floats."""
+        if self.nudge is None or kind_of(x) not in "fc":
+            return x
+        epsilon = float(ml_dtypes.finfo(x.dtype).eps)
+        signs = np.random.default_rng(self.nudge).choice([-1, 1], x.shape)
+        return np.asarray(x * (1 + epsilon * signs)).astype(x.dtype)
 
     def second(self, draw: Draw, x: Any, values: Sequence[Any], kinds: str = "biufc") -> Any:
         """What can be broadcast together with x."""

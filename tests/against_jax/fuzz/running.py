@@ -19,7 +19,7 @@ def described(program: dict[str, Any], jax: Any) -> dict[str, Any]:
     def call(*args):
         return function(*args)
 
-    machine = Machine(jax)
+    machine = Machine(jax, program.get("nudge"))
     try:
         with jax.enable_x64(program["x64"]):
             function, args = generating.build(machine, program)

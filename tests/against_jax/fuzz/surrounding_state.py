@@ -1,5 +1,6 @@
 """Operations on functions that depend on what surrounds them: closures, options, policies."""
 
+import contextlib
 import functools
 
 from tests.against_jax.fuzz.choices import Draw
@@ -8,6 +9,7 @@ from tests.against_jax.fuzz.loops_and_branches import (
     chosen,
     function_of_floats,
     mapped,
+    policy,
     results_like,
 )
 from tests.against_jax.fuzz.machine import kind_of, operation
@@ -116,9 +118,112 @@ def closed_by_vmap(m, d, values):
             return custom(one)
         # Differentiated where it is made, so that its rules may close over the value as well.
         custom.defvjp(lambda a: (a * factor, None), lambda _, cotangent: (cotangent * factor,))
-        return m.jax.grad(custom)(one)
+        return m.jax.grad(lambda a: m.jnp.sum(custom(a)))(one)
 
     return m.applied("vmapped", m.call("jax.vmap", scaled), xs)
+
+
+@operation(3, bodies=2)
+def custom_over_mapped(m, d, values, bodies):
+    """A function of mapped values makes a custom function over one of them, and derives it.
+
+    It is derived where it is made, so that its rules may close over the value as well.
+    """
+    size = d.of((1, 2, 3))
+    xs = m.jnp.asarray(mapped(m, d, values, size, "f"))
+    xs = xs.astype(xs.dtype)
+    ys = m.lax.stop_gradient(m.jnp.asarray(mapped(m, d, values, size, "f")).astype("float32"))
+    captures = captured(d, values)
+    first = m.body(bodies[0], captures)
+    second = m.body(bodies[1], captures)
+    kind, way, symbolic = d.below(4), d.below(5), d.chance(0.2)
+    loop, inner = d.below(4), d.chance(0.3)
+
+    def mapped_function(x, y):
+        factor = m.jnp.sum(results_like(m, second([y]), [y])[0]).astype(x.dtype)
+
+        def function(a):
+            return results_like(m, first([a, factor]), [a])[0] * factor
+
+        derived = derivative_of(m, way, custom_function(m, kind, function, factor, symbolic))
+        if inner:
+            derived = m.call("jax.jit", derived)
+        if loop == 0:
+            return m.lax.scan(lambda c, _: (c, derived(c)), x, None, length=2)
+        if loop == 1:
+            return m.lax.cond(factor > 0, derived, derived, x)
+        return derived(x)
+
+    return m.applied("vmapped", m.call("jax.vmap", mapped_function), xs, ys)
+
+
+def custom_function(m, kind, function, factor, symbolic):
+    """A custom_jvp or custom_vjp function, whose rule closes over the factor."""
+    if kind == 0:
+        custom = m.call("jax.custom_jvp", function)
+
+        def rule(primals, tangents):
+            (tangent,) = tangents
+            if isinstance(tangent, m.jax.custom_derivatives.SymbolicZero):
+                tangent = m.jnp.zeros(tangent.shape, tangent.dtype)
+            return function(*primals), tangent * factor
+
+        m.applied("custom.defjvp", custom.defjvp, rule, symbolic)
+        return custom
+    if kind == 1:
+        custom = m.call("jax.custom_jvp", function)
+        m.applied("custom.defjvps", custom.defjvps, lambda t, ans, a: t * factor + ans * 0)
+        return custom
+    if kind == 2:
+        custom = m.call("jax.custom_vjp", function)
+        forward = lambda a: (function(a), m.jnp.cos(a))
+        m.applied("custom.defvjp", custom.defvjp, forward, lambda kept, c: (c * kept * factor,))
+        return custom
+    # One inside of the other, and a function of the outer one's arguments that is fixed.
+    within = custom_function(m, 0, function, factor, symbolic)
+    custom = m.call("jax.custom_vjp", lambda f, a: f(a) + within(a), nondiff_argnums=(0,))
+    scaled = lambda a: a * factor
+    m.applied(
+        "custom.defvjp",
+        custom.defvjp,
+        lambda f, a: (f(a) + within(a), a),
+        lambda f, kept, c: (c * f(kept),),
+    )
+    return lambda a: custom(scaled, a)
+
+
+def derivative_of(m, way, custom):
+    """What is asked of a function of one array where it is made."""
+    total = lambda a: m.jnp.sum(custom(a))
+    return (
+        lambda a: m.jax.grad(total)(a),
+        lambda a: m.jax.jvp(custom, (a,), (m.jnp.cos(a),)),
+        lambda a: m.jax.vjp(custom, a)[1](m.jnp.sin(a)),
+        lambda a: m.jax.linearize(custom, a)[1](m.jnp.cos(a)),
+        lambda a: m.jax.jvp(m.jax.grad(total), (a,), (m.jnp.cos(a),)),
+    )[way]
+
+
+@operation(1.5)
+def custom_vmap_of_vmap(m, d, values):
+    """A custom_vmap function over a value that another vmap maps, and its rule over another one."""
+    size = d.of((1, 2, 3))
+    xs = m.jnp.asarray(mapped(m, d, values, size, "f"))
+    xs = m.lax.stop_gradient(xs.astype(xs.dtype))
+    row = m.jnp.arange(2.0)
+    reads, sums = d.chance(0.5), d.chance(0.3)
+
+    def outer(x):
+        custom = m.call("jax.custom_batching.custom_vmap", lambda a: m.jnp.sin(a) * m.jnp.sum(x))
+
+        def rule(axis_size, in_batched, a):
+            scale = m.jnp.mean(x) if reads else 2.0
+            return (m.jnp.sum(a) if sums else m.jnp.cos(a)) * scale, in_batched[0] and not sums
+
+        m.applied("custom.def_vmap", custom.def_vmap, rule)
+        return m.jax.vmap(custom)(row), custom(row[0])
+
+    return m.lax.map(outer, xs)
 
 
 OPTIONS = (
@@ -127,8 +232,13 @@ OPTIONS = (
     ("numpy_rank_promotion", ("raise", "allow")),
     ("numpy_dtype_promotion", ("strict", "standard")),
     ("default_prng_impl", ("rbg", "threefry2x32")),
-    ("enable_x64", (True,)),
-    ("debug_nans", (False,)),
+    ("enable_x64", (True, True, False)),
+    ("debug_nans", (True, False)),
+    ("debug_infs", (True, False)),
+    ("enable_custom_prng", (True, False)),
+    ("debug_key_reuse", (False,)),
+    ("transfer_guard", ("allow", "log")),
+    ("checking_leaks", ()),
     ("softmax_custom_jvp", (True, False)),
     ("named_scope", ("a", "b c")),
     ("ensure_compile_time_eval", ()),
@@ -143,12 +253,41 @@ def under_option(m, d, values, bodies):
     run = m.body(bodies[0], captured(d, values))
     operands = chosen(m, d, values, 0, 2)
     seed = d.seed()
-    # Not by m.call: which values an option refuses is no question of these programs.
-    with getattr(m.jax, name)(*given):
+    with entered(m, name, given):
         results = m.outputs(Draw(seed), run(operands))
         if name == "enable_x64":
             results = m.jax.tree_util.tree_map(lambda x: in_32_bits(m, x), results)
         return results
+
+
+@operation(2, bodies=1)
+def jit_under_options(m, d, values, bodies):
+    """A jitted function, called under one option, under another, and under none."""
+    operands = chosen(m, d, values, 0, 2)
+    run = m.body(bodies[0], captured(d, values))
+    seed = d.seed()
+    inner = [d.of(OPTIONS) for _ in range(d.below(2))]
+
+    def function(*operands):
+        with contextlib.ExitStack() as options:
+            for name, choices in inner:
+                options.enter_context(entered(m, name, choices[:1]))
+            results = m.outputs(Draw(seed), run(operands))
+            return m.jax.tree_util.tree_map(lambda x: in_32_bits(m, x), results)
+
+    jitted = m.call("jax.jit", function)
+    found = []
+    for _ in range(d.between(1, 2)):
+        name, choices = d.of(OPTIONS)
+        with entered(m, name, (d.of(choices),) if choices else ()):
+            results = m.applied("jitted", jitted, *operands)
+            found.append(m.jax.tree_util.tree_map(lambda x: in_32_bits(m, x), results))
+    return found, m.applied("jitted", jitted, *operands)
+
+
+def entered(m, name, given):
+    """A block under an option; not by m.call, as what an option refuses is no question here."""
+    return getattr(m.jax, name)(*given)
 
 
 def in_32_bits(m, x):
@@ -184,10 +323,12 @@ def checkpointed_loop(m, d, values, bodies):
     names = frozenset(d.some(KEPT, 1, 4))
     x = strong_float(m, d, values)
     run = m.body(bodies[0], captured(d, values))
-    form = d.below(4)
+    form = d.below(7)
+    saved = m.roots["ad_checkpoint"].checkpoint_name
 
     def step(x):
-        return results_like(m, run([m.jnp.sin(x) * m.jnp.cos(x)]), [x])[0]
+        inside = saved(m.jnp.sin(x), "a") * saved(m.jnp.cos(x), "b")
+        return results_like(m, run([inside]), [x])[0]
 
     def looped(x):
         if form == 0:
@@ -196,12 +337,23 @@ def checkpointed_loop(m, d, values, bodies):
             return m.lax.cond(m.jnp.sum(x) > 0, step, lambda x: x * 2, x)
         if form == 2:
             return m.lax.fori_loop(0, 2, lambda _, x: step(x), x)
+        if form == 3:  # Only derivatives that run forward exist.
+            return m.lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, step(c[1])), (0, x))
+        if form == 4:
+            branch = lambda x: m.lax.cond(m.jnp.sum(x) > 0, step, lambda x: x * 2, x)
+            return m.lax.scan(lambda c, _: (branch(c), None), x, length=2)
+        if form == 5:
+            rows = m.jnp.stack([x, m.jnp.sin(x)])
+            return m.jax.vmap(lambda x: m.lax.scan(lambda c, _: (step(c), c), x, length=2))(rows)
         return m.jax.jit(step)(x)
 
-    def policy(primitive, *_, **params):
+    def by_primitives(primitive, *_, **params):
         return str(primitive) in names
 
-    made = m.call("jax.checkpoint", looped, policy=policy)
+    chosen_policy = by_primitives if d.chance(0.5) else policy(m, d)
+    if d.chance(0.2):
+        looped = m.call("jax.checkpoint", looped, policy=policy(m, d))
+    made = m.call("jax.checkpoint", looped, policy=chosen_policy)
     if d.chance(0.3):
         return m.applied("made", made, x)
     if d.chance(0.5):
