@@ -53,6 +53,7 @@ CORPORA = (
     "corpus_debugging",
     "corpus_kernels",
     "corpus_fuzz_regressions",
+    "corpus_fuzz_arguments_and_rules",
     "corpus_options",
     "corpus_symbolic_sizes",
     "corpus_name_stacks",

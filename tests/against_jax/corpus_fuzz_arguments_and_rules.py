@@ -1,0 +1,71 @@
+"""What drawn programs found (see fuzz/): arguments that are looked at, rules that are asked."""
+
+import numpy as np
+
+from tests.against_jax.describe import Corpus
+from tests.against_jax.inputs import floats
+
+
+def programs(jax, jnp, lax):
+    corpus = Corpus(("value", "jit"))
+    unread_rules(corpus, jax, jnp, lax)
+    arguments(corpus, jax, jnp)
+    return corpus
+
+
+def unread_rules(corpus, jax, jnp, lax):
+    """A custom_vmap function, which has no derivative in reverse mode, in checkpoints."""
+    custom = jax.custom_batching.custom_vmap(lambda x: jnp.sin(x) * 2)
+    custom.def_vmap(lambda size, batched, x: (jnp.cos(x), batched[0]))
+
+    def unread(x):
+        custom(x)
+        return x * 2
+
+    def unread_in_loop(x):
+        step = lambda c: (unread(x), (c[0] + 1, c[1] * 2))[1]
+        return lax.while_loop(lambda c: c[0] < 2, step, (0, 1.0))[1] * x.sum()
+
+    corpus.add(
+        "grad_of_while_loop_where_a_custom_vmap_is_unread", jax.grad(unread_in_loop), floats(3)
+    )
+    bodies = {
+        "unread": unread,
+        "of_what_has_no_tangent": lambda x: x * custom(lax.stop_gradient(x)),
+        "read": lambda x: custom(x) * 2,
+    }
+    around = {
+        "checkpoint": jax.checkpoint,
+        "checkpoint_with_policy": lambda f: jax.checkpoint(f, policy=lambda *_, **__: True),
+        "checkpoint_of_jit": lambda f: jax.checkpoint(jax.jit(f)),
+        "scan_of_checkpoint": lambda f: (
+            lambda x: lax.scan(lambda c, _: (jax.checkpoint(f)(c), None), x, None, length=2)[0]
+        ),
+    }
+    for body_name, body in bodies.items():
+        for name, transformation in around.items():
+            derived = transformation(body)
+            for way, function in {
+                "grad": jax.grad(lambda x, f=derived: f(x).sum()),
+                "linearize": lambda x, f=derived: jax.linearize(f, x)[1](x),
+                "vmap_of_grad": jax.vmap(jax.grad(lambda x, f=derived: f(x).sum())),
+            }.items():
+                corpus.add(
+                    f"{way}_of_{name}_where_a_custom_vmap_is_{body_name}", function, floats(2, 3)
+                )
+
+
+def arguments(corpus, jax, jnp):
+    x = floats(3)
+    for name, flag in {"array": np.ones((2, 2)), "nothing": np.ones(0), "none": None}.items():
+        for dtype in ("float32", "int8"):
+            corpus.add(
+                f"astype_{dtype}_whose_copy_is_{name}",
+                lambda x, dtype=dtype, flag=flag: jnp.asarray(x).astype(dtype, copy=flag),
+                x,
+            )
+    for name, data in {"none": None, "list": [1], "float": 1.0, "bool": True}.items():
+        corpus.add(
+            f"fold_in_of_{name}",
+            lambda data=data: jax.random.key_data(jax.random.fold_in(jax.random.key(0), data)),
+        )
