@@ -208,7 +208,7 @@ def symbolic_shape(
     return Parser("..." if shape_spec is None else shape_spec, scope, like).shape()
 
 
-def symbolic_dim_bounds(dim: int | SizeExpression) -> tuple[float, float]:
+def symbolic_dim_bounds(dimension: int | SizeExpression) -> tuple[float, float]:
     """Return the least and the greatest value of a size, as far as its constraints tell.
 
     The greatest is infinity where there is none, and the least may be minus infinity.
@@ -218,7 +218,9 @@ def symbolic_dim_bounds(dim: int | SizeExpression) -> tuple[float, float]:
       >>> symbolic_dim_bounds(2 * b - 1)
       (1, 127)
     """
-    least, most = dim.scope.bounds(dim) if isinstance(dim, SizeExpression) else (dim, dim)
+    if not isinstance(dimension, SizeExpression):
+        return dimension, dimension
+    least, most = dimension.scope.bounds(dimension)
     return (
         least if math.isinf(least) else int(least),
         most if math.isinf(most) else int(most),

@@ -141,6 +141,7 @@ from hlofront.primitives.collective_exchanges import ppermute_p as ppermute_p
 from hlofront.primitives.collective_exchanges import pshuffle as pshuffle
 from hlofront.primitives.collective_exchanges import psum_scatter as psum_scatter
 from hlofront.primitives.collective_exchanges import pswapaxes as pswapaxes
+from hlofront.primitives.collective_futures import psum_scatter_start as psum_scatter_start
 from hlofront.primitives.collectives import axis_index as axis_index
 from hlofront.primitives.collectives import axis_index_p as axis_index_p
 from hlofront.primitives.collectives import axis_size as axis_size

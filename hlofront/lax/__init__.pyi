@@ -27,6 +27,7 @@ from hlofront.primitives.block_contracting import (
 from hlofront.primitives.collective_exchanges import all_gather_p as all_gather_p
 from hlofront.primitives.collective_exchanges import all_to_all_p as all_to_all_p
 from hlofront.primitives.collective_exchanges import ppermute_p as ppermute_p
+from hlofront.primitives.collective_futures import psum_scatter_start as psum_scatter_start
 from hlofront.primitives.collectives import axis_index_p as axis_index_p
 from hlofront.primitives.collectives import axis_size as axis_size
 from hlofront.primitives.collectives import pmax_p as pmax_p

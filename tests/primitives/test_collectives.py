@@ -27,6 +27,7 @@ SUMS = np.stack([X[[0, 2]].sum(0), X[[1, 3]].sum(0)])[[0, 1, 0, 1]]
         (lambda x: lax.pshuffle(x, "i", [1, 0, 3, 2]), X, X[[1, 0, 3, 2]]),
         (lambda x: lax.all_to_all(x, "i", 0, 0), SQUARE, SQUARE.T),
         (lambda x: lax.psum_scatter(x, "i"), SQUARE, SQUARE.sum(0)),
+        (lambda x: lax.psum_scatter_start(x, "i").done(), SQUARE, SQUARE.sum(0)),
         (lambda x: x + lax.axis_index("i"), X, X + np.arange(4)[:, None]),
     ],
 )
@@ -40,6 +41,15 @@ def test_value_and_derivative(function, operand, wanted):
     cotangent = np.sin(np.asarray(result) + 1).astype(np.float32)
     there, back = np.vdot(cotangent, moved), np.vdot(pull(cotangent)[0], direction)
     np.testing.assert_allclose(there, back, rtol=1e-4, atol=1e-4)
+
+
+def test_what_was_started_prints_its_type():
+    def started(x):
+        future = lax.psum_scatter_start({"a": x}, "i")
+        assert repr(future) == "Future(type={'a': ShapedArray(float32[])})"
+        return future.done()["a"]
+
+    np.testing.assert_allclose(jax.vmap(started, axis_name="i")(SQUARE), SQUARE.sum(0), rtol=1e-6)
 
 
 def test_a_name_that_nobody_gave():
