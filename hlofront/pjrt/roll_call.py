@@ -21,7 +21,7 @@ from typing import Any
 from hlofront.base.version import __version__
 from hlofront.bridge.plugins import jaxlib_version
 
-_PROTOCOL = b"hlofront-roll-call "
+PROTOCOL = b"hlofront-roll-call "
 _LONGEST_LINE = 16_384
 # The seconds that an answer may take on the network, after the time of the roll call is over.
 _GRACE = 5.0
@@ -193,7 +193,7 @@ def attend(address: str, own: Attendance) -> None:
     with connection:
         connection.settimeout(left + _GRACE)
         try:
-            connection.sendall(_PROTOCOL + json.dumps(record).encode() + b"\n")
+            connection.sendall(PROTOCOL + json.dumps(record).encode() + b"\n")
             answer = _line(connection)
         except TimeoutError:
             raise RuntimeError(f"process 0 has not answered in {own.seconds:.0f} s") from None
@@ -201,12 +201,12 @@ def attend(address: str, own: Attendance) -> None:
             answer = b""
     if not answer:
         raise RuntimeError("process 0 has ended before all processes had come")
-    if not answer.startswith(_PROTOCOL):
+    if not answer.startswith(PROTOCOL):
         raise RuntimeError(
             f"{address} does not answer as process 0 of a group that comes together: the group "
             "may have begun without this process, or the address is that of another program"
         )
-    error = answer.removeprefix(_PROTOCOL).decode(errors="replace").strip()
+    error = answer.removeprefix(PROTOCOL).decode(errors="replace").strip()
     if error:
         raise RuntimeError(error)
 
@@ -250,15 +250,15 @@ def _answer(connection: socket.socket, error: str) -> None:
     # A process that has ended meanwhile needs no answer.
     with connection, contextlib.suppress(OSError):
         connection.settimeout(_GRACE)
-        connection.sendall(_PROTOCOL + error.encode() + b"\n")
+        connection.sendall(PROTOCOL + error.encode() + b"\n")
 
 
 def _parsed(line: bytes) -> Attendance | None:
     """Return the attendance in a line; None if the line has another form."""
-    if not line.startswith(_PROTOCOL):
+    if not line.startswith(PROTOCOL):
         return None
     try:
-        fields = json.loads(line.removeprefix(_PROTOCOL))
+        fields = json.loads(line.removeprefix(PROTOCOL))
         return Attendance(**fields)
     except (ValueError, TypeError):
         return None

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from hlofront.cli.run import free_port
-from hlofront.pjrt.roll_call import _PROTOCOL, Attendance, RollCall, _listed, attend
+from hlofront.pjrt.roll_call import PROTOCOL, Attendance, RollCall, _listed, attend
 
 
 def attendance(number, count=3, seconds=20.0, **changes):
@@ -91,7 +91,7 @@ def test_a_process_that_ends_and_starts_again_is_counted_once():
     host, port = address.split(":")
     with socket.create_connection((host, int(port))) as connection:
         record = json.dumps(dataclasses.asdict(attendance(1, 2)))
-        connection.sendall(_PROTOCOL + record.encode() + b"\n")
+        connection.sendall(PROTOCOL + record.encode() + b"\n")
     time.sleep(0.2)
     with concurrent.futures.ThreadPoolExecutor() as threads:
         answers = threads.map(lambda n: attend(address, attendance(n, 2)), (0, 1))
@@ -101,7 +101,7 @@ def test_a_process_that_ends_and_starts_again_is_counted_once():
 
 
 @pytest.mark.parametrize(
-    "said", [b"", b"GET / HTTP/1.1\r\n\r\n", b"x" * 100_000, _PROTOCOL + b"{]\n"]
+    "said", [b"", b"GET / HTTP/1.1\r\n\r\n", b"x" * 100_000, PROTOCOL + b"{]\n"]
 )
 def test_strangers_do_not_disturb(said):
     address = f"127.0.0.1:{free_port()}"
