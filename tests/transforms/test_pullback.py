@@ -85,3 +85,20 @@ def test_what_a_linear_function_computes_of_known_values_is_computed_once():
     np.testing.assert_allclose(jax.tree.leaves(transposed), [4.0, np.sin(4.0)], rtol=1e-6)
     np.testing.assert_allclose(transposed((3.0, 1.0)), [12.0, np.sin(4.0)], rtol=1e-6)
     assert "sin" not in str(jax.make_jaxpr(transposed)((3.0, 1.0)))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: (jnp.sin(x) * y, jnp.cos(x))[0],
+        lambda x, y: jax.lax.cond(x > 0, jnp.sin, lambda x: x * y, x),
+        lambda x, y: jax.lax.scan(lambda c, _: (jnp.sin(c) * y, c), x, None, length=2)[0],
+        lambda x, y: jax.checkpoint(lambda x: jnp.exp(x) * y)(x),
+    ],
+)
+def test_the_backward_program_computes_nothing_in_vain(function):
+    _, pullback = jax.vjp(function, 1.0, 2.0)
+    jaxpr = jax.make_jaxpr(pullback)(1.0).jaxpr
+    read = {id(x) for equation in jaxpr.eqns for x in equation.invars} | set(map(id, jaxpr.outvars))
+    for equation in jaxpr.eqns:
+        assert any(id(x) in read for x in equation.outvars), equation
