@@ -249,3 +249,13 @@ def axes_of(entry: PartitionEntry) -> tuple[Hashable, ...]:
     if entry is None or entry is UNCONSTRAINED:
         return ()
     return cast("tuple[Hashable, ...]", entry) if type(entry) is tuple else (entry,)
+
+
+def check_rank(sharding: object, least: int, rank: int) -> None:
+    """Raise ValueError if an array has fewer axes than a sharding needs, which are `least`."""
+    if rank < least:
+        raise ValueError(
+            f"Sharding {sharding} is only valid for values of rank at least {least}, but was "
+            f"applied to a value of rank {rank}: leave out the entries of axes that it does not "
+            "have"
+        )

@@ -52,12 +52,18 @@ def _resized(x: Array, axis: int, size: int) -> Array:
     return pad(x, host_number(0, aval.dtype), rows)
 
 
-def _scale(lengths: tuple[int, ...], norm: str | None, backward: bool) -> float:
-    """Return the normalization factor of a transform; backward ones divide by the element count."""
+def _checked_norm(norm: str | None) -> str:
+    """Return the name of a normalization, "backward" for None; raise ValueError for others."""
     if norm is None:
-        norm = "backward"
+        return "backward"
     if norm not in _NORMS:
         raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
+    return norm
+
+
+def _scale(lengths: tuple[int, ...], norm: str | None, backward: bool) -> float:
+    """Return the normalization factor of a transform; backward ones divide by the element count."""
+    norm = _checked_norm(norm)
     count = math.prod(lengths)
     if not count or norm == "backward":
         return 1.0
@@ -234,13 +240,11 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     return _one("jnp.fft.irfft", FftType.IRFFT, a, n, axis, norm)
 
 
-_OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
+_OPPOSITE = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
 
 def _opposite(norm: str | None) -> str:
-    if norm not in _OPPOSITE:
-        raise ValueError(f'Invalid norm value {norm}; should be "backward","ortho" or "forward".')
-    return _OPPOSITE[norm]
+    return _OPPOSITE[_checked_norm(norm)]
 
 
 def _checked(a: ArrayLike, axis: int, name: str) -> Array:

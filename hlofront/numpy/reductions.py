@@ -17,7 +17,7 @@ from hlofront.base.dtypes import (
     to_numeric_dtype,
 )
 from hlofront.base.elements import bfloat16
-from hlofront.base.typing import Array, ArrayLike, Axes, Axis, DType, DTypeLike
+from hlofront.base.typing import Array, ArrayLike, Axes, Axis, DType, DTypeLike, Shape
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis
 from hlofront.numpy.like import operation_like
@@ -286,6 +286,14 @@ def prod(
 # ---- extremes ----------------------------------------------------------------------------------
 
 
+def nothing_to_reduce(name: str, shape: Shape) -> ValueError:
+    """Return the error for a reduction without identity of an array without elements."""
+    return ValueError(
+        f"zero-size array to reduction operation {name} which has no identity: the array has "
+        f"shape {shape}. Give the value to start from as 'initial'."
+    )
+
+
 def extreme(
     fold: Fold,
     a: ArrayLike,
@@ -308,10 +316,7 @@ def extreme(
             )
         for i in axes:
             if not aval.shape[i]:
-                raise ValueError(
-                    f"zero-size array to reduction operation {fold.name} which has no identity: "
-                    f"the array has shape {aval.shape}. Give the value to start from as 'initial'."
-                )
+                raise nothing_to_reduce(fold.name, aval.shape)
     folded = fold_axes(fold, convert(a, aval.dtype, False), axes, keepdims, initial, where)
     return across_names(fold, folded, names)
 

@@ -14,7 +14,7 @@ from hlofront.core.dimensions import canonical_axis
 from hlofront.higher_order.scan import scan
 from hlofront.numpy.naming import named
 from hlofront.numpy.promotion import as_operand, check_broadcast, with_shape
-from hlofront.numpy.reductions import as_boolean, check_mask
+from hlofront.numpy.reductions import as_boolean, check_mask, nothing_to_reduce
 from hlofront.numpy.taking import take
 from hlofront.numpy.updating import At
 from hlofront.primitives import comparing, creating, elementwise, shaping, slicing
@@ -115,10 +115,7 @@ def reduce_by_steps(
         initial = function.identity
     if initial is None:
         if not size:
-            raise ValueError(
-                f"zero-size array to reduction operation {function.__name__} which has no "
-                f"identity: the array has shape {shape}. Give the value to start from as 'initial'."
-            )
+            raise nothing_to_reduce(function.__name__, shape)
         start, a = slicing.index_in_dim(a, 0, 0, False), slicing.slice_in_dim(a, 1, None)
     else:
         initial = as_operand(initial)

@@ -26,7 +26,7 @@ from hlofront.bridge.members import (
     set_device_list_getter,
 )
 from hlofront.core.mesh import AbstractMesh, Mesh
-from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, axes_of
+from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, axes_of, check_rank
 
 REPLICATED = OpSharding.Type.REPLICATED
 _Split = NamedSharding | GSPMDSharding
@@ -286,11 +286,7 @@ def _check_compatible_aval(self: _Split, aval_shape: Sequence[int]) -> None:
 
 def _tiles_for(self: _Split, shape: tuple[int, ...], least: int) -> tuple[int, ...]:
     """Return the number of shards along each axis of an array, of which there are `least`."""
-    if len(shape) < least:
-        raise ValueError(
-            f"Sharding {self} is only valid for values of rank at least {least}, but was applied "
-            f"to a value of rank {len(shape)}: leave out the entries of axes that it does not have"
-        )
+    check_rank(self, least, len(shape))
     tiles, _ = tiles_of(hlo_sharding(self, len(shape)), len(shape))
     for axis, (size, parts) in enumerate(zip(shape, tiles, strict=True)):
         if size % parts:

@@ -26,7 +26,13 @@ from hlofront.primitives.collectives import (
     size_along,
 )
 from hlofront.primitives.comparing import eq, select_n
-from hlofront.primitives.derivatives import Cotangents, aval_of_operand, linear, zeros_of
+from hlofront.primitives.derivatives import (
+    Cotangents,
+    CotangentsOfOne,
+    aval_of_operand,
+    linear,
+    zeros_of,
+)
 from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim, dynamic_slice_in_dim
 from hlofront.primitives.elementwise import mul
 from hlofront.primitives.pcast import state_along
@@ -258,18 +264,20 @@ def _(
     return x.update(shape=tuple(shape))
 
 
-def _transposed_all_gather(
-    cotangent: ArrayLike, x: UndefinedPrimal, *, all_gather_dimension: int, **params: object
-) -> Cotangents:
-    params["scatter_dimension"] = all_gather_dimension
-    return [process(reduce_scatter_p, (cotangent,), params)]
+def _by_exchange(inverse: Primitive, own_axis: str, axis_of_inverse: str) -> CotangentsOfOne:
+    """Return the transpose rule of a collective whose transpose is the collective `inverse`.
 
+    Args:
+      inverse: the collective that is the transpose.
+      own_axis: the name of the parameter that holds the exchanged axis of the arrays.
+      axis_of_inverse: the name of that parameter of `inverse`.
+    """
 
-def _transposed_reduce_scatter(
-    cotangent: ArrayLike, x: UndefinedPrimal, *, scatter_dimension: int, **params: object
-) -> Cotangents:
-    params["all_gather_dimension"] = scatter_dimension
-    return [process(all_gather_p, (cotangent,), params)]
+    def transposed(cotangent: ArrayLike, x: UndefinedPrimal, /, **params: object) -> Cotangents:
+        params[axis_of_inverse] = params.pop(own_axis)
+        return [process(inverse, (cotangent,), params)]
+
+    return transposed
 
 
 def _transposed_all_gather_invariant(
@@ -291,25 +299,12 @@ def _transposed_all_gather_invariant(
     return [dynamic_slice_in_dim(shares, start, size, all_gather_dimension)]
 
 
-def _transposed_all_gather_reduced(
-    cotangent: ArrayLike, x: UndefinedPrimal, *, all_gather_dimension: int, **params: object
-) -> Cotangents:
-    params["scatter_dimension"] = all_gather_dimension
-    return [process(unreduced_reduce_scatter_p, (cotangent,), params)]
-
-
-def _transposed_unreduced_reduce_scatter(
-    cotangent: ArrayLike, x: UndefinedPrimal, *, scatter_dimension: int, **params: object
-) -> Cotangents:
-    params["all_gather_dimension"] = scatter_dimension
-    return [process(all_gather_reduced_p, (cotangent,), params)]
-
-
-linear(all_gather_p, _transposed_all_gather)
-linear(all_gather_reduced_p, _transposed_all_gather_reduced)
-linear(unreduced_reduce_scatter_p, _transposed_unreduced_reduce_scatter)
+_GATHERED, _SCATTERED = "all_gather_dimension", "scatter_dimension"
+linear(all_gather_p, _by_exchange(reduce_scatter_p, _GATHERED, _SCATTERED))
+linear(all_gather_reduced_p, _by_exchange(unreduced_reduce_scatter_p, _GATHERED, _SCATTERED))
+linear(unreduced_reduce_scatter_p, _by_exchange(all_gather_reduced_p, _SCATTERED, _GATHERED))
 linear(all_gather_invariant_p, _transposed_all_gather_invariant)
-linear(reduce_scatter_p, _transposed_reduce_scatter)
+linear(reduce_scatter_p, _by_exchange(all_gather_p, _SCATTERED, _GATHERED))
 
 
 @boundary

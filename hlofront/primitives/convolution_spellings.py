@@ -371,11 +371,6 @@ def conv_shape_tuple(
     """
     if isinstance(pads, str):
         pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
-    if len(pads) != len(lhs_shape) - 2:
-        raise TypeError(
-            f"Wrong number of explicit pads for convolution: expected {len(lhs_shape) - 2}, got "
-            f"{len(pads)}."
-        )
     spatial = output_sizes(lhs_shape[2:], rhs_shape[2:], strides, pads)
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *spatial)
 

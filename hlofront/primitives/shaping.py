@@ -368,16 +368,21 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     return process(squeeze_p, (array,), {"dimensions": tuple(axes)})
 
 
+def check_sizes_of_one(shape: Shape, axes: Sequence[int], dimensions: tuple[int, ...]) -> None:
+    """Raise ValueError unless axes have size 1; `dimensions` names them in the message."""
+    if any(shape[axis] != 1 for axis in axes):
+        raise ValueError(
+            "cannot select an axis to squeeze out which has size not equal to one, got "
+            f"shape={shape} and dimensions={dimensions}"
+        )
+
+
 @infer(squeeze_p)
 def _(array: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
     shape = array.shape
     if len(set(dimensions)) != len(dimensions):
         raise ValueError(f"dimensions are not unique: {dimensions}")
-    if any(shape[axis] != 1 for axis in dimensions):
-        raise ValueError(
-            "cannot select an axis to squeeze out which has size not equal to one, got "
-            f"shape={shape} and dimensions={dimensions}"
-        )
+    check_sizes_of_one(shape, dimensions, dimensions)
     left = tuple([size for axis, size in enumerate(shape) if axis not in dimensions])
     return ShapedArray(left, array.dtype, array.weak_type)
 

@@ -14,7 +14,7 @@ from hlofront.primitives.creating import full
 from hlofront.primitives.elementwise import bitwise_and
 from hlofront.primitives.families import check_same_dtypes
 from hlofront.primitives.reducing import reduce_sum
-from hlofront.primitives.shaping import broadcast_in_dim, reshape, squeeze
+from hlofront.primitives.shaping import broadcast_in_dim, check_sizes_of_one, reshape, squeeze
 from hlofront.primitives.shaping import rev as reverse
 from hlofront.primitives.shaping import transpose as transpose_axes
 from hlofront.primitives.slicing import concatenate
@@ -191,11 +191,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
       ValueError: if an axis is out of range or repeated, or its size is not 1.
     """
     axes = canonical_axes(tuple(dimensions), arr.ndim)
-    if any(arr.shape[axis] != 1 for axis in axes):
-        raise ValueError(
-            "cannot select an axis to squeeze out which has size not equal to one, got "
-            f"shape={arr.shape} and dimensions={tuple(dimensions)}"
-        )
+    check_sizes_of_one(arr.shape, axes, tuple(dimensions))
     n_batch, n_sparse, _, _ = layout_of(arr.data, arr.indices, arr.shape)
     n_leading = n_batch + n_sparse
     batch = [axis for axis in axes if axis < n_batch]

@@ -22,7 +22,7 @@ from hlofront.core.aval import (
 )
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.mesh_context import get_abstract_mesh
-from hlofront.core.partition import PartitionSpec
+from hlofront.core.partition import PartitionSpec, check_rank
 from hlofront.core.references import AbstractRef, is_reference
 from hlofront.core.requested_shardings import named_sharding, over_devices, split_by
 from hlofront.transforms.stage import stage
@@ -130,13 +130,7 @@ def _check_sharding(sharding: object, shape: tuple[object, ...]) -> None:
     """
     if sharding is None:
         return
-    spec = getattr(sharding, "spec", ())
-    if len(spec) > len(shape):
-        raise ValueError(
-            f"Sharding {sharding} is only valid for values of rank at least {len(spec)}, but was "
-            f"applied to a value of rank {len(shape)}: leave out the entries of axes that it does "
-            "not have"
-        )
+    check_rank(sharding, len(getattr(sharding, "spec", ())), len(shape))
     if not hasattr(sharding, "check_compatible_aval") and not hasattr(sharding, "layout"):
         raise ValueError(
             "the sharding of a ShapeDtypeStruct is a Sharding, a PartitionSpec or a Format: got "

@@ -513,13 +513,22 @@ def _check_scalar(result: Value) -> None:
         raise TypeError(f"{message}had shape: {typeof(result).shape}.")
 
 
-def check_real_or_complex(name: str, x: Value, allow_int: bool = False) -> None:
-    """Raise TypeError if `x` is not a real or complex array; integers pass with `allow_int`."""
+def dtype_of_argument(x: Value) -> DType:
+    """Return the dtype of an argument of a differentiated function.
+
+    Raises:
+      TypeError: if `x` is neither array nor scalar.
+    """
     if not is_value(x):
         raise TypeError(
             f"Argument {source.shortened(repr(x))} of type {type(x)} is not a valid JAX type."
         )
-    dtype = typeof(x).dtype
+    return typeof(x).dtype
+
+
+def check_real_or_complex(name: str, x: Value, allow_int: bool = False) -> None:
+    """Raise TypeError if `x` is not a real or complex array; integers pass with `allow_int`."""
+    dtype = dtype_of_argument(x)
     if issubdtype(dtype, np.inexact) or (allow_int and issubdtype(dtype, np.generic)):
         return
     raise TypeError(
@@ -536,7 +545,11 @@ def dtype_name(dtype: DType) -> str:
 
 def _check_holomorphic(name: str, x: Value, allow_int: bool = False) -> None:
     check_real_or_complex(name, x, True)
-    dtype = typeof(x).dtype
+    check_complex(name, typeof(x).dtype)
+
+
+def check_complex(name: str, dtype: DType) -> None:
+    """Raise TypeError if a dtype, that of an argument of a holomorphic function, is not complex."""
     if not issubdtype(dtype, np.complexfloating):
         raise TypeError(
             f"{name} with holomorphic=True requires inputs with complex dtype, but got "

@@ -11,7 +11,7 @@ from hlofront.base.dtypes import float0, issubdtype
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import ArrayLike, NumPyArray
 from hlofront.bridge.fast_parts import PyTreeDef
-from hlofront.core.aval import ShapedArray, is_value, typeof
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.jaxpr import DebugInfo, Value
 from hlofront.core.names import JVP, VMAP, transformed
@@ -189,23 +189,15 @@ def _summary(fun: Callable[..., PyTree], argnums: object) -> str:
 
 
 def _check_forward_input(x: Value, holomorphic: bool, name: str = "jacfwd") -> None:
-    if not is_value(x):
-        raise TypeError(
-            f"Argument {source.shortened(repr(x))} of type {type(x)} is not a valid JAX type."
-        )
-    dtype = typeof(x).dtype
+    dtype = gradients.dtype_of_argument(x)
     if holomorphic:
-        if not issubdtype(dtype, np.complexfloating):
-            raise TypeError(
-                f"{name} with holomorphic=True requires inputs with complex dtype, but got "
-                f"{dtype.name}."
-            )
+        gradients.check_complex(name, dtype)
     elif not issubdtype(dtype, np.floating):
         raise TypeError(
             f"{name} requires real-valued inputs (input dtype that is a sub-dtype of "
-            f"np.floating), but got {dtype.name}. For holomorphic differentiation, pass "
-            "holomorphic=True. For differentiation of non-holomorphic functions involving complex "
-            "inputs or integer inputs, use jax.jvp directly."
+            f"np.floating), but got {gradients.dtype_name(dtype)}. For holomorphic "
+            "differentiation, pass holomorphic=True. For differentiation of non-holomorphic "
+            "functions involving complex inputs or integer inputs, use jax.jvp directly."
         )
 
 

@@ -248,11 +248,9 @@ class Lowered(Stage):
           ValueError: if there is no such dialect or style.
         """
         debug_info = debug_info or style == "source"
-        if dialect in (None, "stablehlo"):
-            return _styled(self._module.text(debug_info), style)
-        if dialect == "hlo":
-            return _styled(self._module.hlo_text(debug_info), style)
-        raise ValueError(f"Unknown dialect: {dialect}. Wanted 'stablehlo' or 'hlo'.")
+        module = self._module
+        text = module.hlo_text if _is_hlo(dialect) else module.text
+        return _styled(text(debug_info), style)
 
     def __repr__(self) -> str:
         operations = sum(" = " in line for line in self.as_text().splitlines())
@@ -266,11 +264,7 @@ class Lowered(Stage):
 
     def compiler_ir(self, dialect: str | None = None) -> "ir.Module | XlaComputation":
         """Return the module as jaxlib's object: an `ir.Module`, or an XlaComputation for "hlo"."""
-        if dialect in (None, "stablehlo"):
-            return self._module.ir_module
-        if dialect == "hlo":
-            return self._module.hlo()
-        raise ValueError(f"Unknown dialect: {dialect}. Wanted 'stablehlo' or 'hlo'.")
+        return self._module.hlo() if _is_hlo(dialect) else self._module.ir_module
 
     @property
     def fences(self) -> "list[Fence]":
@@ -501,6 +495,13 @@ def _assigned(
 
 
 _STYLES = "hlotools.ir.styles"
+
+
+def _is_hlo(dialect: str | None) -> bool:
+    """Return whether a dialect is "hlo", not "stablehlo" or None; raise ValueError for others."""
+    if dialect not in (None, "stablehlo", "hlo"):
+        raise ValueError(f"Unknown dialect: {dialect}. Wanted 'stablehlo' or 'hlo'.")
+    return dialect == "hlo"
 
 
 def _styled(text: str, style: str) -> str:
