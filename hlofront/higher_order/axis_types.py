@@ -98,7 +98,9 @@ def with_sharding(
       out_sharding: a PartitionSpec or a NamedSharding.
 
     Raises:
-      TypeError, ValueError: see `requested`.
+      TypeError: if `out_sharding` is of another type.
+      ValueError: for a PartitionSpec without a mesh in context, for a NamedSharding over a mesh
+        other than that in context, and for axes that are not of type Explicit.
     """
     requested_sharding = requested(name, out_sharding)
     if requested_sharding is None:

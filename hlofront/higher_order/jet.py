@@ -121,7 +121,23 @@ def jet2(
     factorial_scaled: bool = False,
     **_: object,
 ) -> tuple[PyTree, PyTree]:
-    """Return what `jet` returns, for terms that are coefficients of power series by default."""
+    """Return the value of a function on a curve, and the terms of its series along the curve.
+
+    Args:
+      fun: a function of arrays that returns a pytree of arrays.
+      primals: a tuple or list of the arguments of `fun`: arrays or numbers.
+      series: for each argument a tuple or list of its terms of orders 1 to n, of its shape and
+        dtype.
+      factorial_scaled: whether terms are derivatives. By default they are coefficients of power
+        series: derivatives divided by the factorial of their order.
+
+    Returns:
+      A pair: the result of `fun`, and its pytree with a list of n terms in the place of each array.
+
+    Raises:
+      ValueError: if arguments or terms are no arrays, or series are absent or of different lengths.
+      TypeError: if a term's dtype or shape does not fit its argument.
+    """
     return jet(fun, primals, series, factorial_scaled)
 
 

@@ -320,7 +320,13 @@ def glorot_uniform(
 ) -> Initializer:
     """Return a uniform initializer with variance 2 / (inputs + outputs).
 
-    See Glorot and Bengio (2010), and `variance_scaling` for the arguments.
+    Args:
+      in_axis: the axes of inputs.
+      out_axis: the axes of outputs.
+      batch_axis: the axes along which weights are separate.
+      dtype: the default dtype of the initial values.
+
+    Source: Glorot and Bengio (2010).
     """
     return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
@@ -333,7 +339,13 @@ def glorot_normal(
 ) -> Initializer:
     """Return a truncated normal initializer with variance 2 / (inputs + outputs).
 
-    See Glorot and Bengio (2010), and `variance_scaling` for the arguments.
+    Args:
+      in_axis: the axes of inputs.
+      out_axis: the axes of outputs.
+      batch_axis: the axes along which weights are separate.
+      dtype: the default dtype of the initial values.
+
+    Source: Glorot and Bengio (2010).
     """
     return variance_scaling(
         1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype
@@ -348,7 +360,13 @@ def lecun_uniform(
 ) -> Initializer:
     """Return a uniform initializer with variance 1 / inputs.
 
-    See LeCun et al., Efficient BackProp (1998), and `variance_scaling` for the arguments.
+    Args:
+      in_axis: the axes of inputs.
+      out_axis: the axes of outputs.
+      batch_axis: the axes along which weights are separate.
+      dtype: the default dtype of the initial values.
+
+    Source: LeCun et al., Efficient BackProp (1998).
     """
     return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
@@ -361,7 +379,13 @@ def lecun_normal(
 ) -> Initializer:
     """Return a truncated normal initializer with variance 1 / inputs.
 
-    See LeCun et al., Efficient BackProp (1998), and `variance_scaling` for the arguments.
+    Args:
+      in_axis: the axes of inputs.
+      out_axis: the axes of outputs.
+      batch_axis: the axes along which weights are separate.
+      dtype: the default dtype of the initial values.
+
+    Source: LeCun et al., Efficient BackProp (1998).
     """
     return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 
@@ -374,7 +398,13 @@ def he_uniform(
 ) -> Initializer:
     """Return a uniform initializer with variance 2 / inputs, for rectifiers.
 
-    See He et al. (2015), and `variance_scaling` for the arguments.
+    Args:
+      in_axis: the axes of inputs.
+      out_axis: the axes of outputs.
+      batch_axis: the axes along which weights are separate.
+      dtype: the default dtype of the initial values.
+
+    Source: He et al. (2015).
     """
     return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
 
@@ -387,7 +417,13 @@ def he_normal(
 ) -> Initializer:
     """Return a truncated normal initializer with variance 2 / inputs, for rectifiers.
 
-    See He et al. (2015), and `variance_scaling` for the arguments.
+    Args:
+      in_axis: the axes of inputs.
+      out_axis: the axes of outputs.
+      batch_axis: the axes along which weights are separate.
+      dtype: the default dtype of the initial values.
+
+    Source: He et al. (2015).
     """
     return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
 

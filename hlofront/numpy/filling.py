@@ -295,7 +295,13 @@ def zeros_like(
     device: DeviceLike = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Make zeros in the shape and dtype of an array, a scalar, or an object that has both."""
+    """Make zeros in the shape and dtype of an array, a scalar, or an object that has both.
+
+    `dtype` and `shape` replace those of `a`.
+
+    Raises:
+      TypeError: if `a` is none of them, or the shape is none.
+    """
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
@@ -308,7 +314,13 @@ def ones_like(
     device: DeviceLike = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Make ones in the shape and dtype of an array, a scalar, or an object that has both."""
+    """Make ones in the shape and dtype of an array, a scalar, or an object that has both.
+
+    `dtype` and `shape` replace those of `a`.
+
+    Raises:
+      TypeError: if `a` is none of them, or the shape is none.
+    """
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
@@ -336,7 +348,17 @@ def full_like(
 ) -> Array:
     """Make an array filled with one value, in the shape and dtype of another array.
 
-    The value may be an array that broadcasts.
+    Args:
+      a: an array, a scalar, or an object with a shape and a dtype.
+      fill_value: a scalar, or an array that broadcasts to the shape.
+      dtype: of the result; by default that of `a`.
+      shape: of the result; by default that of `a`.
+      device: a Device or Sharding to put it on.
+      out_sharding: how it is split over a mesh.
+
+    Raises:
+      TypeError: if the value is neither array nor scalar.
+      ValueError: if the value does not broadcast to the shape.
     """
     check_arraylike("full_like", 0 if hasattr(a, "dtype") else a, fill_value)
     return _like("full_like", a, fill_value, dtype, shape, device, out_sharding)

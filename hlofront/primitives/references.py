@@ -335,7 +335,8 @@ def set(ref: RefLike, idx: RefIndex, value: ArrayLike) -> None:
 
     Args:
       ref: a reference, or a view `ref.at[...]`.
-      idx: an index, as in `get`.
+      idx: integers, slices, arrays of integers, `jax.ds(start, size)` or an ellipsis; None for all
+        elements. Arrays of integers index as in NumPy.
       value: an array of the shape and dtype of the elements; it is not broadcast.
 
     Raises:
@@ -352,7 +353,8 @@ def addupdate(ref: RefLike, idx: RefIndex, x: ArrayLike) -> None:
 
     Args:
       ref: a reference, or a view `ref.at[...]`.
-      idx: an index, as in `get`.
+      idx: integers, slices, arrays of integers, `jax.ds(start, size)` or an ellipsis; None for all
+        elements. Arrays of integers index as in NumPy.
       x: an array of the shape and dtype of the elements; it is not broadcast.
 
     Raises:

@@ -65,12 +65,14 @@ def bcoo_dot_general(
     preferred_element_type: DTypeLike | None = None,
     out_sharding: None = None,
 ) -> BCOO | Array:
-    """Contract two arrays, of which one or both are BCOO; see `lax.dot_general`.
+    """Multiply two arrays, of which one or both are BCOO, and sum over the contracted axes.
+
+    Contracted axes of a BCOO array are no dense axes, and batch axes of the product are among its
+    batch axes.
 
     Args:
-      lhs: an array; contracted axes of a BCOO array are no dense axes, and batch axes of the
-        product are among its batch axes.
-      rhs: likewise.
+      lhs: an array.
+      rhs: an array.
       dimension_numbers: ((contracting axes of lhs, of rhs), (batch axes of lhs, of rhs)).
       precision: has no effect: products of stored elements are summed up one by one.
       preferred_element_type: the dtype of the sums and of the result.
