@@ -201,21 +201,20 @@ def emit_variables(build: Emitting, solution: Solution, arguments: Sequence[Valu
       solution: the variables as functions of the sizes of the arguments.
       arguments: the arguments by position; those with symbolic sizes are not None.
     """
-    module, state = build.module, build.hoisted
+    module, values_by_id = build.module, build.hoisted
     # In the expressions of the solution, the sizes of the arguments are the variables.
     module.size_variables = {each.name: SizeVariable(each.name) for each in solution.dimensions}
     for dimension in solution.dimensions:
         argument = arguments[dimension.argument]
         assert argument is not None
-        state[id(module.size_variables[dimension.name])] = dimension_size(
-            build, argument, dimension.axis
-        )
+        size = dimension_size(build, argument, dimension.axis)
+        values_by_id[id(module.size_variables[dimension.name])] = size
     for check in solution.checks:
         _emit_assertion(build, check)
     values = {name: size_value(build, value) for name, value in solution.values.items()}
     module.size_variables = {name: SizeVariable(name) for name in sorted(values)}
     for name, variable in module.size_variables.items():
-        state[id(variable)] = values[name]
+        values_by_id[id(variable)] = values[name]
 
 
 def dimension_size(build: Emitting, x: Value, axis: int) -> Value:

@@ -36,17 +36,18 @@ def arguments(b, n):
 
 
 def check_layer(exported):
-    """Check values and second derivatives of an exported `layer` for three sizes."""
-    for sizes in ((2, 1), (3, 4), (5, 2)):
+    """Check values of an exported `layer` for three sizes, and its second derivative for one."""
+    for sizes in ((2, 1), (5, 2), (3, 4)):
         x, w = arguments(*sizes)
         np.testing.assert_allclose(exported.call(x, w), layer(x, w), rtol=1e-5)
-        twice = [
-            jax.grad(lambda x, f=f, w=w: (jax.grad(lambda y: f(y, w).sum())(x) ** 2).sum())(x)
-            for f in (exported.call, layer)
-        ]
-        np.testing.assert_allclose(*twice, rtol=1e-3, atol=1e-5)
+    twice = [
+        jax.grad(lambda x, f=f: (jax.grad(lambda y: f(y, w).sum())(x) ** 2).sum())(x)
+        for f in (exported.call, layer)
+    ]
+    np.testing.assert_allclose(*twice, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["hlofront", "jax"])
 def test_files_keep_symbolic_sizes(form):
     made = exported_layer()
@@ -161,6 +162,7 @@ def test_a_dozen_of_jax_are_read(tmp_path):
 # ---- calls ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_calls_in_transformations():
     exported = exported_layer()
     x, w = arguments(3, 2)
@@ -174,6 +176,7 @@ def test_calls_in_transformations():
     np.testing.assert_allclose(looped, 2 * expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_exports_in_exports():
     inner = exported_layer()
     m, k = export.symbolic_shape("m, k")
@@ -203,6 +206,7 @@ def test_several_platforms_and_x64():
         np.testing.assert_array_equal(exported.call(x), [3, 4, 5])
 
 
+@pytest.mark.slow
 def test_random_keys_and_booleans():
     (b,) = export.symbolic_shape("b")
     draw = jax.jit(lambda keys, mask: jnp.where(mask, jax.vmap(jax.random.uniform)(keys), 0))
