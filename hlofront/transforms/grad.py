@@ -30,6 +30,9 @@ from hlofront.transforms.pullback import Pullback, PullbackSpec, residuals_by_so
 from hlofront.transforms.simplify import dead_code, without_unused_constants
 from hlofront.transforms.vmap import documented
 
+# Stands for a leaf of an auxiliary value that is a traced value.
+_TRACED = object()
+
 
 class FlatCall:
     """A wrapper of a function of pytrees as one of flat leaves; a call sets `out_tree`."""
@@ -60,8 +63,11 @@ class FlatCall:
                     f"type {type(results)} with value {source.shortened(repr(results))}"
                 )
             results, aux = results
-            self.aux = tree.tree_flatten(aux)
-            traced = [x for x in self.aux[0] if isinstance(x, Tracer)]
+            leaves_of_aux, aux_tree = tree.tree_flatten(aux)
+            traced = [x for x in leaves_of_aux if isinstance(x, Tracer)]
+            # Tracers are not kept: a search for leaks would find them here.
+            known = [_TRACED if isinstance(x, Tracer) else x for x in leaves_of_aux]
+            self.aux = known, aux_tree
         outputs, self.out_tree = tree.tree_flatten(results)
         for i, x in enumerate(outputs):
             if not is_value(x):
@@ -82,7 +88,7 @@ class FlatCall:
         # Leaves of the auxiliary value that are not traced are returned unchanged.
         leaves, aux_tree = self.aux
         traced = iter(outputs[count:])
-        aux = [as_array(next(traced)) if isinstance(x, Tracer) else x for x in leaves]
+        aux = [as_array(next(traced)) if x is _TRACED else x for x in leaves]
         return result, aux_tree.unflatten(aux)
 
 

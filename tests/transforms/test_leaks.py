@@ -124,6 +124,24 @@ def test_what_a_function_returns_keeps_no_traced_values(name):
         jax.jit(RETURNED[name])(1.0)
 
 
+DERIVED_WITH_AUX = {
+    "grad": lambda f: jax.grad(f, has_aux=True)(1.0),
+    "value_and_grad": lambda f: jax.value_and_grad(f, has_aux=True)(1.0),
+    "vjp": lambda f: jax.vjp(f, 1.0, has_aux=True)[1](1.0),
+    "jvp": lambda f: jax.jvp(f, (1.0,), (1.0,), has_aux=True),
+    "linearize": lambda f: jax.linearize(f, 1.0, has_aux=True)[1](1.0),
+    "jacfwd": lambda f: jax.jacfwd(f, has_aux=True)(1.0),
+    "jacrev": lambda f: jax.jacrev(f, has_aux=True)(1.0),
+    "hessian": lambda f: jax.hessian(f, has_aux=True)(1.0),
+}
+
+
+@pytest.mark.parametrize("name", DERIVED_WITH_AUX)
+def test_an_auxiliary_value_is_no_leak(name):
+    with jax.checking_leaks():
+        DERIVED_WITH_AUX[name](lambda x: (jnp.sin(x), [x, x * 2]))
+
+
 def test_vjp_lets_go_of_primals_that_it_does_not_need():
     class Held(np.ndarray):
         """An array that can be referred to weakly."""
