@@ -28,6 +28,8 @@ STUMBLES = (
     # It refuses a flag that cannot be hashed, such as `unique_indices=[]`; we take its truth.
     "must have __hash__ and __eq__ methods",
     "an object of type <class 'list'>, []. The error was",
+    # A function under custom_jvp that closes over a mapped value, made under jit and derived later.
+    "(closed_by_vmap). ",
     # Its `.at[].apply` has no derivative, even one of zero.
     "scatter_apply JVP not implemented",
     # We refuse when it is lowered.
@@ -41,6 +43,8 @@ STRICTER = (
     # jax refuses it when the key is made, and so not where nothing reads the key.
     "PRNG key seed must be an integer; got float",
     "PRNG key seed must be an integer; got complex",
+    # jax calls it where there is something to decide on.
+    "is not callable: the policy of checkpoint is",
 )
 # Programs with these are not counted: jax hides the equations of the first in a function, forgets
 # that there was the second's derivative. What policies leave to be computed again,
