@@ -35,7 +35,7 @@ _UNBOUNDED = (-math.inf, math.inf)
 
 
 class Assumptions:
-    """What is known of the terms of a scope: their bounds, and relations between them."""
+    """The bounds of the terms of a scope, and the relations between them, as far as known."""
 
     __slots__ = ("_explained", "_limits", "_relations", "_scope")
 

@@ -81,7 +81,7 @@ class BlockSizes:
 
     @property
     def has_backward_blocks(self) -> bool:
-        """Whether all block sizes are there that the kernels of derivatives need."""
+        """True if all block sizes are there that the kernels of derivatives need."""
         sizes = [self.block_q_dkv, self.block_kv_dkv, self.block_kv_dkv_compute]
         if not self.use_fused_bwd_kernel:
             sizes += [self.block_q_dq, self.block_kv_dq]

@@ -32,7 +32,7 @@ _MOST_LISTED = 10
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Attendance:
-    """What a process says of itself.
+    """The message in which a process says who it is.
 
     Attributes:
       process_id: its number.
