@@ -188,6 +188,8 @@ def initialize(
     except (JaxRuntimeError, RuntimeError, OSError) as error:
         if coordinator is not None:
             coordinator.stop()
+        if roll_call is not None:
+            roll_call.join()  # This process may end now, and the others wait for its answer.
         raise RuntimeError(
             f"process {number} of {count} could not join its group at {address} within "
             f"{initialization_timeout} s: {_first_line(error)}"

@@ -87,9 +87,13 @@ class DeviceAssignment:
         return self.like.mesh if type(self.like) is NamedSharding else None
 
     def text(self) -> str:
-        """Return the shardings as text, for the keys of the disk cache, which have the devices."""
+        """Return the order of the devices and the shardings as text.
+
+        The devices are counted from the first: equal programs on other devices have one text.
+        """
+        ids = [device.id - self.device.id for device in self.devices]
         typed = "" if self.typed_mesh is None else f" {self.typed_mesh}"
-        return f"{self.inputs} {self.outputs}{typed}"
+        return f"{ids} {self.inputs} {self.outputs}{typed}"
 
 
 # A program runs on one device, or on those of a DeviceAssignment.
