@@ -3,6 +3,8 @@
 Imported by both sides: NumPy alone.
 """
 
+import decimal
+import functools
 import itertools
 from collections.abc import Callable, Sequence
 
@@ -23,15 +25,32 @@ def _cast(values: Sequence[float], dtype: str) -> np.ndarray:
     with np.errstate(over="ignore", under="ignore"):
         cast = np.asarray(values, np.float64).astype(dtype_of(dtype)).astype(np.float64)
     cast = cast[np.isfinite(cast) | ~np.isfinite(np.asarray(values))]
+    # Which of the two zeros is the first depends on how the processor sorts.
+    cast[cast == 0] = 0.0
     return np.unique(cast) if not np.isnan(cast).any() else np.append(np.unique(cast)[:-1], NAN)
 
 
 def _decades(dtype: str, low: float, high: float, each: float) -> np.ndarray:
     """From 10**low to 10**high, as many in each decade; cut to what the dtype has."""
     limits = ml_dtypes.finfo(dtype_of(dtype))
-    least, most = np.log10(float(limits.tiny)), np.log10(float(limits.max)) - 1e-3
+    least, most = _log10(float(limits.tiny)), _log10(float(limits.max)) - 1e-3
     low, high = max(low, least), min(high, most)
-    return np.logspace(low, high, max(2, round((high - low) * each)))
+    count = max(2, round((high - low) * each))
+    return np.array([_power_of_10(x) for x in np.linspace(low, high, count).tolist()])
+
+
+# NumPy's powers and logarithms differ in the last bit between processors. These are the nearest
+# floats, so that the points are the same everywhere.
+_EXACT = decimal.Context(prec=40)
+
+
+def _log10(x: float) -> float:
+    return float(_EXACT.log10(decimal.Decimal(x)))
+
+
+@functools.cache
+def _power_of_10(x: float) -> float:
+    return float(_EXACT.power(decimal.Decimal(10), decimal.Decimal(x)))
 
 
 def _edges(dtype: str) -> np.ndarray:
@@ -150,8 +169,8 @@ def _complex(dtype):
     rng = np.random.default_rng(2)
     size = 10 ** rng.uniform(-2, 1.3, 300)
     angle = np.exp(2j * np.pi * rng.uniform(0, 1, 300))
-    wide = "complex64" if dtype == "float32" else "complex128"
-    return ((size * angle).astype(wide).astype(np.complex128),)
+    # NumPy's last bits differ between processors, and these have none of them.
+    return ((size * angle).astype(np.complex64).astype(np.complex128),)
 
 
 def _rows_of_numbers(dtype):
