@@ -105,7 +105,7 @@ sign_p, sign = unary(
     "sign",
     NUMBER,
     "Return elementwise the sign: -1, 0 or 1.\n\n"
-    "    Zeros keep their sign, NaN stays, and complex x gives x / |x|.\n    ",
+    "    Zeros keep their sign, NaN stays, and complex x gives x / |x|.",
 )
 add_p, add = binary("add", NUMBER, "Return elementwise the sum `x + y`. Integers wrap.")
 sub_p, sub = binary("sub", NUMBER, "Return elementwise the difference `x - y`. Integers wrap.")
@@ -125,13 +125,13 @@ max_p, max = binary(
     "max",
     ARITHMETIC,
     "Return elementwise the greater of x and y.\n\n"
-    "    NaN wins; complex numbers are ordered by their real, then by their imaginary parts.\n    ",
+    "    NaN wins; complex numbers are ordered by their real, then by their imaginary parts.",
 )
 min_p, min = binary(
     "min",
     ARITHMETIC,
     "Return elementwise the lesser of x and y.\n\n"
-    "    NaN wins; complex numbers are ordered by their real, then by their imaginary parts.\n    ",
+    "    NaN wins; complex numbers are ordered by their real, then by their imaginary parts.",
 )
 square_p, square = unary("square", NUMBER, "Return elementwise the square `x * x`.")
 one_minus_square_p, one_minus_square = unary(

@@ -188,7 +188,10 @@ def unary(
     result_dtype: Callable[[NumPyDType], NumPyDType] | None = None,
     function_name: str | None = None,
 ) -> tuple[Primitive, Callable[..., Array]]:
-    """Define an elementwise primitive of one operand; return it and the function that binds it."""
+    """Define an elementwise primitive of one operand; return it and the function that binds it.
+
+    The function's docstring is `doc` and sections on its arguments, result and errors.
+    """
     primitive = elementwise_primitive(name, kinds, 1, result_dtype)
 
     # Filter tracebacks here, without the cost of the call that `boundary` adds.
@@ -199,6 +202,7 @@ def unary(
             filter_traceback(error)
             raise
 
+    doc += _unary_sections(kinds, result_dtype)
     return primitive, _named(function, function_name or name, doc)
 
 
@@ -207,7 +211,7 @@ def unary_with_accuracy(
 ) -> tuple[Primitive, Callable[..., Array]]:
     """Define an elementwise primitive of one operand; return it and its function of (x, accuracy).
 
-    The function's docstring is `doc` and a paragraph on `accuracy`.
+    The function's docstring is `doc` and sections on its arguments, result and errors.
     """
     primitive = elementwise_primitive(name, kinds)
 
@@ -218,11 +222,9 @@ def unary_with_accuracy(
             filter_traceback(error)
             raise
 
-    doc += (
-        "\n\n    `accuracy` is an AccuracyMode or a Tolerance to ask of the compiler, or None for "
-        "its default.\n    "
-    )
-    return primitive, _named(function, name, doc)
+    accuracy = """
+      accuracy: an AccuracyMode or a Tolerance to ask of the compiler; None for its default."""
+    return primitive, _named(function, name, doc + _unary_sections(kinds, None, accuracy))
 
 
 def binary(
@@ -233,7 +235,10 @@ def binary(
     result_dtype: Callable[[NumPyDType], NumPyDType] | None = None,
     function_name: str | None = None,
 ) -> tuple[Primitive, Callable[..., Array]]:
-    """Define an elementwise primitive of two operands; return it and the function that binds it."""
+    """Define an elementwise primitive of two operands; return it and the function that binds it.
+
+    The function's docstring is `doc` and sections on its arguments, result and errors.
+    """
     primitive = elementwise_primitive(name, kinds, 2, result_dtype)
 
     def function(x: ArrayLike, y: ArrayLike) -> Array:
@@ -243,6 +248,7 @@ def binary(
             filter_traceback(error)
             raise
 
+    doc += _binary_sections(kinds, result_dtype)
     return primitive, _named(function, function_name or name, doc)
 
 
@@ -264,3 +270,64 @@ def real_of(dtype: NumPyDType) -> NumPyDType:
 def complex_of(dtype: NumPyDType) -> NumPyDType:
     """Return the complex dtype with parts of a floating dtype: complex64 for float32."""
     return np.dtype(f"complex{dtype.itemsize * 16}") if dtype.kind == "f" else dtype
+
+
+# ---- docstrings ------------------------------------------------------------------------------
+
+_KIND_WORDS: dict[type, str] = {
+    np.bool_: "boolean",
+    np.integer: "integer",
+    np.signedinteger: "signed integer",
+    np.unsignedinteger: "unsigned integer",
+    np.floating: "floating-point",
+    np.complexfloating: "complex",
+}
+_RESULT_WORDS: dict[Callable[[NumPyDType], NumPyDType] | None, str] = {
+    None: "that dtype",
+    to_bool: "booleans",
+    real_of: "the dtype of the parts",
+    complex_of: "complex numbers with parts of that dtype",
+}
+
+
+def _dtype_words(kinds: Kinds) -> str:
+    """Return the accepted kinds of dtypes in words, such as "integer or floating-point dtype"."""
+    if kinds is ANY:
+        return "any dtype"
+    *first, last = [_KIND_WORDS.get(kind, kind.__name__) for kind in kinds]
+    return f"{', '.join(first)} or {last} dtype" if first else f"{last} dtype"
+
+
+def _unary_sections(
+    kinds: Kinds,
+    result_dtype: Callable[[NumPyDType], NumPyDType] | None,
+    more_arguments: str = "",
+) -> str:
+    """Return the sections of the docstring of an elementwise function of `x`."""
+    return f"""
+
+    Args:
+      x: an array or scalar of {_dtype_words(kinds)}.{more_arguments}
+
+    Returns:
+      An array of {_RESULT_WORDS[result_dtype]}, of the shape of `x`.
+
+    Raises:
+      TypeError: if `x` is no array or scalar, or has another dtype.
+    """
+
+
+def _binary_sections(kinds: Kinds, result_dtype: Callable[[NumPyDType], NumPyDType] | None) -> str:
+    """Return the sections of the docstring of an elementwise function of `x` and `y`."""
+    return f"""
+
+    Args:
+      x, y: arrays or scalars of {_dtype_words(kinds)}, the same for both.
+        Their axes have equal sizes or size 1; a scalar fits every shape.
+
+    Returns:
+      An array of {_RESULT_WORDS[result_dtype]}; the shapes of `x` and `y` broadcast to its shape.
+
+    Raises:
+      TypeError: if an operand is no array or scalar, or their dtypes or shapes do not fit.
+    """
