@@ -46,6 +46,8 @@ def main(address: str, processes: int, heartbeat_timeout: int, shutdown_timeout:
         return
     print("ready", flush=True)
     sys.stdin.buffer.read()
+    # A reader of the errors of the process that started this one must not wait for this one.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     port = int(address.rpartition(":")[2])
     alone_since = time.monotonic()
     while time.monotonic() - alone_since < _GRACE:

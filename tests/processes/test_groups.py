@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import hlofront as jax
-from hlofront.cli.run import free_port, run_group
+from hlofront.cli.run import free_port, run_group, variables_of
 from tests.processes.group import without_gloo
 
 JOINED = """
@@ -71,6 +71,23 @@ def test_a_group_ends_when_one_process_fails(tmp_path, monkeypatch):
     status, _, lines = run(tmp_path, script)
     assert status == 3
     assert lines[-1] == "process 1 has ended with status 3, and the others were ended"
+
+
+def test_readers_of_a_process_do_not_wait_for_the_service_that_it_has_started(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(JOINED)
+    with subprocess.Popen(
+        [sys.executable, str(script)],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(pathlib.Path(__file__).parents[2]),
+            **variables_of(0, 1, 1, free_port()),
+        },
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.wait(60) == 0
+        # The service ends ten seconds after the last process.
+        process.communicate(timeout=8)
 
 
 @pytest.mark.parametrize(
