@@ -4,8 +4,14 @@ A thread requests the list of live processes from the coordination service four 
 When a process has failed, the thread shuts the connections by which the CPUs of the group exchange
 values, so that programs that wait for the failed process end with an error; and jaxlib's errors of
 broken connections become ProcessFailureErrors, which name the process.
+
+A request for the live processes is a barrier: the service answers when all processes that the
+request lists have made the same request, or have failed. It never answers a request that lists a
+process which has left in order. So the requests are numbered in rounds, which are the same in all
+processes, and a process that leaves announces which round is its last one.
 """
 
+import itertools
 import sys
 import threading
 from collections.abc import Iterable
@@ -15,7 +21,8 @@ from hlofront.bridge.client import Device, JaxRuntimeError
 from hlofront.bridge.coordination import CoordinationClient, cpu_collectives
 from hlofront.pjrt import clients, sockets
 
-# The key under which a process that leaves the group writes the reason: empty without an error.
+# The key under which a process that leaves the group writes the number of its last round and the
+# reason, which is empty without an error.
 _ENDED = "hlofront/ended"
 # The key under which a process writes the addresses where gloo listens for the others.
 _ADDRESSES = "hlofront/addresses"
@@ -44,6 +51,7 @@ class ProcessWatch:
       process_count: the number of processes.
       client: the connected client of the coordination service.
       heartbeat_timeout: the seconds without a sign after which a process counts as dead.
+      shutdown_timeout: the seconds that leaving the group may take.
     """
 
     def __init__(
@@ -52,16 +60,19 @@ class ProcessWatch:
         process_count: int,
         client: CoordinationClient,
         heartbeat_timeout: int,
+        shutdown_timeout: int,
     ):
         self.process_id = process_id
         self.process_count = process_count
         self.heartbeat_timeout = heartbeat_timeout
+        self.shutdown_timeout = shutdown_timeout
         self._client = client
         # The processes that are no longer there, each with the reason: empty if it left in order.
         self._gone: dict[int, str] = {}
         self._addresses: dict[int, str] = {}
         self._changed = threading.Condition()
         self._ends = threading.Event()
+        self._reason = ""
         self._thread = threading.Thread(target=self._watch, name="processes", daemon=True)
         failures.on_broken_connection = self._name_failed
         self._thread.start()
@@ -96,32 +107,39 @@ class ProcessWatch:
             if gone:
                 raise _with_processes(ProcessFailureError(self._text(gone)), gone)
 
-    def end(self) -> None:
-        """Announce that this process leaves the group, and why; stop watching the others."""
+    def end(self) -> bool:
+        """Announce that this process leaves the group, and why; stop watching the others.
+
+        Returns:
+          Whether the others could be notified within the time that leaving may take.
+        """
         failures.on_broken_connection = None
         raised = getattr(sys, "last_value", None)
-        reason = ""
         # The interpreter has printed this error, and ends with it.
         if isinstance(raised, BaseException):
-            reason = _first_line(f"it ended with {type(raised).__name__}: {raised}")
-        try:
-            self._client.key_value_set(f"{_ENDED}/{self.process_id}", reason, allow_overwrite=True)
-        finally:
-            self._ends.set()
-            # A thread that is inside C++ when the interpreter ends would abort the process.
-            self._thread.join()
+            self._reason = _first_line(f"it ended with {type(raised).__name__}: {raised}")
+        self._ends.set()
+        # A thread that is inside C++ when the interpreter ends would abort the process.
+        self._thread.join(self.shutdown_timeout)
+        return not self._thread.is_alive()
 
     def _watch(self) -> None:
         """Detect processes that have failed or left, until this one leaves the group."""
         known = set(range(self.process_count))
         period = max(_PERIOD, self.process_count / _MOST_QUESTIONS)
-        is_last = False
-        while not is_last:
-            # The last round lets the others see that this process has left.
+        for number in itertools.count():
             is_last = self._ends.wait(period)
             try:
+                if is_last:
+                    self._client.key_value_set(
+                        f"{_ENDED}/{self.process_id}", f"{number} {self._reason}"
+                    )
                 alive = set(self._client.get_live_nodes(sorted(known)))
-                ended = self._values(_ENDED)
+                if is_last:
+                    return
+                ended = {
+                    process: text.partition(" ") for process, text in self._values(_ENDED).items()
+                }
                 if len(self._addresses) < self.process_count:
                     self._addresses = self._values(_ADDRESSES)
                 self.each_round()
@@ -130,8 +148,17 @@ class ProcessWatch:
                     self._note({0: f"the coordination service is gone: {_first_line(str(error))}"})
                 return
             silent = f"no sign of it for {self.heartbeat_timeout} s, or its connection is lost"
-            self._note(dict.fromkeys(known - alive - ended.keys(), silent) | ended)
-            known = alive - ended.keys() | {self.process_id}
+            reasons = {process: reason for process, (_, _, reason) in ended.items()}
+            self._note(dict.fromkeys(known - alive - ended.keys(), silent) | reasons)
+            if self.process_id not in alive:
+                return
+            # All processes must list the same ones in the next round: who has announced a later
+            # round as its last one comes to it, whether or not this process has read that yet.
+            known = {
+                process
+                for process in alive
+                if process not in ended or int(ended[process][0]) > number
+            }
 
     def each_round(self) -> None:
         """Do what else the thread does in each round, when the failed processes are known."""

@@ -2,6 +2,7 @@
 
 import atexit
 import contextlib
+import logging
 import os
 import socket
 import time
@@ -23,6 +24,8 @@ from hlofront.pjrt.process_failures import ProcessWatch
 from hlofront.pjrt.program_comparison import ProgramComparisons
 from hlofront.pjrt.roll_call import Attendance, RollCall, attend
 
+logger = logging.getLogger(__name__)
+
 # The seconds that processes which have all come have to connect to the coordination service.
 _LEAST_TIME = 30
 
@@ -37,6 +40,7 @@ class ProcessGroup(ProcessWatch):
       local_device_ids: the GPUs of this machine that are this process's; None for all.
       partition_index: the number of this process's partition; None if nobody numbers them.
       heartbeat_timeout: the seconds without a sign after which a process counts as dead.
+      shutdown_timeout: the seconds that leaving the group may take.
       programs: the comparisons of programs that span several processes.
     """
 
@@ -49,6 +53,7 @@ class ProcessGroup(ProcessWatch):
         local_device_ids: Sequence[int] | None,
         partition_index: int | None,
         heartbeat_timeout: int,
+        shutdown_timeout: int,
     ):
         self.client = client
         self.local_device_ids = local_device_ids
@@ -56,7 +61,7 @@ class ProcessGroup(ProcessWatch):
         self._coordinator = coordinator
         self._preemption_sync: PreemptionSync | None = None
         self.programs = ProgramComparisons(self)
-        super().__init__(process_id, process_count, client, heartbeat_timeout)
+        super().__init__(process_id, process_count, client, heartbeat_timeout, shutdown_timeout)
 
     def each_round(self) -> None:
         self.programs.look()
@@ -73,8 +78,17 @@ class ProcessGroup(ProcessWatch):
         with contextlib.suppress(JaxRuntimeError):
             if self._preemption_sync is not None:
                 self._preemption_sync.shutdown()
-            self.end()
-            self.client.shutdown()
+            if self.end():
+                self.client.shutdown()
+            else:
+                # The others learn it when the service has had no sign of this process.
+                logger.warning(
+                    "process %d of %d leaves its group without notifying the others: one of them "
+                    "has not answered for %d s",
+                    self.process_id,
+                    self.process_count,
+                    self.shutdown_timeout,
+                )
         if self._coordinator is not None:
             self._coordinator.stop()
 
@@ -195,7 +209,14 @@ def initialize(
             f"{initialization_timeout} s: {_first_line(error)}"
         ) from error
     _group = ProcessGroup(
-        number, count, client, coordinator, devices, partition, heartbeat_timeout_seconds
+        number,
+        count,
+        client,
+        coordinator,
+        devices,
+        partition,
+        heartbeat_timeout_seconds,
+        shutdown_timeout_seconds,
     )
     clients.join(_group)
     atexit.register(shutdown)

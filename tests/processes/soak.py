@@ -1,11 +1,16 @@
 """A training loop over four processes of which one is killed or stopped at a random moment, often.
 
     python -m tests.processes.soak --kills 100 --stops 20
+    python -m tests.processes.soak --leaves 200
 
 Each round starts the group from its last checkpoint, waits a random time, and kills (SIGKILL) or
 stops (SIGSTOP) a random process. The others must end with a ProcessFailureError that names it
 within the heartbeat's time and ten seconds, no process may be left, and the checkpoint must be
 whole. The last round runs to its end: the numbers are those of a run without failures.
+
+With `--leaves` the processes do nothing but leave their group, each after a random time; in every
+third round one of them is killed at a random moment. The others must leave within ten seconds, or
+within the heartbeat's time and ten seconds if one was killed.
 It is started by hand: it takes minutes to hours.
 """
 
@@ -57,6 +62,17 @@ try:
 except jax.errors.JaxRuntimeError as error:
     print("failure", type(error).__name__, getattr(error, "failed_processes", None),
           time.time(), flush=True)
+"""
+
+LEAVING = f"""
+import random, time
+import hlofront as jax
+jax.distributed.initialize(heartbeat_timeout_seconds={HEARTBEAT})
+print("joined", flush=True)
+time.sleep(random.random())
+started = time.monotonic()
+jax.distributed.shutdown()
+print("left", time.monotonic() - started, flush=True)
 """
 
 
@@ -114,15 +130,51 @@ def check_resumed(folder: pathlib.Path, other: pathlib.Path) -> int:
     return step
 
 
+def leave_once(folder: pathlib.Path, wait: float, victim: int | None) -> list[float]:
+    """Start a group that leaves, and kill one of it; return how long each survivor needed."""
+    with Group(folder, LEAVING, PROCESSES) as group:
+        others = [number for number in range(PROCESSES) if number != victim]
+        if victim is not None:
+            for number in range(PROCESSES):
+                group.wait_for_text(number, "joined", 120)
+            time.sleep(wait)
+            group.processes[victim].kill()
+        assert group.wait(others, 120) == [0] * len(others), group.outputs()
+        seconds = [float(last_line(group, number)[1]) for number in others]
+        most = 10 if victim is None else HEARTBEAT + 10
+        assert max(seconds) < most, (seconds, group.outputs())
+    return seconds
+
+
+def leave_often(rounds: int, generator: random.Random) -> None:
+    """Run rounds of groups that leave, and print how long leaving took."""
+    times: dict[str, list[float]] = {"in order": [], "one killed": []}
+    with tempfile.TemporaryDirectory() as name:
+        for number in range(rounds):
+            wait = generator.random() * 1.5
+            victim = generator.randrange(PROCESSES) if number % 3 == 0 else None
+            kind = "in order" if victim is None else "one killed"
+            times[kind] += leave_once(pathlib.Path(name), wait, victim)
+    for kind, seconds in times.items():
+        if seconds:
+            median, most = statistics.median(seconds), max(seconds)
+            print(f"{kind}: {len(seconds)} leaves, median {median:.2f} s, most {most:.2f} s")
+
+
 def main() -> None:
     """Run the rounds, and print the distribution of the times."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--stops", type=int, default=20)
+    parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--stops", type=int, default=0)
+    parser.add_argument("--leaves", type=int, default=0, help="groups that do nothing but leave")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after these")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     generator = random.Random(options.seed)
+    if options.leaves:
+        leave_often(options.leaves, generator)
+    if not options.kills and not options.stops:
+        return
     rounds = [signal.SIGKILL] * options.kills + [signal.SIGSTOP] * options.stops
     generator.shuffle(rounds)
     started = time.monotonic()
