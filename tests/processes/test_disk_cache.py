@@ -1,8 +1,6 @@
-"""Processes of a group share a folder of executables: keys are equal, one writes, all read.
+"""Processes of a group share a folder of executables: keys are equal, one writes, all read."""
 
-It is run by hand, `pytest tests/processes/disk_cache.py`: in one of some twenty runs the two
-processes, which end at different moments, did not end within a minute, for a cause not known yet.
-"""
+import pytest
 
 from hlofront.pjrt.cache_store import Store
 from tests.processes.group import Group
@@ -47,6 +45,7 @@ def outputs(folder, cache):
         return [group.output(number) for number in range(2)]
 
 
+@pytest.mark.slow
 def test_keys_are_equal_one_writes_and_all_read(tmp_path):
     cache = tmp_path / "cache"
     sums = [240.0, 84.0, 24.0]
