@@ -26,6 +26,7 @@ from hlofront.higher_order.custom_rule import (
     CustomRule,
     CustomRuleArguments,
     FlatFunction,
+    FunctionResult,
     SymbolicZero,
     check_values,
 )
@@ -128,16 +129,16 @@ class custom_jvp(CustomRule):
         if self.jvp is None:
             raise self._no_rule("jvp")
         arguments = CustomRuleArguments(self, args, kwargs)
-        call = FlatFunction(self.fun, arguments, self.signature)
-        rule = JVPRule(self, arguments, call, self.jvp)
+        result = FunctionResult(arguments, self.signature)
+        rule = JVPRule(self.signature.name, arguments, result, self.jvp)
         results = custom_jvp_call_p.bind(
             *arguments.take_leaves(),
-            call_jaxpr=call,
+            call_jaxpr=FlatFunction(self.fun, arguments, result),
             jvp_jaxpr_fun=rule,
             num_consts=0,
             symbolic_zeros=self.symbolic_zeros,
         )
-        out_tree: Any = rule.out_tree if call.out_tree is None else call.out_tree
+        out_tree: Any = rule.out_tree if result.tree is None else result.tree
         return out_tree.unflatten(results)
 
 
@@ -145,26 +146,26 @@ class JVPRule:
     """A user's jvp rule on flat values: (*primals, *tangents) -> (*results, *tangents).
 
     Args:
-      owner: the custom_jvp function.
+      function: the name of the custom_jvp function.
       arguments: the arguments of the call.
-      call: the function on flat values, whose result types the rule must match.
+      result: the type of the function's result, which that of the rule must match.
       rule: the user's rule.
     """
 
-    __slots__ = ("__name__", "arguments", "call", "function", "out_tree", "rule")
+    __slots__ = ("__name__", "arguments", "function", "out_tree", "result", "rule")
 
     def __init__(
         self,
-        owner: custom_jvp,
+        function: str,
         arguments: CustomRuleArguments,
-        call: FlatFunction,
+        result: FunctionResult,
         rule: Callable[..., PyTree],
     ):
         self.rule = rule
         self.__name__ = source.callable_name(rule)
-        self.function = owner.signature.name
+        self.function = function
         self.arguments = arguments
-        self.call = call
+        self.result = result
         self.out_tree: PyTreeDef | None = None
 
     def __call__(self, *args: ArrayLike | SymbolicZero) -> list[Tangent]:
@@ -189,7 +190,7 @@ class JVPRule:
                 f"structures, but got {self.out_tree} and {tangent_tree} respectively."
             )
         check_values(results, self.out_tree, about)
-        self.call.check_agrees(about, results, self.out_tree)
+        self.result.check_agrees(about, results, self.out_tree)
         return [
             *results,
             *[self._checked(about, x, t) for x, t in zip(results, result_tangents, strict=True)],

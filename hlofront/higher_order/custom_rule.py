@@ -116,6 +116,7 @@ class CustomRule:
         named_as(self, fun)
         self.fun = fun
         self.signature = Signature(fun)
+        self.signature.release_function()
         if isinstance(nondiff_argnums, int):
             nondiff_argnums = (nondiff_argnums,)
         names = self.signature.positional_names()
@@ -197,26 +198,25 @@ class CustomRule:
         )
 
 
-class FlatFunction:
-    """A function of flat values, with the name and the source line of the user's function.
+class FunctionResult:
+    """The type of a function's result, which a rule that runs later must match.
+
+    Programs keep the rule and this record, and not the function, which may close over traced
+    values that its rule does not use.
 
     Args:
-      call: the user's function.
       arguments: the arguments of the call.
       signature: the signature of the user's function.
 
     Attributes:
-      out_tree: the tree definition of the result after the function has run; None before.
-      out_avals: the types of the result's leaves. A rule that runs later must match both.
+      debug_info: the name and the source line of the user's function.
+      tree: the tree definition of the result after the function has run; None before.
+      avals: the types of the result's leaves.
     """
 
-    __slots__ = ("arguments", "call", "debug_info", "out_avals", "out_tree")
+    __slots__ = ("avals", "debug_info", "tree")
 
-    def __init__(
-        self, call: Callable[..., PyTree], arguments: CustomRuleArguments, signature: Signature
-    ):
-        self.call = call
-        self.arguments = arguments
+    def __init__(self, arguments: CustomRuleArguments, signature: Signature):
         self.debug_info = DebugInfo(
             "custom derivative",
             signature.find_where,
@@ -225,27 +225,26 @@ class FlatFunction:
                 arguments.differentiated,
             ),
         )
-        self.out_tree: PyTreeDef | None = None
-        self.out_avals: list[ShapedArray] = []
+        self.tree: PyTreeDef | None = None
+        self.avals: list[ShapedArray] = []
 
     def check_agrees(self, about: str, results: Sequence[ArrayLike], out_tree: PyTreeDef) -> None:
         """Raise a TypeError if a rule's results differ from the function's in structure or types.
 
         Nothing is checked if the rule runs instead of the function.
         """
-        if self.out_tree is None:
+        if self.tree is None:
             return
         function = self.debug_info.func_src_info
         begins = (
             f"{about} must produce a pair (list or tuple of length two) where the first element "
             f"represents the primal output, equal to that of {function},"
         )
-        if self.out_tree != out_tree:
+        if self.tree != out_tree:
             raise TypeError(
-                f"{begins} but their container (pytree) structures are {out_tree} and "
-                f"{self.out_tree}."
+                f"{begins} but their container (pytree) structures are {out_tree} and {self.tree}."
             )
-        for i, (x, wanted) in enumerate(zip(results, self.out_avals, strict=True)):
+        for i, (x, wanted) in enumerate(zip(results, self.avals, strict=True)):
             aval = typeof(x)
             if not types_match(aval, wanted):
                 path = result_paths(out_tree)[i].removeprefix("result")
@@ -254,12 +253,32 @@ class FlatFunction:
                     f"{wanted.str_short()}."
                 )
 
+
+class FlatFunction:
+    """A function of flat values, which records the type of its result.
+
+    Args:
+      call: the user's function.
+      arguments: the arguments of the call.
+      result: the record.
+    """
+
+    __slots__ = ("arguments", "call", "debug_info", "result")
+
+    def __init__(
+        self, call: Callable[..., PyTree], arguments: CustomRuleArguments, result: FunctionResult
+    ):
+        self.call = call
+        self.arguments = arguments
+        self.result = result
+        self.debug_info = result.debug_info
+
     def __call__(self, *leaves: ArrayLike) -> list[ArrayLike]:
-        arguments = self.arguments
+        arguments, result = self.arguments, self.result
         results = self.call(*arguments.whole(arguments.structure.unflatten(leaves)))
-        outputs, self.out_tree = tree.tree_flatten(results)
-        check_values(outputs, self.out_tree, self.debug_info.func_src_info)
-        self.out_avals = list(map(typeof, outputs))
+        outputs, result.tree = tree.tree_flatten(results)
+        check_values(outputs, result.tree, self.debug_info.func_src_info)
+        result.avals = list(map(typeof, outputs))
         return outputs
 
 

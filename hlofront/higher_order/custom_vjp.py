@@ -21,12 +21,14 @@ from hlofront.higher_order.custom_rule import (
     CustomRule,
     CustomRuleArguments,
     FlatFunction,
+    FunctionResult,
     SymbolicZero,
     check_values,
 )
 from hlofront.higher_order.custom_vjp_call import custom_vjp_call_p, remat_opt_p
 from hlofront.higher_order.jit_call import captured_by, with_captured
 from hlofront.primitives.derivatives import instantiate, zeros_of
+from hlofront.transforms.flatten import Signature
 from hlofront.transforms.stage import stage
 
 # The user's rules: (*arguments) -> (result, residuals), and (*nondifferentiable arguments,
@@ -155,8 +157,17 @@ class custom_vjp(CustomRule):
         if self.fwd is None or self.bwd is None:
             raise self._no_rule("vjp")
         arguments = CustomRuleArguments(self, args, kwargs)
-        call = FlatFunction(self.fun, arguments, self.signature)
-        forward = Forward(self, arguments, call, self.fwd, self.bwd)
+        result = FunctionResult(arguments, self.signature)
+        call = FlatFunction(self.fun, arguments, result)
+        forward = Forward(
+            self.signature,
+            arguments,
+            result,
+            self.fwd,
+            self.bwd,
+            self.symbolic_zeros,
+            call if self.optimize_remat and not self.symbolic_zeros else None,
+        )
         results = custom_vjp_call_p.bind(
             *arguments.take_leaves(),
             call_jaxpr=call,
@@ -166,7 +177,7 @@ class custom_vjp(CustomRule):
             out_trees=None,
             symbolic_zeros=self.symbolic_zeros,
         )
-        out_tree: Any = forward.out_tree if call.out_tree is None else call.out_tree
+        out_tree: Any = forward.out_tree if result.tree is None else result.tree
         return out_tree.unflatten(results)
 
 
@@ -176,25 +187,41 @@ class Forward:
     `backward(residuals, cotangents)` returns flat cotangents.
 
     Args:
-      owner: the custom_vjp function.
+      signature: the signature of the custom_vjp function.
       arguments: the arguments of the call.
-      call: the function on flat values, whose result types the forward rule must match.
+      result: the type of the function's result, which that of the forward rule must match.
       rule: the user's forward rule.
       backward: the user's backward rule.
+      symbolic_zeros: whether the rules take CustomVJPPrimals and SymbolicZeros.
+      call: the function on flat values, to run where no residual is used; None to run the rule.
     """
 
-    __slots__ = ("__name__", "arguments", "backward", "call", "out_tree", "owner", "rule")
+    __slots__ = (
+        "__name__",
+        "arguments",
+        "backward",
+        "call",
+        "out_tree",
+        "result",
+        "rule",
+        "signature",
+        "symbolic_zeros",
+    )
 
     def __init__(
         self,
-        owner: custom_vjp,
+        signature: Signature,
         arguments: CustomRuleArguments,
-        call: FlatFunction,
+        result: FunctionResult,
         rule: ForwardRule,
         backward: BackwardRule,
+        symbolic_zeros: bool,
+        call: FlatFunction | None,
     ):
-        self.owner = owner
+        self.signature = signature
         self.arguments = arguments
+        self.result = result
+        self.symbolic_zeros = symbolic_zeros
         self.call = call
         self.rule = rule
         self.backward = backward
@@ -204,17 +231,16 @@ class Forward:
     def __call__(self, primals: Sequence[ArrayLike], perturbed: Sequence[bool]) -> "_ForwardResult":
         arrays = list(map(as_array, primals))
         leaves: Sequence[object] = arrays
-        if self.owner.symbolic_zeros:
+        if self.symbolic_zeros:
             leaves = [CustomVJPPrimal(x, p) for x, p in zip(arrays, perturbed, strict=True)]
-        elif self.owner.optimize_remat:
-            return self._optimized(arrays)
+        elif self.call is not None:
+            return self._optimized(self.call, arrays)
         return self._run(self.arguments.structure.unflatten(leaves))
 
     def _run(self, chosen: Sequence[PyTree]) -> "_ForwardResult":
         """Call the forward rule with differentiated arguments and the nondifferentiable ones."""
-        owner, arguments = self.owner, self.arguments
-        pair = self.rule(*arguments.whole(chosen))
-        name = owner.signature.name
+        pair = self.rule(*self.arguments.whole(chosen))
+        name = self.signature.name
         about = f"Custom VJP fwd rule {self.__name__} for function {name}"
         if not is_tuple_or_list(pair) or len(pair) != 2:
             raise TypeError(
@@ -226,13 +252,20 @@ class Forward:
             )
         results, self.out_tree = tree.tree_flatten(pair[0])
         check_values(results, self.out_tree, about)
-        self.call.check_agrees(about, results, self.out_tree)
+        self.result.check_agrees(about, results, self.out_tree)
         residuals, residual_tree = tree.tree_flatten(pair[1])
         check_values(residuals, residual_tree, f"{about}, in its residuals,")
-        backward = Backward(owner, arguments, self.backward, residual_tree, self.out_tree)
+        backward = Backward(
+            self.signature,
+            self.arguments,
+            self.backward,
+            residual_tree,
+            self.out_tree,
+            self.symbolic_zeros,
+        )
         return results, residuals, backward
 
-    def _optimized(self, primals: Sequence[ArrayLike]) -> "_ForwardResult":
+    def _optimized(self, call: FlatFunction, primals: Sequence[ArrayLike]) -> "_ForwardResult":
         """Bind remat_opt, which runs the forward rule, or the function if no residual is used."""
         forwards: list[_ForwardResult] = []
 
@@ -242,8 +275,8 @@ class Forward:
             return [*results, *residuals]
 
         avals = [typeof(x) for x in primals]
-        whole = stage(forward, avals, self.call.debug_info)
-        alone = stage(self.call, avals, self.call.debug_info)
+        whole = stage(forward, avals, call.debug_info)
+        alone = stage(call, avals, call.debug_info)
         # Tracers of enclosing functions that either program captures are operands of both.
         captured = captured_by(whole, alone)
         results, _, backward = forwards.pop()
@@ -262,24 +295,35 @@ class Backward:
     """A user's backward rule on flat residuals and cotangents.
 
     Args:
-      owner: the custom_vjp function.
+      signature: the signature of the custom_vjp function.
       arguments: the arguments of the call.
       rule: the user's backward rule.
       residual_tree: the tree definition of the residuals.
       out_tree: the tree definition of the function's result.
+      symbolic_zeros: whether the rule takes SymbolicZeros for cotangents that are known to be zero.
     """
 
-    __slots__ = ("about", "arguments", "out_tree", "owner", "residual_tree", "rule")
+    __slots__ = (
+        "about",
+        "arguments",
+        "out_tree",
+        "residual_tree",
+        "rule",
+        "signature",
+        "symbolic_zeros",
+    )
 
     def __init__(
         self,
-        owner: custom_vjp,
+        signature: Signature,
         arguments: CustomRuleArguments,
         rule: BackwardRule,
         residual_tree: PyTreeDef,
         out_tree: PyTreeDef,
+        symbolic_zeros: bool,
     ):
-        self.owner = owner
+        self.signature = signature
+        self.symbolic_zeros = symbolic_zeros
         self.arguments = arguments
         self.rule = rule
         self.residual_tree = residual_tree
@@ -290,10 +334,10 @@ class Backward:
     def __call__(
         self, residuals: Sequence[ArrayLike], cotangents: Sequence[Cotangent]
     ) -> list[Cotangent]:
-        owner, arguments = self.owner, self.arguments
+        arguments = self.arguments
         arriving: list[ArrayLike | SymbolicZero] = [
             SymbolicZero(c.aval)
-            if owner.symbolic_zeros and isinstance(c, Zero)
+            if self.symbolic_zeros and isinstance(c, Zero)
             else as_array(instantiate(c))
             for c in cotangents
         ]
@@ -343,7 +387,7 @@ class Backward:
             f"{self.about} must produce an output with the same "
             "container (pytree) structure as the args tuple of the primal function, and in "
             "particular must produce a tuple of length equal to the number of arguments to the "
-            f"primal function {self.owner.signature.where}, but got bwd output structure "
+            f"primal function {self.signature.where}, but got bwd output structure "
             f"{tree.tree_structure(output)} for primal input structure {self.arguments.structure}."
         )
 

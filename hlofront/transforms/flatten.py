@@ -209,6 +209,14 @@ class Signature:
     def find_where(self) -> str:
         return self.where
 
+    def release_function(self) -> None:
+        """Read the function's location and parameters, and drop the reference to it.
+
+        Programs that keep the signature then do not keep what the function closes over.
+        """
+        _ = self.where, self.parameters
+        del self.fun
+
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter] | None:
         """The function's parameters by name, or None for builtins without a signature."""

@@ -142,6 +142,25 @@ def test_an_auxiliary_value_is_no_leak(name):
         DERIVED_WITH_AUX[name](lambda x: (jnp.sin(x), [x, x * 2]))
 
 
+def doubled_by_jvp(function):
+    custom = jax.custom_jvp(function)
+    custom.defjvp(lambda primals, tangents: (primals[0] * 2, tangents[0] * 2))
+    return custom
+
+
+def doubled_by_vjp(function):
+    custom = jax.custom_vjp(function)
+    custom.defvjp(lambda x: (x * 2, None), lambda _, cotangent: (cotangent * 2,))
+    return custom
+
+
+@pytest.mark.parametrize("with_rule", [doubled_by_jvp, doubled_by_vjp])
+def test_a_program_keeps_a_rule_and_not_the_function_over_a_mapped_value(with_rule):
+    double = lambda factor: with_rule(lambda x: x * factor)(jnp.float32(1.0))
+    with jax.checking_leaks():
+        assert jax.jit(jax.vmap(double))(jnp.array([2.0, 2.0])).tolist() == [2.0, 2.0]
+
+
 def test_vjp_lets_go_of_primals_that_it_does_not_need():
     class Held(np.ndarray):
         """An array that can be referred to weakly."""
