@@ -106,10 +106,21 @@ named_axes: "ConfigCell" = Config(
 extension.jax_jit.set_enable_x64_state(enable_x64)
 extension.jax_jit.set_disable_jit_state(disable_jit)
 extension.jax_jit.set_post_hook_state(post_hook)
+# Whether operations on constants are run while functions are traced.
+folding: "ConfigCell" = Config(
+    "constant_folding", False, include_in_jit_key=True, include_in_trace_context=True
+)
 
 # Return a tuple of the values of these option cells, on which programs depend.
 trace_context: "Callable[[], tuple[object, ...]]" = extension.config.trace_context
-trace_context_fields = ("enable_x64", "disable_jit", "process", "thread", "named_axes")
+trace_context_fields = (
+    "enable_x64",
+    "disable_jit",
+    "process",
+    "thread",
+    "named_axes",
+    "constant_folding",
+)
 
 # The transfer guards: which copies between host and devices are allowed, per process and thread.
 guards: ModuleType = extension.guard_lib

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from hlofront.base.typing import Params, Value
+from hlofront.bridge import state
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import (
     RuleTrace,
@@ -38,14 +39,37 @@ class CompileTimeTrace(RuleTrace):
             return trace.process(primitive, args, params)
 
 
+def interpreter_of(trace: Trace) -> Trace:
+    """Return what interprets a function whose operations on tracers `trace` writes down."""
+    return CompileTimeTrace(trace) if state.folding.value else trace
+
+
+@contextmanager
+def folding_constants(whether: bool) -> Generator[None, None, None]:
+    """Set whether functions traced inside the block run their operations on constants."""
+    before = state.folding.swap_local(whether)
+    try:
+        yield
+    finally:
+        state.folding.set_local(before)
+
+
 @contextmanager
 def ensure_compile_time_eval() -> Generator[None, None, None]:
     """Run operations on concrete operands immediately inside the block, also while tracing.
 
     Results of NumPy arrays, Python scalars and concrete arrays are concrete and may be used in
-    Python control flow. Operations on tracers are traced as they are outside of the block, and
-    transformations around it apply to operations inside: an index along a named axis is batched.
+    Python control flow, also in functions that jit, loops and branches trace inside the block.
+    Operations on tracers are traced as they are outside of the block, and transformations around
+    it apply to operations inside: an index along a named axis is batched.
     """
+    with folding_constants(True), _at_compile_time():
+        yield
+
+
+@contextmanager
+def _at_compile_time() -> Generator[None, None, None]:
+    """Run operations on concrete operands that the surrounding function makes in the block."""
     outer: Any = None
     innermost = current_trace()
     while not innermost.stages and isinstance(getattr(innermost, "parent", None), Trace):

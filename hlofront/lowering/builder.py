@@ -15,6 +15,7 @@ from hlofront.base.errors import InconclusiveDimensionOperation
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.bridge.mlir import Operation, Value, context, ir
 from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
+from hlofront.core.compile_time import folding_constants
 from hlofront.core.derived import once_per_program
 from hlofront.core.digest import LARGE_CONSTANT_BYTES
 from hlofront.core.effects import Effect, ordered_effects
@@ -248,7 +249,7 @@ class Builder(Emitter):
         avals = [plain_aval(aval) for aval in (self.avals_in if avals is None else avals)]
         # The equation may have been traced under enable_x64(True), which no longer applies.
         wide = enable_x64.value or any(map(types.is_wide, (*avals, *self.avals_out)))
-        with enable_x64(wide):
+        with enable_x64(wide), folding_constants(False):
             program = stage(lambda *xs: _as_list(function(*xs, **params)), avals)
         with self.module.without_types():
             return self.inline_closed(program, operands)

@@ -20,6 +20,7 @@ from hlofront.core.aval import (
     register_value_type,
     typeof,
 )
+from hlofront.core.compile_time import interpreter_of
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Value, Var
 from hlofront.core.names import SourceInfo, current_name_stack, in_own_program, replayed_traceback
@@ -371,7 +372,7 @@ def stage(
     """
     trace = StagingTrace(debug_info, operands)
     try:
-        with interpreting_with(trace), in_own_program():
+        with interpreting_with(interpreter_of(trace)), in_own_program():
             outputs = fun(*[trace.new_input(aval) for aval in in_avals])
             program = trace.finish(outputs)
     finally:

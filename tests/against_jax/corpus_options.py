@@ -14,6 +14,7 @@ def programs(jax, jnp, lax):
     wide_blocks(corpus, jax, jnp, lax)
     scalars_in_wide_blocks(corpus, jax, jnp)
     other_options(corpus, jax, jnp)
+    programs_at_compile_time(corpus, jax, jnp, lax)
     return corpus
 
 
@@ -315,3 +316,37 @@ def other_options(corpus, jax, jnp):
         threes,
         modes=("equations",),
     )
+
+
+def programs_at_compile_time(corpus, jax, jnp, lax):
+    """Functions that are traced in a block in which their constants are computed."""
+    wave = jax.jit(lambda x: x * jnp.sin(1.0) + jnp.arange(3.0) * 2)
+
+    def sized(x):
+        """A function that cannot be traced outside of the block."""
+        return x + jnp.ones(int(jnp.arange(4)[3]))
+
+    def rows(c, _):
+        return c + jnp.cos(1.0), jnp.arange(int(jnp.ones(2).sum()))
+
+    for name, function in {
+        "jit": wave,
+        "jit_of_a_size": jax.jit(sized),
+        "jit_twice": lambda x: (wave(x), wave(x)),
+        "jit_of_no_arguments": lambda x: x + jax.jit(lambda: jnp.arange(3) * 2)(),
+        "cond": lambda x: lax.cond(x > 0, sized, wave, x),
+        "scan": lambda x: lax.scan(rows, x, None, length=2),
+        "scan_of_nothing": lambda x: x + lax.scan(lambda *_: ((), sized(1.0)), (), None, 2)[1],
+        "while": lambda x: lax.while_loop(lambda c: c < 3, lambda c: c + jnp.exp(1.0), x),
+        "vmap": lambda x: jax.vmap(sized)(jnp.stack([x, x])),
+        "grad": jax.grad(lambda x: jnp.sum(wave(x))),
+        "checkpoint": jax.checkpoint(sized),
+        "make_jaxpr": lambda x: len(jax.make_jaxpr(sized)(x).eqns),
+    }.items():
+
+        def inside(x, function=function):
+            with jax.ensure_compile_time_eval():
+                return function(x)
+
+        corpus.add(f"{name}_at_compile_time", inside, 1.0, modes=("value", "jit", "equations"))
+        corpus.add(f"{name}_outside_of_the_block", function, 1.0, modes=("value", "jit"))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from hlofront.base.typing import ArrayLike, Params
 from hlofront.core.aval import typeof
+from hlofront.core.compile_time import folding_constants
 from hlofront.core.derived import DerivedCache
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.primitive import Primitive
@@ -58,7 +59,8 @@ def run_by_itself(primitive: Primitive) -> None:
         def staged() -> ClosedJaxpr:
             # A copy, as a reference from derived data would delay the program's deletion.
             copied = _with_another(params, parts, holder, ClosedJaxpr(holder.jaxpr, holder.consts))
-            return stage(lambda *xs: primitive.bind(*[xs[n] for n in numbers], **copied), avals)
+            with folding_constants(False):
+                return stage(lambda *xs: primitive.bind(*[xs[n] for n in numbers], **copied), avals)
 
         program = _programs.get_or_compute(holder, key, staged)
         return run_program(program, primitive.name, operands)

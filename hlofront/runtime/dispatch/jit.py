@@ -17,6 +17,7 @@ from hlofront.bridge import fast_parts, state
 from hlofront.bridge.client import Device, PjitFunction
 from hlofront.bridge.members import clear_call_cache, device_of
 from hlofront.core.aval import AbstractValue
+from hlofront.core.compile_time import folding_constants
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.mesh_context import NO_MESH, context_mesh
 from hlofront.core.trace import Trace, Tracer, as_array, current_trace, is_eager, leaked
@@ -60,11 +61,12 @@ from hlofront.transforms.flatten import (
 )
 from hlofront.transforms.make_jaxpr import bad_argument
 from hlofront.transforms.reference_checks import check_references
-from hlofront.transforms.stage import StagingTrace
+from hlofront.transforms.stage import EAGER, StagingTrace
 
 _flatten = fast_parts.registry.flatten
 _trace_context = state.trace_context
 _disable_jit = state.disable_jit
+_folding = state.folding
 # The C++ caches of all jitted functions, with LRU eviction.
 cpp_cache = bridge.PjitFunctionCache(capacity=8192)
 
@@ -255,6 +257,10 @@ class Jitted(Function):
 
     def compile_and_call(self, args: tuple[object, ...], kwargs: dict[str, object]) -> CallAnswer:
         """Trace, compile and run the function on a call's arguments; return a `CallAnswer`."""
+        if _folding.value and self.traced_for == EAGER and is_eager():
+            # The program of an operation is the same inside of ensure_compile_time_eval.
+            with folding_constants(False):
+                return self.compile_and_call(args, kwargs)
         traced, leaves = self.traced(args, kwargs)
         if traced.has_references:
             program = traced.program
