@@ -43,6 +43,8 @@ STRICTER = (
     # jax refuses it when the key is made, and so not where nothing reads the key.
     "PRNG key seed must be an integer; got float",
     "PRNG key seed must be an integer; got complex",
+    # jax drops the derivative with respect to what a custom_jvp function under jit closes over.
+    "Detected differentiation of a custom_jvp function with respect to a closed-over value",
     # jax calls it where there is something to decide on.
     "is not callable: the policy of checkpoint is",
 )
