@@ -308,6 +308,7 @@ class Mesh(NamedAxes):
 
     Raises:
       ValueError: if there are not as many names or types as axes, or a name is None or repeated.
+        JAX makes a mesh whose names repeat, which XLA then refuses or cannot survive.
       TypeError: if a type is no AxisType.
     """
 
