@@ -56,3 +56,13 @@ def test_a_preconditioner_that_cannot_be_transposed_stays_as_it_is():
     a = (P + np.triu(A, 1)).astype(np.float32)
     found = jax.grad(lambda b: linalg.bicgstab(a, b, M=halved, tol=1e-6)[0].sum())(B)
     np.testing.assert_allclose(found, np.linalg.solve(a.T, np.ones(6)), rtol=1e-3)
+
+
+@pytest.mark.parametrize(("preconditioner", "norms"), [(None, 0), (lambda x: x / 2, 1)])
+def test_conjugate_gradients_compute_the_norm_once(preconditioner, norms):
+    """The condition of the loop computes a norm only if a preconditioner makes it another one."""
+    jaxpr = jax.make_jaxpr(lambda b: linalg.cg(P, b, M=preconditioner)[0])(B)
+    (solve,) = (e for e in jaxpr.eqns if e.primitive.name == "custom_linear_solve")
+    inner = solve.params["jaxprs"].solve
+    (loop,) = (e for e in inner.eqns if e.primitive.name == "while")
+    assert str(loop.params["cond_jaxpr"]).count("dot_general") == norms

@@ -74,6 +74,11 @@ def _squared_norm(x: Vector) -> Array:
     return jnp.real(_product(x, x))
 
 
+def _identity(x: Vector) -> Vector:
+    """Return the vector: the preconditioner of systems without one."""
+    return x
+
+
 def _operator(A: Matrix) -> Operator:
     """Return a matrix, an object with `@` or a function as a linear function."""
     if callable(A):
@@ -106,7 +111,7 @@ def _solve(
     limits: dict[str, object],
 ) -> Vector:
     """Solve A x = b by `method`; the derivative rules solve another system with equal limits."""
-    matvec, preconditioner = _operator(A), _operator(M) if M is not None else lambda x: x
+    matvec, preconditioner = _operator(A), _identity if M is None else _operator(M)
     b = _map(jnp.asarray, b)
     x0 = _map(jnp.zeros_like, b) if x0 is None else _map(jnp.asarray, x0)
     if tree.tree_structure(x0) != tree.tree_structure(b):
@@ -190,8 +195,10 @@ def _cg(
     wanted = _small_enough(b, tol, atol)
 
     def going(state: tuple[Vector, ...]) -> Array:
-        _, residual, _, _, count = state
-        return (_squared_norm(residual) > wanted) & (count < maxiter)
+        _, residual, _, size, count = state
+        # Without a preconditioner the state holds the squared norm already.
+        squares = size if M is _identity else _squared_norm(residual)
+        return (squares > wanted) & (count < maxiter)
 
     def body(state: tuple[Vector, ...]) -> tuple[Vector, ...]:
         x, residual, direction, size, count = state
