@@ -2,9 +2,10 @@
 
 Every function takes `jax`, the library itself or hlofront in its place, and returns a function that
 can be jitted, and the arguments to call it with: NumPy arrays, the same on both sides. The models
-of `models.py` are listed with them in MODELS.
+of `models.py` and `attention_models.py` are listed with them in MODELS.
 """
 
+import attention_models
 import models
 import numpy as np
 from models import convolution, cross_entropy, normal
@@ -277,6 +278,13 @@ MODELS = {
     "gpt_of_nn": gpt_of_nn,
     "vit": lambda jax: models.vit(jax, 2),
     "masked_attention": masked_attention,
+    "grouped_queries": attention_models.grouped_queries,
+    "position_biases": attention_models.position_biases,
+    "sliding_windows": attention_models.sliding_windows,
+    "running_softmax": attention_models.running_softmax,
+    "linear_attention": attention_models.linear_attention,
+    "checkpointed_layers": attention_models.checkpointed_layers,
+    "sampled_words": attention_models.sampled_words,
     "decoding": decoding,
     "mixture_of_experts": mixture_of_experts,
     "selective_scan": selective_scan,
@@ -292,6 +300,8 @@ MODELS = {
     "normalizations": normalizations,
     "mlp_by_adam": lambda jax: models.mlp(jax, 8, 256, optimizer=models.adam),
     "hessian": hessian,
+    "newton_step": attention_models.newton_step,
+    "learned_start": attention_models.learned_start,
     "ode": models.ode,
     "orbit": models.orbit,
     "kalman_filter": kalman_filter,
