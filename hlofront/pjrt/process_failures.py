@@ -14,11 +14,12 @@ processes, and a process that leaves announces which round is its last one.
 import itertools
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from hlofront.bridge import failures, state
 from hlofront.bridge.client import Device, JaxRuntimeError
 from hlofront.bridge.coordination import CoordinationClient, cpu_collectives
+from hlofront.bridge.gloo import Connecting
 from hlofront.pjrt import clients, sockets
 
 # The key under which a process that leaves the group writes the number of its last round and the
@@ -70,6 +71,9 @@ class ProcessWatch:
         # The processes that are no longer there, each with the reason: empty if it left in order.
         self._gone: dict[int, str] = {}
         self._addresses: dict[int, str] = {}
+        self._connecting = Connecting(client)
+        self._connecting_lock = threading.Lock()
+        self._may_connect_to: Collection[int] = ()
         self._changed = threading.Condition()
         self._ends = threading.Event()
         self._reason = ""
@@ -142,6 +146,7 @@ class ProcessWatch:
                 }
                 if len(self._addresses) < self.process_count:
                     self._addresses = self._values(_ADDRESSES)
+                self._end_connecting()
                 self.each_round()
             except JaxRuntimeError as error:
                 if not self._ends.is_set():
@@ -173,8 +178,7 @@ class ProcessWatch:
         new = {number: why for number, why in gone.items() if number not in self._gone}
         if any(new.values()):
             # gloo never tires of waiting for a process that does not close its connections.
-            texts = self._addresses.values()
-            sockets.shut_down({address for text in texts for address in text.split()})
+            self._shut_connections()
             # Part of the C++ jit key: compiled calls fall back to Python, which asks `check`.
             cell = state.process_options
             cell.set_global((*cell.get_global(), ("failed processes", tuple(new))))
@@ -182,6 +186,38 @@ class ProcessWatch:
             with self._changed:
                 self._gone.update(new)
                 self._changed.notify_all()
+
+    def note_launch(self, connecting: Collection[int]) -> None:
+        """Note that a program starts in which CPUs of processes exchange values.
+
+        All such programs that this process has started before must have ended.
+
+        Args:
+          connecting: the processes of the program if their CPUs may have to connect for it.
+        """
+        with self._connecting_lock:
+            self._may_connect_to = connecting
+
+    def _end_connecting(self) -> None:
+        """If this process's CPUs may be connecting to those of a failed process, end that.
+
+        Some of the devices may have connected since the failure was noted, and wait for values.
+        """
+        with self._connecting_lock:
+            failed = {number for number in self._may_connect_to if self._gone.get(number)}
+            cpu = clients.clients().get("cpu")
+            if not failed or cpu is None:
+                return
+            self._shut_connections()
+            processes = {device.id: device.process_index for device in cpu.devices()}
+            self._connecting.end(
+                {device for device, process in processes.items() if process in failed},
+                {device for device, process in processes.items() if process == self.process_id},
+            )
+
+    def _shut_connections(self) -> None:
+        texts = self._addresses.values()
+        sockets.shut_down({address for text in texts for address in text.split()})
 
     def _name_failed(self, error: RuntimeError, text: str) -> str:
         """Make a ProcessFailureError of jaxlib's error of a broken connection; return its text.

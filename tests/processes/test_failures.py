@@ -81,3 +81,35 @@ def test_the_others_are_told_that_a_process_has_left(tmp_path):
     with Group(tmp_path, failing(WAITS["asarray"], "sys.exit(3)"), 2) as group:
         assert group.wait() == [0, 3], group.outputs()
         assert "have failed: 1 (it has left the group)" in group.output(0)
+
+
+# The first program in which processes exchange values; process 1 fails as the others connect to it.
+CONNECTING = """
+import os, signal
+import hlofront as jax, hlofront.numpy as jnp, numpy as np
+from hlofront.runtime.sharding.cpu_queue import OneAtATime
+jax.distributed.initialize(heartbeat_timeout_seconds=3)
+count = jax.device_count()
+mesh = jax.make_mesh((count,), ("x",), (jax.sharding.AxisType.Auto,))
+split = jax.NamedSharding(mesh, jax.P("x"))
+x = jax.make_array_from_callback((count,), split, lambda index: np.ones(1, np.float32))
+print("joined", flush=True)
+if jax.process_index() == 1:
+    OneAtATime.launch = lambda *args: os.kill(os.getpid(), signal.{signal})
+try:
+    jnp.sum(x).block_until_ready()
+except jax.errors.JaxRuntimeError as error:
+    print(type(error).__name__, error.failed_processes)
+"""
+
+
+@pytest.mark.parametrize("failure", ["SIGKILL", "SIGSTOP"])
+def test_the_others_do_not_wait_for_the_connection_of_a_failed_process(failure, tmp_path):
+    with Group(tmp_path, CONNECTING.format(signal=failure), 4, devices=2) as group:
+        others = [0, 2, 3]
+        for number in others:
+            group.wait_for_text(number, "joined")
+        # Without help, gloo waits for half a minute or longer.
+        assert group.wait(others, 25) == [0, 0, 0], group.outputs()
+        for number in others:
+            assert group.output(number) == "joined\nProcessFailureError (1,)", group.outputs()

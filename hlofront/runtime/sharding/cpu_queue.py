@@ -3,7 +3,7 @@
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from hlofront.bridge.client import Device, JaxRuntimeError, LoadedExecutable
@@ -41,9 +41,18 @@ class OneAtATime:
         self._latest: ShardedToken | None = None
 
     def launch(
-        self, loaded: LoadedExecutable, buffers: Sequence[object]
+        self,
+        loaded: LoadedExecutable,
+        buffers: Sequence[object],
+        note_launch: Callable[[], None] | None = None,
     ) -> "tuple[ExecuteResults, ShardedToken]":
-        """Start a program when the previous one has ended; return its results and its token."""
+        """Start a program when the previous one has ended; return its results and its token.
+
+        Args:
+          loaded: the program.
+          buffers: its arguments.
+          note_launch: called when the previous program has ended.
+        """
         with self._lock:
             if self._latest is not None:
                 latest, self._latest = self._latest, None
@@ -53,6 +62,8 @@ class OneAtATime:
                     raise  # This program would wait for the same processes.
                 except JaxRuntimeError:
                     pass  # This error reaches the users of its results.
+            if note_launch is not None:
+                note_launch()
             executed = loaded.execute_sharded(buffers, with_tokens=True)
             self._latest = executed.consume_token()
             return executed, self._latest

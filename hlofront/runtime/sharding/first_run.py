@@ -1,6 +1,6 @@
 """The first run of a program over several processes, which compare it before it runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from hlofront.core.digest import program_digest
@@ -61,6 +61,13 @@ def note_start(processes: tuple[int, ...], name: str) -> None:
     group = current_group()
     if group is not None:
         group.programs.note_start(processes, name)
+
+
+def note_launch(connecting: Collection[int]) -> None:
+    """Note that a program starts whose processes, if it runs for the first time, may connect."""
+    group = current_group()
+    if group is not None:
+        group.note_launch(connecting)
 
 
 def difference(first: str, second: str, labels: tuple[str, str]) -> str:

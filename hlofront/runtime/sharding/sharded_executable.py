@@ -1,7 +1,8 @@
 """The executable of a program for several devices, and the splitting of its arguments."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +36,7 @@ from hlofront.runtime.dispatch.executable import (
 )
 from hlofront.runtime.sharding.cpu_queue import exchanges_values, meets_on_cpu, on_cpu
 from hlofront.runtime.sharding.device_assignment import CompiledShardings, DeviceAssignment
-from hlofront.runtime.sharding.first_run import FirstRun, note_start
+from hlofront.runtime.sharding.first_run import FirstRun, note_launch, note_start
 from hlofront.runtime.sharding.placement import readable
 from hlofront.runtime.sharding.resharding import empty, resharded, split_on_host
 from hlofront.runtime.sharding.typed import in_memory_of
@@ -211,11 +212,13 @@ class ShardedExecutable(Executable):
         return any(map(_is_split_empty, self.out_avals, self.shardings.stored_outputs))
 
     def _execute(self, args: Sequence[object]) -> list[Any]:
+        connecting: Collection[int] = ()
         if self.processes:
             check_processes(self.processes)
             if self.first_run is not None:
                 self.first_run.compare(self.program, self.processes)
                 self.first_run = None
+                connecting = self.processes
         if self.takes_stored:
             args = list(map(storage_of, args))
         buffers = list(self.const_args)
@@ -224,9 +227,11 @@ class ShardedExecutable(Executable):
             buffers.append(split(args[i], aval, sharding))
         buffers = self.laid(buffers)
         if self.meets_on_cpu:
+            launched = None
             if self.processes:
                 note_start(self.processes, self.name)
-            executed, token = on_cpu.launch(self.loaded, buffers)
+                launched = partial(note_launch, connecting)
+            executed, token = on_cpu.launch(self.loaded, buffers, launched)
         else:
             executed = self.loaded.execute_sharded(buffers, with_tokens=self.unordered)
             token = executed.consume_token() if self.unordered else None

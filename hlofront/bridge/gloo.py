@@ -1,0 +1,136 @@
+# pyright: strict
+"""How processes stop waiting for a failed one while gloo makes the connections of their CPUs.
+
+The devices that a program spans, a clique, each write a record into the key-value store of the
+group: the address at which their process listens, and a number for each device that may connect
+there. Of two devices one connects to the other, sends that number, and both go on. gloo waits
+minutes for the record of a process that has failed, and for its connection.
+
+So the others take the part of the failed process. They write its records, with an address at which
+nobody listens; and each connects to its own address, sends the numbers that it may wait for, and
+closes the connection, which is an error for gloo at once.
+"""
+
+import contextlib
+import socket
+from collections.abc import Set
+from typing import NamedTuple
+
+from hlofront.bridge.client import JaxRuntimeError
+from hlofront.bridge.coordination import CoordinationClient
+
+# The keys are cpu:gloo/DEVICES/RANK, DEVICES being ids with commas between them.
+_RECORDS = "cpu:gloo"
+# An address is a struct sockaddr_storage and a number of eight bytes.
+_ADDRESS_BYTES, _NUMBER_BYTES = 136, 8
+
+
+class _Record(NamedTuple):
+    """The record of a device in a clique.
+
+    Attributes:
+      host, port: where its process listens.
+      numbers: what the devices of the clique send when they connect, by rank.
+      port_at: the position of the port's two bytes.
+    """
+
+    host: str
+    port: int
+    numbers: list[bytes]
+    port_at: int
+
+    @staticmethod
+    def parsed(value: bytes, ranks: int) -> "_Record | None":
+        """Return what a value of the store says; None if it has another form."""
+        numbers_at = len(value) - _NUMBER_BYTES * ranks
+        address_at = numbers_at - _ADDRESS_BYTES
+        size_at = address_at - _NUMBER_BYTES
+        if size_at < 0 or int.from_bytes(value[size_at:address_at], "little") != _ADDRESS_BYTES:
+            return None
+        address = value[address_at:numbers_at]
+        family = int.from_bytes(address[:2], "little")
+        if family == socket.AF_INET:
+            host = socket.inet_ntop(family, address[4:8])
+        elif family == socket.AF_INET6:
+            host = socket.inet_ntop(family, address[8:24])
+        else:
+            return None
+        port = int.from_bytes(address[2:4], "big")
+        numbers = [value[i : i + _NUMBER_BYTES] for i in range(numbers_at, len(value), 8)]
+        return _Record(host, port, numbers, address_at + 2)
+
+
+class Connecting:
+    """The records of cliques with failed processes, and what was done about them.
+
+    Args:
+      client: the client of the group's coordination service.
+    """
+
+    def __init__(self, client: CoordinationClient):
+        self._client = client
+        self._ended: set[bytes] = set()
+
+    def end(self, failed: Set[int], own: Set[int]) -> None:
+        """Let this process's gloo stop waiting for failed devices that it is connecting to.
+
+        It is called again and again while processes may begin to connect.
+
+        Args:
+          failed: the ids of the devices of failed processes.
+          own: the ids of the devices of this process.
+
+        Raises:
+          JaxRuntimeError: if the coordination service is gone.
+        """
+        cliques: dict[str, dict[int, bytes]] = {}
+        for key, value in self._client.key_value_dir_get_bytes(_RECORDS):
+            clique, _, rank = key.rpartition("/")
+            cliques.setdefault(clique, {})[int(rank)] = value
+        for clique, values in cliques.items():
+            devices = list(map(int, clique.rpartition("/")[2].split(",")))
+            if failed.isdisjoint(devices) or own.isdisjoint(devices):
+                continue
+            for rank, value in values.items():
+                record = _Record.parsed(value, len(devices))
+                if devices[rank] not in own or record is None or value in self._ended:
+                    continue
+                self._ended.add(value)
+                for number in record.numbers:
+                    _connect_and_close(record.host, record.port, number)
+                self._write_missing(clique, devices, values.keys(), failed, value, record)
+
+    def _write_missing(
+        self,
+        clique: str,
+        devices: list[int],
+        written: Set[int],
+        failed: Set[int],
+        own_value: bytes,
+        own_record: _Record,
+    ) -> None:
+        """Write the records of failed devices that are missing, after the pattern of an own one."""
+        missing = [
+            rank for rank, device in enumerate(devices) if device in failed and rank not in written
+        ]
+        if not missing:
+            return
+        family = socket.AF_INET6 if ":" in own_record.host else socket.AF_INET
+        with socket.socket(family) as nobody:
+            nobody.bind((own_record.host, 0))
+            port = int(nobody.getsockname()[1])
+        value = bytearray(own_value)
+        value[own_record.port_at : own_record.port_at + 2] = port.to_bytes(2, "big")
+        for rank in missing:
+            # Another process may have been first.
+            with contextlib.suppress(JaxRuntimeError):
+                self._client.key_value_set_bytes(f"{clique}/{rank}", bytes(value))
+
+
+def _connect_and_close(host: str, port: int, number: bytes) -> None:
+    # gloo may not listen any more.
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection((host, port), timeout=1) as connection,
+    ):
+        connection.sendall(number)
