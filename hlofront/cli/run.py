@@ -1,6 +1,7 @@
 """The command `run`: starts a script as several processes on this machine, one group."""
 
 import argparse
+import contextlib
 import os
 import signal
 import socket
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import IO, TYPE_CHECKING, TextIO
 
 from hlofront.cli.options import add_command
@@ -54,11 +55,22 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     return run_group(command, options.processes, options.devices, out)
 
 
+@contextlib.contextmanager
+def reserved_port() -> Generator[int, None, None]:
+    """Reserve a TCP port of this machine for a group, whose process 0 may listen at it meanwhile.
+
+    Other groups that start at the same time do not get it.
+    """
+    with socket.socket() as reservation:
+        reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reservation.bind(("127.0.0.1", 0))
+        yield int(reservation.getsockname()[1])
+
+
 def free_port() -> int:
     """Return the number of a TCP port of this machine that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    with reserved_port() as port:
+        return port
 
 
 def variables_of(number: int, processes: int, devices: int, port: int) -> dict[str, str]:
@@ -83,7 +95,11 @@ def run_group(command: Sequence[str], processes: int, devices: int, out: TextIO)
       devices: the number of CPU devices of each.
       out: what their lines are written to, each preceded by the number of its process.
     """
-    port = free_port()
+    with reserved_port() as port:
+        return _run_group(command, processes, devices, port, out)
+
+
+def _run_group(command: Sequence[str], processes: int, devices: int, port: int, out: TextIO) -> int:
     group = [
         subprocess.Popen(
             command,

@@ -1,12 +1,13 @@
 """Groups of processes that tests start, stop and kill; none is left over when a test ends."""
 
+import contextlib
 import os
 import pathlib
 import subprocess
 import sys
 import time
 
-from hlofront.cli.run import free_port, variables_of
+from hlofront.cli.run import reserved_port, variables_of
 
 ROOT = pathlib.Path(__file__).parents[2]
 # The kernel kills the process when the one that started it ends.
@@ -28,7 +29,8 @@ class Group:
         path = folder / "script.py"
         path.write_text(END_WITH_PARENT + script)
         self._outputs = [folder / f"output{number}" for number in range(processes)]
-        port = free_port()
+        self._held = contextlib.ExitStack()
+        port = self._held.enter_context(reserved_port())
         self.processes = []
         for number, output in enumerate(self._outputs):
             own = variables_of(number, processes, devices, port) | variables(number)
@@ -51,6 +53,7 @@ class Group:
             if process.poll() is None:
                 process.kill()
             process.wait()
+        self._held.close()
 
     def output(self, number):
         """All that a process has printed, without gloo's lines."""
