@@ -46,7 +46,7 @@ def _(
         mask = _within(build, wide, bounds)
     # Without a mask, the operation itself clamps.
     attributes = {
-        "dimension_numbers": _numbers(numbers, index_aval.ndim - 1),
+        "dimension_numbers": gather_numbers(numbers, index_aval.ndim - 1),
         "indices_are_sorted": types.boolean(indices_are_sorted),
     }
     if build.module.size_variables and has_symbolic_size(slice_sizes):
@@ -116,7 +116,7 @@ def _within(build: Builder, indices: Indices, bounds: Sequence[int]) -> Value:
     return emit_reduce(build, [within], [build.constant(True)], [result], axes, fold)[0]
 
 
-def _numbers(numbers: g.GatherDimensionNumbers, index_vector_dim: int) -> ir.Attribute:
+def gather_numbers(numbers: g.GatherDimensionNumbers, index_vector_dim: int) -> ir.Attribute:
     fields = (
         ("offset_dims", numbers.offset_dims),
         ("collapsed_slice_dims", numbers.collapsed_slice_dims),

@@ -27,7 +27,7 @@ _int32 = np.dtype(np.int32)
 
 
 @lower(s.sort_p)
-def _(
+def sort_by_comparator(
     build: Builder, *operands: Value, dimension: int, is_stable: bool, num_keys: int
 ) -> list[Value]:
     # XLA's compiler for GPUs cannot sort integers below a byte.
@@ -90,18 +90,18 @@ def _ordered_parts(build: Builder, x: Value, y: Value, scalar: ShapedArray) -> l
             keys += _ordered_parts(build, x_part, y_part, part)
         return keys
     if issubdtype(dtype, np.floating):
-        x, y = (_canonical_float(build, z, scalar) for z in (x, y))
+        x, y = (canonical_float(build, z, scalar) for z in (x, y))
         return [_Key(x, y, scalar, "TOTALORDER")]
     return [_Key(x, y, scalar, None)]
 
 
-def _canonical_float(build: Builder, x: Value, scalar: ShapedArray) -> Value:
+def canonical_float(build: Builder, x: Value, aval: ShapedArray) -> Value:
     """Return x with -0.0 and all NaNs made canonical, since the total order distinguishes them."""
-    zero = build.constant(0, scalar.dtype)
-    nan = build.constant(np.nan, scalar.dtype)
-    is_zero = build.compare("EQ", x, zero, scalar)
-    is_nan = build.compare("NE", x, x, scalar)
-    return build.select(is_nan, nan, build.select(is_zero, zero, x, scalar), scalar)
+    zero = build.full(0, aval)
+    nan = build.full(np.nan, aval)
+    is_zero = build.compare("EQ", x, zero, aval)
+    is_nan = build.compare("NE", x, x, aval)
+    return build.select(is_nan, nan, build.select(is_zero, zero, x, aval), aval)
 
 
 def _lexicographic(build: Builder, keys: Sequence[_Key]) -> Value:
