@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from hlofront.base.dtypes import check_user_dtype_supported, is_complex, issubdtype
-from hlofront.base.elements import exact_dtype, host_number
-from hlofront.base.typing import Array, ArrayLike, Axes, DTypeLike
+from hlofront.base.dtypes import is_complex, issubdtype
+from hlofront.base.elements import host_number
+from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import as_size, canonical_axis
-from hlofront.numpy.annotations import DeviceLike
 from hlofront.numpy.creation import asarray
+from hlofront.numpy.frequencies import fftfreq as fftfreq
+from hlofront.numpy.frequencies import fftshift as fftshift
+from hlofront.numpy.frequencies import ifftshift as ifftshift
+from hlofront.numpy.frequencies import rfftfreq as rfftfreq
 from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.promotion import operand
-from hlofront.numpy.rearranging import roll
 from hlofront.primitives import creating, elementwise
 from hlofront.primitives.converting import convert
 from hlofront.primitives.fourier import FftType
@@ -472,102 +474,3 @@ def irfftn(
       ValueError: if an axis is named twice or is not there, or sizes do not fit the axes.
     """
     return _several(a, FftType.IRFFT, False, s, axes, norm)
-
-
-# ---- frequencies ---------------------------------------------------------------------------------
-
-
-def _frequencies(
-    name: str,
-    indices: Callable[[int], np.ndarray],
-    n: int,
-    d: ArrayLike,
-    dtype: DTypeLike | None,
-    device: DeviceLike,
-) -> Array:
-    if isinstance(n, list | tuple):
-        raise ValueError(f"The n argument of {name} only takes an int. Got n = {list(n)}.")
-    if isinstance(d, list | tuple):
-        raise ValueError(f"The d argument of {name} only takes a single value. Got d = {list(d)}.")
-    d, aval = operand(name, d)
-    if dtype is None:
-        dtype = check_user_dtype_supported(float, name)
-        if issubdtype(aval.dtype, np.inexact) and not aval.weak_type:
-            dtype = aval.dtype
-    else:
-        dtype = check_user_dtype_supported(dtype, name)
-    if isinstance(d, int | float):
-        with np.errstate(all="ignore"):
-            values = np.asarray(indices(n), dtype) / np.asarray(d * n, dtype)
-        return asarray(exact_dtype(values.astype(dtype)), device=device)
-    spacing = convert(elementwise.mul(d, host_number(n, aval.dtype)), dtype, False)
-    whole = asarray(exact_dtype(np.asarray(indices(n), dtype)), device=device)
-    if aval.ndim:
-        return elementwise.div(whole, spacing)
-    return elementwise.div(whole, creating.full(typeof(whole).shape, spacing, dtype))
-
-
-@like(np.fft.fftfreq)
-def fftfreq(
-    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike = None
-) -> Array:
-    """Return the frequencies of the elements of a transform, in cycles per unit of the spacing.
-
-    Args:
-      n: the transform size.
-      d: the spacing of samples.
-      dtype: of the result.
-      device: a Device or Sharding to put it on.
-
-    Raises:
-      ValueError: if n or d is a list.
-    """
-
-    def indices(n: int) -> np.ndarray:
-        half = (n - 1) // 2 + 1
-        return np.concatenate([np.arange(0, half), np.arange(-(n // 2), 0)])
-
-    return _frequencies("jnp.fft.fftfreq", indices, n, d, dtype, device)
-
-
-@like(np.fft.rfftfreq)
-def rfftfreq(
-    n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike = None
-) -> Array:
-    """Return the frequencies of the elements of `rfft`, in cycles per unit of the spacing.
-
-    Args:
-      n: the transform size.
-      d: the spacing of samples.
-      dtype: of the result.
-      device: a Device or Sharding to put it on.
-
-    Returns:
-      An array of shape (n // 2 + 1,).
-
-    Raises:
-      ValueError: if n or d is a list.
-    """
-    return _frequencies("jnp.fft.rfftfreq", lambda n: np.arange(0, n // 2 + 1), n, d, dtype, device)
-
-
-def _rolled(name: str, x: ArrayLike, axes: Axes, sign: int) -> Array:
-    x, aval = operand(name, x)
-    if axes is None:
-        axes = tuple(range(aval.ndim))
-    elif isinstance(axes, int | np.integer):
-        axes = (int(axes),)
-    shifts = [aval.shape[axis] // 2 if sign > 0 else -(aval.shape[axis] // 2) for axis in axes]
-    return roll(x, tuple(shifts), tuple(axes))
-
-
-@like(np.fft.fftshift)
-def fftshift(x: ArrayLike, axes: Axes = None) -> Array:
-    """Roll x along axes so that the element of frequency zero moves to the middle."""
-    return _rolled("jnp.fft.fftshift", x, axes, 1)
-
-
-@like(np.fft.ifftshift)
-def ifftshift(x: ArrayLike, axes: Axes = None) -> Array:
-    """Compute the inverse of `fftshift`."""
-    return _rolled("jnp.fft.ifftshift", x, axes, -1)
