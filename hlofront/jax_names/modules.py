@@ -72,8 +72,10 @@ class _PublicLoader:
         contents = vars(module)
         absent = public.ABSENT.get(name, frozenset())
         listed: Sequence[str] = getattr(home, "__all__", ())
+        if "__all__" in vars(home):
+            contents["__all__"] = [key for key in listed if key not in absent]
         for key, value in vars(home).items():
-            is_public = key == "__all__" or key in listed or not key.startswith("_")
+            is_public = key in listed if listed else not key.startswith("_")
             if isinstance(value, ModuleType):
                 # Modules of jaxlib may be public names; those of hlofront are known by JAX's names.
                 is_public = key in listed and value.__name__.startswith("jaxlib.")

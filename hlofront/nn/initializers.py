@@ -11,9 +11,34 @@ import numpy as np
 import hlofront.numpy as jnp
 import hlofront.random as random
 from hlofront.base.dtypes import check_user_dtype_supported, issubdtype
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, Shape, ShapeLike
 from hlofront.core.dimensions import canonical_shape
 from hlofront.numpy.annotations import OutSharding
+
+__all__ = [
+    "Initializer",
+    "constant",
+    "delta_orthogonal",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "kaiming_normal",
+    "kaiming_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "normal",
+    "ones",
+    "orthogonal",
+    "truncated_normal",
+    "uniform",
+    "variance_scaling",
+    "xavier_normal",
+    "xavier_uniform",
+    "zeros",
+]
+__dir__ = dir_of(__name__)
 
 
 @runtime_checkable

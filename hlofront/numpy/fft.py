@@ -10,6 +10,7 @@ import numpy as np
 
 from hlofront.base.dtypes import is_complex, issubdtype
 from hlofront.base.elements import host_number
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import as_size, canonical_axis
@@ -27,6 +28,28 @@ from hlofront.primitives.fourier import fft as transform
 from hlofront.primitives.shaping import transpose
 from hlofront.primitives.slicing import pad, slice_in_dim
 from hlofront.runtime.dispatch.operation import operation
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
+__dir__ = dir_of(__name__)
 
 _NORMS = ("backward", "ortho", "forward")
 

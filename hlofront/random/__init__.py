@@ -1,5 +1,6 @@
 """The jax.random module: random numbers from keys, which are split and never used twice."""
 
+from hlofront.base.lazy import lazy as _lazy
 from hlofront.base.typing import Key as Key
 from hlofront.higher_order.random_gamma import random_gamma_p as random_gamma_p
 from hlofront.random.continuous import bits as bits
@@ -49,3 +50,5 @@ from hlofront.random.matrices import multivariate_normal as multivariate_normal
 from hlofront.random.matrices import orthogonal as orthogonal
 from hlofront.random.permuting import choice as choice
 from hlofront.random.permuting import permutation as permutation
+
+__getattr__, __dir__ = _lazy(__name__, ())

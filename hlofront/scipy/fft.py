@@ -11,6 +11,7 @@ import numpy as np
 from hlofront.base.choices import check_choice
 from hlofront.base.dtypes import is_complex
 from hlofront.base.elements import host_number
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike, Axes, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
@@ -22,6 +23,9 @@ from hlofront.primitives.fourier import fft as transform
 from hlofront.primitives.shaping import broadcast_in_dim, rev, transpose
 from hlofront.primitives.slicing import concatenate, pad, slice_in_dim
 from hlofront.runtime.dispatch.operation import operation
+
+__all__ = ["dct", "dctn", "idct", "idctn"]
+__dir__ = dir_of(__name__)
 
 # A real linear transform of an array along an axis, orthonormal or not: (x, axis, ortho).
 _Transform = Callable[[Array, int, bool], Array]

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.numpy.differences import trapezoid as trapezoid_of_samples
+
+__all__ = ["trapezoid"]
+__dir__ = dir_of(__name__)
 
 
 def trapezoid(

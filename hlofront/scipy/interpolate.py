@@ -12,12 +12,16 @@ import hlofront.numpy as jnp
 from hlofront.base import tree
 from hlofront.base.choices import check_choice
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import Tracer
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.numpy.scalars import can_cast
 from hlofront.runtime.dispatch.operation import operation
+
+__all__ = ["RegularGridInterpolator"]
+__dir__ = dir_of(__name__)
 
 # The pytree children of an interpolator (grid, values, fill value), and its static settings.
 _Children: TypeAlias = "tuple[tuple[Array, ...], Array, Array | None]"

@@ -11,11 +11,15 @@ import numpy as np
 
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import issubdtype
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.primitives import elementwise
 from hlofront.primitives.converting import convert
 from hlofront.runtime.dispatch.operation import operation
+
+__all__ = ["map_coordinates"]
+__dir__ = dir_of(__name__)
 
 _int32 = np.dtype(np.int32)
 

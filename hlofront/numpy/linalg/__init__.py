@@ -1,5 +1,6 @@
 """hlofront.numpy.linalg: linear algebra of matrices and of batches of matrices."""
 
+from hlofront.base.lazy import lazy as _lazy
 from hlofront.numpy.linalg.decompositions import cholesky as cholesky
 from hlofront.numpy.linalg.decompositions import eig as eig
 from hlofront.numpy.linalg.decompositions import eigh as eigh
@@ -31,3 +32,5 @@ from hlofront.numpy.linalg.systems import pinv as pinv
 from hlofront.numpy.linalg.systems import solve as solve
 from hlofront.numpy.linalg.systems import tensorinv as tensorinv
 from hlofront.numpy.linalg.systems import tensorsolve as tensorsolve
+
+__getattr__, __dir__ = _lazy(__name__, ())

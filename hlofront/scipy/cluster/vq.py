@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
 from hlofront.runtime.dispatch.operation import operation
+
+__all__ = ["vq"]
+__dir__ = dir_of(__name__)
 
 
 @operation

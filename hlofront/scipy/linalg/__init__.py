@@ -1,5 +1,6 @@
 """hlofront.scipy.linalg: linear algebra by SciPy's names."""
 
+from hlofront.base.lazy import lazy as _lazy
 from hlofront.scipy.linalg.decompositions import cholesky as cholesky
 from hlofront.scipy.linalg.decompositions import eigh as eigh
 from hlofront.scipy.linalg.decompositions import hessenberg as hessenberg
@@ -40,3 +41,5 @@ from hlofront.scipy.linalg.systems import solve as solve
 from hlofront.scipy.linalg.systems import solve_sylvester as solve_sylvester
 from hlofront.scipy.linalg.systems import solve_triangular as solve_triangular
 from hlofront.scipy.linalg.tridiagonal import eigh_tridiagonal as eigh_tridiagonal
+
+__getattr__, __dir__ = _lazy(__name__, ())

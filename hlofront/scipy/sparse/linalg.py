@@ -12,6 +12,7 @@ import hlofront.numpy as jnp
 from hlofront.base import tree
 from hlofront.base.choices import check_choice
 from hlofront.base.dtypes import finfo
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import is_value, typeof
 from hlofront.higher_order.linear_solve import custom_linear_solve
@@ -25,6 +26,9 @@ from hlofront.primitives.converting import convert
 from hlofront.primitives.solving import triangular_solve
 from hlofront.transforms.linear_transpose import linear_transpose
 from hlofront.transforms.make_jaxpr import eval_shape
+
+__all__ = ["bicgstab", "cg", "gmres"]
+__dir__ = dir_of(__name__)
 
 # ---- pytrees as vectors --------------------------------------------------------------------------
 

@@ -11,12 +11,16 @@ from typing import NamedTuple
 import hlofront.numpy as jnp
 import hlofront.random as random
 from hlofront.base.dtypes import finfo
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.linalg.decompositions import eigh
 from hlofront.numpy.promotion import promote_args_inexact
 from hlofront.primitives.converting import convert
 from hlofront.runtime.dispatch.operation import operation
+
+__all__ = ["Rotation", "Slerp"]
+__dir__ = dir_of(__name__)
 
 # Below this angle, series replace quotients of vanishing terms.
 _SMALL = 1e-3

@@ -1,5 +1,6 @@
 """hlofront.scipy.special: special functions by SciPy's names."""
 
+from hlofront.base.lazy import lazy as _lazy
 from hlofront.scipy.special.bessel import bessel_jn as bessel_jn
 from hlofront.scipy.special.bessel import i0 as i0
 from hlofront.scipy.special.bessel import i0e as i0e
@@ -54,3 +55,5 @@ from hlofront.scipy.special.oscillating_integrals import fresnel as fresnel
 from hlofront.scipy.special.oscillating_integrals import owens_t as owens_t
 from hlofront.scipy.special.oscillating_integrals import sici as sici
 from hlofront.scipy.special.spherical_harmonics import sph_harm_y as sph_harm_y
+
+__getattr__, __dir__ = _lazy(__name__, ())

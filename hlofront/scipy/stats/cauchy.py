@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.stats.arguments import exp_of, functions_of
+
+__all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+__dir__ = dir_of(__name__)
 
 _PI = 3.141592653589793
 _of_cauchy = functions_of("cauchy")

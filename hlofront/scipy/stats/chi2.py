@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammainc, gammaincc, gammaln
 from hlofront.scipy.stats.arguments import between, exp_of, functions_of, log_of
+
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+__dir__ = dir_of(__name__)
 
 _of_chi2 = functions_of("chi2", df="degrees of freedom, positive.")
 

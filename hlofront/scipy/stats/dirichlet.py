@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.linalg.matrices import inexact
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammaln
+
+__all__ = ["logpdf", "pdf"]
+__dir__ = dir_of(__name__)
 
 
 @operation

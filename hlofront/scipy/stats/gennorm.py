@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.gamma_functions import gammaincc, gammaln
 from hlofront.scipy.stats.arguments import exp_of, functions_of
+
+__all__ = ["cdf", "logpdf", "pdf"]
+__dir__ = dir_of(__name__)
 
 _of_gennorm = functions_of("gennorm", beta="the exponent, positive.")
 

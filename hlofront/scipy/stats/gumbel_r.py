@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.stats import gumbel_l
 from hlofront.scipy.stats.arguments import exp_of, functions_of, outside
+
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+__dir__ = dir_of(__name__)
 
 _of_gumbel_r = functions_of("gumbel_r", real=True, p="probabilities, from 0 to 1.")
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import expit, logit
 from hlofront.scipy.stats.arguments import exp_of, functions_of
+
+__all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
+__dir__ = dir_of(__name__)
 
 _of_logistic = functions_of("logistic")
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import math
 
 import hlofront.numpy as jnp
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.linalg.matrices import inexact
 from hlofront.primitives.factoring import cholesky
 from hlofront.primitives.solving import triangular_solve
 from hlofront.runtime.dispatch.operation import operation
+
+__all__ = ["logpdf", "pdf"]
+__dir__ = dir_of(__name__)
 
 
 def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> Array:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.primitives.converting import stop_gradient
 from hlofront.scipy.special.entropies import xlog1py, xlogy
 from hlofront.scipy.special.gamma_functions import betaln
 from hlofront.scipy.stats.arguments import exp_of, functions_of
+
+__all__ = ["logpmf", "pmf"]
+__dir__ = dir_of(__name__)
 
 _of_nbinom = functions_of(
     "nbinom", n="the number of successes, positive.", p="the probability of success of each trial."

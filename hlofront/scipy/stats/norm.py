@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.scipy.special.error_functions import log_ndtr, ndtr, ndtri
 from hlofront.scipy.stats.arguments import exp_of, functions_of
+
+__all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+__dir__ = dir_of(__name__)
 
 _LOG_ROOT = 0.9189385332046727  # The constant is log(2 pi) / 2.
 _of_norm = functions_of("norm")

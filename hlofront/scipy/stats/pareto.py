@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of_rest, outside
+
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+__dir__ = dir_of(__name__)
 
 _of_pareto = functions_of("pareto", real=True, b="the exponent, positive.")
 

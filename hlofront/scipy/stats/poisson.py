@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.arguments import strong
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammaincc, gammaln
 from hlofront.scipy.stats.arguments import exp_of, functions_of
+
+__all__ = ["cdf", "entropy", "logpmf", "pmf"]
+__dir__ = dir_of(__name__)
 
 # The number of terms in the entropy's sum for means below a bound; above it the asymptotic series
 # is accurate.

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.special.error_functions import log_ndtr, ndtr
 from hlofront.scipy.stats import norm
 from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of_rest
+
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
+__dir__ = dir_of(__name__)
 
 _of_truncnorm = functions_of(
     "truncnorm",

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.arguments import strong
 from hlofront.scipy.stats.arguments import exp_of, functions_of, outside
+
+__all__ = ["cdf", "logpdf", "pdf", "ppf"]
+__dir__ = dir_of(__name__)
 
 _of_uniform = functions_of("uniform", real=True)
 

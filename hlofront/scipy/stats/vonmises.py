@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.bessel import i0e
 from hlofront.scipy.stats.arguments import exp_of, functions_of
+
+__all__ = ["logpdf", "pdf"]
+__dir__ = dir_of(__name__)
 
 _of_vonmises = functions_of("vonmises", kappa="the concentration, positive.")
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import hlofront.numpy as jnp
+from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.stats.arguments import exp_of, functions_of
+
+__all__ = ["logpdf", "pdf"]
+__dir__ = dir_of(__name__)
 
 _of_wrapcauchy = functions_of("wrapcauchy", real=True, c="the concentration, between 0 and 1.")
 
