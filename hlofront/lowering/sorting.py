@@ -120,7 +120,7 @@ def _lexicographic(build: Builder, keys: Sequence[_Key]) -> Value:
 
 
 @lower(s.top_k_p)
-def _(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
+def top_k_lower(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
     (aval,), results = build.avals_in, build.avals_out
     last = aval.ndim - 1
     swapped = list(range(aval.ndim))

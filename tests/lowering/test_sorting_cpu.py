@@ -26,7 +26,8 @@ NARROW = [ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2fnuz
 
 @pytest.fixture(autouse=True)
 def arrays_of_any_size_are_packed(monkeypatch):
-    monkeypatch.setattr(sorting_cpu, "_FEWEST", 0)
+    for name in ("_FEWEST", "_SMALL"):
+        monkeypatch.setattr(sorting_cpu, name, 0)
     with hlofront.enable_x64(True):
         yield
 
@@ -156,6 +157,59 @@ def test_tangents_follow_the_order():
         np.testing.assert_array_equal(back, wanted)
     batched = hlofront.vmap(lax.sort)(x)
     np.testing.assert_array_equal(batched, np.sort(x, 1))
+
+
+# ---- top_k ---------------------------------------------------------------------------------------
+
+
+def bits_in_order(x):
+    """Integers in the total order of numbers: also of zeros, NaNs and denormal numbers."""
+    if x.dtype == np.bool_ or x.dtype.kind in "iu":
+        return x.astype(object)
+    bits = x.view(f"int{8 * x.itemsize}").astype(object)
+    return np.where(bits < 0, -(2 ** (8 * x.itemsize - 1)) - 1 - bits, bits)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES[:-2], ml_dtypes.bfloat16])
+@pytest.mark.parametrize("k", [1, 40, 97])
+def test_the_greatest_elements_come_in_total_order(dtype, k):
+    x = special(dtype, 97)
+    values, indices = lax.top_k(x, k)
+    wanted = np.argsort(-bits_in_order(x), kind="stable")[:k]
+    np.testing.assert_array_equal(indices, wanted)
+    assert np.asarray(values).tobytes() == x[wanted].tobytes()
+    assert (values.dtype, indices.dtype) == (x.dtype, np.int32)
+
+
+def test_the_greatest_elements_of_any_axis_and_their_derivatives():
+    x = special(np.int32, 60).reshape(3, 4, 5)
+    for axis in range(3):
+        values, indices = lax.top_k(x, 3, axis=axis)
+        wanted = np.argsort(-x.astype(object), axis, kind="stable").take(range(3), axis)
+        np.testing.assert_array_equal(indices, wanted)
+        np.testing.assert_array_equal(values, np.take_along_axis(x, wanted, axis))
+    y = np.random.default_rng(0).normal(size=(2, 5))
+    back = hlofront.grad(lambda y: (lax.top_k(y, 3)[0] * np.arange(3)).sum())(y)
+    wanted = np.zeros_like(y)
+    np.put_along_axis(wanted, np.argsort(-y, 1)[:, :3], np.arange(3.0), 1)
+    np.testing.assert_array_equal(back, wanted)
+
+
+def test_xla_selects_few_of_float32(monkeypatch):
+    monkeypatch.undo()
+
+    def sorts(k, size, dtype=np.float32, **options):
+        return "ui64" in text(lambda x: lax.top_k(x, k), np.ones(size, dtype), **options)
+
+    with hlofront.enable_x64(False):
+        assert not sorts(10, 100_000)
+        assert sorts(20_000, 100_000)
+        assert not sorts(500, 1000)
+        assert sorts(1000, 1000)
+        assert sorts(10, 1000, np.int32)
+        assert not sorts(10, 999, np.int32)
+        for platform in ("tpu", "cuda", "rocm"):
+            assert not sorts(20_000, 100_000, platforms=(platform,))
 
 
 # ---- what is chosen where ------------------------------------------------------------------------
