@@ -1,8 +1,10 @@
 """Lowering rules of slicing, concatenation, splitting and padding."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from hlofront.bridge.mlir import Value
+from hlofront.core.aval import SymbolicSize
 from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
@@ -23,7 +25,40 @@ def _(
 
 @lower(p.concatenate_p)
 def _(build: Builder, *operands: Value, dimension: int) -> Value:
-    return build.op("stablehlo.concatenate", operands, dimension=types.i64(dimension))
+    vector = _rolled_vector(build, operands)
+    if vector is None:
+        return build.op("stablehlo.concatenate", operands, dimension=types.i64(dimension))
+    (aval,), start = build.avals_out, build.avals_in[1].shape[0]
+    twice = aval.update(shape=(2 * aval.size,))
+    doubled = build.op("stablehlo.concatenate", (vector, vector), twice, dimension=types.i64(0))
+    return build.slice(doubled, (start,), (start + aval.size,), None, aval)
+
+
+def _rolled_vector(build: Builder, operands: Sequence[Value]) -> Value | None:
+    """Return the vector that the operands are the end and the start of, as in jnp.roll, for CPUs.
+
+    XLA's CPU code computes each element of a concatenation of slices by itself, but copies vectors
+    whole: to concatenate the vector with itself and to take its middle rolls 10^6 of float32 in
+    0.33 ms of processor time, for 3.3 ms. Along axes of matrices it would not pay.
+    """
+    module, (aval,) = build.module, build.avals_out
+    if module.platforms != ("cpu",) or module.several_devices:
+        return None
+    slices: list[Any] = [x.owner for x in operands]
+    if len(slices) != 2 or aval.ndim != 1 or isinstance(aval.size, SymbolicSize):
+        return None
+    if any(getattr(each, "name", None) != "stablehlo.slice" for each in slices):
+        return None
+    vector = slices[0].operands[0]
+    if vector != slices[1].operands[0] or vector.type.shape != [aval.size]:
+        return None
+    border = build.avals_in[1].shape[0]
+    for each, start, limit in zip(slices, (border, 0), (aval.size, border), strict=True):
+        wanted = {"start_indices": start, "limit_indices": limit, "strides": 1}
+        for name, value in wanted.items():
+            if each.attributes[name] != types.i64_array((value,)):
+                return None
+    return vector
 
 
 @lower(p.stack_p)
