@@ -21,10 +21,15 @@ from hlofront.core.trace import is_eager
 from hlofront.higher_order.shard_map import ShardMapParams, mesh_of
 from hlofront.pjrt import clients
 from hlofront.pjrt.named_shardings import NamedSharding
+from hlofront.primitives.process_parts import processes_along
 from hlofront.primitives.shaping import expand_dims, squeeze
 from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch import stages
 from hlofront.runtime.dispatch.jit import jit
+from hlofront.runtime.processes.host_local import (
+    global_array_to_host_local_array_impl,
+    host_local_array_to_global_array_impl,
+)
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import ShapeDtypeStruct, abstract, check_callable
 from hlofront.transforms.stage import stage
@@ -48,7 +53,10 @@ def pmap(
 ) -> Callable[..., PyTree]:
     """Return a function that maps `fun` over an axis of its arguments, one element per device.
 
-    It is `jit` of a `shard_map` over a mesh with one axis.
+    It is `jit` of a `shard_map` over a mesh with one axis. In a group of processes the mapped axis
+    is over the devices of all: each process passes the elements of its own devices and gets their
+    results, and collectives are over the elements of all. Inside of other transformations, it is
+    over the devices of this process alone.
 
     Args:
       fun: a function of pytrees of arrays, of one element along the mapped axes.
@@ -59,9 +67,9 @@ def pmap(
       out_axes: the axis of each result along which elements are stacked, or None for results that
         are the same on all devices; a pytree prefix of the result.
       static_broadcasted_argnums: positions of arguments that are Python values and not arrays.
-      devices: the devices; by default the first of this process.
+      devices: the devices; by default the first of this process, and as many of each other one.
       backend: the platform whose devices to use, by name.
-      axis_size: the size of the mapped axis, which the arguments must have.
+      axis_size: the size of the mapped axis, which the arguments of all processes must have.
       donate_argnums: positions of arguments whose buffers the results may reuse.
 
     Returns:
@@ -93,9 +101,10 @@ def pmap(
     @boundary
     def on_devices(*args: object, **kwargs: object) -> PyTree:
         call = mapped.call(args, kwargs)
-        return call.jitted(
-            *(map(call.placed, call.leaves, call.specs) if is_eager() else call.leaves)
-        )
+        if not is_eager():
+            return call.jitted(*call.leaves)
+        results = call.jitted(*map(call.placed, call.leaves, call.specs))
+        return call.own_parts(results) if call.mesh.is_multi_process else results
 
     @boundary
     def lower(*args: object, **kwargs: object) -> "stages.Lowered":
@@ -118,25 +127,40 @@ class _Call(NamedTuple):
 
     Attributes:
       jitted: the jitted function of the leaves.
+      out_specs: the specs of the results over the mesh, when it has been traced.
       leaves: the leaves of the arguments that are not static.
       specs: the spec of each leaf over the mesh.
       mesh: the mesh of the devices.
     """
 
     jitted: Any
+    out_specs: list[PartitionSpec]
     leaves: Sequence[Any]
     specs: Sequence[PartitionSpec]
     mesh: Mesh
 
     def placed(self, leaf: ArrayLike, spec: PartitionSpec) -> ArrayLike:
         """Return a leaf that is split over the devices by its spec."""
+        if self.mesh.is_multi_process:
+            return host_local_array_to_global_array_impl(leaf, global_mesh=self.mesh, pspec=spec)
         return device_put(leaf, NamedSharding(self.mesh, spec))
+
+    def own_parts(self, results: PyTree) -> PyTree:
+        """Return the parts of the results that are on the devices of this process."""
+        leaves, structure = tree.tree_flatten(results)
+        return structure.unflatten(
+            [
+                global_array_to_host_local_array_impl(leaf, global_mesh=self.mesh, pspec=spec)
+                for leaf, spec in zip(leaves, self.out_specs, strict=True)
+            ]
+        )
 
     def described(self, leaf: Any, spec: PartitionSpec) -> ShapeDtypeStruct:
         """Return a description of a leaf that is split over the devices by its spec."""
         aval: Any = abstract(leaf)
+        counts = processes_along(self.mesh, spec, aval.ndim)
         return ShapeDtypeStruct(
-            aval.shape,
+            tuple(size * count for size, count in zip(aval.shape, counts, strict=True)),
             aval.dtype,
             sharding=NamedSharding(self.mesh, spec),
             weak_type=aval.weak_type,
@@ -185,15 +209,16 @@ class _Mapped:
         mesh = self._mesh(leaves, axes)
         specs = [_spec(axis, self.axis_name) for axis in axes]
         key = in_tree, tuple(axes), statics, mesh, state.trace_context()
-        jitted = self.table.get(key)
-        if jitted is None:
+        if key not in self.table:
             fun = self.plan.with_statics(self.fun, args, kwargs)
             donated = [
                 i for i, is_donated in enumerate(self.plan.donated(args, kwargs)) if is_donated
             ]
-            flat = self._flat(fun, in_tree, axes, specs, mesh)
-            jitted = self.table[key] = jit(flat, donate_argnums=donated)
-        return _Call(jitted, leaves, specs, mesh)
+            out_specs: list[PartitionSpec] = []
+            flat = self._flat(fun, in_tree, axes, specs, out_specs, mesh)
+            self.table[key] = jit(flat, donate_argnums=donated), out_specs
+        jitted, out_specs = self.table[key]
+        return _Call(jitted, out_specs, leaves, specs, mesh)
 
     def _axes(self, in_tree: PyTreeDef, count: int, dynamic_count: int) -> list[int | None]:
         """Return the mapped axis of each leaf of the arguments, or None."""
@@ -221,21 +246,28 @@ class _Mapped:
                 "pmap got inconsistent sizes for array axes to be mapped: the axes of the "
                 f"arguments, in order, have the sizes {sizes}"
             )
-        if self.axis_size is not None and self.axis_size != size:
-            raise ValueError(
-                f"Specified axis_size {self.axis_size} doesn't match received axis_size {size}."
-            )
+        own = clients.local_devices(self.backend)
+        available = len(own)
         if self.devices is not None:
             devices = list(self.devices)
-            fits = len(devices) == size
+            available = sum(device.process_index == own[0].process_index for device in devices)
+            fits = available == size
+        elif is_eager():
+            devices = _first_of_each_process(clients.devices(self.backend), size)
+            fits = available >= size
         else:
-            devices = clients.local_devices(self.backend)[:size]
-            fits = len(devices) >= size
+            devices = own[:size]
+            fits = available >= size
         if not fits:
             raise ValueError(
                 f"compiling computation that requires {size} logical devices, but only "
-                f"{len(devices)} XLA devices are available: pmap runs one element on each device. "
+                f"{available} XLA devices are available: pmap runs one element on each device. "
                 "Use vmap for several elements per device."
+            )
+        if self.axis_size is not None and self.axis_size != len(devices):
+            raise ValueError(
+                f"Specified axis_size {self.axis_size} doesn't match received axis_size "
+                f"{len(devices)}."
             )
         return Mesh(np.array(devices), (self.axis_name,))
 
@@ -245,14 +277,17 @@ class _Mapped:
         in_tree: PyTreeDef,
         axes: Sequence[int | None],
         specs: Sequence[PartitionSpec],
+        out_specs: list[PartitionSpec],
         mesh: Mesh,
     ) -> Callable[..., PyTree]:
-        """Return the function that jit compiles: a shard_map of `fun` over whole leaves."""
+        """Return the function that jit compiles: a shard_map of `fun` over whole leaves.
+
+        Its tracing stores the specs of its results in `out_specs`.
+        """
         out_tree: PyTreeDef | None = None
-        out_specs: Sequence[PartitionSpec] = ()
 
         def on_device(*parts: ArrayLike) -> list[ArrayLike]:
-            nonlocal out_tree, out_specs
+            nonlocal out_tree
             elements = [
                 x if axis is None else squeeze(x, (axis,))
                 for x, axis in zip(parts, axes, strict=True)
@@ -265,7 +300,7 @@ class _Mapped:
                     outputs, flatten_axes("pmap out_axes", out_tree, self.out_axes), strict=True
                 )
             ]
-            out_specs = [_spec(axis, self.axis_name) for axis in output_axes]
+            out_specs[:] = [_spec(axis, self.axis_name) for axis in output_axes]
             return [
                 x if axis is None else expand_dims(x, (axis,))
                 for x, axis in zip(outputs, output_axes, strict=True)
@@ -277,10 +312,18 @@ class _Mapped:
             info = DebugInfo("pmap", self.plan.signature.find_where)
             with params.inside():
                 program = stage(on_device, parts, info)
-            results = params.bind(program, leaves, specs, out_specs)
+            results = params.bind(program, leaves, specs, list(out_specs))
             return tree.tree_unflatten(out_tree, results)
 
         return _fun
+
+
+def _first_of_each_process(devices: Sequence[Device], count: int) -> list[Device]:
+    """Return so many devices of each process, those of a process side by side."""
+    of_processes: dict[int, list[Device]] = {}
+    for device in devices:
+        of_processes.setdefault(device.process_index, []).append(device)
+    return [device for _, own in sorted(of_processes.items()) for device in own[:count]]
 
 
 def _in_range(axis: int, aval: Any) -> int:
