@@ -127,7 +127,7 @@ def _call(
         backend_config=types.attribute(f"{{index = {number} : ui64}}"),
         operand_layouts=_layouts([*tokens, *avals_in]),
         result_layouts=_layouts([*tokens, *avals_out]),
-        **_sharding(module, len(avals_out), effect, partitioned),
+        **_sharding(module, len(tokens) + len(avals_out), effect, partitioned),
     )
     return build.take_tokens(ordered, results)
 

@@ -9,6 +9,7 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.bridge.client import GSPMDSharding
 from hlofront.errors import IndivisibleError
+from hlofront.experimental import io_callback
 from hlofront.experimental.serialize_executable import deserialize_and_load, serialize
 from hlofront.sharding import Mesh, NamedSharding, SingleDeviceSharding
 from hlofront.sharding import PartitionSpec as P
@@ -257,8 +258,12 @@ def test_callbacks(capfd):
         jax.debug.print("x", ordered=True)
         return a
 
-    with pytest.raises(ValueError, match="not supported for more than 1 device"):
-        jax.jit(ordered)(array)
+    def ordered_result(a):
+        return io_callback(double, jax.typeof(a), a, ordered=True)
+
+    for function in (ordered, ordered_result):
+        with pytest.raises(ValueError, match="not supported for more than 1 device"):
+            jax.jit(function)(array)
 
 
 def test_compiled():
