@@ -50,6 +50,13 @@ try:
     np.asarray(x)
 except RuntimeError as error:
     print("spans devices of other processes" in str(error))
+print(repr(x), str(x), f"{x}")
+last = jax.device_put(values, jax.devices()[3])
+print(str(last).startswith("Array(shape=(8, 4)"))
+try:
+    print(float(np.asarray(last).sum()))
+except RuntimeError as error:
+    print("this process has no part of float32[8,4]" in str(error))
 jax.distributed.shutdown()
 print(jax.distributed.is_initialized())
 """,
@@ -61,6 +68,8 @@ print(jax.distributed.is_initialized())
             "False float32[8,4] 2",
             "497.0 [0 1 2]",
             "True",
+            " ".join(["Array(shape=(8, 4), dtype=float32)"] * 3),
+            *(["False", "496.0"] if number else ["True", "True"]),
             "False",
         ]
 

@@ -32,6 +32,8 @@ def fetched(array: Array) -> NumPyArray:
     except JaxRuntimeError:
         if array.is_deleted():
             raise deleted(array) from None
+        if not sharding_of(array).addressable_devices:
+            raise _elsewhere(array) from None
         raise
     value.flags.writeable = False
     # A view of the device's own memory is not cached: it would prevent the donation of that.
@@ -45,12 +47,7 @@ def _gathered(array: Array) -> NumPyArray:
     sharding = sharding_of(array)
     check_not_deleted(array)
     if not sharding.is_fully_addressable:
-        raise RuntimeError(
-            "Fetching the value of an array that spans devices of other processes is not possible: "
-            f"this process has parts of {array.aval.str_short()} with sharding {sharding}. Read "
-            "them with addressable_shards, or let all processes gather the array with "
-            "jax.experimental.multihost_utils.process_allgather(array, tiled=True)."
-        )
+        raise _elsewhere(array)
     value = np.empty(array.aval.shape, array.aval.dtype)
     where = sharding.addressable_devices_indices_map(array.aval.shape)
     seen: list[tuple[slice, ...]] = []
@@ -63,6 +60,18 @@ def _gathered(array: Array) -> NumPyArray:
     value.flags.writeable = False
     cache_numpy_value(array, value)
     return value
+
+
+def _elsewhere(array: Array) -> RuntimeError:
+    """Return the error for an array of which other processes have parts."""
+    sharding = sharding_of(array)
+    own = "parts" if sharding.addressable_devices else "no part"
+    return RuntimeError(
+        "Fetching the value of an array that spans devices of other processes is not possible: "
+        f"this process has {own} of {array.aval.str_short()} with sharding {sharding}. Read "
+        "them with addressable_shards, or let all processes gather the array with "
+        "jax.experimental.multihost_utils.process_allgather(array, tiled=True)."
+    )
 
 
 def prefetch(array: Array) -> None:

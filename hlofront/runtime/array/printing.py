@@ -34,10 +34,14 @@ def array_str(array: Array) -> str:
 
 def array_format(array: Array, spec: str) -> str:
     """Return the text of `format(array, spec)`: a scalar is formatted as a number."""
+    if not spec and not _has_value(array):
+        return array_repr(array)
     value = host_value(array)
     return format(value[()] if value.ndim == 0 else value, spec)
 
 
 def _has_value(array: Array) -> bool:
     sharding = sharding_of(array)
-    return sharding.is_fully_replicated or sharding.is_fully_addressable
+    if sharding.is_fully_replicated:
+        return bool(sharding.addressable_devices)
+    return sharding.is_fully_addressable
