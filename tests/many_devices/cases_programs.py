@@ -274,7 +274,7 @@ def test_compiled():
     compiled = lowered.compile()
     assert compiled.input_shardings == ((split("x", "y"),), {})
     assert compiled.output_shardings == split("x")
-    assert "all-reduce" in compiled.as_text()
+    assert "all-reduce" in (compiled.as_text() or "")
     np.testing.assert_allclose(compiled(array), np.asarray(array) @ np.asarray(array).T)
     assert compiled(np.ones((8, 4), np.float32)).sharding == split("x")
     for other in (devices[1], split("y")):
