@@ -151,11 +151,11 @@ def top_k_lower(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
 
 
 @lower(s.approx_top_k_p)
-def _(
+def approx_top_k_lower(
     build: Builder, x: Value, *, reduction_dimension: int, is_max_k: bool, **_: object
 ) -> list[Value]:
     # Without the TPU's operation, sort all elements and return the first.
-    (aval,), results = build.avals_in, build.avals_out
+    (aval,) = build.avals_in
     axis = canonical_axis(reduction_dimension, aval.ndim)
     indices = _indices(build, aval, axis)
     end = _END[is_max_k]
@@ -165,11 +165,19 @@ def _(
         return key.compare(inner, end.direction)
 
     avals = [aval, ShapedArray(aval.shape, _int32)]
-    sorted_values = emit_sort(build, [x, indices], avals, axis, True, before)
-    fillings = (end.last(aval.dtype), np.array(-1))
+    values, indices = emit_sort(build, [x, indices], avals, axis, True, before)
+    return first_of_sorted(build, values, indices, axis, is_max_k)
+
+
+def first_of_sorted(
+    build: Builder, values: Value, indices: Value, axis: int, is_max_k: bool
+) -> list[Value]:
+    """Return the results of approx_top_k from all values in order, and their indices."""
+    (aval,), results = build.avals_in, build.avals_out
+    size, last = aval.shape[axis], _END[is_max_k].last(aval.dtype)
     return [
-        _resized(build, value, aval.shape[axis], axis, result, filling)
-        for value, result, filling in zip(sorted_values, results, fillings, strict=True)
+        _resized(build, values, size, axis, results[0], last),
+        _resized(build, indices, size, axis, results[1], np.array(-1)),
     ]
 
 

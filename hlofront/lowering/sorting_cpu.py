@@ -1,4 +1,4 @@
-"""The lowering rules of sort and top_k for CPUs, whose code sorts one array of integers quickly.
+"""The lowering rules of sort, top_k and approx_top_k for CPUs: by one array of integers.
 
 XLA calls the comparator of a sort on a CPU through a pointer, for arrays that it moves element by
 element, unless it sorts one array of numbers by a plain less-than: then it calls the merge sort of
@@ -21,13 +21,16 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Shape
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray, SymbolicSize
+from hlofront.core.dimensions import canonical_axis
 from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.gathering import gather_numbers
 from hlofront.lowering.sorting import (
+    approx_top_k_lower,
     canonical_float,
     emit_sort,
+    first_of_sorted,
     sort_by_comparator,
     top_k_lower,
 )
@@ -78,14 +81,33 @@ def _(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
     key = x
     if issubdtype(aval.dtype, np.floating):
         key, aval = _in_order_of_floats(build, x, aval)
-    words = _words(build, key, aval)
-    word = ShapedArray(aval.shape, _uint32)
-    # The complements of words are in the opposite order, and equal elements keep theirs.
-    words = [build.op("stablehlo.not", (each,), word) for each in words]
+    words = _complements(build, _words(build, key, aval), aval)
     order = _order_of_words(build, words, aval.shape, axis)
     starts = [0] * aval.ndim
     order = build.slice(order, starts, results[1].shape, result=results[1])
     return [_reordered(build, x, results[0], order, axis), order]
+
+
+@lower(s.approx_top_k_p, platform="cpu")
+def _(
+    build: Builder, x: Value, *, reduction_dimension: int, is_max_k: bool, **params: object
+) -> list[Value]:
+    (aval,) = build.avals_in
+    axis = canonical_axis(reduction_dimension, aval.ndim)
+    if not _pays(build, axis):
+        params |= {"reduction_dimension": axis, "is_max_k": is_max_k}
+        return approx_top_k_lower(build, x, **params)
+    words = _words(build, x, aval)
+    if is_max_k:
+        words = _complements(build, words, aval)
+    order = _order_of_words(build, words, aval.shape, axis)
+    return first_of_sorted(build, _reordered(build, x, aval, order, axis), order, axis, is_max_k)
+
+
+def _complements(build: Builder, words: list[Value], aval: ShapedArray) -> list[Value]:
+    """Return words in the opposite order; equal elements keep theirs."""
+    word = aval.update(dtype=_uint32)
+    return [build.op("stablehlo.not", (each,), word) for each in words]
 
 
 def _has_own_top_k(aval: ShapedArray, k: int, axis: int) -> bool:

@@ -195,6 +195,19 @@ def test_the_greatest_elements_of_any_axis_and_their_derivatives():
     np.testing.assert_array_equal(back, wanted)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("select", [lax.approx_max_k, lax.approx_min_k])
+def test_approximate_selection_is_exact_here(dtype, select):
+    x = special(dtype, 194).reshape(2, 97)
+    for axis, k in ((0, 1), (1, 40)):
+        values, indices = select(x, k, reduction_dimension=axis)
+        rank = np.unique(compared(x), return_inverse=True)[1].reshape(x.shape)
+        order = np.argsort(-rank if select is lax.approx_max_k else rank, axis, kind="stable")
+        wanted = order.take(range(k), axis)
+        np.testing.assert_array_equal(indices, wanted)
+        assert np.asarray(values).tobytes() == np.take_along_axis(x, wanted, axis).tobytes()
+
+
 def test_xla_selects_few_of_float32(monkeypatch):
     monkeypatch.undo()
 
@@ -207,6 +220,8 @@ def test_xla_selects_few_of_float32(monkeypatch):
         assert not sorts(500, 1000)
         assert sorts(1000, 1000)
         assert sorts(10, 1000, np.int32)
+        assert "ui64" in text(lambda x: lax.approx_max_k(x, 10), np.ones(1000, np.float32))
+        assert "ui64" not in text(lambda x: lax.approx_max_k(x, 10), np.ones(999, np.float32))
         assert not sorts(10, 999, np.int32)
         for platform in ("tpu", "cuda", "rocm"):
             assert not sorts(20_000, 100_000, platforms=(platform,))
