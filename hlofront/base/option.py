@@ -150,6 +150,24 @@ def optional(kind: OptionKind) -> OptionKind:
 
 options: dict[str, "Option"] = {}
 
+_OPTION_DOC = """The option {option.name}: it {option.doc}.
+
+`with option(value):` sets it for this thread until the block ends, and the decorator
+`@option(value)` sets it for the calls of a function. For the process it is set by
+`config.update("{option.name}", value)`, or before the process starts by
+the environment variable {option.environment}.
+
+Args:
+  new_val: {option.kind.wanted}. The default of the option is {option.default!r}.
+
+Returns:
+  A context manager that is also a decorator.
+
+Raises:
+  ValueError: if the option does not accept the value.
+  TypeError: if no value is given, and the option is not one of True and False.
+"""
+
 
 class Option:
     """An option, with a value for the process, and one for a block within a thread.
@@ -158,7 +176,18 @@ class Option:
     decorator `@option(True)` sets it for the calls of a function.
     """
 
-    __slots__ = ("affects_trace", "cell", "default", "doc", "environment", "kind", "name", "_hooks")
+    # The `__dict__` holds the `__doc__` of one option, which `help` shows.
+    __slots__ = (
+        "affects_trace",
+        "cell",
+        "default",
+        "doc",
+        "environment",
+        "kind",
+        "name",
+        "_hooks",
+        "__dict__",
+    )
 
     def __init__(
         self,
@@ -175,6 +204,7 @@ class Option:
         self.doc = doc
         self.affects_trace = affects_trace
         self.environment: str = name.upper()
+        self.__doc__ = _OPTION_DOC.format(option=self)
         self._hooks: tuple[Callable[[Any, bool], None], ...] = ()
         # A C++ cell holds a value for the process and one per thread, and reads quickly.
         self.cell: ConfigCell = cell or state.Config(

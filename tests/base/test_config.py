@@ -2,6 +2,7 @@
 
 import json
 import os
+import pydoc
 import subprocess
 import sys
 import threading
@@ -73,6 +74,13 @@ def test_each_option_has_a_sentence_and_a_default_that_it_takes():
         assert option.doc and not option.doc.endswith(".")
         assert option.check(option.default) == option.default
         assert option.environment == option.name.upper()
+
+
+def test_help_shows_what_the_option_does_rather_than_what_options_are():
+    text = pydoc.plain(pydoc.render_doc(options["jax_debug_nans"]))
+    assert "The option jax_debug_nans: it raises an error where a result is NaN." in text
+    assert "new_val: True or False. The default of the option is False." in text
+    assert "An option, with a value for the process" in (module.Option.__doc__ or "")
 
 
 @pytest.mark.parametrize("read", [config.read, lambda name: getattr(config, name)])
