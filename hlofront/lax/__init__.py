@@ -245,8 +245,6 @@ from hlofront.primitives.shaping import rev_p as rev_p
 from hlofront.primitives.shaping import shape_as_value as shape_as_value
 from hlofront.primitives.shaping import squeeze as squeeze
 from hlofront.primitives.shaping import squeeze_p as squeeze_p
-from hlofront.primitives.shaping import tile as tile
-from hlofront.primitives.shaping import tile_p as tile_p
 from hlofront.primitives.shaping import transpose as transpose
 from hlofront.primitives.shaping import transpose_p as transpose_p
 
@@ -433,6 +431,8 @@ from hlofront.primitives.barriers import dce_sink as dce_sink
 from hlofront.primitives.barriers import dce_sink_p as dce_sink_p
 from hlofront.primitives.barriers import optimization_barrier as optimization_barrier
 from hlofront.primitives.barriers import optimization_barrier_p as optimization_barrier_p
+from hlofront.primitives.tiling import tile as tile
+from hlofront.primitives.tiling import tile_p as tile_p
 
 # isort: split
 # ---- higher_order

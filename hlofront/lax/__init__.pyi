@@ -171,7 +171,6 @@ from hlofront.primitives.shaping import broadcast_in_dim_p as broadcast_in_dim_p
 from hlofront.primitives.shaping import reshape_p as reshape_p
 from hlofront.primitives.shaping import rev_p as rev_p
 from hlofront.primitives.shaping import squeeze_p as squeeze_p
-from hlofront.primitives.shaping import tile_p as tile_p
 from hlofront.primitives.shaping import transpose_p as transpose_p
 from hlofront.primitives.slicing import concatenate_p as concatenate_p
 from hlofront.primitives.slicing import pad_p as pad_p
@@ -204,6 +203,7 @@ from hlofront.primitives.special import (
 )
 from hlofront.primitives.special import zeta as zeta
 from hlofront.primitives.special import zeta_p as zeta_p
+from hlofront.primitives.tiling import tile_p as tile_p
 from hlofront.primitives.windowed import reduce_window_max_p as reduce_window_max_p
 from hlofront.primitives.windowed import reduce_window_min_p as reduce_window_min_p
 from hlofront.primitives.windowed import reduce_window_sum_p as reduce_window_sum_p

@@ -17,6 +17,7 @@ from hlofront.core.aval import ShapedArray
 from hlofront.core.primitive import Primitive
 from hlofront.lowering.emitter import Emitter
 from hlofront.primitives import dynamic_slicing, gathering, scattering, shaping, slicing
+from hlofront.primitives.tiling import tile_p
 
 Params = dict[str, Any]
 # (parameters, ranks of the operands, rank of the result, shape of an element) -> parameters
@@ -110,7 +111,7 @@ def _transpose(params: Params, ranks: Sequence[int], result_rank: int, element: 
     return params | {"permutation": (*params["permutation"], *_after(ranks[0], element))}
 
 
-@_extends(shaping.tile_p)
+@_extends(tile_p)
 def _tile(params: Params, ranks: Sequence[int], result_rank: int, element: Shape) -> Params:
     return params | {"reps": (*params["reps"], *(1 for _ in element))}
 

@@ -31,6 +31,7 @@ from hlofront.primitives.creating import iota_p
 from hlofront.primitives.derivatives import add_any_p
 from hlofront.primitives.dynamic_slicing import dynamic_slice_p
 from hlofront.primitives.slicing import slice_p, split_p, unstack_p
+from hlofront.primitives.tiling import tile_p
 
 # A value that is used more than once is stored if its kernel would read more arrays than this,
 MOST_READ = 16
@@ -99,7 +100,7 @@ _COPIED = frozenset(
         s.squeeze_p,
         s.transpose_p,
         s.rev_p,
-        s.tile_p,
+        tile_p,
         iota_p,
     )
 )

@@ -8,6 +8,7 @@ from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.primitives import shaping as p
+from hlofront.primitives.tiling import tile_p
 
 
 @lower(p.broadcast_in_dim_p)
@@ -56,7 +57,7 @@ def _(build: Builder, x: Value, *, dimensions: Sequence[int]) -> Value:
     return build.op("stablehlo.reverse", (x,), dimensions=types.i64_array(dimensions))
 
 
-@lower(p.tile_p)
+@lower(tile_p)
 def _(build: Builder, x: Value, *, reps: Sequence[int]) -> Value:
     # Each axis becomes two, of the repetitions and of the size; the first is broadcast.
     aval, result = build.avals_in[0], build.avals_out[0]

@@ -23,7 +23,7 @@ from hlofront.numpy.promotion import check_arraylike
 from hlofront.numpy.selecting import host_value
 from hlofront.numpy.shape import as_array, static_axes
 from hlofront.numpy.ufuncs import any_operand
-from hlofront.primitives import cumulative, elementwise, shaping, slicing
+from hlofront.primitives import cumulative, elementwise, shaping, slicing, tiling
 from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import full, full_like
 from hlofront.primitives.dynamic_slicing import dynamic_slice_p
@@ -199,7 +199,7 @@ def _tile(A: ArrayLike, reps: tuple[int, ...]) -> Array:
         new_axes = (1,) * (rank - len(shape))
         A = shaping.broadcast_in_dim(A, new_axes + shape, range(len(new_axes), rank))
     reps = (1,) * (rank - len(reps)) + reps
-    return as_array(A) if all(count == 1 for count in reps) else shaping.tile(A, reps)
+    return as_array(A) if all(count == 1 for count in reps) else tiling.tile(A, reps)
 
 
 @boundary
@@ -350,7 +350,7 @@ def _resize(a: ArrayLike, new_shape: Shape) -> Array:
         return full_like(a, 0, shape=new_shape)
     copies = -(-new // old)
     if copies > 1:
-        flat = shaping.tile(flat, (copies,))
+        flat = tiling.tile(flat, (copies,))
     if copies * old > new:
         flat = slicing.slice_in_dim(flat, 0, new)
     return shaping.reshape(flat, new_shape)

@@ -39,9 +39,9 @@ from hlofront.primitives.shaping import (
     expand_dims,
     reshape,
     squeeze_p,
-    tile_p,
     transpose,
 )
+from hlofront.primitives.tiling import tile_p
 
 
 def check_axes(axes: Sequence[int], aval: ShapedArray, error: type[Exception] = ValueError) -> None:

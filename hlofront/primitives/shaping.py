@@ -1,4 +1,4 @@
-"""Primitives of shape and order: broadcast, reshape, transpose, squeeze, reverse, tile."""
+"""Primitives of shape and order: broadcast, reshape, transpose, squeeze, reverse."""
 
 import math
 from collections.abc import Sequence
@@ -524,41 +524,3 @@ def _(
     (axis,) = axes
     shifted = tuple([i + (i >= axis) for i in dimensions])
     return process(rev_p, tuple(values), {"dimensions": shifted}), axis
-
-
-# ---- tile ----------------------------------------------------------------------------------------
-
-tile_p = Primitive("tile")
-
-
-@boundary
-def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
-    """Repeat the whole array `reps[i]` times along axis i.
-
-    Raises:
-      TypeError: if `reps` has not one number per axis, or a negative one.
-    """
-    return process(tile_p, (operand,), {"reps": integers(reps, "reps of tile")})
-
-
-@infer(tile_p)
-def _(operand: ShapedArray, *, reps: tuple[int, ...]) -> ShapedArray:
-    if len(reps) != operand.ndim:
-        raise TypeError(
-            f"reps length must be equal to the ndim of x, got len(reps)={len(reps)} and "
-            f"x.ndim={operand.ndim}."
-        )
-    check_nonnegative("tile", "reps", reps)
-    shape = tuple([size * times for size, times in zip(operand.shape, reps, strict=True)])
-    return ShapedArray(shape, operand.dtype, operand.weak_type)
-
-
-linear(tile_p)
-
-
-@rules.batch(tile_p)
-def _(
-    values: Sequence[ArrayLike], axes: Sequence[BatchAxis], *, reps: tuple[int, ...]
-) -> tuple[ArrayLike, BatchAxis]:
-    (axis,) = axes
-    return process(tile_p, tuple(values), {"reps": (*reps[:axis], 1, *reps[axis:])}), axis

@@ -71,7 +71,6 @@ from hlofront.primitives.shaping import (
     reshape_p,
     rev_p,
     squeeze_p,
-    tile_p,
     transpose_p,
 )
 from hlofront.primitives.sharding_families import (
@@ -95,6 +94,7 @@ from hlofront.primitives.slicing import (
     unstack_p,
 )
 from hlofront.primitives.sorting import approx_top_k_p, sort_p, top_k_p
+from hlofront.primitives.tiling import tile_p
 from hlofront.primitives.varying import psum_invariant_p, pvary_p
 from hlofront.primitives.windowed import (
     reduce_window_max_p,
