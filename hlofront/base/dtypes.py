@@ -7,7 +7,6 @@ dtype of an array operand.
 
 import functools
 import warnings
-from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import ml_dtypes
@@ -28,8 +27,7 @@ from hlofront.base.elements import (
     prng_key,
     unsigned_integers,
 )
-from hlofront.base.errors import TypePromotionError
-from hlofront.base.promotion_order import Node, nodes_above
+from hlofront.base.promotion_order import Node, least_above
 from hlofront.bridge import state
 from hlofront.bridge.fast_parts import Array
 
@@ -375,46 +373,6 @@ def to_complex_dtype(dtype: Any) -> Any:
 
 
 # ---- promotion ---------------------------------------------------------------------------------
-def _least_above(nodes: Iterable[Node], mode: str) -> Node:
-    """Return the least upper bound of nodes in the promotion order of a mode.
-
-    Raises:
-      TypePromotionError: if there is none.
-      ValueError: if a node is not in the order.
-    """
-    above = nodes_above(mode)
-    nodes = list(nodes)
-    for node in nodes:
-        if node not in above:
-            raise ValueError(f"dtype {node} is not a valid dtype for JAX type promotion")
-    first, *others = (above[node] for node in nodes)
-    common = first.intersection(*others)
-    for node in common:
-        if above[node] == common:
-            return node
-    raise TypePromotionError(_no_promotion(nodes, mode))
-
-
-def _no_promotion(nodes: Sequence[Node], mode: str) -> str:
-    shown = [f"Python {p.__name__}" if isinstance(p, type) else str(p) for p in nodes]
-    text = f"{', '.join(dict.fromkeys(shown))} have no available implicit dtype promotion path"
-    floats_here = [node for node in nodes if node in narrow_floats]
-    if mode == "strict":
-        return (
-            f"{text} under jax_numpy_dtype_promotion='strict'. Convert them to one dtype with "
-            "x.astype(dtype), or use the option's value 'standard'."
-        )
-    for narrow, family, example in (
-        (floats_here, "floats", "float32"),
-        ([node for node in nodes if node in narrow_integers], "integers", "int32"),
-    ):
-        if narrow:
-            return (
-                f"{text}: {bit_width(narrow[0])}-bit {family} are never promoted implicitly. "
-                f"Convert them explicitly, e.g. x.astype('{example}')."
-            )
-    return f"{text}. Convert them to one dtype with x.astype(dtype)."
-
 
 Promotable = tuple[Any, bool]
 
@@ -453,10 +411,10 @@ def _lattice_result(types: tuple[Promotable, ...]) -> Promotable:
         return first, False  # for any dtype, extended ones included
     if mode == "standard" and all(weak for _, weak in types):
         # Weak dtypes may have 32 bits under x64, if a block enabled it after they were made.
-        joined = _least_above(dtypes, mode)
+        joined = least_above(dtypes, mode)
         result: Promotable = _at_width(joined, x64), joined != np.bool_
     else:
-        joined = _least_above((_weak_node(d) if weak else d for d, weak in types), mode)
+        joined = least_above((_weak_node(d) if weak else d for d, weak in types), mode)
         if isinstance(joined, type):
             result = python_scalar_dtype(joined), True
         else:
@@ -496,7 +454,7 @@ def promote_types(a: object, b: object) -> Any:
     first, second = _promotion_node(a), _promotion_node(b)
     if isinstance(first, ExtendedDType) and first == second:
         return first
-    joined = _least_above((first, second), _promotion_mode.value)
+    joined = least_above((first, second), _promotion_mode.value)
     if isinstance(joined, type):
         return _PYTHON_64[joined]
     return _at_width(joined, _x64.value or first in _narrowed or second in _narrowed)

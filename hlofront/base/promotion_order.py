@@ -1,6 +1,10 @@
 """The order of dtypes for promotion: two dtypes promote to their least upper bound."""
 
 import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import ml_dtypes
 
 from hlofront.base.elements import (
     ExtendedDType,
@@ -14,6 +18,7 @@ from hlofront.base.elements import (
     signed_integers,
     unsigned_integers,
 )
+from hlofront.base.errors import TypePromotionError
 
 # Dtypes form a partial order, in which operands promote to the least upper bound. The three kinds
 # of weak dtypes are nodes of the order too, written as the Python types int, float and complex.
@@ -73,3 +78,46 @@ def nodes_above(mode: str) -> dict[Node, frozenset[Node]]:
     for node in after:
         find(node)
     return above
+
+
+def least_above(nodes: Iterable[Node], mode: str) -> Node:
+    """Return the least upper bound of nodes in the promotion order of a mode.
+
+    Raises:
+      TypePromotionError: if there is none.
+      ValueError: if a node is not in the order.
+    """
+    above = nodes_above(mode)
+    nodes = list(nodes)
+    for node in nodes:
+        if node not in above:
+            raise ValueError(f"dtype {node} is not a valid dtype for JAX type promotion")
+    first, *others = (above[node] for node in nodes)
+    common = first.intersection(*others)
+    for node in common:
+        if above[node] == common:
+            return node
+    raise TypePromotionError(_no_promotion(nodes, mode))
+
+
+def _no_promotion(nodes: Sequence[Node], mode: str) -> str:
+    shown = [f"Python {p.__name__}" if isinstance(p, type) else str(p) for p in nodes]
+    text = f"{', '.join(dict.fromkeys(shown))} have no available implicit dtype promotion path"
+    floats_here = [node for node in nodes if node in narrow_floats]
+    if mode == "strict":
+        return (
+            f"{text} under jax_numpy_dtype_promotion='strict'. Convert them to one dtype with "
+            "x.astype(dtype), or use the option's value 'standard'."
+        )
+    integers_here = [node for node in nodes if node in narrow_integers]
+    families: list[tuple[list[Node], Callable[[Node], Any], str, str]] = [
+        (floats_here, ml_dtypes.finfo, "floats", "float32"),
+        (integers_here, ml_dtypes.iinfo, "integers", "int32"),
+    ]
+    for narrow, limits, family, example in families:
+        if narrow:
+            return (
+                f"{text}: {limits(narrow[0]).bits}-bit {family} are never promoted implicitly. "
+                f"Convert them explicitly, e.g. x.astype('{example}')."
+            )
+    return f"{text}. Convert them to one dtype with x.astype(dtype)."
