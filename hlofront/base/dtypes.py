@@ -108,11 +108,17 @@ _of_array_64 = {dtype: dtype for dtype in (*all_dtypes, float0)}
 def canonicalize_dtype(dtype: object, allow_extended_dtype: bool = False) -> Any:
     """Return the canonical dtype of a dtype-like value: 64 bits become 32 unless x64 is enabled.
 
-    None stands for the default floating-point dtype.
+    Args:
+      dtype: a dtype, its name, a scalar type, or None for the default floating-point dtype.
+      allow_extended_dtype: whether dtypes of keys are returned as they are, too.
 
     Raises:
       TypeError: if it is no dtype.
       ValueError: if it is an extended dtype and those are not allowed.
+
+    Example:
+      >>> jax.dtypes.canonicalize_dtype("float64")
+      dtype('float32')
     """
     try:
         return (_canonical_64 if _x64.value else _canonical_32)[dtype]
@@ -231,12 +237,20 @@ def check_user_dtype_supported(dtype: Any, where: str = "dtype") -> Any:
 
 
 def issubdtype(a: object, b: object) -> bool:
-    """Return whether the dtype `a` is of the kind `b`: np.floating, prng_key, a dtype, and so on.
+    """Return whether a dtype is of a kind.
 
     Unlike `np.issubdtype`, it supports the dtypes of ml_dtypes and extended dtypes.
 
+    Args:
+      a: a dtype, its name or a scalar type.
+      b: a dtype, or a kind of dtypes such as np.floating, jnp.integer or dtypes.prng_key.
+
     Raises:
       TypeError: if one of them is no dtype, nor a name or class of dtypes.
+
+    Example:
+      >>> jax.dtypes.issubdtype("bfloat16", np.floating)
+      True
     """
     try:
         return _issubdtype(a, b)
@@ -309,6 +323,9 @@ def _bit_width(dtype: NumPyDType) -> int:
 
 def bit_width(dtype: object) -> int:
     """Return the bits per element of a dtype; 4 for int4, though NumPy stores it in a byte.
+
+    Args:
+      dtype: a dtype, its name or a scalar type.
 
     Raises:
       ValueError: if it is neither a number nor boolean, or None.
@@ -445,11 +462,16 @@ def _weak_node(dtype: object) -> Node:
 def promote_types(a: object, b: object) -> Any:
     """Return the dtype that two dtypes promote to; without x64, of 64 bits only if one is.
 
-    The Python types int, float and complex stand for weak dtypes of 64 bits.
+    Args:
+      a, b: dtypes, their names, or scalar types: int, float and complex are weak dtypes of 64 bits.
 
     Raises:
       TypePromotionError: if they have no common dtype.
       TypeError: if one is no dtype.
+
+    Example:
+      >>> jnp.promote_types("int32", "float16")
+      dtype('float16')
     """
     first, second = _promotion_node(a), _promotion_node(b)
     if isinstance(first, ExtendedDType) and first == second:
@@ -493,7 +515,14 @@ def is_weakly_typed(x: object) -> bool:
 
 
 def scalar_type_of(x: object) -> type:
-    """Return the Python type of a value's or dtype's scalars: bool, int, float or complex."""
+    """Return the Python type of a value's or dtype's scalars: bool, int, float or complex.
+
+    Args:
+      x: an array, a scalar or a dtype.
+
+    Raises:
+      TypeError: if the dtype is neither a number's nor boolean.
+    """
     if _is_dtype(x):
         return scalar_kind(dtype_of(x))
     return scalar_kind(dtype_and_weakness(x)[0])

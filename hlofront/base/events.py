@@ -50,13 +50,24 @@ _scalars = _Kind("scalars")
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Call the event listeners with the name of an event and its metadata."""
+    """Call the event listeners with the name of an event and its metadata.
+
+    Args:
+      event: the name of the event, by convention a path such as "/jax/compile".
+      **kwargs: metadata of the event, which the listeners get as keyword arguments.
+    """
     for listener in _events.listeners:
         listener(event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Call the duration listeners with the name of an event, its duration and metadata."""
+    """Call the duration listeners with the name of an event, its duration and metadata.
+
+    Args:
+      event: the name of the event, by convention a path such as "/jax/compile".
+      duration: the time that the event took, in seconds.
+      **kwargs: metadata of the event, which the listeners get as keyword arguments.
+    """
     for listener in _durations.listeners:
         listener(event, duration, **kwargs)
 
@@ -64,54 +75,110 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
 def record_event_time_span(
     event: str, start_time: float, end_time: float, **kwargs: str | int
 ) -> None:
-    """Call the time span listeners with an event's name, and start and end in epoch seconds."""
+    """Call the time span listeners with an event's name, and start and end in epoch seconds.
+
+    Args:
+      event: the name of the event, by convention a path such as "/jax/compile".
+      start_time, end_time: when the event began and ended, in seconds since the epoch.
+      **kwargs: metadata of the event, which the listeners get as keyword arguments.
+    """
     for listener in _time_spans.listeners:
         listener(event, start_time, end_time, **kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Call the scalar listeners with the name of an event, a number and metadata."""
+    """Call the scalar listeners with the name of an event, a number and metadata.
+
+    Args:
+      event: the name of the event, by convention a path such as "/jax/compile".
+      value: the number to report.
+      **kwargs: metadata of the event, which the listeners get as keyword arguments.
+    """
     for listener in _scalars.listeners:
         listener(event, value, **kwargs)
 
 
 def register_event_listener(callback: Listener) -> None:
-    """Register `callback(event, **metadata)`, which is called in the thread of each event."""
+    """Register a function that is called at each event.
+
+    Args:
+      callback: `callback(event, **metadata)` is called in the thread of the event.
+    """
     _events.register(callback)
 
 
 def register_event_duration_secs_listener(callback: Listener) -> None:
-    """Register `callback(event, seconds, **metadata)`, which is called at each duration."""
+    """Register a function that is called at each duration, with the name of its event.
+
+    Args:
+      callback: `callback(event, seconds, **metadata)` is called in the thread of the event.
+    """
     _durations.register(callback)
 
 
 def register_event_time_span_listener(callback: Listener) -> None:
-    """Register `callback(event, start, end, **metadata)`, which is called at each time span."""
+    """Register a function that is called at each time span, with the name of its event.
+
+    Args:
+      callback: `callback(event, start, end, **metadata)` is called in the thread of the event.
+    """
     _time_spans.register(callback)
 
 
 def register_scalar_listener(callback: Listener) -> None:
-    """Register `callback(event, value, **metadata)`, which is called at each scalar."""
+    """Register a function that is called at each scalar, with the name of its event.
+
+    Args:
+      callback: `callback(event, value, **metadata)` is called in the thread of the event.
+    """
     _scalars.register(callback)
 
 
 def unregister_event_listener(callback: Listener) -> None:
-    """Unregister an event listener once; raise ValueError if it is not registered."""
+    """Unregister an event listener once.
+
+    Args:
+      callback: a function that was registered; if it was registered twice, it is called once after.
+
+    Raises:
+      ValueError: if the function is not registered.
+    """
     _events.unregister(callback)
 
 
 def unregister_event_duration_listener(callback: Listener) -> None:
-    """Unregister a duration listener once; raise ValueError if it is not registered."""
+    """Unregister a duration listener once.
+
+    Args:
+      callback: a function that was registered; if it was registered twice, it is called once after.
+
+    Raises:
+      ValueError: if the function is not registered.
+    """
     _durations.unregister(callback)
 
 
 def unregister_event_time_span_listener(callback: Listener) -> None:
-    """Unregister a time span listener once; raise ValueError if it is not registered."""
+    """Unregister a time span listener once.
+
+    Args:
+      callback: a function that was registered; if it was registered twice, it is called once after.
+
+    Raises:
+      ValueError: if the function is not registered.
+    """
     _time_spans.unregister(callback)
 
 
 def unregister_scalar_listener(callback: Listener) -> None:
-    """Unregister a scalar listener once; raise ValueError if it is not registered."""
+    """Unregister a scalar listener once.
+
+    Args:
+      callback: a function that was registered; if it was registered twice, it is called once after.
+
+    Raises:
+      ValueError: if the function is not registered.
+    """
     _scalars.unregister(callback)
 
 

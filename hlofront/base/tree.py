@@ -129,7 +129,16 @@ def tree_flatten(tree: object, is_leaf: IsLeaf = None) -> tuple[list[PyTree], Py
 
 
 def tree_leaves(tree: object, is_leaf: IsLeaf = None) -> list[PyTree]:
-    """Return the leaves of a pytree, left to right; `is_leaf` may make nodes leaves."""
+    """Return the leaves of a pytree, left to right.
+
+    Args:
+      tree: any pytree.
+      is_leaf: a function of a node; where it returns True, the node is a leaf.
+
+    Example:
+      >>> jax.tree_util.tree_leaves({"b": 1, "a": (2, None)})
+      [2, 1]
+    """
     try:
         return _flatten(tree, is_leaf)[0]
     except ValueError as error:
@@ -138,7 +147,12 @@ def tree_leaves(tree: object, is_leaf: IsLeaf = None) -> list[PyTree]:
 
 
 def tree_structure(tree: object, is_leaf: IsLeaf = None) -> PyTreeDef:
-    """Return the structure of a pytree; `is_leaf` may make nodes leaves."""
+    """Return the structure of a pytree, which `tree_unflatten` fills with leaves.
+
+    Args:
+      tree: any pytree.
+      is_leaf: a function of a node; where it returns True, the node is a leaf.
+    """
     try:
         return _flatten(tree, is_leaf)[1]
     except ValueError as error:
@@ -149,8 +163,13 @@ def tree_structure(tree: object, is_leaf: IsLeaf = None) -> PyTreeDef:
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[PyTree]) -> PyTree:
     """Return the pytree of structure `treedef` with these leaves.
 
+    Args:
+      treedef: a structure, as `tree_structure` and `tree_flatten` return it.
+      leaves: the leaves, left to right; any values.
+
     Raises:
       ValueError: if the number of leaves is not `treedef.num_leaves`.
+      AttributeError: if `treedef` is no PyTreeDef.
     """
     try:
         return treedef.unflatten(leaves)
@@ -165,7 +184,12 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[PyTree]) -> PyTree:
 
 
 def all_leaves(iterable: Iterable[PyTree], is_leaf: IsLeaf = None) -> bool:
-    """Return whether each element of an iterable is a leaf; `is_leaf` may make nodes leaves."""
+    """Return whether each element of an iterable is a leaf rather than a node of a pytree.
+
+    Args:
+      iterable: values, such as those of a list.
+      is_leaf: a function of a node; where it returns True, the node is a leaf.
+    """
     if is_leaf is None:
         return fast_parts.all_leaves(default_registry, iterable)
     for element in iterable:
@@ -176,17 +200,32 @@ def all_leaves(iterable: Iterable[PyTree], is_leaf: IsLeaf = None) -> bool:
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """Return the structures of the children of a structure's root; [] for a leaf."""
+    """Return the structures of the children of a structure's root; [] for a leaf.
+
+    Args:
+      treedef: a structure, as `tree_structure` returns it.
+
+    Example:
+      >>> jax.tree_util.treedef_children(jax.tree_util.tree_structure([1, (2, 3)]))
+      [PyTreeDef(*), PyTreeDef((*, *))]
+    """
     return treedef.children()
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Return whether a structure is a single node: a leaf, None, or an empty container."""
+    """Return whether a structure is a single node: a leaf, None, or an empty container.
+
+    Args:
+      treedef: a structure, as `tree_structure` returns it.
+    """
     return treedef.num_nodes == 1
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """Return the structure of a tuple whose elements have the structures `treedefs`.
+
+    Args:
+      treedefs: structures, as `tree_structure` returns them.
 
     Raises:
       RuntimeError: if an element is no PyTreeDef.
@@ -250,7 +289,20 @@ def tree_map_with_path(
 ) -> PyTree:
     """Return a pytree of `f(path, leaf, *further)`, in the structure of `tree`.
 
-    Paths and `is_leaf` are as in `tree_flatten_with_path`, `rest` as in `tree_map`.
+    Args:
+      f: a function of a key path, a leaf of `tree`, and a value from each pytree of `rest`.
+      tree: a pytree, which gives the structure.
+      *rest: pytrees that `tree` is a prefix of.
+      is_leaf: a function of a node, after its path if `is_leaf_takes_path`; where it returns True,
+        the node is a leaf.
+      is_leaf_takes_path: whether `is_leaf` is called with the key path and the node.
+
+    Raises:
+      ValueError: if `tree` is no prefix of a pytree of `rest`.
+
+    Example:
+      >>> jax.tree_util.tree_map_with_path(lambda path, x: (path[0].key, x + 1), {"a": 1})
+      {'a': ('a', 2)}
     """
     pairs, treedef = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     if not rest:
@@ -340,10 +392,18 @@ def tree_reduce_associative(
 ) -> PyTree:
     """Reduce a pytree's leaves by an associative `operation`, in order, as a balanced binary tree.
 
-    `identity` is the result for a tree without leaves.
+    Args:
+      operation: an associative function of two values.
+      tree: any pytree.
+      identity: the result for a tree without leaves.
+      is_leaf: a function of a node; where it returns True, the node is a leaf.
 
     Raises:
       TypeError: if the tree has no leaves and there is no `identity`.
+
+    Example:
+      >>> jax.tree_util.tree_reduce_associative(lambda a, b: f"({a}{b})", [1, 2, 3, 4])
+      '((12)(34))'
     """
     leaves = tree_leaves(tree, is_leaf)
     if leaves:
@@ -366,7 +426,12 @@ def _by_halves(
 
 
 def tree_all(tree: object, *, is_leaf: IsLeaf = None) -> bool:
-    """Return whether every leaf of a pytree is true; True without leaves."""
+    """Return whether every leaf of a pytree is true; True without leaves.
+
+    Args:
+      tree: a pytree whose leaves have a truth.
+      is_leaf: a function of a node; where it returns True, the node is a leaf.
+    """
     return all(tree_leaves(tree, is_leaf))
 
 

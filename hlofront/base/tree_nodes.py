@@ -37,12 +37,23 @@ Value = TypeVar("Value")
 
 
 def is_tree_node(typ: type) -> bool:
-    """Return whether values of exactly this type are pytree nodes rather than leaves."""
+    """Return whether values of exactly this type are pytree nodes rather than leaves.
+
+    Args:
+      typ: a class; subclasses of it are asked for themselves.
+    """
     return default_registry.is_node(typ)
 
 
 def flatten_one_level(tree: object) -> Level:
     """Return the children of a pytree's root node, and its static data.
+
+    Args:
+      tree: a node, such as a list or a value of a registered class.
+
+    Returns:
+      (children, static): the children, and what the node keeps beside them: the keys of a dict,
+      None for a list.
 
     Raises:
       ValueError: if the tree is a leaf.
@@ -55,6 +66,13 @@ def flatten_one_level(tree: object) -> Level:
 
 def flatten_one_level_with_keys(tree: object) -> KeyedLevel:
     """Return the (key, child) pairs of a pytree's root node, and its static data.
+
+    Args:
+      tree: a node, such as a list or a value of a registered class.
+
+    Returns:
+      ((key, child) pairs, static): keys such as DictKey, and what the node keeps beside its
+      children.
 
     Raises:
       ValueError: if the tree is a leaf.
@@ -92,9 +110,17 @@ _FIELD_OF_KEY: dict[type, str] = {
 
 
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
-    """Return a key path as text, in the syntax of indexing: `['a'][0].b`.
+    """Return a key path as text, in the syntax of indexing.
 
-    With `simple`, keys are bare: `keystr(path, simple=True, separator="/")` returns `a/0/b`.
+    Args:
+      keys: a key path, as `tree_flatten_with_path` returns it.
+      simple: whether keys are bare, without brackets, quotes and dots.
+      separator: the text between two keys.
+
+    Example:
+      >>> (path, leaf), = jax.tree_util.tree_leaves_with_path({"a": [1]})
+      >>> jax.tree_util.keystr(path), jax.tree_util.keystr(path, simple=True, separator="/")
+      ("['a'][0]", 'a/0')
     """
     if not simple:
         return separator.join(map(str, keys))
@@ -156,8 +182,16 @@ def register_pytree_with_keys(
 def register_pytree_node_class(cls: Class) -> Class:
     """Register a class as a pytree node by its methods; a decorator.
 
-    `tree_flatten(self)` returns `(children, static)`, and the class method `tree_unflatten(cls,
-    static, children)` returns a value; see `register_pytree_node`.
+    Args:
+      cls: a class whose method `tree_flatten(self)` returns `(children, static)`, and whose class
+        method `tree_unflatten(cls, static, children)` returns a value; see `register_pytree_node`.
+
+    Returns:
+      The class itself, so that the function is a decorator.
+
+    Raises:
+      AttributeError: if the class lacks a method.
+      ValueError: if the class is already registered.
     """
     _check_methods("register_pytree_node_class", cls, "tree_flatten")
     flatten = operator.methodcaller("tree_flatten")
@@ -168,9 +202,18 @@ def register_pytree_node_class(cls: Class) -> Class:
 def register_pytree_with_keys_class(cls: Class) -> Class:
     """Register a class as a pytree node with keys by its methods; a decorator.
 
-    `tree_flatten_with_keys(self)` returns `((key, child) pairs, static)`, and the class method
-    `tree_unflatten(cls, static, children)` returns a value. An optional method `tree_flatten` is
-    used if keys are not needed. See `register_pytree_with_keys`.
+    Args:
+      cls: a class whose method `tree_flatten_with_keys(self)` returns `((key, child) pairs,
+        static)`, and whose class method `tree_unflatten(cls, static, children)` returns a value. An
+        optional method `tree_flatten` serves where keys are not needed; see
+        `register_pytree_with_keys`.
+
+    Returns:
+      The class itself, so that the function is a decorator.
+
+    Raises:
+      AttributeError: if the class lacks a method.
+      ValueError: if the class is already registered.
     """
     _check_methods("register_pytree_with_keys_class", cls, "tree_flatten_with_keys")
     flatten = operator.methodcaller("tree_flatten") if hasattr(cls, "tree_flatten") else None
@@ -182,8 +225,15 @@ def register_pytree_with_keys_class(cls: Class) -> Class:
 def register_static(cls: Class) -> Class:
     """Register a class as a pytree node whose values have no children; a decorator.
 
-    Values must be hashable and have `==`, as they are part of the structure: `jit` compiles for
-    each different value.
+    Args:
+      cls: a class whose values are hashable and have `==`, as they are part of the structure: `jit`
+        compiles for each different value.
+
+    Returns:
+      The class itself, so that the function is a decorator.
+
+    Raises:
+      ValueError: if the class is already registered.
     """
     _check_class("register_static", cls)
 
@@ -274,7 +324,8 @@ def _wrong_fields(nodetype: type, missing: Sequence[str], unexpected: Iterable[s
 def static_field(**kwargs: Any) -> Any:
     """Return a dataclass field that `register_dataclass` treats as static.
 
-    The arguments are those of `dataclasses.field`; `static=True` is added to `metadata`.
+    Args:
+      **kwargs: arguments of `dataclasses.field`; `static=True` is added to its `metadata`.
     """
     metadata: Mapping[str, object] = kwargs.pop("metadata", None) or {}
     return dataclasses.field(metadata={"static": True, **metadata}, **kwargs)

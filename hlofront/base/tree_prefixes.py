@@ -63,7 +63,17 @@ def broadcast_prefix(
 def tree_broadcast(prefix_tree: object, full_tree: object, is_leaf: IsLeaf = None) -> PyTree:
     """Return a pytree of the structure of `full_tree`, with the leaves of `prefix_tree` repeated.
 
-    `tree_broadcast([1, 2], [(3, 4), 5])` is `[(1, 1), 2]`. See `broadcast_prefix`.
+    Args:
+      prefix_tree: a pytree that is a prefix of `full_tree`.
+      full_tree: the pytree that gives the structure.
+      is_leaf: a function of a node; where it returns True, the node is a leaf.
+
+    Raises:
+      ValueError: if `prefix_tree` is no prefix of `full_tree`.
+
+    Example:
+      >>> jax.tree_util.tree_broadcast([1, 2], [(3, 4), 5])
+      [(1, 1), 2]
     """
     leaves = _broadcast("tree_broadcast", prefix_tree, full_tree, is_leaf)
     return _flatten(full_tree)[1].unflatten(leaves)

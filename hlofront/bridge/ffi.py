@@ -72,5 +72,11 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
 
     Where operands and results are split over devices along their first axes, each device then calls
     the function with its own part.
+
+    Args:
+      name: the name under which the foreign function is registered.
+
+    Raises:
+      TypeError: if the name is no string.
     """
     extension.register_custom_call_as_batch_partitionable(name)

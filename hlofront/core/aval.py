@@ -467,12 +467,17 @@ def is_value(x: object) -> TypeGuard[ArrayLike]:
 
 
 def typeof(x: ArrayLike | SupportsAval) -> ShapedArray:
-    """Return the aval of an array, tracer, NumPy array or Python scalar.
+    """Return the aval of a value: its shape, dtype and weak type.
 
-    Operations on tokens ask for the aval of a token, which is an AbstractToken.
+    Args:
+      x: an array, tracer, NumPy array, Python scalar, or token, whose aval is an AbstractToken.
 
     Raises:
-      TypeError: for anything else, and for NumPy arrays of dtypes that no device has.
+      TypeError: if x is nothing of these, or a NumPy array of a dtype that no device has.
+
+    Example:
+      >>> jax.typeof(jnp.ones((2, 3)))
+      ShapedArray(float32[2,3])
     """
     # The class of a value of unknown type is unknown.
     rule = _aval_of_type(type(x)) or _inherited(type(x))  # pyright: ignore[reportUnknownArgumentType]

@@ -67,8 +67,11 @@ def named_scope(name: str) -> Generator[None, None, None]:
 
     It is also a decorator: `@named_scope("attention")`.
 
+    Args:
+      name: the label; a scope within a scope adds its label after a slash.
+
     Raises:
-      TypeError: if `name` is not a string.
+      TypeError: as the scope is entered, if `name` is not a string.
     """
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"named_scope wants a string, got {name!r} of type {type(name).__name__}")
@@ -244,10 +247,14 @@ class in_own_program:
 
 
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
-    """Return `fun` with its operations labeled by `name`, by default its own name.
+    """Return a function whose operations are labeled, in HLO metadata and profiles.
+
+    Args:
+      fun: the function.
+      name: the label, by default the name of the function.
 
     Raises:
-      TypeError: if `fun` is not callable.
+      TypeError: if `fun` is not callable; from the call, if `name` is not a string.
     """
     if not callable(fun):
         raise TypeError(f"named_call wants a function, got {source.shortened(repr(fun))}")

@@ -211,7 +211,12 @@ def symbolic_shape(
 def symbolic_dim_bounds(dimension: int | SizeExpression) -> tuple[float, float]:
     """Return the least and the greatest value of a size, as far as its constraints tell.
 
-    The greatest is infinity where there is none, and the least may be minus infinity.
+    Args:
+      dimension: a symbolic size, or an int, whose bounds are itself.
+
+    Returns:
+      (least, greatest): numbers; the greatest is infinity where there is none, and the least may be
+      minus infinity.
 
     Example:
       >>> b, = symbolic_shape("b", constraints=["b <= 64"])

@@ -382,6 +382,9 @@ def _multiple_text(term: Term, coefficient: int) -> str:
 def is_symbolic_dim(p: object) -> TypeGuard[SizeExpression]:
     """Return whether a size is symbolic, and no int.
 
+    Args:
+      p: a size, of an array's shape.
+
     Example:
       >>> b, n = symbolic_shape("b, 3")
       >>> is_symbolic_dim(b), is_symbolic_dim(n)

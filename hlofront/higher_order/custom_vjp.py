@@ -59,6 +59,9 @@ class CustomVJPPrimal:
 def custom_vjp_primal_tree_values(tree: PyTree) -> PyTree:
     """Replace each CustomVJPPrimal of a pytree by its value.
 
+    Args:
+      tree: a pytree of CustomVJPPrimal, as a forward rule with `symbolic_zeros` gets it.
+
     Raises:
       TypeError: if a leaf is no CustomVJPPrimal.
     """
@@ -72,7 +75,18 @@ def custom_vjp_primal_tree_values(tree: PyTree) -> PyTree:
 
 
 def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
-    """Return the zero cotangent of each array of a pytree: an array, or a SymbolicZero."""
+    """Return the zero cotangent of each array of a pytree.
+
+    Args:
+      val: an array or a pytree of arrays.
+      symbolic_zeros: whether the result has a SymbolicZero for each array, rather than zeros.
+
+    Returns:
+      A pytree of the structure of `val`. Integers and booleans have zeros of float0.
+
+    Raises:
+      TypeError: if a leaf is no array or scalar.
+    """
 
     def zero(leaf: ArrayLike) -> ArrayLike | SymbolicZero:
         aval = typeof(leaf).to_tangent_aval()

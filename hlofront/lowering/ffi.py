@@ -196,8 +196,19 @@ def ffi_lowering(
 ) -> LoweringRule:
     """Return the lowering rule of a primitive that is the call of a foreign function.
 
-    The primitive's parameters are the attributes of the call. The arguments are those of
-    `build_ffi_lowering_function`.
+    The primitive's parameters are the attributes of the call.
+
+    Args:
+      call_target_name: the name of the registered foreign function.
+      operand_layouts: for each operand its axes from minor to major; None is the default, row
+        major.
+      result_layouts: for each result its axes from minor to major; None is the default, row major.
+      backend_config: attributes of the call beside the primitive's parameters, or a string.
+      skip_ffi_layout_processing: whether the layouts are left to the compiler.
+      **lowering_args: other arguments of `build_ffi_lowering_function`.
+
+    Returns:
+      A lowering rule, for `mlir.register_lowering`.
 
     Example::
 

@@ -368,7 +368,9 @@ def array_split(
 def hsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike]) -> list[Array]:
     """Split an array along axis 1, or along its only axis, into a list of arrays.
 
-    `indices_or_sections` is the number of equal parts, or the indices at which they begin.
+    Args:
+      ary: an array of at least one axis.
+      indices_or_sections: the number of equal parts, or the indices at which parts begin.
 
     Raises:
       ValueError: if the parts are not equal, or the array has no axes.
@@ -381,7 +383,9 @@ def hsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike])
 def vsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike]) -> list[Array]:
     """Split an array along axis 0 into a list of arrays.
 
-    `indices_or_sections` is the number of equal parts, or the indices at which they begin.
+    Args:
+      ary: an array of at least two axes.
+      indices_or_sections: the number of equal parts, or the indices at which parts begin.
 
     Raises:
       ValueError: if the parts are not equal, or the array has too few axes.
@@ -394,7 +398,9 @@ def vsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike])
 def dsplit(ary: ArrayLike, indices_or_sections: ArrayLike | Sequence[ArrayLike]) -> list[Array]:
     """Split an array along axis 2 into a list of arrays.
 
-    `indices_or_sections` is the number of equal parts, or the indices at which they begin.
+    Args:
+      ary: an array of at least three axes.
+      indices_or_sections: the number of equal parts, or the indices at which parts begin.
 
     Raises:
       ValueError: if the parts are not equal, or the array has too few axes.

@@ -177,7 +177,15 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """Set the elements below the k-th diagonal of the last two axes to zero.
 
-    Raises ValueError for fewer than two axes.
+    Args:
+      m: an array of shape (..., M, N).
+      k: the diagonal, above the main one if positive and below it if negative.
+
+    Returns:
+      An array of the shape and dtype of m.
+
+    Raises:
+      ValueError: if m has fewer than two axes.
     """
     return _triangle("triu", m, operator.index(k) - 1, False)
 

@@ -64,6 +64,9 @@ def set_printoptions(*args: object, **kwargs: object) -> None:
 def printoptions(*args: object, **kwargs: object) -> AbstractContextManager[dict[str, object]]:
     """Return a context manager that sets the options for printing arrays.
 
+    Args:
+      *args, **kwargs: the arguments of `numpy.printoptions`, such as `precision=3`.
+
     Raises:
       TypeError: as it is entered, for an option that NumPy does not have.
     """

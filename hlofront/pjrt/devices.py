@@ -25,6 +25,11 @@ def local_devices(
 ) -> list[Device]:
     """Return the devices that are attached to one process, by default this one.
 
+    Args:
+      process_index: the index of a process, by default of this one.
+      backend: a platform such as "cpu", or a client; by default the process's first platform.
+      host_id: the older name of `process_index`.
+
     Raises:
       ValueError: if there is no process of that index.
       RuntimeError: if this process has no such platform.
@@ -48,44 +53,100 @@ def default_backend() -> str:
 
 
 def device_count(backend: Backend = None) -> int:
-    """Return the number of devices of a platform, including those of other processes."""
+    """Return the number of devices of a platform, including those of other processes.
+
+    Args:
+      backend: a platform such as "cpu", or a client; by default the process's first platform.
+
+    Raises:
+      RuntimeError: if this process has no such platform.
+    """
     return clients.client_for(backend).device_count()
 
 
 def local_device_count(backend: Backend = None) -> int:
-    """Return the number of devices of a platform that are attached to this process."""
+    """Return the number of devices of a platform that are attached to this process.
+
+    Args:
+      backend: a platform such as "cpu", or a client; by default the process's first platform.
+
+    Raises:
+      RuntimeError: if this process has no such platform.
+    """
     return clients.client_for(backend).local_device_count()
 
 
 def process_index(backend: Backend = None) -> int:
-    """Return the index of this process, from 0, among those that run one program together."""
+    """Return the index of this process, from 0, among those that run one program together.
+
+    Args:
+      backend: a platform such as "cpu", or a client; by default the process's first platform.
+
+    Raises:
+      RuntimeError: if this process has no such platform.
+    """
     return clients.client_for(backend).process_index()
 
 
 def process_indices(backend: Backend = None) -> list[int]:
-    """Return the indices of all processes that run one program together."""
+    """Return the indices of all processes that run one program together.
+
+    Args:
+      backend: a platform such as "cpu", or a client; by default the process's first platform.
+
+    Raises:
+      RuntimeError: if this process has no such platform.
+    """
     return sorted({device.process_index for device in clients.devices(backend)})
 
 
 def process_count(backend: Backend = None) -> int:
-    """Return the number of processes that run one program together."""
+    """Return the number of processes that run one program together.
+
+    Args:
+      backend: a platform such as "cpu", or a client; by default the process's first platform.
+
+    Raises:
+      RuntimeError: if this process has no such platform.
+    """
     return max(process_indices(backend)) + 1
 
 
 def host_id(backend: Backend = None) -> int:
-    """Return the index of this process: the older name of `process_index`."""
+    """Return the index of this process: the older name of `process_index`.
+
+    Args:
+      backend: a platform such as "cpu", or a client; by default the process's first platform.
+
+    Raises:
+      RuntimeError: if this process has no such platform.
+    """
     _renamed("host_id", "process_index")
     return process_index(backend)
 
 
 def host_ids(backend: Backend = None) -> list[int]:
-    """Return the indices of all processes: the older name of `process_indices`."""
+    """Return the indices of all processes: the older name of `process_indices`.
+
+    Args:
+      backend: a platform such as "cpu", or a client; by default the process's first platform.
+
+    Raises:
+      RuntimeError: if this process has no such platform.
+    """
     _renamed("host_ids", "process_indices")
     return process_indices(backend)
 
 
 def host_count(backend: Backend = None) -> int:
-    """Return the number of processes: the older name of `process_count`."""
+    """Return the number of processes: the older name of `process_count`.
+
+    Args:
+      backend: a platform such as "cpu", or a client; by default the process's first platform.
+
+    Raises:
+      RuntimeError: if this process has no such platform.
+    """
     _renamed("host_count", "process_count")
     return process_count(backend)
 

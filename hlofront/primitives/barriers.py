@@ -99,13 +99,20 @@ after_all_p = Primitive("after_all")
 
 @boundary
 def create_token(_: object = None) -> Array:
-    """Return a new token, which is ready at once."""
+    """Return a new token, which is ready at once.
+
+    Args:
+      _: is not used.
+    """
     return process(create_token_p, (), {})
 
 
 @boundary
 def after_all(*operands: object) -> Array:
     """Return a token that becomes ready after all operands, which are tokens.
+
+    Args:
+      *operands: tokens; without any, the result is ready at once.
 
     Raises:
       TypeError: if an operand is no token.

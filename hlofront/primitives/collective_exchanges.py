@@ -468,6 +468,14 @@ def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> P
 def pshuffle(x: object, axis_name: object, perm: Sequence[int]) -> PyTree:
     """Permute arrays along a named axis: index i receives the array of index `perm[i]`.
 
+    Args:
+      x: an array or a pytree of arrays, one per index of the axis.
+      axis_name: the name of the axis, or a tuple of names.
+      perm: for each index of the axis the index that it receives from.
+
+    Returns:
+      Arrays of the shapes and dtypes of x.
+
     Raises:
       NameError: if no axis of that name is in scope.
       ValueError: if `perm` is no permutation of the axis indices.

@@ -343,12 +343,21 @@ for _primitive in (pmax_p, pmin_p):
 
 @boundary
 def axis_index(axis_name: object) -> Array | np.int32:
-    """Return the index along a named axis, from 0, as int32.
+    """Return the index along a named axis, from 0.
 
-    A tuple or list of names counts as one axis, with the last name fastest.
+    Args:
+      axis_name: the name of an axis that `vmap`, `shard_map` or `pmap` has in scope; or a tuple or
+        list of names, which count as one axis with the last name fastest.
+
+    Returns:
+      An int32 scalar.
 
     Raises:
       NameError: if no axis of that name is in scope.
+
+    Example:
+      >>> jax.vmap(lambda x: x + lax.axis_index("i"), axis_name="i")(jnp.zeros(3, int))
+      Array([0, 1, 2], dtype=int32)
     """
     if not is_tuple_or_list(axis_name):
         named.axis_size(axis_name)
@@ -373,6 +382,9 @@ def _(avals: Sequence[ShapedArray], *, axis_name: Hashable) -> list[ManualAxisTy
 
 def axis_size(axis_name: object) -> int:
     """Return the size of a named axis; of several names, the product of their sizes.
+
+    Args:
+      axis_name: the name of an axis in scope, or a tuple or list of names.
 
     Raises:
       NameError: if no axis of that name is in scope.

@@ -362,9 +362,17 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     A dtype of 1/n of the bits adds a last axis of size n, the lowest bits first; one of n times
     the bits removes a last axis of size n.
 
+    Args:
+      operand: an array or scalar.
+      new_dtype: the dtype of the result, of as many bits, n times as many, or 1/n of them.
+
     Raises:
       ValueError: if new_dtype is None, or the last axis does not fit it.
       TypeError: for bool and complex operands or dtypes, unless both are equal.
+
+    Example:
+      >>> lax.bitcast_convert_type(jnp.float32(1.0), "uint32")
+      Array(1065353216, dtype=uint32)
     """
     if new_dtype is None:  # pyright: ignore[reportUnnecessaryComparison]  # Callers may be untyped.
         raise ValueError("dtype must be specified: got None.")
@@ -425,9 +433,21 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
 
     Values too large for the format become infinite, and those subnormal in it become zero.
 
+    Args:
+      operand: an array or scalar of floating-point dtype.
+      exponent_bits: the number of bits of the exponent, positive.
+      mantissa_bits: the number of bits of the mantissa, not negative.
+
+    Returns:
+      An array of the operand's shape and dtype.
+
     Raises:
       TypeError: if the numbers of bits are not integers, or the operand is not floating.
       ValueError: if exponent_bits is not positive or mantissa_bits negative.
+
+    Example:
+      >>> lax.reduce_precision(jnp.float32(3.14159), exponent_bits=5, mantissa_bits=2)
+      Array(3., dtype=float32)
     """
     exponent_bits = operator.index(exponent_bits)
     mantissa_bits = operator.index(mantissa_bits)
@@ -468,7 +488,14 @@ def copy(x: ArrayLike) -> Array:
 
 @boundary
 def stage(x: ArrayLike, /) -> Array:
-    """Return the value as an array on a device; while tracing, return it unchanged."""
+    """Return the value as an array on a device; while tracing, return it unchanged.
+
+    Args:
+      x: an array or scalar.
+
+    Raises:
+      TypeError: if x is no array or scalar.
+    """
     typeof(x)
     # A literal is an array of its trace.
     return process(stage_p, (x,), {}) if is_eager() else x  # pyright: ignore[reportReturnType]
@@ -478,8 +505,18 @@ def stage(x: ArrayLike, /) -> Array:
 def stop_gradient(x: _T) -> _T:
     """Return an array or a pytree of arrays unchanged, as a constant for differentiation.
 
+    Args:
+      x: an array or a pytree of arrays.
+
+    Returns:
+      A value of the structure, shapes and dtypes of x, whose derivative is zero.
+
     Raises:
       TypeError: if a leaf is no array.
+
+    Example:
+      >>> jax.grad(lambda x: x * lax.stop_gradient(x))(3.0)
+      Array(3., dtype=float32, weak_type=True)
     """
     return tree_map(_stop_gradient, x)
 

@@ -39,7 +39,14 @@ iota_p = Primitive("iota")
 
 @boundary
 def iota(dtype: DTypeLike, size: int) -> Array:
-    """Return the numbers 0, 1, ..., size - 1; integers wrap.
+    """Return the numbers 0, 1, ..., size - 1. Numbers that an integer dtype cannot hold wrap.
+
+    Args:
+      dtype: the dtype of the elements, a number's.
+      size: the number of elements.
+
+    Returns:
+      An array of shape (size,).
 
     Raises:
       TypeError: if the dtype is not a number's, or the size no integer or negative.
@@ -53,9 +60,20 @@ def broadcasted_iota(
 ) -> Array:
     """Return an array of a shape whose elements are their own index along axis `dimension`.
 
+    Args:
+      dtype: the dtype of the elements, a number's.
+      shape: the shape of the result.
+      dimension: the axis that the elements count along, not negative.
+      out_sharding: the sharding of the result over axes of type Explicit.
+
     Raises:
       TypeError: if the dtype is not a number's, or a size no integer or negative.
       ValueError: if the dtype is None, or `dimension` is negative or out of range.
+
+    Example:
+      >>> lax.broadcasted_iota("int32", (2, 3), 1)
+      Array([[0, 1, 2],
+             [0, 1, 2]], dtype=int32)
     """
     if dtype is None:  # pyright: ignore[reportUnnecessaryComparison]  # Callers may be untyped.
         raise ValueError("dtype must be specified: iota was given None. Give a dtype, as int32.")
@@ -341,6 +359,11 @@ empty_p = Primitive("empty")
 @boundary
 def empty(shape: ShapeLike, dtype: DTypeLike, *, out_sharding: object = None) -> Array:
     """Return an array of unspecified elements, which are currently zeros.
+
+    Args:
+      shape: the shape of the result.
+      dtype: the dtype of the elements.
+      out_sharding: the sharding of the result over axes of type Explicit.
 
     Raises:
       TypeError: if a size is negative or no integer, or the dtype is not supported by devices.

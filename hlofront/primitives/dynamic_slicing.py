@@ -201,9 +201,22 @@ def dynamic_slice_in_dim(
 ) -> Array:
     """Return a dynamic_slice along one axis, with the other axes whole.
 
+    Args:
+      operand: an array.
+      start_index: the index of the first element, an integer scalar that may be traced. It is
+        clamped so that the slice stays within the array.
+      slice_size: the number of elements along the axis.
+      axis: the axis; a negative one counts from the end.
+      allow_negative_indices: whether a negative index counts from the end; without, it is clamped
+        to 0.
+
     Raises:
       IndexError: if there is no such axis.
       TypeError: if the index is no integer or no scalar, or the size is out of range.
+
+    Example:
+      >>> lax.dynamic_slice_in_dim(jnp.arange(5), 4, 3)
+      Array([2, 3, 4], dtype=int32)
     """
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape))
@@ -367,7 +380,17 @@ def dynamic_update_index_in_dim(
 ) -> Array:
     """Return an array with `update` written at one index of one axis.
 
-    `update` has the operand's axes, with size 1 along `axis`, or lacks that axis.
+    Args:
+      operand: an array.
+      update: an array of the operand's dtype, of its shape with size 1 along the axis, or without
+        that axis.
+      index: the index to write at, an integer scalar that may be traced; it is clamped to the axis.
+      axis: the axis; a negative one counts from the end.
+      allow_negative_indices: whether a negative index counts from the end; without, it is clamped
+        to 0.
+
+    Returns:
+      An array of the operand's shape and dtype.
 
     Raises:
       IndexError: if there is no such axis.

@@ -147,7 +147,16 @@ mul_p = Primitive("mul")
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DType | None = None) -> Array:
     """Return the elementwise product `x * y`. Integers wrap.
 
-    `out_dtype`: the dtype that operands are converted to before the multiplication.
+    Args:
+      x, y: arrays or scalars of numbers, of one dtype unless `out_dtype` is given. Their axes have
+        equal sizes or size 1; a scalar fits every shape.
+      out_dtype: the dtype that operands are converted to before the multiplication.
+
+    Returns:
+      An array of the common dtype; the shapes of `x` and `y` broadcast to its shape.
+
+    Raises:
+      TypeError: if an operand is no array or scalar, or their dtypes or shapes do not fit.
     """
     if out_dtype is not None:
         out_dtype = canonicalize_dtype(out_dtype)
@@ -170,9 +179,18 @@ abs_p = Primitive("abs")
 
 
 def abs(x: ArrayLike) -> Array:
-    """Return the elementwise absolute value; for complex x the modulus, a float.
+    """Return the elementwise absolute value: of complex numbers the modulus.
 
     The least signed integer has no absolute value and is unchanged.
+
+    Args:
+      x: an array or scalar of signed integer, floating-point or complex dtype.
+
+    Returns:
+      An array of the shape of `x`, of its dtype or, for complex numbers, the dtype of the parts.
+
+    Raises:
+      TypeError: if `x` is no array or scalar, or has another dtype.
     """
     return process(abs_p, (x,), {})
 
@@ -209,16 +227,37 @@ round_p = elementwise_primitive("round", FLOAT)
 def round(x: ArrayLike, rounding_method: object = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """Return the elementwise nearest whole number, as a float.
 
-    `rounding_method`: the RoundingMethod of values halfway between two whole numbers.
+    Args:
+      x: an array or scalar of floating-point dtype.
+      rounding_method: the RoundingMethod of values halfway between two whole numbers.
+
+    Returns:
+      An array of the shape and dtype of `x`.
 
     Raises:
+      TypeError: if `x` is no array or scalar, or has another dtype.
       ValueError: if `rounding_method` is no RoundingMethod.
+
+    Example:
+      >>> lax.round(jnp.array([0.5, 1.5]), lax.RoundingMethod.TO_NEAREST_EVEN)
+      Array([0., 2.], dtype=float32)
     """
     return process(round_p, (x,), {"rounding_method": RoundingMethod(rounding_method)})
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Return the elementwise next floating-point number after x1 in the direction of x2."""
+    """Return the elementwise next floating-point number after x1 in the direction of x2.
+
+    Args:
+      x1, x2: arrays or scalars of floating-point dtype, the same for both. Their axes have equal
+        sizes or size 1; a scalar fits every shape.
+
+    Returns:
+      An array of that dtype; the shapes of `x1` and `x2` broadcast to its shape.
+
+    Raises:
+      TypeError: if an operand is no array or scalar, or their dtypes or shapes do not fit.
+    """
     return process(nextafter_p, (x1, x2), {})
 
 
@@ -252,7 +291,15 @@ integer_pow_p = Primitive("integer_pow")
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """Return elementwise x to the power y.
 
-    x is floating or complex. y has the dtype of x, or is of any integer dtype.
+    Args:
+      x: an array or scalar of floating-point or complex dtype.
+      y: an array or scalar of the dtype of x, or of any integer dtype.
+
+    Returns:
+      An array of the dtype of `x`; the shapes of `x` and `y` broadcast to its shape.
+
+    Raises:
+      TypeError: if an operand is no array or scalar, or their dtypes or shapes do not fit.
     """
     return process(pow_p, (x, y), {})
 
@@ -274,8 +321,16 @@ def _(x: ShapedArray, y: ShapedArray) -> ShapedArray:
 def integer_pow(x: ArrayLike, y: int) -> Array:
     """Return elementwise x to the power y, a Python integer, by repeated multiplication.
 
+    Args:
+      x: an array or scalar of numbers.
+      y: the exponent, a Python integer.
+
+    Returns:
+      An array of the shape and dtype of `x`.
+
     Raises:
-      TypeError: if y is no integer, or is negative and x is of an integer dtype.
+      TypeError: if x is no array or scalar of numbers, if y is no integer, or if y is negative and
+        x is of an integer dtype.
     """
     if type(y) is not int:
         y = int(y) if isinstance(y, float) and y.is_integer() else operator.index(y)
@@ -291,7 +346,17 @@ def _(x: ShapedArray, *, y: int) -> ShapedArray:
 
 
 def reciprocal(x: ArrayLike) -> Array:
-    """Return the elementwise reciprocal `1 / x` of floating or complex x."""
+    """Return the elementwise reciprocal `1 / x`.
+
+    Args:
+      x: an array or scalar of floating-point or complex dtype.
+
+    Returns:
+      An array of the shape and dtype of `x`.
+
+    Raises:
+      TypeError: if `x` is no array or scalar, or has another dtype.
+    """
     return process(integer_pow_p, (x,), {"y": -1})
 
 
@@ -330,7 +395,17 @@ conj_p = Primitive("conj")
 
 
 def conj(x: ArrayLike) -> Array:
-    """Return the elementwise complex conjugate; a float becomes a complex number."""
+    """Return the elementwise complex conjugate; a float becomes a complex number.
+
+    Args:
+      x: an array or scalar of dtype float32, float64, complex64 or complex128.
+
+    Returns:
+      An array of the shape of `x` and of complex dtype: complex64 for float32.
+
+    Raises:
+      TypeError: if `x` is no array or scalar, or has another dtype.
+    """
     return process(conj_p, (x,), {"input_dtype": dtype_of(typeof(x).dtype)})
 
 
@@ -384,7 +459,22 @@ mulhi_p = elementwise_primitive("mulhi", INT, 2)
 
 
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return elementwise the upper half of the bits of the double-width product `x * y`."""
+    """Return elementwise the upper half of the bits of the double-width product `x * y`.
+
+    Args:
+      x, y: arrays or scalars of integer dtype, the same for both. Their axes have equal sizes or
+        size 1; a scalar fits every shape.
+
+    Returns:
+      An array of that dtype; the shapes of `x` and `y` broadcast to its shape.
+
+    Raises:
+      TypeError: if an operand is no array or scalar, or their dtypes or shapes do not fit.
+
+    Example:
+      >>> lax.mulhi(jnp.uint32(2**31), jnp.uint32(4))
+      Array(2, dtype=uint32)
+    """
     return process(mulhi_p, (x, y), {})
 
 
@@ -396,7 +486,19 @@ clamp_p = Primitive("clamp")
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """Return elementwise x, but no less than `min` and no more than `max`.
 
-    The bounds are scalars or have the shape of x. If min > max, `max` wins; NaN stays.
+    Where min > max, the result is `max`; NaN stays.
+
+    Args:
+      min: the lower bound, a scalar or an array of the shape of x.
+      x: an array or scalar of numbers that have an order, or of booleans.
+      max: the upper bound, a scalar or an array of the shape of x.
+
+    Returns:
+      An array of the shape and dtype of `x`.
+
+    Raises:
+      TypeError: if an operand is no array or scalar, if the three dtypes differ, or if a bound has
+        another shape.
     """
     return process(clamp_p, (min, x, max), {})
 

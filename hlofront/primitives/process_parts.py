@@ -64,7 +64,13 @@ def processes_along(global_mesh: Mesh, pspec: PartitionSpec, rank: int) -> list[
 
 @infer(host_local_array_to_global_array_p)
 def ltg_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
-    """Return the aval of the array over all processes of which a process has a part."""
+    """Return the aval of the array over all processes of which a process has a part.
+
+    Args:
+      arr: the aval of the part of one process.
+      global_mesh: the mesh over the devices of all processes.
+      pspec: the PartitionSpec that splits the whole array over the mesh.
+    """
     counts = processes_along(global_mesh, pspec, arr.ndim)
     shape = tuple(size * count for size, count in zip(arr.shape, counts, strict=True))
     return arr.update(shape=shape, weak_type=False)
@@ -72,7 +78,13 @@ def ltg_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSp
 
 @infer(global_array_to_host_local_array_p)
 def gtl_abstract_eval(arr: ShapedArray, *, global_mesh: Mesh, pspec: PartitionSpec) -> ShapedArray:
-    """Return the aval of the part that one process has of an array."""
+    """Return the aval of the part that one process has of an array.
+
+    Args:
+      arr: the aval of the whole array.
+      global_mesh: the mesh over the devices of all processes.
+      pspec: the PartitionSpec that splits the whole array over the mesh.
+    """
     counts = processes_along(global_mesh, pspec, arr.ndim)
     shape = tuple(size // count for size, count in zip(arr.shape, counts, strict=True))
     return arr.update(shape=shape, weak_type=False)

@@ -280,6 +280,9 @@ def empty_ref(ty: Any, memory_space: object = None) -> Any:
 def freeze(ref: RefLike) -> Array:
     """Return the array that a reference holds, and end the use of the reference.
 
+    Args:
+      ref: a reference, as `jax.new_ref` makes it.
+
     Raises:
       ValueError: if `ref` is not a reference.
     """
@@ -289,6 +292,9 @@ def freeze(ref: RefLike) -> Array:
 
 def free_ref(ref: RefLike) -> None:
     """End the use of a reference, so that its memory can be used for other values.
+
+    Args:
+      ref: a reference, as `jax.new_ref` makes it.
 
     Raises:
       ValueError: if `ref` is not a reference.

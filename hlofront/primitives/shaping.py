@@ -149,7 +149,20 @@ def _(
 
 @boundary
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object = None) -> Array:
-    """Repeat an array along new leading axes: the result has shape `sizes + operand.shape`."""
+    """Repeat an array along new leading axes: the result has shape `sizes + operand.shape`.
+
+    Args:
+      operand: an array or scalar.
+      sizes: the sizes of the new axes, not negative.
+      out_sharding: the sharding of the result over axes of type Explicit.
+
+    Raises:
+      TypeError: if a size is negative or no integer.
+
+    Example:
+      >>> lax.broadcast(jnp.array([1, 2]), (3,)).shape
+      (3, 2)
+    """
     sizes = canonical_shape(sizes)
     shape = sizes + typeof(operand).shape
     return broadcast_in_dim(
@@ -159,7 +172,15 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: object 
 
 @boundary
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
-    """Broadcast `arr` to the shape of `like_arr` by NumPy's rule: trailing axes are matched."""
+    """Broadcast `arr` to the shape of `like_arr` by NumPy's rule: trailing axes are matched.
+
+    Args:
+      arr: an array or scalar.
+      like_arr: the array that gives the shape.
+
+    Raises:
+      TypeError: if the shapes do not fit.
+    """
     like, ndim = typeof(like_arr), typeof(arr).ndim
     return broadcast_in_dim(
         arr,
@@ -171,13 +192,21 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
 
 @boundary
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """Insert leading axes of size 1 up to `rank` axes; arrays of higher rank are unchanged."""
+    """Insert leading axes of size 1 up to `rank` axes; arrays of higher rank are unchanged.
+
+    Args:
+      x: an array or scalar.
+      rank: the number of axes of the result.
+    """
     return broadcast(x, (1,) * max(rank - typeof(x).ndim, 0))
 
 
 @boundary
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """Return the shape that arrays of some shapes broadcast to by NumPy's rule.
+
+    Args:
+      *shapes: shapes, each a sequence of sizes.
 
     Raises:
       ValueError: if the shapes do not broadcast.
@@ -330,8 +359,17 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     The bounds are as in a Python slice: negative ones count from the end, and None is the end.
     An empty range inserts an axis of size 1.
 
+    Args:
+      operand: an array or scalar.
+      start_dimension: the first axis to merge.
+      stop_dimension: the axis after the last one to merge; None is the end.
+
     Raises:
       ValueError: if the range ends before it starts.
+
+    Example:
+      >>> lax.collapse(jnp.ones((2, 3, 4)), 1).shape
+      (2, 12)
     """
     shape = typeof(operand).shape
     start, stop, _ = slice(start_dimension, stop_dimension).indices(len(shape))
@@ -342,7 +380,14 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
 
 @boundary
 def shape_as_value(shape: ShapeLike) -> np.ndarray:
-    """Return a shape as a NumPy array of default integers, one per axis."""
+    """Return a shape as a NumPy array of default integers, one per axis.
+
+    Args:
+      shape: the sizes, integers.
+
+    Raises:
+      TypeError: if a size is no integer.
+    """
     return np.asarray(canonical_shape(shape), default_dtype("i"))
 
 
@@ -353,7 +398,11 @@ squeeze_p = Primitive("squeeze")
 
 @boundary
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Remove axes of size 1 from an array; negative ones count from the end.
+    """Remove axes of size 1 from an array.
+
+    Args:
+      array: an array.
+      dimensions: the axes to remove; negative ones count from the end.
 
     Raises:
       ValueError: if an axis is out of range, repeated, or not of size 1.
@@ -409,7 +458,11 @@ def _(
 
 @boundary
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Insert axes of size 1 at positions of the result; negative ones count from its end.
+    """Insert axes of size 1 into an array.
+
+    Args:
+      array: an array or scalar.
+      dimensions: the positions of the new axes in the result; negative ones count from its end.
 
     Raises:
       ValueError: if a position is out of range or repeated.
@@ -432,7 +485,11 @@ transpose_p = Primitive("transpose")
 
 @boundary
 def transpose(operand: ArrayLike, permutation: Sequence[int] | np.ndarray) -> Array:
-    """Permute the axes: axis i of the result is axis `permutation[i]` of the operand.
+    """Permute the axes of an array: axis i of the result is axis `permutation[i]` of the operand.
+
+    Args:
+      operand: an array or scalar.
+      permutation: the operand's axes in their new order.
 
     Raises:
       TypeError: if `permutation` is not a permutation of the operand's axes.
@@ -486,7 +543,11 @@ rev_p = Primitive("rev")
 
 @boundary
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Reverse the order of elements along some axes, which are not negative.
+    """Reverse the order of an array's elements along some axes.
+
+    Args:
+      operand: an array or scalar.
+      dimensions: the axes, not negative.
 
     Raises:
       TypeError: if an axis is out of range or repeated.

@@ -96,7 +96,15 @@ def slice_in_dim(
     stride: int = 1,
     axis: int = 0,
 ) -> Array:
-    """Slice an array along one axis; negative indices count from its end; None is its start or end.
+    """Slice an array along one axis.
+
+    Args:
+      operand: an array.
+      start_index: the index of the first element; a negative one counts from the end, None is 0.
+      limit_index: the index after the last element; a negative one counts from the end, None is the
+        end.
+      stride: the distance between two elements of the result, positive.
+      axis: the axis to slice; a negative one counts from the end.
 
     Raises:
       numpy.exceptions.AxisError: if the axis is out of range.
@@ -263,6 +271,10 @@ unstack_p = Primitive("unstack", multiple_results=True)
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """Return the tuple of an array's slices along an axis, each without that axis.
 
+    Args:
+      x: an array.
+      axis: the axis; a negative one counts from the end.
+
     Raises:
       ValueError: if the axis is out of range.
     """
@@ -283,8 +295,17 @@ split_p = Primitive("split", multiple_results=True)
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Split an array along an axis into a list of arrays with `sizes` along it.
 
+    Args:
+      operand: an array.
+      sizes: the sizes of the parts along the axis, whose sum is that of the array.
+      axis: the axis; a negative one counts from the end.
+
     Raises:
       ValueError: if the axis is out of range, a size is negative, or their sum is not the axis's.
+
+    Example:
+      >>> lax.split(jnp.arange(5), (2, 3))
+      [Array([0, 1], dtype=int32), Array([2, 3, 4], dtype=int32)]
     """
     params = {
         "sizes": integers(sizes, "sizes of split"),

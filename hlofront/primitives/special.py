@@ -71,22 +71,54 @@ regularized_incomplete_beta_p = elementwise_primitive("regularized_incomplete_be
 
 
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
-    """Compute elementwise the m-th derivative of the digamma function, for floats m and x.
+    """Compute elementwise the m-th derivative of the digamma function.
 
-    m holds nonnegative whole numbers.
+    Args:
+      m, x: arrays or scalars of one floating-point dtype; m holds nonnegative whole numbers. Their
+        axes have equal sizes or size 1; a scalar fits every shape.
+
+    Returns:
+      An array of that dtype; the operands' shapes broadcast to its shape.
+
+    Raises:
+      TypeError: if an operand is no array or scalar of floating-point dtype, or their dtypes or
+        shapes do not fit.
     """
     return process(polygamma_p, (m, x), {})
 
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
-    """Compute elementwise the Hurwitz zeta function: the sum of (k + q) ** -x, k = 0, 1, 2, ..."""
+    """Compute elementwise the Hurwitz zeta function: the sum of (k + q) ** -x, k = 0, 1, 2, ...
+
+    Args:
+      x, q: arrays or scalars of one floating-point dtype. Their axes have equal sizes or size 1; a
+        scalar fits every shape.
+
+    Returns:
+      An array of that dtype; the operands' shapes broadcast to its shape.
+
+    Raises:
+      TypeError: if an operand is no array or scalar of floating-point dtype, or their dtypes or
+        shapes do not fit.
+    """
     return process(zeta_p, (x, q), {})
 
 
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """Compute elementwise the regularized lower incomplete gamma function P(a, x).
 
-    NaN where a <= 0 or x < 0.
+    The result is NaN where a <= 0 or x < 0.
+
+    Args:
+      a, x: arrays or scalars of one floating-point dtype. Their axes have equal sizes or size 1; a
+        scalar fits every shape.
+
+    Returns:
+      An array of that dtype; the operands' shapes broadcast to its shape.
+
+    Raises:
+      TypeError: if an operand is no array or scalar of floating-point dtype, or their dtypes or
+        shapes do not fit.
     """
     return process(igamma_p, (a, x), {})
 
@@ -94,13 +126,36 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """Compute elementwise the regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
 
-    1 where a <= 0 or x < 0.
+    The result is 1 where a <= 0 or x < 0.
+
+    Args:
+      a, x: arrays or scalars of one floating-point dtype. Their axes have equal sizes or size 1; a
+        scalar fits every shape.
+
+    Returns:
+      An array of that dtype; the operands' shapes broadcast to its shape.
+
+    Raises:
+      TypeError: if an operand is no array or scalar of floating-point dtype, or their dtypes or
+        shapes do not fit.
     """
     return process(igammac_p, (a, x), {})
 
 
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
-    """Compute elementwise the derivative of igamma(a, x) with respect to a."""
+    """Compute elementwise the derivative of igamma(a, x) with respect to a.
+
+    Args:
+      a, x: arrays or scalars of one floating-point dtype. Their axes have equal sizes or size 1; a
+        scalar fits every shape.
+
+    Returns:
+      An array of that dtype; the operands' shapes broadcast to its shape.
+
+    Raises:
+      TypeError: if an operand is no array or scalar of floating-point dtype, or their dtypes or
+        shapes do not fit.
+    """
     return process(igamma_grad_a_p, (a, x), {})
 
 
@@ -108,6 +163,17 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
     """Compute elementwise the derivative of gamma samples x with respect to the shape a.
 
     A sample is a function x(a, u) with igamma(a, x) = u, and u is held fixed.
+
+    Args:
+      a, x: arrays or scalars of one floating-point dtype. Their axes have equal sizes or size 1; a
+        scalar fits every shape.
+
+    Returns:
+      An array of that dtype; the operands' shapes broadcast to its shape.
+
+    Raises:
+      TypeError: if an operand is no array or scalar of floating-point dtype, or their dtypes or
+        shapes do not fit.
     """
     return process(random_gamma_grad_p, (a, x), {})
 
@@ -115,7 +181,18 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Compute elementwise the regularized incomplete beta function I_x(a, b).
 
-    NaN where a or b is not positive, or x is not in [0, 1].
+    The result is NaN where a or b is not positive, or x is not in [0, 1].
+
+    Args:
+      a, b, x: arrays or scalars of one floating-point dtype. Their axes have equal sizes or size 1;
+        a scalar fits every shape.
+
+    Returns:
+      An array of that dtype; the operands' shapes broadcast to its shape.
+
+    Raises:
+      TypeError: if an operand is no array or scalar of floating-point dtype, or their dtypes or
+        shapes do not fit.
     """
     return process(regularized_incomplete_beta_p, (a, b, x), {})
 

@@ -20,8 +20,16 @@ tile_p = Primitive("tile")
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """Repeat the whole array `reps[i]` times along axis i.
 
+    Args:
+      operand: an array or scalar.
+      reps: the number of copies along each axis, not negative.
+
     Raises:
       TypeError: if `reps` has not one number per axis, or a negative one.
+
+    Example:
+      >>> lax.tile(jnp.array([1, 2]), (2,))
+      Array([1, 2, 1, 2], dtype=int32)
     """
     return process(tile_p, (operand,), {"reps": integers(reps, "reps of tile")})
 

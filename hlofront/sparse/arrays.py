@@ -131,6 +131,15 @@ def todense(arr: JAXSparse | ArrayLike) -> Array:
     """Return a dense array for a sparse one, and a dense array as it is.
 
     In a function that `sparsify` transforms, arguments that are sparse become dense here.
+
+    Args:
+      arr: a sparse array such as BCOO, or a dense array or scalar.
+
+    Returns:
+      An array of the shape and dtype of `arr`.
+
+    Raises:
+      TypeError: if `arr` is neither array nor scalar.
     """
     if isinstance(arr, JAXSparse):
         return arr.todense()

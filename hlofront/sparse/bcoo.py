@@ -303,7 +303,14 @@ def bcoo_fromdense(
 
 @boundary
 def bcoo_todense(mat: BCOO) -> Array:
-    """Return the dense array of a BCOO array."""
+    """Return the dense array of a BCOO array.
+
+    Args:
+      mat: a BCOO array.
+
+    Returns:
+      An array of the shape and dtype of `mat`, with zeros where it stores nothing.
+    """
     return sparse_elements.todense(mat.data, mat.indices, mat._info)
 
 
@@ -339,7 +346,11 @@ def with_data(mat: BCOO, data: Array) -> BCOO:
 
 @boundary
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
-    """Return a BCOO array with its indices in lexicographic order; equal ones keep their order."""
+    """Return a BCOO array with its indices in lexicographic order; equal ones keep their order.
+
+    Args:
+      mat: a BCOO array.
+    """
     buffers = process(sparse_elements.bcoo_sort_indices_p, mat._bufs, {"spinfo": mat._info})
     return BCOO(
         tuple(buffers), shape=mat.shape, indices_sorted=True, unique_indices=mat.unique_indices
@@ -348,7 +359,11 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
 
 @boundary
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
-    """Return a BCOO array with its axes permuted; batch, sparse and dense axes do not mix.
+    """Return a BCOO array with its axes permuted.
+
+    Args:
+      mat: a BCOO array.
+      permutation: the axes in their new order; batch, sparse and dense axes do not mix.
 
     Raises:
       TypeError: if `permutation` is no permutation of the axes.

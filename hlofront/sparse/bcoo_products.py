@@ -207,6 +207,9 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
 
     The result has room for each pair of a stored element of one and of the other; most are padding.
 
+    Args:
+      lhs, rhs: BCOO arrays with as many axes, whose shapes broadcast.
+
     Raises:
       TypeError: if the numbers of axes differ.
       NotImplementedError: if the numbers of dense axes differ.

@@ -34,6 +34,10 @@ from hlofront.sparse.bcoo_roles import in_one_batch
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """Join BCOO arrays along a batch axis or a sparse axis.
 
+    Args:
+      operands: BCOO arrays of one dtype, with equal sizes along the other axes.
+      dimension: the axis, not a dense one.
+
     Raises:
       ValueError: if there are none, one is no BCOO array, or the roles of their axes differ.
       TypeError: if dtypes or shapes differ, or the axis is out of range.
@@ -187,6 +191,10 @@ def bcoo_broadcast_in_dim(
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     """Return a BCOO array without axes of size 1.
 
+    Args:
+      arr: a BCOO array.
+      dimensions: the axes to remove, of size 1.
+
     Raises:
       ValueError: if an axis is out of range or repeated, or its size is not 1.
     """
@@ -280,6 +288,10 @@ def _last_split(shape: Sequence[int], size: int) -> int | None:
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     """Return a BCOO array with the order of its elements reversed along the axes `dimensions`.
 
+    Args:
+      operand: a BCOO array.
+      dimensions: the axes.
+
     Raises:
       TypeError: if an axis is out of range or repeated.
     """
@@ -311,6 +323,10 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     """Return the sums of a BCOO array over axes, as a BCOO array.
 
     Elements that are summed over sparse or batch axes stay apart, at one position.
+
+    Args:
+      mat: a BCOO array.
+      axes: the axes to sum over.
 
     Raises:
       AssertionError: if an axis is out of range.

@@ -136,7 +136,10 @@ def bcoo_dynamic_slice(
 ) -> BCOO:
     """Return the elements of a BCOO array in a window whose start may be traced.
 
-    Starts are wrapped and clamped as in `lax.dynamic_slice`.
+    Args:
+      mat: a BCOO array.
+      start_indices: an integer scalar per axis, wrapped and clamped as in `lax.dynamic_slice`.
+      slice_sizes: the sizes of the window, one per axis.
 
     Raises:
       ValueError: if there is not one start per axis.

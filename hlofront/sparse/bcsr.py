@@ -229,5 +229,12 @@ def bcsr_fromdense(
 
 @boundary
 def bcsr_todense(mat: BCSR) -> Array:
-    """Return the dense array of a BCSR array."""
+    """Return the dense array of a BCSR array.
+
+    Args:
+      mat: a BCSR array.
+
+    Returns:
+      An array of the shape and dtype of `mat`, with zeros where it stores nothing.
+    """
     return process(sparse_rows.bcsr_todense_p, mat._bufs, {"spinfo": mat._info})

@@ -109,7 +109,11 @@ def bcsr_broadcast_in_dim(
 
 @boundary
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
-    """Join BCSR arrays along the axis `dimension`, a batch or a sparse axis.
+    """Join BCSR arrays along a batch axis or a sparse axis.
+
+    Args:
+      operands: BCSR arrays of one dtype, with equal sizes along the other axes.
+      dimension: the axis, a batch or a sparse axis.
 
     Raises:
       ValueError: if there are none, or the roles of their axes differ.

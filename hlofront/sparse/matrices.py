@@ -364,7 +364,14 @@ def coo_fromdense(
 
 @boundary
 def coo_todense(mat: COO) -> Array:
-    """Return the dense matrix of a COO matrix."""
+    """Return the dense matrix of a COO matrix.
+
+    Args:
+      mat: a COO matrix.
+
+    Returns:
+      An array of the shape and dtype of `mat`, with zeros where it stores nothing.
+    """
     return process(primitives.coo_todense_p, mat._bufs, {"spinfo": mat._info})
 
 
@@ -375,13 +382,37 @@ def _coo_product(primitive: Primitive, mat: COO, v: ArrayLike, transpose: bool) 
 
 @boundary
 def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
-    """Return the product of a COO matrix, transposed if `transpose`, and a vector of its dtype."""
+    """Return the product of a COO matrix and a dense vector.
+
+    Args:
+      mat: a COO matrix, of shape (m, k), or (k, m) if `transpose`.
+      v: a vector of the same dtype, of shape (k,).
+      transpose: whether the COO matrix is transposed before.
+
+    Returns:
+      An array of shape (m,).
+
+    Raises:
+      AssertionError: if the dtypes differ or the sizes do not fit.
+    """
     return _coo_product(primitives.coo_matvec_p, mat, v, transpose)
 
 
 @boundary
 def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
-    """Return the product of a COO matrix, transposed if `transpose`, and a matrix of its dtype."""
+    """Return the product of a COO matrix and a dense matrix.
+
+    Args:
+      mat: a COO matrix, of shape (m, k), or (k, m) if `transpose`.
+      B: a matrix of the same dtype, of shape (k, n).
+      transpose: whether the COO matrix is transposed before.
+
+    Returns:
+      An array of shape (m, n).
+
+    Raises:
+      AssertionError: if the dtypes differ or the sizes do not fit.
+    """
     return _coo_product(primitives.coo_matmat_p, mat, B, transpose)
 
 
@@ -406,7 +437,14 @@ def csr_fromdense(
 
 @boundary
 def csr_todense(mat: CSR) -> Array:
-    """Return the dense matrix of a CSR matrix."""
+    """Return the dense matrix of a CSR matrix.
+
+    Args:
+      mat: a CSR matrix.
+
+    Returns:
+      An array of the shape and dtype of `mat`, with zeros where it stores nothing.
+    """
     return process(primitives.csr_todense_p, mat._bufs, {"shape": mat.shape})
 
 
@@ -417,11 +455,35 @@ def _csr_product(primitive: Primitive, mat: CSR, v: ArrayLike, transpose: bool) 
 
 @boundary
 def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
-    """Return the product of a CSR matrix, transposed if `transpose`, and a vector of its dtype."""
+    """Return the product of a CSR matrix and a dense vector.
+
+    Args:
+      mat: a CSR matrix, of shape (m, k), or (k, m) if `transpose`.
+      v: a vector of the same dtype, of shape (k,).
+      transpose: whether the CSR matrix is transposed before.
+
+    Returns:
+      An array of shape (m,).
+
+    Raises:
+      AssertionError: if the dtypes differ or the sizes do not fit.
+    """
     return _csr_product(primitives.csr_matvec_p, mat, v, transpose)
 
 
 @boundary
 def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
-    """Return the product of a CSR matrix, transposed if `transpose`, and a matrix of its dtype."""
+    """Return the product of a CSR matrix and a dense matrix.
+
+    Args:
+      mat: a CSR matrix, of shape (m, k), or (k, m) if `transpose`.
+      B: a matrix of the same dtype, of shape (k, n).
+      transpose: whether the CSR matrix is transposed before.
+
+    Returns:
+      An array of shape (m, n).
+
+    Raises:
+      AssertionError: if the dtypes differ or the sizes do not fit.
+    """
     return _csr_product(primitives.csr_matmat_p, mat, B, transpose)

@@ -104,9 +104,29 @@ def jacrev(
 ) -> Callable[..., PyTree]:
     """Return a function that computes the Jacobian of `fun` in reverse mode, row by row.
 
-    Reverse mode suits functions with fewer outputs than inputs. The arguments and the result are
-    those of `jacfwd`; `allow_int` allows integer and boolean arguments, whose derivatives are of
-    float0.
+    Reverse mode suits functions with fewer outputs than inputs; `jacfwd` suits the others.
+
+    Args:
+      fun: a function of arrays or pytrees of arrays, which returns an array or a pytree of arrays.
+      argnums: the positions of the arguments to differentiate with respect to, an int or a
+        sequence.
+      has_aux: whether `fun` returns a pair, of what is differentiated and of auxiliary values.
+      holomorphic: whether `fun` is holomorphic: its arguments and results are then complex.
+      allow_int: whether integer and boolean arguments are allowed; their derivatives are of float0.
+
+    Returns:
+      A function of the same arguments. It returns the pytree of results of `fun`, each with the
+      pytree of derivatives in place of an array: of shape `result.shape + argument.shape`. With
+      `has_aux` it returns that and the auxiliary values.
+
+    Raises:
+      TypeError: from the call, if an argument's dtype cannot be differentiated.
+
+    Example:
+      >>> jax.jacrev(lambda x: x ** 2)(jnp.arange(3.0))
+      Array([[0., 0., 0.],
+             [0., 2., 0.],
+             [0., 0., 4.]], dtype=float32)
     """
     check_callable(fun)
     argnums = gradients.argument_numbers(argnums)

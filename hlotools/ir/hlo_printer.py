@@ -6,7 +6,11 @@ from hlotools.ir.hlo import Computation, HloModule, Instruction, indexed
 
 
 def write(module: HloModule) -> str:
-    """Return a module as text in XLA's format, which `parse` reads as an equal module."""
+    """Return a module as text in XLA's format, which `parse` reads as an equal module.
+
+    Args:
+      module: a module, as `parse` returns it.
+    """
     head = f"HloModule {module.name}" + _attributes_text(module.attributes)
     lines = [head, ""]
     frames = module.frames

@@ -321,8 +321,11 @@ def no_recompile() -> "contextlib.AbstractContextManager[None] | Callable[..., o
 def max_compiles(n: int) -> "contextlib.AbstractContextManager[None] | Callable[..., object]":
     """Limit the programs compiled for jitted functions to `n`: a context manager, and a decorator.
 
-    It counts all programs that are traced in this thread, including first ones, but not those of
-    eager operations, nor of functions that are called inside of traced ones.
+    All programs count that are traced in this thread, first ones too, but not those of eager
+    operations, nor of functions that are called inside of traced ones.
+
+    Args:
+      n: the greatest number of programs, not negative.
 
     Raises:
       ValueError: if n is negative.

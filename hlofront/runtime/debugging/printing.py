@@ -127,7 +127,15 @@ def debug_log(
 ) -> Callable[..., None] | None:
     """Log values of a program while it runs, at level INFO with the line of this call.
 
-    The arguments are those of debug.print.
+    Args:
+      fmt: a format string as of `str.format`.
+      *args, **kwargs: the values to format; arrays may be traced.
+      ordered: whether texts appear in the order of the calls.
+      partitioned: whether each device logs its own part of an array that is split over devices.
+      skip_format_check: whether the format is not checked against the values at once.
+
+    Raises:
+      IndexError, KeyError: if the format mentions a value that is not given.
     """
     return debug_print(
         fmt,

@@ -107,7 +107,23 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
 @operation
 def circulant(c: ArrayLike) -> Array:
-    """Make matrices of shape (..., n, n) whose columns are vectors c of shape (..., n), rotated."""
+    """Make matrices of shape (..., n, n) whose columns are vectors c of shape (..., n), rotated.
+
+    Args:
+      c: the first columns, of shape (..., n).
+
+    Returns:
+      An array of shape (..., n, n) and the dtype of c.
+
+    Raises:
+      TypeError: if c is neither array nor scalar.
+
+    Example:
+      >>> jax.scipy.linalg.circulant(jnp.array([1, 2, 3]))
+      Array([[1, 3, 2],
+             [2, 1, 3],
+             [3, 2, 1]], dtype=int32)
+    """
     (_,), (aval,) = operands("circulant", (c,))
     (c,) = _vectors("circulant", c)
     n = typeof(c).shape[-1]
@@ -225,7 +241,17 @@ def fiedler_companion(a: ArrayLike) -> Array:
 
 @operation
 def fiedler(a: ArrayLike) -> Array:
-    """Make the matrices of distances `|a[i] - a[j]|`, of shape (..., n, n), of vectors (..., n)."""
+    """Make the matrices of distances `|a[i] - a[j]|`, of shape (..., n, n), of vectors (..., n).
+
+    Args:
+      a: vectors, of shape (..., n).
+
+    Returns:
+      An array of shape (..., n, n) and the dtype of a.
+
+    Raises:
+      TypeError: if a is neither array nor scalar.
+    """
     (_,), (aval,) = operands("fiedler", (a,))
     (a,) = _vectors("fiedler", a)
     n = typeof(a).shape[-1]
@@ -267,7 +293,15 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
 def block_diag(*arrs: ArrayLike) -> Array:
     """Make a block diagonal matrix of matrices; vectors are rows, scalars 1 x 1.
 
+    Args:
+      *arrs: arrays of shapes (m, n), (n,) or (), of dtypes with a common one.
+
+    Returns:
+      An array of the common dtype, whose shape is the sum of the matrices' shapes; it is (1, 0)
+      without arguments.
+
     Raises:
+      TypeError: if an argument is neither array nor scalar.
       ValueError: if an argument has more than two axes.
     """
     values, avals = operands("block_diag", arrs or (np.zeros((1, 0), np.float32),))
@@ -299,6 +333,12 @@ def _float(name: str) -> np.dtype:
 def hilbert(n: int) -> Array:
     """Make the Hilbert matrix `1 / (i + j + 1)` of shape (n, n), of the default floats.
 
+    Args:
+      n: the number of rows, not negative.
+
+    Returns:
+      An array of shape (n, n) of default floats.
+
     Raises:
       TypeError: if n is negative.
     """
@@ -309,7 +349,14 @@ def hilbert(n: int) -> Array:
 
 
 def invhilbert(n: int) -> Array:
-    """Make the inverse of the Hilbert matrix of shape (n, n), by its closed form, rounded once."""
+    """Make the inverse of the Hilbert matrix of shape (n, n), by its closed form, rounded once.
+
+    Args:
+      n: the number of rows.
+
+    Returns:
+      An array of shape (n, n) of default floats; of shape (0, 0) where n is negative.
+    """
     n = max(int(n), 0)
     comb = math.comb
     rows = [
@@ -340,12 +387,23 @@ def _kind(kind: str | None) -> str:
 
 
 def pascal(n: int, kind: str | None = None) -> Array:
-    """Make Pascal's triangle as a matrix of shape (n, n): "lower", "upper", or their product.
+    """Make Pascal's triangle as a matrix.
 
-    The product is the kind "symmetric", or None.
+    Args:
+      n: the number of rows.
+      kind: "lower" or "upper" for the triangle; "symmetric" or None for the product of both.
+
+    Returns:
+      An array of shape (n, n) of default floats.
 
     Raises:
       ValueError: if there is no such kind.
+
+    Example:
+      >>> jax.scipy.linalg.pascal(3, kind="lower")
+      Array([[1., 0., 0.],
+             [1., 1., 0.],
+             [1., 2., 1.]], dtype=float32)
     """
     kind, lower = _kind(kind), _triangle(max(int(n), 0), False)
     matrix = {"lower": lower, "upper": lower.T, "symmetric": lower @ lower.T}[kind]
@@ -353,9 +411,14 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
 
 def invpascal(n: int, kind: str | None = None) -> Array:
-    """Make the inverse of Pascal's triangle as a matrix of shape (n, n).
+    """Make the inverse of Pascal's triangle as a matrix.
 
-    `kind` is "lower", "upper", or "symmetric" for their product; None is "symmetric".
+    Args:
+      n: the number of rows.
+      kind: "lower" or "upper" for a triangle; "symmetric" or None for the product of both.
+
+    Returns:
+      An array of shape (n, n) of default floats.
 
     Raises:
       ValueError: if there is no such kind.
@@ -367,6 +430,13 @@ def invpascal(n: int, kind: str | None = None) -> Array:
 
 def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     """Make the Hadamard matrix of ones and minus ones, by Sylvester's construction.
+
+    Args:
+      n: the number of rows, a power of two.
+      dtype: the dtype of the result.
+
+    Returns:
+      An array of shape (n, n), whose rows are orthogonal to each other.
 
     Raises:
       ValueError: if n is no power of two.
@@ -382,6 +452,13 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
 
 def helmert(n: int, full: bool = False) -> Array:
     """Make the orthogonal Helmert matrix; `full` includes the first row, of equal elements.
+
+    Args:
+      n: the number of columns.
+      full: whether the first row, of equal elements, is there.
+
+    Returns:
+      An array of default floats, of shape (n, n) if `full`, else (n - 1, n).
 
     Raises:
       ValueError: if n is not positive.

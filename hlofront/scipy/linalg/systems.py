@@ -120,8 +120,18 @@ def lu_factor(
 ) -> tuple[Array, Array]:
     """Compute the LU factors of matrices, for `lu_solve`.
 
+    Args:
+      a: matrices, of shape (..., m, n); integers are taken for default floats.
+      overwrite_a, check_finite: have no effect.
+
     Returns:
-      (factors, pivots): U with L below its diagonal; the row that each row was exchanged with.
+      (factors, pivots): an array of the shape of a, which holds the upper triangle U, and below its
+      diagonal L without its diagonal of ones; and an int32 array of shape (..., min(m, n)), the row
+      that each row was exchanged with, one after the other.
+
+    Raises:
+      TypeError: if a is neither array nor scalar.
+      ValueError: if a has fewer than two axes.
     """
     return _lu_factor(a)
 
@@ -269,23 +279,36 @@ def solve(
 
 
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """Compute the determinants, of shape (...), of square matrices of shape (..., n, n).
+    """Compute the determinants of square matrices.
 
-    `overwrite_a` and `check_finite` have no effect.
+    Args:
+      a: matrices, of shape (..., n, n); integers are taken for default floats.
+      overwrite_a, check_finite: have no effect.
+
+    Returns:
+      An array of shape (...) and the inexact dtype of a.
 
     Raises:
+      TypeError: if a is neither array nor scalar.
       ValueError: if the matrices are not square.
     """
     return determinants.det(a)
 
 
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """Compute the inverses of square matrices, of shape (..., n, n).
+    """Compute the inverses of square matrices.
 
-    `overwrite_a` and `check_finite` have no effect. The inverse of a singular matrix has infinities
-    or NaNs.
+    The inverse of a singular matrix has infinities or NaNs.
+
+    Args:
+      a: matrices, of shape (..., n, n); integers are taken for default floats.
+      overwrite_a, check_finite: have no effect.
+
+    Returns:
+      An array of the shape and inexact dtype of a.
 
     Raises:
+      TypeError: if a is neither array nor scalar.
       ValueError: if the matrices are not square.
     """
     return numpy_systems.inv(a)

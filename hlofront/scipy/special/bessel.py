@@ -20,9 +20,13 @@ from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong_
 
 @operation
 def i0e(x: ArrayLike) -> Array:
-    """Compute elementwise the modified Bessel function of order 0, times exp(-abs(x)).
+    """Compute elementwise exp(-abs(x)) times the modified Bessel function of order 0, first kind.
 
-    It is the one of the first kind.
+    Args:
+      x: real numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and floating-point dtype of x.
 
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
@@ -34,6 +38,12 @@ def i0e(x: ArrayLike) -> Array:
 def i0(x: ArrayLike) -> Array:
     """Compute elementwise the modified Bessel function of the first kind and order 0.
 
+    Args:
+      x: real numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and floating-point dtype of x.
+
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
     """
@@ -42,9 +52,13 @@ def i0(x: ArrayLike) -> Array:
 
 @operation
 def i1e(x: ArrayLike) -> Array:
-    """Compute elementwise the modified Bessel function of order 1, times exp(-abs(x)).
+    """Compute elementwise exp(-abs(x)) times the modified Bessel function of order 1, first kind.
 
-    It is the one of the first kind.
+    Args:
+      x: real numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and floating-point dtype of x.
 
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
@@ -55,6 +69,12 @@ def i1e(x: ArrayLike) -> Array:
 @operation
 def i1(x: ArrayLike) -> Array:
     """Compute elementwise the modified Bessel function of the first kind and order 1.
+
+    Args:
+      x: real numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and floating-point dtype of x.
 
     Raises:
       TypeError: if x is neither array nor scalar, or complex.

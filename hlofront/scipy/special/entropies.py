@@ -76,6 +76,12 @@ _x_log_x.defjvps(lambda t, result, x: t * (jnp.log(x) + 1))
 def entr(x: ArrayLike) -> Array:
     """Compute elementwise the entropy, -x log(x): 0 at 0, and minus infinity for negative x.
 
+    Args:
+      x: real numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and floating-point dtype of x.
+
     Raises:
       TypeError: if x is neither array nor scalar.
       ValueError: if x is complex.
@@ -157,6 +163,14 @@ _logit.defjvps(lambda t, result, x: t / (x * (1 - x)))
 def logit(x: ArrayLike) -> Array:
     """Compute elementwise log(x / (1 - x)), the inverse of `expit`.
 
+    The result is NaN for real x outside [0, 1].
+
+    Args:
+      x: real or complex numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and inexact dtype of x.
+
     Raises:
       TypeError: if x is neither array nor scalar.
     """
@@ -166,6 +180,12 @@ def logit(x: ArrayLike) -> Array:
 @operation
 def expit(x: ArrayLike) -> Array:
     """Compute elementwise the logistic function, 1 / (1 + exp(-x)).
+
+    Args:
+      x: real or complex numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and inexact dtype of x.
 
     Raises:
       TypeError: if x is neither array nor scalar.

@@ -26,6 +26,12 @@ from hlofront.scipy.special.series import polynomial, table
 def erf(x: ArrayLike) -> Array:
     """Compute elementwise the error function, of real numbers.
 
+    Args:
+      x: real numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and floating-point dtype of x.
+
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
     """
@@ -36,6 +42,12 @@ def erf(x: ArrayLike) -> Array:
 def erfc(x: ArrayLike) -> Array:
     """Compute elementwise the complementary error function, 1 - erf(x).
 
+    Args:
+      x: real numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and floating-point dtype of x.
+
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
     """
@@ -45,6 +57,12 @@ def erfc(x: ArrayLike) -> Array:
 @operation
 def erfinv(x: ArrayLike) -> Array:
     """Compute elementwise the inverse of the error function.
+
+    Args:
+      x: real numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and floating-point dtype of x.
 
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
@@ -172,6 +190,12 @@ def erfcinv(y: ArrayLike) -> Array:
 
     The result is infinite at 0 and -infinite at 2, and NaN where y is outside [0, 2]. It is
     accurate next to 0, where `erfinv(1 - y)` is not. The method is that of `ndtri`.
+
+    Args:
+      y: real numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and floating-point dtype of y.
 
     Raises:
       TypeError: if y is neither array nor scalar.

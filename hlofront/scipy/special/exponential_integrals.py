@@ -54,6 +54,12 @@ def exp1(x: ArrayLike) -> Array:
     The result is NaN for x < 0.
     The method is a Chebyshev series, of DLMF 6.2.3 for x < 1 and in a fraction of x beyond.
 
+    Args:
+      x: real numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and floating-point dtype of x.
+
     Raises:
       TypeError: if x is neither array nor scalar.
       ValueError: if x is complex.
@@ -96,6 +102,12 @@ def expi(x: ArrayLike) -> Array:
 
     The integral is a principal value. The method is Chebyshev series in the intervals of Cody and
     Thacher, "Chebyshev approximations for the exponential integral Ei(x)" (1969).
+
+    Args:
+      x: real numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and floating-point dtype of x.
 
     Raises:
       TypeError: if x is neither array nor scalar.

@@ -134,6 +134,12 @@ def erfcx(x: ArrayLike) -> Array:
     Of real numbers it is a Chebyshev series in (a - x) / (a + x), of complex ones it comes from
     `wofz`.
 
+    Args:
+      x: real or complex numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and inexact dtype of x.
+
     Raises:
       TypeError: if x is neither array nor scalar.
     """
@@ -170,6 +176,12 @@ def dawsn(x: ArrayLike) -> Array:
 
     The method is a Chebyshev series in (a^2 - x^2) / (a^2 + x^2); near 0 and for large x it is the
     series of DLMF 7.6.2 and 7.12.
+
+    Args:
+      x: real numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and floating-point dtype of x.
 
     Raises:
       TypeError: if x is neither array nor scalar.

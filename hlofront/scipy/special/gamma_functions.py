@@ -41,6 +41,12 @@ def _stirling(x: Array) -> Array:
 def gammaln(x: ArrayLike) -> Array:
     """Compute elementwise the logarithm of the size of the gamma function, of real numbers.
 
+    Args:
+      x: real numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and floating-point dtype of x.
+
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
     """
@@ -54,6 +60,12 @@ def loggamma(x: ArrayLike) -> Array:
     Of real numbers it is NaN where they are negative. Of complex ones it is analytic but on the
     negative real axis; the method is reflection, recurrence and Stirling's series, as in Hare,
     "Computing the principal branch of log-Gamma" (1997).
+
+    Args:
+      x: real or complex numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and inexact dtype of x.
 
     Raises:
       TypeError: if x is neither array nor scalar.
@@ -174,6 +186,12 @@ def _sign(x: Array) -> Array:
 def gammasgn(x: ArrayLike) -> Array:
     """Compute elementwise the sign of the gamma function: 1 or -1, and NaN at its poles below zero.
 
+    Args:
+      x: real numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and floating-point dtype of x.
+
     Raises:
       TypeError: if x is neither array nor scalar.
       ValueError: if x is complex.
@@ -184,6 +202,12 @@ def gammasgn(x: ArrayLike) -> Array:
 @operation
 def gamma(x: ArrayLike) -> Array:
     """Compute elementwise the gamma function of real or complex numbers.
+
+    Args:
+      x: real or complex numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and inexact dtype of x.
 
     Raises:
       TypeError: if x is neither array nor scalar.
@@ -198,6 +222,12 @@ def gamma(x: ArrayLike) -> Array:
 @operation
 def digamma(x: ArrayLike) -> Array:
     """Compute elementwise the digamma function: the derivative of `gammaln`.
+
+    Args:
+      x: real numbers; integers and booleans are taken for default floats.
+
+    Returns:
+      An array of the shape and floating-point dtype of x.
 
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
