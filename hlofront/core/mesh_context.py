@@ -59,8 +59,11 @@ class set_mesh:
       ValueError: if it is no Mesh, or while a function is traced.
 
     Example:
+      >>> mesh = jax.make_mesh((1,), ("x",))
       >>> with jax.set_mesh(mesh):
       ...     x = jax.device_put(np.ones((8, 4)), jax.P("x"))
+      >>> x.sharding.spec
+      P('x',)
     """
 
     __slots__ = ("_before", "mesh")

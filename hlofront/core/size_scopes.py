@@ -195,7 +195,7 @@ def symbolic_shape(
     Example:
       >>> b, n = symbolic_shape("b, 2*n", constraints=["b >= 4"])
       >>> b > 3, n // 2, b + n
-      (True, n, b + 2*n)
+      (True, n, 2*n + b)
     """
     if shape_spec is not None and not isinstance(shape_spec, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ValueError(

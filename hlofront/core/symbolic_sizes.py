@@ -386,8 +386,8 @@ def is_symbolic_dim(p: object) -> TypeGuard[SizeExpression]:
       p: a size, of an array's shape.
 
     Example:
-      >>> b, n = symbolic_shape("b, 3")
-      >>> is_symbolic_dim(b), is_symbolic_dim(n)
+      >>> b, n = jax.export.symbolic_shape("b, 3")
+      >>> jax.export.is_symbolic_dim(b), jax.export.is_symbolic_dim(n)
       (True, False)
     """
     return isinstance(p, SizeExpression)

@@ -69,7 +69,9 @@ def jet(
         broadcast to the argument's.
 
     Example:
-      >>> jet(jnp.sin, (0.5,), ((1.0, 0.0),))  # sin(0.5), [cos(0.5), -sin(0.5)]
+      >>> value, derivatives = jet(lambda x: x**3, (2.0,), ((1.0, 0.0),))
+      >>> print(value, *derivatives)  # 2**3, 3 * 2**2 and 6 * 2
+      8.0 12.0 12.0
 
     Source: A. Griewank and A. Walther, Evaluating Derivatives, 2nd edition, SIAM 2008, chapter 13.
     """

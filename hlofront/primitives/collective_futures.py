@@ -35,7 +35,7 @@ def psum_scatter_start(
     axis_index_groups: GroupsLike = None,
     tiled: bool = False,
 ) -> Future:
-    """Start `psum_scatter`, whose result `done()` of what is returned gives.
+    """Start `psum_scatter`, and return a Future whose method `done` returns the result.
 
     XLA itself starts collectives as early as their operands are there and waits for them where
     their results are used, so that the program is that of `psum_scatter`.
@@ -44,9 +44,12 @@ def psum_scatter_start(
       x, axis_name, scatter_dimension, axis_index_groups, tiled: as of `psum_scatter`.
 
     Example:
-      >>> started = lax.psum_scatter_start(gradients, "data", tiled=True)
-      >>> loss = evaluate(parameters)
-      >>> shares = started.done()
+      >>> def share(gradients):
+      ...     started = lax.psum_scatter_start(gradients, "data", tiled=True)
+      ...     return started.done()
+      >>> jax.vmap(share, axis_name="data")(jnp.ones((2, 4)))
+      Array([[2., 2.],
+             [2., 2.]], dtype=float32)
     """
     result = psum_scatter(
         x,

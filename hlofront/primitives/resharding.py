@@ -54,8 +54,11 @@ def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
         multiple of the number of its parts, and if the shardings are no prefix.
 
     Example:
-      >>> with jax.set_mesh(mesh):
+      >>> by_rows = jnp.ones((8, 8))
+      >>> with jax.set_mesh(jax.make_mesh((1,), ("x",))):
       ...     by_columns = jax.reshard(by_rows, jax.P(None, "x"))
+      >>> jax.typeof(by_columns)
+      ShapedArray(float32[8,8@x])
     """
     return reshard_tree(xs, out_shardings)
 

@@ -134,6 +134,7 @@ def grad(
       **kwargs: further arguments of `hlofront.grad`.
 
     Example:
+      >>> from hlofront.experimental import sparse
       >>> m = sparse.BCOO.fromdense(jnp.eye(3))
       >>> sparse.grad(lambda m, x: (m @ x).sum())(m, jnp.arange(3.)).data
       Array([0., 1., 2.], dtype=float32)

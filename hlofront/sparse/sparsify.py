@@ -153,9 +153,10 @@ def sparsify(f: Callable[..., PyTree], use_tracer: bool = False) -> Callable[...
     that are zero at zero. Results are sparse where these are. An operation whose result would be
     dense is refused; `sparse.todense` in `f` allows it.
 
+        >>> from hlofront.experimental import sparse
         >>> m = sparse.BCOO.fromdense(jnp.eye(3))
-        >>> sparse.sparsify(lambda m, x: jnp.sin(m) @ x)(m, jnp.ones(3))
-        Array([0.841471, 0.841471, 0.841471], dtype=float32)
+        >>> sparse.sparsify(lambda m, x: -m @ x)(m, jnp.arange(1.0, 4.0))
+        Array([-1., -2., -3.], dtype=float32)
 
     Args:
       f: a function of pytrees of arrays. Keyword arguments are passed on as they are.

@@ -68,9 +68,9 @@ def visualize_sharding(
     The rows are of the first axis, the columns of the second. On a terminal, and if the package
     rich is installed, the cells have colors; elsewhere the table is plain text.
 
-    Example, of eight devices::
+    With four devices, `jax.debug.visualize_sharding((8, 8), NamedSharding(mesh, P("x", "y")))`
+    prints::
 
-        >>> jax.debug.visualize_sharding((8, 8), NamedSharding(mesh, P("x", "y")))
         ┌───────┬───────┐
         │ CPU 0 │ CPU 1 │
         ├───────┼───────┤

@@ -64,7 +64,8 @@ class DisabledSafetyCheck:
 
     Example:
       >>> checks = [DisabledSafetyCheck.custom_call("my_kernel"), DisabledSafetyCheck.platform()]
-      >>> export(jax.jit(f), disabled_checks=checks)(spec)
+      >>> spec = jax.ShapeDtypeStruct((3,), "float32")
+      >>> exported = jax.export.export(jax.jit(jnp.sin), disabled_checks=checks)(spec)
     """
 
     __slots__ = ("_impl",)

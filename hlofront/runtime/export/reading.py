@@ -46,8 +46,9 @@ def deserialize(blob: bytes | bytearray) -> Exported:
         that is not registered for serialization here.
 
     Example:
-      >>> blob = export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct((3,), "float32")).serialize()
-      >>> deserialize(blob).call(jnp.zeros(3))
+      >>> spec = jax.ShapeDtypeStruct((3,), "float32")
+      >>> blob = jax.export.export(jax.jit(jnp.sin))(spec).serialize()
+      >>> jax.export.deserialize(blob).call(jnp.zeros(3))
       Array([0., 0., 0.], dtype=float32)
     """
     data = bytes(blob)

@@ -1,0 +1,54 @@
+"""The examples in docstrings give what the docstrings say."""
+
+import ast
+import doctest
+import functools
+import importlib
+import pathlib
+
+import numpy as np
+import pytest
+
+import hlofront as jax
+import hlofront.numpy as jnp
+from hlofront import lax
+
+ROOT = pathlib.Path(__file__).parents[2]
+NAMES = {"jax": jax, "jnp": jnp, "lax": lax, "np": np}
+
+
+@functools.cache
+def documented_objects():
+    """Return the docstrings with examples, by the names of the modules, functions and classes."""
+    docstrings = {}
+    for path in sorted((ROOT / "hlofront").rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        if ">>> " not in text:
+            continue
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                docstring = ast.get_docstring(node)
+                if docstring and ">>> " in docstring:
+                    docstrings[module, getattr(node, "name", "")] = docstring
+    return docstrings
+
+
+def failures(docstring, module, name):
+    """Run the examples of a docstring with the module's names; return what went wrong, as text."""
+    names = {**vars(importlib.import_module(module)), **NAMES}
+    example = doctest.DocTestParser().get_doctest(docstring, names, name, module, 0)
+    report = []
+    doctest.DocTestRunner(verbose=False).run(example, out=report.append)
+    return "".join(report)
+
+
+@pytest.mark.parametrize(("module", "name"), documented_objects())
+def test_example(module, name):
+    report = failures(documented_objects()[module, name], module, name)
+    assert not report, report
+
+
+def test_a_wrong_result_and_a_missing_name_are_seen():
+    report = failures(">>> 1 + 1\n3\n>>> absent\n", "hlofront.core.mesh", "")
+    assert "Got:\n    2" in report and "name 'absent' is not defined" in report
