@@ -127,8 +127,8 @@ def weak_keyed(
 ) -> object:
     """Return a function that caches its results, holding its first argument weakly.
 
-    A decorator, with the parameters of `memoize`. The first argument must be weakly referable and
-    is passed by position; its results are dropped with it. It is compared by `==` and hash, which
+    It is a decorator with the parameters of `memoize`. The first argument must be weakly referable
+    and passed by position; its results are dropped with it. It is compared by `==` and hash, which
     for functions and jaxprs means identity. A result that refers to the first argument keeps it
     alive, and the entry with it. `typed=False` saves half of the call's 0.8 us.
 

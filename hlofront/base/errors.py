@@ -398,9 +398,9 @@ def add_operands(
 ) -> AnyError:
     """Add a failed operation's operands to the text of an exception, and return it.
 
-    For callers of rules that only have avals. The text names what the user wrote for each operand,
-    its shape and dtype, and the line that made it. Once the operands are more than avals, later
-    calls change nothing.
+    It serves callers of rules that only have avals. The text names what the user wrote for each
+    operand, its shape and dtype, and the line that made it. Once the operands are more than avals,
+    later calls change nothing.
     """
     own = isinstance(error, HlofrontError) and not isinstance(error, ShardingTypeError)
     if own or len(error.args) != 1 or type(error.args[0]) is not str:

@@ -147,7 +147,7 @@ class SourceInfo:
 
     @property
     def name_stack(self) -> PrintedNameStack:
-        """The scopes, which print as a path: "jvp(attention)/scores"."""
+        """The named scopes around the operation, which print as a path: "jvp(attention)/scores"."""
         return PrintedNameStack(self.scopes)
 
     def replace(

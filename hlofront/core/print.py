@@ -357,7 +357,7 @@ _MOST_EQUATIONS_INSIDE = 10
 
 
 def _named_programs(jaxpr: AnyJaxpr) -> list[tuple[str, AnyJaxpr]]:
-    """Return the subprograms of a program that have their own names, with these, in order."""
+    """Return (name, subprogram) pairs, in order, of the subprograms that are printed by name."""
     labels: dict[int, str] = {}
     met: dict[int, AnyJaxpr] = {}
     repeated: set[int] = set()

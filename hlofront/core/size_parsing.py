@@ -69,7 +69,7 @@ class Parser:
         return tuple(self._sizes)
 
     def _fill(self, start: int, count: int | None = None) -> None:
-        """Add sizes of `like`, all of them from `start` or so many."""
+        """Append `count` sizes of the shape `like` from axis `start` on; None appends all."""
         like = self._like
         if like is None:
             raise self._error(

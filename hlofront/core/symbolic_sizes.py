@@ -164,7 +164,7 @@ class SizeExpression(SymbolicSize):
 
     @property
     def term(self) -> Term | None:
-        """The only term of the expression, with the coefficient 1; None if it is no such one."""
+        """The term that the expression equals; None if it has another coefficient or more terms."""
         if len(self.terms) == 1 and self.terms[0][1] == 1:
             return self.terms[0][0]
         return None

@@ -139,7 +139,7 @@ class Recomputed:
 
 
 def _ask(policy: Policy, equation: Equation) -> None:
-    """Ask a policy about results that nothing reads again: what it raises is an error as always."""
+    """Ask a policy about an equation whose results nothing reads, so that its errors are raised."""
     if equation.primitive in _INSIDE:
         for program in closed_programs_of(equation):
             for inner in program.jaxpr.eqns:

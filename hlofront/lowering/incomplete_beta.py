@@ -220,7 +220,7 @@ def _rest_of_nearly_one(a: Formula, b: Formula, y: Formula, terms: Formula) -> F
 
 
 def _expanded_betainc(a: Formula, b: Formula, offset: Formula, deviance: Formula) -> Formula:
-    """Return Temme's expansion for two large parameters, DLMF 8.18.9, to its first function."""
+    """Return betainc for two large a and b, by the first term of Temme's expansion, DLMF 8.18.9."""
     border = _EXPANSION[a.dtype].border
     total = a + b
     deviation = sqrt(a / total * b)

@@ -80,7 +80,7 @@ def size_aval() -> ShapedArray:
 
 
 def vector_aval(rank: int) -> ShapedArray:
-    """Return the aval of so many sizes."""
+    """Return the aval of a vector of `rank` sizes, in the default integer dtype."""
     return ShapedArray((rank,), default_dtype("i"))
 
 

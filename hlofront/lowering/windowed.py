@@ -54,7 +54,7 @@ def emit_reduce_window(
 
 
 def _sizes_of(windows: Windows) -> list[int]:
-    """Return all parameters of windows."""
+    """Return the sizes, strides, dilations and paddings of windows, as one list."""
     parts = (*windows[:2], *windows[3:], *windows.padding)
     return [size for part in parts for size in part]
 

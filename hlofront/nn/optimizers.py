@@ -388,7 +388,7 @@ def polynomial_decay(
     final_step_size: Array | float,
     power: ArrayLike = 1.0,
 ) -> Schedule:
-    """Return the schedule of steps that shrink to `final_step_size`, as a power of what is left."""
+    """Return a schedule of steps that shrink to `final_step_size` by a power of the time left."""
 
     def schedule(i: ArrayLike) -> Array:
         left = 1 - jnp.minimum(i, decay_steps) / decay_steps

@@ -139,7 +139,7 @@ def _without_inserted(array: Array, resolved: Resolved) -> Array:
 
 
 def in_common_dtype(array: Array, values: ArrayLike) -> tuple[Array, ArrayLike]:
-    """Return both in the array's dtype if it holds the values, otherwise in their common dtype."""
+    """Return array and values in the array's dtype if it holds the values, else in a common one."""
     aval, other = typeof(array), typeof(values)
     dtype, weak = _common(aval, other)
     if dtype == aval.dtype:

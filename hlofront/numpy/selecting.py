@@ -221,7 +221,7 @@ _WITHOUT_SIZE = (
 def true_positions(mask: Array, size: int, fill: ArrayLike) -> Array:
     """Return the first `size` positions of true elements in a mask (n,), padded with `fill`.
 
-    They are scattered: each to the index that is the number of true elements before it.
+    Each position is scattered to the index that is the number of true elements before it.
     """
     (n,) = typeof(mask).shape
     dtype = python_scalar_dtype(int)

@@ -242,9 +242,11 @@ def _once(ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
 
 @operation
 def _twice(ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array, Array, Array]:
-    """Return the sorted elements of two arrays, and which of them equal the next one.
+    """Sort the elements of two arrays together, to find those that are in both.
 
-    Their indices in the first array, and the indices of the next ones in the second.
+    Returns:
+      the sorted elements; whether each equals the next one; the index of each in the first array;
+      and the index of the next element in the second array.
     """
     dtype = python_scalar_dtype(int)
     ordered, indices = order_along(_joined.when_traced(ar1, ar2), 0, dtype)

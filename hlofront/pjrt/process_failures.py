@@ -82,7 +82,7 @@ class ProcessWatch:
         self._thread.start()
 
     def collectives(self) -> object:
-        """Return what the CPUs of the group exchange values by; tell the others its addresses."""
+        """Return the collectives of CPUs; tell the other processes the addresses they listen at."""
         before = sockets.listening()
         made = cpu_collectives(self._client)
         addresses = " ".join(sorted(sockets.listening() - before))

@@ -339,7 +339,7 @@ class _Wait:
             )
 
     def _circle_in(self, waiting: Mapping[int, _Waiting]) -> list[tuple[int, _Waiting]]:
-        """Return processes from this one on of which each waits for the next, the last for it."""
+        """Return a circle of processes, this one first, of which each waits for the next one."""
         me = self._group.process_id
         paths: list[list[int]] = [[me]]
         seen = {me}

@@ -178,7 +178,7 @@ def _moved(aval: ShapedArray, axes: Sequence[Hashable], before: str, after: str)
     """Return the manual type in which axes have moved from one set to another.
 
     Raises:
-      ValueError: if they are not in the former.
+      ValueError: if an axis is not in the set `before`.
     """
     kind, names = aval.manual_axis_type, frozenset(manual_among(axes))
     sets = {name: getattr(kind, name) for name in ("varying", "unreduced", "reduced")}

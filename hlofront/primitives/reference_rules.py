@@ -465,7 +465,7 @@ class _BatchedPart:
         return index if shape == common else broadcast_in_dim(index, common, tuple(range(ndim)))
 
     def value(self, value: ArrayLike, batch_axis: BatchAxis) -> ArrayLike:
-        """Return a value to write, or a batch of them, with its axes in this part's order."""
+        """Return a value to write, or a batch of values, with the axes in the order of the part."""
         if batch_axis is None:
             value, batch_axis = with_new_axis(value, self.size), 0
         own = list(range(typeof(value).ndim - 1))

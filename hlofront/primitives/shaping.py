@@ -343,7 +343,7 @@ def _(
 
 
 def _where_split(sizes: tuple[int, ...], elements: int) -> int | None:
-    """Return how many leading sizes have the product `elements`; None if none do."""
+    """Return how many leading sizes have the product `elements`; None if no number has."""
     product = 1
     for count, size in enumerate(sizes):
         if product == elements:

@@ -61,7 +61,7 @@ class JAXSparse(abc.ABC):
 
     @abc.abstractmethod
     def tree_flatten(self) -> tuple[tuple[Array, ...], Params]:
-        """Return the buffers, and what is static."""
+        """Return the buffers as children, and the shape and other static fields."""
 
     @classmethod
     def tree_unflatten(cls, aux_data: Params, children: Sequence[Array]) -> "JAXSparse":

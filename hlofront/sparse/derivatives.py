@@ -61,7 +61,7 @@ class _Data:
 
 
 class _Split:
-    """The arguments of a call, with the data of sparse arrays apart from all else of them."""
+    """The arguments of a call, split into the data of sparse arrays and everything else."""
 
     def __init__(self, fun: Callable[..., PyTree], args: tuple[PyTree, ...], argnums: Any):
         self.fun = fun

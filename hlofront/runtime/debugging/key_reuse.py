@@ -58,7 +58,7 @@ class _View:
 
     @staticmethod
     def fresh(shape: tuple[int, ...]) -> "_View":
-        """Return a view of all keys of a new root."""
+        """Return the view of all keys of a new root, an array of this shape."""
         size = int(np.prod(shape, dtype=np.int64))
         return _View(_Root(size), np.arange(size).reshape(shape))
 
