@@ -36,10 +36,9 @@ def state_of(jax, np, mesh):
 def work(folder: str, writes: bool) -> None:
     """Write or restore the checkpoint in each process of a group."""
     import numpy as np
-    import orbax.checkpoint as ocp
 
-    import hlofront.as_jax  # noqa: F401
-
+    importlib.import_module("hlofront.as_jax")  # It comes before whatever imports jax.
+    ocp = importlib.import_module("orbax.checkpoint")
     jax = importlib.import_module("jax")
     multihost_utils = importlib.import_module("jax.experimental.multihost_utils")
 
