@@ -4,7 +4,6 @@ from hlofront.core.size_scopes import SymbolicScope as SymbolicScope
 from hlofront.core.size_scopes import symbolic_dim_bounds as symbolic_dim_bounds
 from hlofront.core.size_scopes import symbolic_shape as symbolic_shape
 from hlofront.core.symbolic_sizes import is_symbolic_dim as is_symbolic_dim
-from hlofront.random import generators as _generators
 from hlofront.runtime.export.checks import DisabledSafetyCheck as DisabledSafetyCheck
 from hlofront.runtime.export.containers import (
     register_namedtuple_serialization as register_namedtuple_serialization,
@@ -23,6 +22,3 @@ from hlofront.runtime.export.fields import (
 )
 from hlofront.runtime.export.reading import deserialize as deserialize
 from hlofront.runtime.export.symbolic_arguments import symbolic_args_specs as symbolic_args_specs
-
-# Imported for what it does: the generators of random keys get their names.
-del _generators

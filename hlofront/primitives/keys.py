@@ -1,5 +1,6 @@
 """Random keys: their dtype, their generators of random bits, and the primitives on keys."""
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -96,8 +97,9 @@ class Generator:
         )
 
 
-# Filled by `hlofront.random`.
+# Filled by this module, which a key in a file may need before the user has imported it.
 REGISTERED: dict[str, Generator] = {}
+_REGISTERS = "hlofront.random.keys"
 
 
 def register(generator: Generator) -> Generator:
@@ -113,6 +115,8 @@ def register(generator: Generator) -> Generator:
 
 def generator_named(name: str) -> Generator:
     """Return the registered generator of a name; raise ValueError if there is none."""
+    if name not in REGISTERED:
+        importlib.import_module(_REGISTERS)
     generator = REGISTERED.get(name)
     if generator is None:
         raise ValueError(

@@ -158,7 +158,7 @@ def changed(data, **fields):
     ("fields", "text"),
     [
         ({"jaxlib": "0.1"}, "was serialized by jaxlib 0.1"),
-        ({"format": 2}, "in format 2"),
+        ({"format": 1}, "in format 1"),
         ({"device_kind": "toaster"}, r"1 devices of cpu \(toaster\)"),
         ({"device_ids": [7]}, r"\[7\] are not here: pass execution_devices"),
         ({"device_ids": [0, 1]}, r"\[1\] are not here"),

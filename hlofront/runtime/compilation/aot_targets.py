@@ -11,6 +11,7 @@ from hlofront.bridge.client import Device, LoadedExecutable
 from hlofront.bridge.compile_process import SubprocessExecutable, WorkerEnded
 from hlofront.bridge.state import JaxRuntimeError
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.layout_modes import LayoutModes
 from hlofront.pjrt import executable, platforms
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import choose_logging, compile_options, mlir_lock
@@ -41,6 +42,7 @@ class AbsentExecutable:
         "devices",
         "kept_avals",
         "kept_inputs",
+        "layouts",
         "loaded",
         "name",
         "out_avals",
@@ -65,6 +67,8 @@ class AbsentExecutable:
         self.device = first_device(where)
         self.devices = list(where.devices) if type(where) is DeviceAssignment else [where]
         self.committed = committed
+        # The layout modes that it was compiled with; None for the defaults of the device.
+        self.layouts: LayoutModes | None = None
         self.kept_inputs = module.kept_inputs
         self.kept_avals = [program.in_avals[index] for index in module.kept_inputs]
         self.out_avals = program.out_avals

@@ -4,44 +4,47 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import dtype_of
-from hlofront.base.elements import ExtendedDType
 from hlofront.base.typing import ArrayLike
 from hlofront.bridge import client as bridge
 from hlofront.bridge.client import Client, Device, LoadedExecutable, NamedSharding, Sharding
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.kernels import load_host_kernels
 from hlofront.bridge.plugins import jaxlib_version
-from hlofront.core.aval import AbstractValue, ShapedArray
+from hlofront.core.aval import AbstractValue
 from hlofront.core.layout_modes import LayoutModes
-from hlofront.core.mesh import Mesh
-from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, run
 from hlofront.pjrt import cache_file, clients
 from hlofront.pjrt.compile import compile_options
-from hlofront.primitives.keys import KeyDType, generator_named, key_dtype_of
 from hlofront.runtime.array.host_value import host_value
-from hlofront.runtime.compilation.disk_cache import NOT_REGISTERED, StoredCall
+from hlofront.runtime.compilation.disk_cache import NOT_REGISTERED, CompiledProgram, StoredCall
+from hlofront.runtime.compilation.pipeline import sharded_executables
 from hlofront.runtime.compilation.traced_program import TracedProgram
 from hlofront.runtime.dispatch.executable import Executable, storage_of, stored
 from hlofront.runtime.dispatch.jit import Jitted
 from hlofront.runtime.dispatch.stages import Compiled
+from hlofront.runtime.export.records import (
+    JSONObject,
+    aval_as_json,
+    aval_of_record,
+    placed_sharding_as_json,
+    sharding_over,
+)
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
-from hlofront.runtime.sharding.sharded_executable import ShardedExecutable
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.stage import stage
 
+if TYPE_CHECKING:
+    from hlofront.runtime.compilation.aot_targets import AbsentExecutable
+
 # The version of the bytes that `serialize` returns.
-_FORMAT = 1
-# A record of a header, as the module json reads it.
-JSONObject = dict[str, Any]
+_FORMAT = 2
 
 
 # ---- the program of a deserialized executable ----------------------------------------------------
@@ -76,54 +79,6 @@ def _(*args: ArrayLike, program: Deserialized) -> list[object]:
     return program.executable.run_unchecked(args)
 
 
-# ---- avals as JSON -------------------------------------------------------------------------------
-
-
-def _described(aval: ShapedArray) -> JSONObject:
-    dtype = aval.dtype
-    if isinstance(dtype, KeyDType):
-        return {"shape": list(aval.shape), "keys": dtype.generator.name}
-    if isinstance(dtype, ExtendedDType):
-        raise ValueError(f"values of dtype {dtype} cannot be serialized: of {aval.str_short()}")
-    return {"shape": list(aval.shape), "dtype": dtype.name, "weak_type": aval.weak_type}
-
-
-def _aval(record: JSONObject) -> ShapedArray:
-    shape = tuple(record["shape"])
-    if "keys" in record:
-        return ShapedArray(shape, key_dtype_of(generator_named(record["keys"])))
-    return ShapedArray(shape, dtype_of(record["dtype"]), record["weak_type"])
-
-
-# ---- shardings as JSON ---------------------------------------------------------------------------
-
-
-def _described_sharding(sharding: Sharding, devices: Sequence[Device]) -> JSONObject:
-    if type(sharding) is not NamedSharding:
-        raise ValueError(
-            "executables for several devices are serialized if their shardings are NamedShardings, "
-            f"and one is {sharding}: compile the program with in_shardings and out_shardings."
-        )
-    numbers = {device: number for number, device in enumerate(devices)}
-    mesh = sharding.mesh
-    return {
-        "axes": list(mesh.axis_names),
-        "shape": list(mesh.devices.shape),
-        "devices": [numbers[device] for device in mesh.devices.flat],
-        "spec": list(sharding.spec),
-        "memory_kind": sharding.memory_kind,
-    }
-
-
-def _sharding(record: JSONObject, devices: Sequence[Device]) -> NamedSharding:
-    grid = np.empty(len(record["devices"]), object)
-    grid[:] = [devices[number] for number in record["devices"]]
-    mesh = Mesh(grid.reshape(record["shape"]), tuple(record["axes"]))
-    # JSON has lists in place of tuples.
-    spec = [tuple(axes) if isinstance(axes, list) else axes for axes in record["spec"]]
-    return NamedSharding(mesh, PartitionSpec(*spec), memory_kind=record["memory_kind"])
-
-
 # ---- serialize -----------------------------------------------------------------------------------
 
 
@@ -154,12 +109,26 @@ def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
             "serialize takes a compiled program, jit(f).lower(...).compile(): got "
             f"{compiled!r} of type {type(compiled).__name__}"
         )
+    if not isinstance(compiled._executable, Executable):
+        raise ValueError(
+            f"{compiled._jitted.name} was compiled for a target that is not attached: compile it "
+            "there, or write it with hlofront.bundle.save, whose files have programs of targets"
+        )
+    return cache_file.pack(fields_of(compiled)), compiled.in_tree, compiled.out_tree
+
+
+def fields_of(compiled: Compiled) -> dict[str, bytes]:
+    """Return a compiled program as the named fields of a file.
+
+    Raises:
+      ValueError: if it calls back to Python or has other effects, or a value has a dtype or
+        sharding with no serialized form.
+    """
     executable, traced, name = compiled._executable, compiled._traced, compiled._jitted.name
-    if not isinstance(executable, Executable):
-        raise ValueError(f"{name} was compiled for a target that is not attached: compile it there")
     call = executable.call
     keepalives = () if isinstance(call, StoredCall) else call.keepalives
-    if not executable.plain or traced.program.effects or call.callbacks or keepalives:
+    runs_alone = not isinstance(executable, Executable) or executable.plain
+    if not runs_alone or traced.program.effects or call.callbacks or keepalives:
         raise ValueError(
             f"{name} calls back to Python, or has other effects in this process, and cannot be "
             "serialized: leave out debug.print, pure_callback and the like."
@@ -174,9 +143,9 @@ def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
         "device_kind": devices[0].device_kind,
         "device_ids": [device.id for device in devices],
         "name": name,
-        "inputs": list(map(_described, traced.program.in_avals)),
-        "outputs": list(map(_described, traced.program.out_avals)),
-        "constants": [_described(aval) for _, aval in values],
+        "inputs": list(map(aval_as_json, traced.program.in_avals)),
+        "outputs": list(map(aval_as_json, traced.program.out_avals)),
+        "constants": [aval_as_json(aval) for _, aval in values],
         "donated": list(traced.donated),
         "kept": list(executable.kept_inputs),
         "has_barriers": call.has_barriers,
@@ -184,11 +153,11 @@ def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
         "layouts": executable.layouts,
         "shardings": shardings
         and [
-            [_described_sharding(sharding, devices) for sharding in of_values]
+            [_sharding_as_json(sharding, devices) for sharding in of_values]
             for of_values in (shardings.inputs, shardings.outputs)
         ],
     }
-    fields = {
+    return {
         "header": json.dumps(header).encode(),
         "constants": b"".join(host_value(value).tobytes() for value, _ in values),
         "hlo": zlib.compress(executable.hlo_text().encode()),
@@ -196,10 +165,18 @@ def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
             call.serialized() if isinstance(call, StoredCall) else executable.loaded.serialize()
         ),
     }
-    return cache_file.pack(fields), traced.in_tree, traced.out_tree
 
 
-def device_assignment_of(executable: Executable) -> tuple[Device, ...]:
+def _sharding_as_json(sharding: Sharding, devices: Sequence[Device]) -> JSONObject:
+    if type(sharding) is not NamedSharding:
+        raise ValueError(
+            "executables for several devices are serialized if their shardings are NamedShardings, "
+            f"and one is {sharding}: compile the program with in_shardings and out_shardings."
+        )
+    return placed_sharding_as_json(sharding, devices)
+
+
+def device_assignment_of(executable: Executable | AbsentExecutable) -> tuple[Device, ...]:
     """Return the devices of an executable, in the order of their numbers in the program."""
     where = executable.where
     return where.devices if isinstance(where, DeviceAssignment) else (where,)
@@ -242,7 +219,7 @@ def deserialize_and_load(
         raise ValueError(f"the serialized executable {error.reason}") from None
     header = json.loads(fields["header"])
     _check_version(header)
-    in_avals, out_avals = (list(map(_aval, header[key])) for key in ("inputs", "outputs"))
+    in_avals, out_avals = (list(map(aval_of_record, header[key])) for key in ("inputs", "outputs"))
     if (in_tree.num_leaves, out_tree.num_leaves) != (len(in_avals), len(out_avals)):
         raise ValueError(
             f"{header['name']} has {len(in_avals)} arguments and {len(out_avals)} results, and was "
@@ -250,10 +227,8 @@ def deserialize_and_load(
         )
     client = clients.client_for(backend or header["platform"])
     devices = _chosen_devices(header, client, execution_devices)
-    data = fields["executable"]
-    call = StoredCall(header["kept"], header["has_barriers"], (), fields["hlo"], lambda: data)
-    call.const_args = list(_constants(header["constants"], fields["constants"]))
-    loaded = _loaded(data, devices, call.has_barriers)
+    compiled = loaded_program(header, fields, devices)
+    call, loaded = compiled.call, compiled.loaded
     deserialized = Deserialized(header["name"], out_avals)
     program = stage(lambda *xs: deserialized_call_p.bind(*xs, program=deserialized), in_avals)
     donated = tuple(header["donated"])
@@ -263,7 +238,7 @@ def deserialize_and_load(
         )
     else:
         assignment = _assignment(header, devices)
-        executable = ShardedExecutable(
+        executable = sharded_executables().ShardedExecutable(
             program, deserialized.name, call, loaded, assignment, any(donated)
         )
     if header["layouts"] is not None:
@@ -271,6 +246,20 @@ def deserialize_and_load(
     deserialized.executable = executable
     traced = TracedProgram(program, in_tree, out_tree, donated)
     return Compiled(_function_named(deserialized.name), traced, executable)
+
+
+def loaded_program(
+    header: JSONObject, fields: Mapping[str, bytes], devices: Sequence[Device]
+) -> CompiledProgram:
+    """Load the executable of fields that `fields_of` has returned onto devices.
+
+    Raises:
+      JaxRuntimeError: if XLA refuses the executable.
+    """
+    data = fields["executable"]
+    call = StoredCall(header["kept"], header["has_barriers"], (), fields["hlo"], lambda: data)
+    call.const_args = list(_constants(header["constants"], fields["constants"]))
+    return CompiledProgram(_loaded(data, devices, call.has_barriers), call)
 
 
 def _check_version(header: JSONObject) -> None:
@@ -316,7 +305,7 @@ def _constants(
     """Yield each constant as an array in its storage dtype, and the aval of that."""
     start = 0
     for record in records:
-        aval = stored(_aval(record))
+        aval = stored(aval_of_record(record))
         size = aval.size * aval.dtype.itemsize
         array = np.frombuffer(data[start : start + size], aval.dtype).reshape(aval.shape)
         yield array, aval
@@ -338,7 +327,9 @@ def _loaded(executable: bytes, devices: Sequence[Device], barriers: bool) -> Loa
 
 def _assignment(header: JSONObject, devices: Sequence[Device]) -> DeviceAssignment:
     """Return the devices with the shardings of all inputs, of which some may be dropped."""
-    used_inputs, outputs = ([_sharding(each, devices) for each in of] for of in header["shardings"])
+    used_inputs, outputs = (
+        [sharding_over(each, devices, each["devices"]) for each in of] for of in header["shardings"]
+    )
     inputs: list[Sharding | None] = [None] * len(header["inputs"])
     for index, sharding in zip(header["kept"], used_inputs, strict=True):
         inputs[index] = sharding

@@ -6,8 +6,10 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
-from hlofront.bridge.mlir import ir
+if TYPE_CHECKING:
+    from hlofront.bridge.mlir import ir
 
 _OF_EACH_DTYPE = {
     "s": "lapack_s{}_ffi",
@@ -101,13 +103,15 @@ class DisabledSafetyCheck:
         return hash(self._impl)
 
 
-def check_custom_calls(module: ir.Module, disabled: Iterable[DisabledSafetyCheck]) -> None:
+def check_custom_calls(module: "ir.Module", disabled: Iterable[DisabledSafetyCheck]) -> None:
     """Raise a ValueError if a module has custom calls whose meaning may change.
 
     Args:
       module: the module.
       disabled: the disabled checks, of which some name further targets.
     """
+    from hlofront.bridge.mlir import ir
+
     allowed = {check.is_custom_call() for check in disabled}
     if "ALL" in allowed:
         return
@@ -128,7 +132,7 @@ def check_custom_calls(module: ir.Module, disabled: Iterable[DisabledSafetyCheck
         )
 
 
-def _operations(operation: ir.Operation) -> Iterator[ir.Operation]:
+def _operations(operation: "ir.Operation") -> "Iterator[ir.Operation]":
     """Yield all operations inside of one."""
     for region in operation.regions:
         for block in region.blocks:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Literal
 from hlofront.base.tree import PyTree
 from hlofront.bridge.client import NamedSharding
 from hlofront.bridge.kernels import load_host_kernels
-from hlofront.bridge.mlir import module_of_artifact
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.higher_order.exported_call import call_of
 from hlofront.runtime.export import format as own_format
@@ -28,6 +27,8 @@ class Exported(ExportedFields):
 
     def mlir_module(self, serialized: bool = True) -> "str | ir.Module":
         """Return the StableHLO module as text, or as jaxlib's object if not `serialized`."""
+        from hlofront.bridge.mlir import module_of_artifact
+
         module = module_of_artifact(self.mlir_module_serialized)
         if not serialized:
             return module

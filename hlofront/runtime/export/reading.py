@@ -1,24 +1,12 @@
 """Reading exported programs; `format.py` describes the format that they are in."""
 
-import base64
-import binascii
 import json
-from collections.abc import Sequence
-from typing import Any
 
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import dtype_of, float0
-from hlofront.base.tree import PyTreeDef
-from hlofront.core.aval import MemorySpace, ShapedArray, Split
-from hlofront.core.mesh import AbstractDevice, AbstractMesh, AxisType
-from hlofront.core.partition import UNCONSTRAINED, PartitionSpec
-from hlofront.core.size_scopes import SymbolicScope, symbolic_shape
+from hlofront.core.size_scopes import SymbolicScope
 from hlofront.pjrt import cache_file
-from hlofront.pjrt.named_shardings import NamedSharding
-from hlofront.primitives.keys import generator_named, key_dtype_of
 from hlofront.runtime.export import jax_format
 from hlofront.runtime.export.checks import DisabledSafetyCheck
-from hlofront.runtime.export.containers import Node, structure_of
 from hlofront.runtime.export.effect_names import effect_named
 from hlofront.runtime.export.exported import Exported
 from hlofront.runtime.export.fields import (
@@ -26,7 +14,13 @@ from hlofront.runtime.export.fields import (
     minimum_supported_calling_convention_version,
 )
 from hlofront.runtime.export.flatbuffers import DamagedBuffer
-from hlofront.runtime.export.format import VERSION, JSONObject
+from hlofront.runtime.export.format import VERSION
+from hlofront.runtime.export.records import (
+    JSONObject,
+    aval_of_record,
+    sharding_of_record,
+    structure_of_record,
+)
 
 
 @boundary
@@ -97,18 +91,18 @@ def _deserialized(data: bytes) -> Exported:
     check_calling_convention(header["name"], header["calling_convention"])
     derivative = fields.get("vjp")
     scope = SymbolicScope(header.get("constraints", ()))
-    in_avals = tuple(_aval(record, scope) for record in header["inputs"])
-    out_avals = tuple(_aval(record, scope) for record in header["outputs"])
+    in_avals = tuple(aval_of_record(record, scope) for record in header["inputs"])
+    out_avals = tuple(aval_of_record(record, scope) for record in header["outputs"])
     count_in, count_out = len(header["inputs"]), len(header["outputs"])
     return Exported(
         fun_name=header["name"],
-        in_tree=_structure(header["in_tree"]),
+        in_tree=structure_of_record(header["in_tree"]),
         in_avals=in_avals,
-        out_tree=_structure(header["out_tree"]),
+        out_tree=structure_of_record(header["out_tree"]),
         out_avals=out_avals,
         _has_named_shardings=True,
-        _in_named_shardings=tuple(map(_sharding, header["input_shardings"])),
-        _out_named_shardings=tuple(map(_sharding, header["output_shardings"])),
+        _in_named_shardings=tuple(map(sharding_of_record, header["input_shardings"])),
+        _out_named_shardings=tuple(map(sharding_of_record, header["output_shardings"])),
         in_shardings_hlo=(None,) * count_in,
         out_shardings_hlo=(None,) * count_out,
         nr_devices=header["devices"],
@@ -137,59 +131,3 @@ def check_calling_convention(name: str, version: int) -> None:
             f"The export calling convention version {version} of {name} is outside the range of "
             f"supported versions [{low}..{high}]: export it again, or take a newer hlofront"
         )
-
-
-def _structure(record: Sequence[Any]) -> PyTreeDef:
-    kind, *rest = record
-    children = [_structure(child) for child in rest[-1]] if rest else []
-    if kind == "dict":
-        return structure_of(Node("dict", tuple(rest[0]), children=children))
-    if kind == "custom":
-        try:
-            data = base64.b64decode(rest[1], validate=True)
-        except binascii.Error as error:
-            raise ValueError(f"the static data of {rest[0]} is no base64: {error}") from None
-        return structure_of(Node("custom", name=rest[0], data=data, children=children))
-    return structure_of(Node(kind, children=children))
-
-
-def _aval(record: JSONObject, scope: SymbolicScope) -> ShapedArray:
-    memory = MemorySpace[record["memory"]]
-    if "keys" in record:
-        dtype: Any = key_dtype_of(generator_named(record["keys"]))
-    else:
-        dtype = float0 if record["dtype"] == "float0" else dtype_of(record["dtype"])
-    split = record.get("split")
-    return ShapedArray(
-        symbolic_shape(", ".join(map(str, record["shape"])), scope=scope),
-        dtype,
-        record["weak_type"],
-        sharding=None if split is None else Split(*_mesh_and_spec(split)),
-        memory_space=memory,
-    )
-
-
-def _sharding(record: JSONObject | None) -> NamedSharding | None:
-    if record is None:
-        return None
-    mesh, spec = _mesh_and_spec(record)
-    return NamedSharding(mesh, spec, memory_kind=record["memory"])
-
-
-def _mesh_and_spec(record: JSONObject) -> tuple[AbstractMesh, PartitionSpec]:
-    names, sizes, kinds = zip(*record["axes"], strict=True) if record["axes"] else ((), (), ())
-    mesh = AbstractMesh(
-        tuple(sizes),
-        tuple(names),
-        tuple(AxisType[kind] for kind in kinds),
-        abstract_device=record["device"] and AbstractDevice(*record["device"]),
-    )
-    entries = [UNCONSTRAINED if axes is None else _entry(axes) for axes in record["spec"]]
-    reduced, unreduced = frozenset(record["reduced"]), frozenset(record["unreduced"])
-    return mesh, PartitionSpec(*entries, reduced=reduced, unreduced=unreduced)
-
-
-def _entry(axes: Sequence[str]) -> str | tuple[str, ...] | None:
-    if len(axes) > 1:
-        return tuple(axes)
-    return axes[0] if axes else None

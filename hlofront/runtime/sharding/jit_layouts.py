@@ -45,6 +45,11 @@ class JitLayouts:
     def __hash__(self) -> int:
         return hash(self._key)
 
+    @property
+    def requested(self) -> tuple[tuple[object, ...], object]:
+        """The layouts, with the structure of the trees that they are leaves of."""
+        return self._key
+
     def modes_of(self, traced: TracedProgram) -> LayoutModes:
         """Return the layout modes of a program's inputs and outputs.
 
