@@ -19,7 +19,7 @@ VERSION = 1
 _HEADER = struct.Struct("<8sII")
 _FIELD = struct.Struct("<HQ")
 _CHECKSUM = 32
-_MOST_FIELDS = 64
+_MOST_FIELDS = 2000
 _LONGEST_NAME = 255
 HEAD = 1 << 16
 """The number of bytes from the start of a file that are sure to hold its table of fields."""
@@ -41,7 +41,8 @@ def pack(fields: Mapping[str, bytes]) -> bytes:
     """Serialize the fields of a cache entry. Fields that are read often should come first.
 
     Raises:
-      ValueError: if there are over 64 fields, or a name is longer than 255 bytes.
+      ValueError: if there are over 2,000 fields, a name is longer than 255 bytes, or the table of
+        fields is longer than HEAD.
     """
     if len(fields) > _MOST_FIELDS:
         raise ValueError(f"an entry has at most {_MOST_FIELDS} fields, and was given {len(fields)}")
@@ -54,6 +55,9 @@ def pack(fields: Mapping[str, bytes]) -> bytes:
                 f"{len(encoded)}"
             )
         parts += (_FIELD.pack(len(encoded), len(value)), encoded)
+    table = sum(map(len, parts))
+    if table > HEAD:
+        raise ValueError(f"the table of {len(fields)} fields has {table} bytes, and at most {HEAD}")
     parts += fields.values()
     checksum = hashlib.sha256()
     for part in parts:
@@ -68,11 +72,21 @@ def unpack(data: bytes) -> dict[str, bytes]:
       DamagedEntry: if the bytes are not exactly what `pack` returned.
       NewerEntry: if the bytes are in the format of a newer version.
     """
+    return {name: data[start:stop] for name, (start, stop) in verified(data).items()}
+
+
+def verified(data: bytes) -> dict[str, tuple[int, int]]:
+    """Return the start and stop of each field of a serialized cache entry, all of which is there.
+
+    Raises:
+      DamagedEntry: if the bytes are not exactly what `pack` returned.
+      NewerEntry: if the bytes are in the format of a newer version.
+    """
     _check_start(data)
     view = memoryview(data)
     if hashlib.sha256(view[:-_CHECKSUM]).digest() != data[-_CHECKSUM:]:
         raise DamagedEntry(f"was cut off or changed: the checksum of its {len(data)} bytes differs")
-    return {name: data[start:stop] for name, (start, stop) in locate(data, len(data)).items()}
+    return locate(data, len(data))
 
 
 def locate(head: bytes, size: int) -> dict[str, tuple[int, int]]:

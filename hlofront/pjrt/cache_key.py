@@ -47,26 +47,41 @@ def compilation_key(
       options: the CompileOptions for the devices of `numbers_in_key`, before lowering adds to them.
       overrides: the user's compiler options, which the key shows by name.
     """
-    first = devices[0]
-    client = first.client
-    key = {
+    return {
         **program,
         "hlofront": our_version(),
-        "jaxlib": f"{'.'.join(map(str, state.jaxlib_version))} {state.jaxlib_build}",
         "numpy": np.__version__,
+        "compiler options": options_text(overrides),
+        "options": hashlib.sha256(options.SerializeAsString()).hexdigest(),
+        **machine_fields(devices),
+    }
+
+
+def machine_fields(devices: Sequence[Any]) -> Key:
+    """Return the fields of what compiles for devices, and of the devices: one client's, in order.
+
+    Machine code runs where these are equal.
+    """
+    first = devices[0]
+    client = first.client
+    fields = {
+        "jaxlib": f"{'.'.join(map(str, state.jaxlib_version))} {state.jaxlib_build}",
         "platform": client.platform,
         "platform version": client.platform_version,
         "device": first.device_kind,
         "devices": ",".join(map(str, numbers_in_key(devices))),
-        "compiler options": " ".join(f"{k}={v}" for k, v in sorted(overrides.items())),
         "XLA_FLAGS": os.environ.get("XLA_FLAGS", ""),
-        "options": hashlib.sha256(options.SerializeAsString()).hexdigest(),
     }
     if client.platform == "cpu":
-        key["processor"] = processor()
+        fields["processor"] = processor()
     elif client.platform == "tpu":
-        key["LIBTPU_INIT_ARGS"] = os.environ.get("LIBTPU_INIT_ARGS", "")
-    return key
+        fields["LIBTPU_INIT_ARGS"] = os.environ.get("LIBTPU_INIT_ARGS", "")
+    return fields
+
+
+def options_text(overrides: Mapping[str, Any]) -> str:
+    """Return a user's compiler options as text."""
+    return " ".join(f"{name}={value}" for name, value in sorted(overrides.items()))
 
 
 def numbers_in_key(devices: Sequence[Any]) -> list[int]:
