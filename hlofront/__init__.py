@@ -140,6 +140,7 @@ __getattr__, __dir__ = _lazy(
         "ad",
         "ad_checkpoint",
         "api_util",
+        "bundle",
         "core",
         "custom_batching",
         "custom_derivatives",

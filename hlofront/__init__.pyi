@@ -8,6 +8,7 @@ import numpy as np
 from hlofront import ad as ad
 from hlofront import ad_checkpoint as ad_checkpoint
 from hlofront import api_util as api_util
+from hlofront import bundle as bundle
 from hlofront import core as core
 from hlofront import custom_batching as custom_batching
 from hlofront import custom_derivatives as custom_derivatives

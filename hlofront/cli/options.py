@@ -19,13 +19,15 @@ def add_command(
     )
 
 
-def add_args(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--args`, the specs of a function's arguments."""
+def add_args(parser: argparse.ArgumentParser, repeated: bool = False) -> None:
+    """Add the option `--args`, the specs of a function's arguments, in one call or in several."""
+    again = "; may be given again for calls of other kinds" if repeated else ""
     parser.add_argument(
         "--args",
+        action="append" if repeated else "store",
         metavar="SPECS",
         help="argument shapes, such as 'f32[32,64], i32[32]'; by default those that "
-        "example_args() in the file returns",
+        f"example_args() in the file returns{again}",
     )
 
 

@@ -65,7 +65,7 @@ MODULES = frozenset(
 # JAX by asking whether a name exists, so JAX's own names must be absent where JAX moved them away.
 ABSENT = {
     "jax": frozenset(
-        {"ad", "fits", "inspect", "max_compiles", "no_recompile", "target", "targets"}
+        {"ad", "bundle", "fits", "inspect", "max_compiles", "no_recompile", "target", "targets"}
     ),
     "jax.core": frozenset(
         {

@@ -174,7 +174,7 @@ def test_diff_and_cost(repository, capsys, tmp_path):
     assert code == 0 and json.loads(out)["total"]["flops"] > 0
 
 
-@pytest.mark.parametrize("command", ["show", "diff", "compare", "cost", "cache", "doctor"])
+@pytest.mark.parametrize("command", "show diff compare cost cache bundle doctor".split())
 def test_help_has_an_example(command, capsys):
     with pytest.raises(SystemExit) as ended:
         main.main([command, "--help"])

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -77,6 +77,18 @@ class CompilationKey(NamedTuple):
     compiler_settings: ChangedOptions
     locations: ChangedOptions
     layouts: LayoutModes | None = None
+
+
+# A function of the key of a compilation that returns an executable from elsewhere, or None.
+Supplier = Callable[[CompilationKey], CompiledProgram | None]
+
+# The supplier of the executables of a program that a bundle has.
+_suppliers: DerivedCache[None, Supplier] = DerivedCache()
+
+
+def supply(program: ClosedJaxpr, supplier: Supplier) -> None:
+    """Let a function supply the executables of a program; where it has none, XLA compiles."""
+    _suppliers.of(program)[None] = supplier
 
 
 # The modules of a program, by all arguments and options that lowering depends on.
@@ -160,6 +172,47 @@ def lowered(
     return module
 
 
+def compilation_key(
+    name: str,
+    device: ProgramDevices,
+    donated: tuple[bool, ...],
+    keep_unused: bool,
+    compiler_options: CompilerOptionPairs,
+    fences: bool | None = None,
+    locations: ChangedOptions | None = None,
+    layouts: LayoutModes | None = None,
+) -> CompilationKey:
+    """Return the key of a compilation under the current options; see `executable_for`."""
+    platform = first_device(device).platform
+    if donated and nan_checks.are_on():
+        donated = ()  # The program may have to run again on its arguments.
+    return CompilationKey(
+        name,
+        device,
+        donated,
+        keep_unused,
+        compiler_options,
+        wants_fences(platform) if fences is None else fences,
+        compiler_settings(),
+        location_settings() if locations is None else locations,
+        layouts,
+    )
+
+
+def settings_of(key: CompilationKey) -> dict[str, str]:
+    """Return what affects the lowering of a program as text, by name, for keys on disk."""
+    settings = {
+        "donated": "".join(map(str, map(int, key.donated))),
+        "keep_unused": str(key.keep_unused),
+        "fences": str(key.fences),
+    }
+    if changed := (*key.compiler_settings, *key.locations):
+        settings["config"] = " ".join(f"{name}={value}" for name, value in changed)
+    if key.layouts is not None:
+        settings["layouts"] = str(tuple(key.layouts))
+    return settings
+
+
 def executable_for(
     program: ClosedJaxpr,
     name: str,
@@ -184,19 +237,8 @@ def executable_for(
       JaxRuntimeError: if XLA refuses the module or an option.
       ValueError: if a program for several devices has ordered effects.
     """
-    platform = first_device(device).platform
-    if donated and nan_checks.are_on():
-        donated = ()  # The program may have to run again on its arguments.
-    key = CompilationKey(
-        name,
-        device,
-        donated,
-        keep_unused,
-        compiler_options,
-        wants_fences(platform) if fences is None else fences,
-        compiler_settings(),
-        location_settings() if locations is None else locations,
-        layouts,
+    key = compilation_key(
+        name, device, donated, keep_unused, compiler_options, fences, locations, layouts
     )
     executables = _executables.of(program)
     executable = executables.get((key, committed))
@@ -227,6 +269,10 @@ class Compilation:
 
     def run(self) -> CompiledProgram:
         """Load or compile the program; return jaxlib's executable and its call data."""
+        supplier = _suppliers.of(self._program).get(None)
+        supplied = None if supplier is None else supplier(self._key)
+        if supplied is not None:
+            return supplied
         # Without lowering, a program's disk entry is identified by its digest, if it has one.
         module = None if self._is_keyed_by_digest() else self._lowered()
         cache_entry = self._cache_entry(module)
@@ -250,9 +296,11 @@ class Compilation:
         program, name = self._program, self._key.name
         loaded, call = compiled.loaded, compiled.call
         if is_absent(self._device):
-            return _aot_targets().AbsentExecutable(
+            absent = _aot_targets().AbsentExecutable(
                 program, name, call, loaded, self._key.device, committed
             )
+            absent.layouts = self._key.layouts
+            return absent
         donates = any(self._key.donated)
         if self._device_assignment is not None:
             make = sharded_executables().ShardedExecutable
@@ -307,17 +355,9 @@ class Compilation:
         key = self._key
         if is_absent(self._device):
             return None
-        settings = {
-            "donated": "".join(map(str, map(int, key.donated))),
-            "keep_unused": str(key.keep_unused),
-            "fences": str(key.fences),
-        }
-        if changed := (*key.compiler_settings, *key.locations):
-            settings["config"] = " ".join(f"{name}={value}" for name, value in changed)
+        settings = settings_of(key)
         if _metadata_in_key.value and module is not None:
             settings["metadata"] = text_digest(module.text(debug_info=True))
-        if key.layouts is not None:
-            settings["layouts"] = str(tuple(key.layouts))
         if self._device_assignment is not None:
             settings["device_assignment"] = self._device_assignment.text()
         return disk_cache.cache_entry_for(

@@ -37,6 +37,7 @@ from hlofront.runtime.compilation.traced_program import (
 )
 from hlofront.runtime.dispatch import stages
 from hlofront.runtime.dispatch.compiled_call import shard_argument
+from hlofront.runtime.dispatch.earlier_programs import EarlierPrograms
 from hlofront.runtime.dispatch.executable import CallAnswer, Executable
 from hlofront.runtime.dispatch.float0_results import without_float0
 from hlofront.runtime.dispatch.references import discharged_call, without_references
@@ -113,6 +114,7 @@ class Jitted(Function):
         "__weakref__",
         "backend",
         "device",
+        "earlier",
         "inline",
         "plan_key",
         "jit_layouts",
@@ -141,6 +143,8 @@ class Jitted(Function):
         self.device = device
         self.backend = backend
         self.traced_for = traced_for
+        # The programs of an earlier process, which calls start from.
+        self.earlier: EarlierPrograms | None = None
         self.plan_key: PlanKey = (
             plan.static_argnums,
             plan.static_argnames,
@@ -261,6 +265,10 @@ class Jitted(Function):
             # The program of an operation is the same inside of ensure_compile_time_eval.
             with folding_constants(False):
                 return self.compile_and_call(args, kwargs)
+        if self.earlier is not None and is_eager():
+            answer = self.earlier.call(args, kwargs, self.run_traced)
+            if answer is not None:
+                return answer
         traced, leaves = self.traced(args, kwargs)
         if traced.has_references:
             program = traced.program
@@ -275,6 +283,10 @@ class Jitted(Function):
         if traced.has_references:
             results = self._run_with_references(traced, leaves)
             return traced.out_tree.unflatten(results), None, False
+        return self.run_traced(traced, leaves)
+
+    def run_traced(self, traced: TracedProgram, leaves: Sequence[object]) -> CallAnswer:
+        """Run a program without references on its flat arguments; return a `CallAnswer`."""
         executable = self._executable(traced, leaves)
         results = executable.run(leaves)
         result = traced.out_tree.unflatten(results)
@@ -559,7 +571,7 @@ def _behind(function: PjitFunction) -> Jitted:
       AttributeError: if there is none, as for calls of compiled programs.
     """
     owner = getattr(function, JITTED)
-    return owner if type(owner) is Jitted else owner.jitted
+    return owner if isinstance(owner, Jitted) else owner.jitted
 
 
 def _clear(call: PjitFunction, jitted: Jitted) -> None:

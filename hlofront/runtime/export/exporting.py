@@ -84,21 +84,25 @@ def export(
     def export_for(*args: Any, **kwargs: Any) -> Exported:
         names = platforms_named(platforms) or (default_export_platform(),)
         traced = fun_jit.trace(*args, **kwargs)
-        return _exported(traced, names, tuple(disabled_checks), _override_lowering_rules or ())
+        return export_traced(traced, names, disabled_checks, _override_lowering_rules or ())
 
     return boundary(export_for)
 
 
-def _exported(
+def export_traced(
     traced: Traced,
     platforms: tuple[str, ...],
-    disabled: tuple[DisabledSafetyCheck, ...],
-    overrides: Overrides,
+    disabled: Sequence[DisabledSafetyCheck] = (),
+    overrides: Overrides = (),
     out_avals: Sequence[ShapedArray] | None = None,
 ) -> Exported:
     """Lower a traced function, and return it exported.
 
     Args:
+      traced: the traced function.
+      platforms: the platforms to lower for.
+      disabled: the checks to leave out.
+      overrides: lowering rules that take the place of hlofront's.
       out_avals: the types of the results, where these stand in for values of dtype float0.
     """
     name = traced.fun_name
@@ -160,7 +164,7 @@ def _exported(
         unordered_effects=tuple(
             sorted(program.effects - set(ordered_effects(program.effects)), key=str)
         ),
-        disabled_safety_checks=disabled,
+        disabled_safety_checks=tuple(disabled),
         mlir_module_serialized=artifact,
         calling_convention_version=maximum_supported_calling_convention_version,
         module_kept_var_idx=module.kept_inputs,
@@ -242,6 +246,6 @@ def _exported_vjp(
     specs = [ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type) for aval in avals]
     traced = jitted.trace(*specs)
     checks = tuple(exported.disabled_safety_checks)
-    derivative = _exported(traced, exported.platforms, checks, overrides, cotangents)
+    derivative = export_traced(traced, exported.platforms, checks, overrides, cotangents)
     assert derivative.out_tree == tree_structure((0,) * count)
     return derivative

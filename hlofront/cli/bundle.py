@@ -1,0 +1,103 @@
+"""The command `bundle`: a function's programs in one file, which processes start from."""
+
+import argparse
+from typing import TYPE_CHECKING, TextIO
+
+from hlofront.cli.options import add_args, add_command
+from hlofront.cli.progress import announce, finish, say
+from hlofront.cli.target import UsageError, arguments_for, load_function
+from hlofront.inspect.jitted import jitted
+from hlofront.runtime.bundle.bundle_file import BundleError
+from hlofront.runtime.bundle.listing import ls, verify
+from hlofront.runtime.bundle.saving import Arguments, save
+
+if TYPE_CHECKING:
+    from hlofront.cli.options import Commands
+
+_HELP = """\
+Writes a function's programs to one file: traced, lowered to StableHLO, and compiled for each
+target. hlofront.bundle.load(FILE, trust=True) calls them without the function, and
+hlofront.bundle.attach gives them to a jitted function.
+
+  ls FILE       lists the programs of a bundle, and its executables
+  verify FILE   checks all of it, and says which executables can be used on this machine
+
+example:
+  python -m hlofront bundle model.py:step --args "f32[32,64], i32[32]" --target cpu -o step.hlob
+  python -m hlofront bundle model.py:step --args "f32[1,64]" --args "f32[32,64]" \\
+      --target cpu --target tpu:v5e:2x2 -o step.hlob
+  python -m hlofront bundle ls step.hlob
+  python -m hlofront bundle verify step.hlob
+"""
+_READERS = ("ls", "verify")
+
+
+def add_parser(commands: "Commands") -> None:
+    """Add the command `bundle` to the command line's parser."""
+    parser = add_command(
+        commands, "bundle", "a function's compiled programs, written to one file", _HELP
+    )
+    parser.add_argument("what", metavar="FILE:FUNCTION", help="or ls, or verify")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="the bundle, for ls and verify")
+    add_args(parser, repeated=True)
+    parser.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="compile for this, such as cpu or tpu:v5e:2x2, which need not be here; may be given "
+        "again for more; by default the device of this machine",
+    )
+    parser.add_argument(
+        "--vjp-order",
+        type=int,
+        default=0,
+        metavar="N",
+        help="include N reverse-mode derivatives, for grad of the loaded function",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="the file to write")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace, out: TextIO) -> int:
+    if options.what in _READERS:
+        if options.file is None or options.args or options.target or options.output:
+            raise UsageError(f"wanted `bundle {options.what} FILE`, and no options")
+        return _read(options.what, options.file, out)
+    if options.file is not None:
+        raise UsageError(f"wanted FILE:FUNCTION, or ls or verify before {options.file}")
+    if options.output is None:
+        raise UsageError("give the file to write: -o step.hlob")
+    function, module = load_function(options.what)
+    calls = [
+        Arguments(arguments_for(module, options.what, specs), {})
+        for specs in options.args or (None,)
+    ]
+    announce(f"compiling {options.what}")
+    save(
+        options.output,
+        jitted(function),
+        *calls,
+        targets=options.target,
+        vjp_order=options.vjp_order,
+    )
+    say(f"wrote {options.output}")
+    print(ls(options.output), file=out)
+    return 0
+
+
+def _read(command: str, path: str, out: TextIO) -> int:
+    """Print the listing of a bundle, or which of its executables can be used here."""
+    try:
+        if command == "ls":
+            print(ls(path), file=out)
+            return 0
+        for verdict in verify(path):
+            print(verdict, file=out)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    except BundleError as error:
+        finish()
+        raise UsageError(str(error)) from error
+    print(f"{path} is whole", file=out)
+    return 0

@@ -1,0 +1,106 @@
+"""What a bundle records of a function and of a machine, so that a change of either is noticed."""
+
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base.version import __version__
+from hlofront.bridge import state
+from hlofront.bridge.client import NamedSharding, Sharding
+from hlofront.pjrt.cache_key import machine_fields, options_text
+from hlofront.runtime.bundle.function_digest import function_digest
+from hlofront.runtime.compilation.pipeline import CompilationKey, settings_of
+from hlofront.runtime.dispatch.jit import Jitted
+from hlofront.runtime.sharding.device_assignment import DeviceAssignment, ProgramDevices
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+Fields = Mapping[str, str]
+
+
+def function_fields(jitted: Jitted) -> dict[str, str]:
+    """Return what the programs of a jitted function depend on, by name."""
+    plan, shardings, layouts = jitted.plan, jitted.jit_shardings, jitted.jit_layouts
+    requested = shardings and (shardings.inputs, shardings.outputs)
+    options = {
+        "static": (plan.static_argnums, plan.static_argnames),
+        "donated": (plan.donate_argnums, plan.donate_argnames),
+        "keep_unused": jitted.keep_unused,
+        "compiler_options": options_text(dict(jitted.compiler_options)),
+        "device": jitted.device or jitted.backend,
+        "shardings": requested,
+        "layouts": layouts and layouts.requested,
+    }
+    return {
+        "hlofront": __version__,
+        "python": f"{sys.version_info.major}.{sys.version_info.minor}",
+        "numpy": np.__version__,
+        "jit": _ADDRESS.sub("", str(options)),
+        "source": function_digest(jitted.fun),
+    }
+
+
+def context_text() -> str:
+    """Return the options that programs are traced under, those that are not at their defaults."""
+    values = dict(zip(state.trace_context_fields, state.trace_context(), strict=True))
+    return " ".join(
+        f"{name}={_ADDRESS.sub('', str(value))}" for name, value in values.items() if value
+    )
+
+
+def compilation_fields(key: CompilationKey) -> dict[str, str]:
+    """Return what must be as it was for an executable to be used, by name."""
+    return {
+        **settings_of(key),
+        "compiler options": options_text(dict(key.compiler_options)),
+        **machine_fields(devices_of(key.device)),
+    }
+
+
+def devices_of(where: ProgramDevices) -> Sequence[Any]:
+    return where.devices if isinstance(where, DeviceAssignment) else (where,)
+
+
+def differing(before: Fields, now: Fields) -> str:
+    """Return the fields that differ, as text; "" if none does."""
+    names = [*before, *(name for name in now if name not in before)]
+    return "; ".join(
+        f"{name} was {before.get(name) or 'nothing'} and is {now.get(name) or 'nothing'}"
+        for name in names
+        if before.get(name) != now.get(name)
+    )
+
+
+def differing_shardings(
+    record: Sequence[Sequence[NamedSharding]] | None,
+    taken_inputs: Sequence[int],
+    where: ProgramDevices,
+    ranks: Sequence[Sequence[int]],
+) -> str:
+    """Return how the shardings of an executable differ from those of a call; "" if they do not.
+
+    Args:
+      record: the shardings of the inputs that it takes, and of its outputs; None for one device.
+      taken_inputs: the positions of these inputs among all.
+      where: the devices of the call.
+      ranks: the number of axes of these inputs, and of the outputs.
+    """
+    if not isinstance(where, DeviceAssignment):
+        return "" if record is None else "it is for several devices, and the call is for one"
+    if record is None:
+        return "it is for one device, and the call is for several"
+    outputs = where.outputs or (None,) * len(record[1])
+    wanted = [where.inputs[position] for position in taken_inputs], outputs
+    for name, made, requested, counts in zip(
+        ("input", "output"), record, wanted, ranks, strict=True
+    ):
+        for number, (one, other, ndim) in enumerate(zip(made, requested, counts, strict=True)):
+            if not _same(one, other, ndim):
+                return f"the sharding of {name} {number} was {one} and is {other}"
+    return ""
+
+
+def _same(made: Sharding, requested: Sharding | None, ndim: int) -> bool:
+    return requested is None or made == requested or made.is_equivalent_to(requested, ndim)

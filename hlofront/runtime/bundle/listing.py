@@ -1,0 +1,156 @@
+"""ls and verify: what a bundle has, and what of it can be used here."""
+
+import dataclasses
+import json
+import os
+from collections.abc import Sequence
+
+from hlofront.base.boundary import boundary
+from hlofront.bridge.client import Device
+from hlofront.bridge.mlir import module_of_artifact
+from hlofront.pjrt import cache_file, clients
+from hlofront.pjrt.cache_key import machine_fields
+from hlofront.runtime.bundle.bundle_file import BundleError, BundleFile, ProgramEntry, read
+from hlofront.runtime.bundle.fingerprint import differing
+from hlofront.runtime.export.reading import deserialize
+
+
+@dataclasses.dataclass(frozen=True)
+class ListedProgram:
+    """A program of a bundle.
+
+    Attributes:
+      signature: the types of its arguments, as text.
+      platforms: those that its StableHLO is for.
+      stablehlo_bytes: the size of its exported program.
+      executables: the target and the size in bytes of each executable.
+    """
+
+    signature: str
+    platforms: tuple[str, ...]
+    stablehlo_bytes: int
+    executables: tuple[tuple[str, int], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Listing:
+    """What a bundle has; as text it is a table.
+
+    Attributes:
+      path: the file.
+      name: the function's name.
+      written_by: the versions that wrote it.
+      programs: its programs.
+    """
+
+    path: str
+    name: str
+    written_by: str
+    programs: tuple[ListedProgram, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.path}: {self.name}, by {self.written_by}"]
+        for program in self.programs:
+            lines.append(f"  ({program.signature})")
+            platforms = ", ".join(program.platforms)
+            lines.append(f"    {program.stablehlo_bytes:>12,} bytes  StableHLO for {platforms}")
+            for target, size in program.executables:
+                lines.append(f"    {size:>12,} bytes  executable for {target}")
+        return "\n".join(lines)
+
+
+@boundary
+def ls(path: str | os.PathLike[str]) -> Listing:
+    """List the programs of a bundle, without loading any.
+
+    Raises:
+      BundleError: if the file is damaged, no bundle, or of a newer version.
+      OSError: if it cannot be read.
+
+    Example:
+      >>> print(ls("step.hlob"))
+      step.hlob: step, by hlofront 0.1.0, Python 3.11
+        (x: f32[8,3])
+               3,120 bytes  StableHLO for cpu
+              10,552 bytes  executable for cpu
+    """
+    contents = read(os.fspath(path))
+    function = contents.header["function"]
+    programs = tuple(
+        ListedProgram(
+            entry.signature,
+            _exported(contents, entry).platforms,
+            entry.size,
+            tuple((each.target, each.size) for each in entry.executables),
+        )
+        for entry in contents.programs
+    )
+    written_by = f"hlofront {function['hlofront']}, Python {function['python']}"
+    return Listing(contents.path, contents.header["name"], written_by, programs)
+
+
+@dataclasses.dataclass(frozen=True)
+class Verdict:
+    """Whether an executable of a bundle can be used on this machine.
+
+    Attributes:
+      signature: the types of the arguments of its program, as text.
+      target: the target that it was compiled for.
+      differing: the fields that differ here, as text; "" if it can be used.
+    """
+
+    signature: str
+    target: str
+    differing: str
+
+    def __str__(self) -> str:
+        return f"({self.signature}) for {self.target}: {self.differing or 'can be used here'}"
+
+
+@boundary
+def verify(path: str | os.PathLike[str]) -> list[Verdict]:
+    """Check a whole bundle, and return which of its executables can be used on this machine.
+
+    The checksum, the header, all types and structures, each StableHLO module and the tables of the
+    executables are read; machine code is not loaded.
+
+    Raises:
+      BundleError: if a part is damaged, or the file is no bundle, or of a newer version.
+      OSError: if it cannot be read.
+    """
+    contents = read(os.fspath(path))
+    verdicts: list[Verdict] = []
+    for entry in contents.programs:
+        module_of_artifact(_exported(contents, entry).mlir_module_serialized)
+        for executable in entry.executables:
+            try:
+                fields = cache_file.unpack(contents.value(executable.field))
+                header = json.loads(fields["header"])
+                devices = _devices_for(header["platform"], header["device_ids"])
+            except (cache_file.DamagedEntry, KeyError, ValueError) as error:
+                raise BundleError(
+                    f"the bundle {contents.path} has an executable for {executable.target} that "
+                    f"cannot be read: {error!r}"
+                ) from None
+            if devices:
+                here = machine_fields(devices)
+                # The options of a compilation are known when a program is called.
+                made = {name: executable.fields.get(name, "nothing") for name in here}
+                reason = differing(made, here)
+            else:
+                reason = f"there are no {len(header['device_ids'])} devices of {executable.target}"
+            verdicts.append(Verdict(entry.signature, executable.target, reason))
+    return verdicts
+
+
+def _exported(contents: BundleFile, entry: ProgramEntry):
+    try:
+        return deserialize(contents.value(entry.field))
+    except ValueError as error:
+        raise BundleError(f"the bundle {contents.path} has a program: {error}") from None
+
+
+def _devices_for(platform: str, ids: Sequence[int]) -> list[Device]:
+    """Return devices of this process for an executable; [] if there are not enough."""
+    attached = [device for device in clients.devices() if device.platform == platform]
+    return attached[: len(ids)] if len(attached) >= len(ids) else []

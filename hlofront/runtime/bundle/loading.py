@@ -1,0 +1,322 @@
+"""load and attach: calls of the programs of a bundle, without the function or with it."""
+
+import inspect
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from hlofront.base import source
+from hlofront.base.boundary import boundary
+from hlofront.base.tree import PyTree, PyTreeDef
+from hlofront.bridge import fast_parts
+from hlofront.bridge.client import Device
+from hlofront.core.aval import AbstractValue
+from hlofront.core.evaluate import jaxpr_as_fun
+from hlofront.core.trace import Tracer
+from hlofront.pjrt import clients
+from hlofront.runtime.bundle.bundle_file import BundleFile, read
+from hlofront.runtime.bundle.fingerprint import context_text, differing, function_fields
+from hlofront.runtime.bundle.programs import BundleWarning, NoExecutable, Program
+from hlofront.runtime.compilation.traced_program import FlatShardings, TracedProgram
+from hlofront.runtime.dispatch.executable import CallAnswer
+from hlofront.runtime.dispatch.jit import Jitted, make_callable
+from hlofront.runtime.dispatch.stages import Lowered, Traced, Wrapped
+from hlofront.runtime.export.exported import Exported
+from hlofront.transforms.arguments import ArgumentPlan
+from hlofront.transforms.flatten import abstract
+
+
+class _RequestedShardings:
+    """The shardings that a bundle's programs were traced with, in the place of those of jit."""
+
+    def of(self, traced: TracedProgram) -> FlatShardings:
+        """Return the sharding of each input and each output of a program, or None."""
+        assert traced.shardings is not None
+        return traced.shardings
+
+
+class BundledFunction(Jitted):
+    """A jitted function whose programs come from a bundle, in the place of tracing.
+
+    Args:
+      contents: the bundle.
+      programs: its programs.
+      fun: a function with the name and parameters of the one that was saved.
+      devices: the devices of programs for several.
+    """
+
+    __slots__ = ("contents", "devices", "programs")
+
+    def __init__(
+        self,
+        contents: BundleFile,
+        programs: Sequence[Program],
+        fun: Callable[..., object],
+        devices: Sequence[Device] | None,
+    ):
+        header = contents.header
+        plan = ArgumentPlan(fun, *header["static"], *header["donated"])
+        super().__init__(
+            fun,
+            plan,
+            header["keep_unused"],
+            compiler_options=tuple((name, value) for name, value in header["compiler_options"]),
+            traced_for="bundle",
+        )
+        self.contents = contents
+        self.programs = programs
+        self.devices = devices
+        self.jit_shardings: Any = _RequestedShardings()
+
+    def _trace(
+        self,
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+        in_tree: PyTreeDef,
+        avals: tuple[AbstractValue, ...],
+        operands: Sequence[object] = (),
+    ) -> TracedProgram:
+        static = self.plan.static_values(args, kwargs)
+        for exactly in (True, False):
+            for program in self.programs:
+                if program.fits(in_tree, avals, static, exactly):
+                    return self.traced_of(program, in_tree, avals, self.plan.names(args, kwargs))
+        raise self._no_program(args, kwargs, avals)
+
+    def traced_of(
+        self,
+        program: Program,
+        in_tree: PyTreeDef,
+        avals: Sequence[AbstractValue],
+        names: tuple[str, ...],
+    ) -> TracedProgram:
+        """Return a program of the bundle as a traced function of arguments of these types."""
+        where = f"{self.name} of {self.contents.path}"
+        traced = program.traced(in_tree, avals, names, where)
+        devices = clients.devices() if self.devices is None else self.devices
+        traced.shardings = FlatShardings(self.jit_shardings, *program.shardings(devices))
+        return traced
+
+    def _no_program(
+        self,
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+        avals: Sequence[AbstractValue],
+    ) -> TypeError:
+        static = {each.where: each.value for each in self.plan.static_values(args, kwargs)}
+        arguments = [
+            f"{name}: {aval.str_short()}"
+            for name, aval in zip(self.plan.names(args, kwargs), avals, strict=True)
+        ] + [f"{where}={value!r}" for where, value in static.items()]
+        listed = "".join(f"\n  ({program.entry.signature})" for program in self.programs)
+        return TypeError(
+            f"{self.contents.path} has no program of {self.name} for the arguments "
+            f"({', '.join(arguments)}). Those that it has are for{listed}\n"
+            "Call it with one of these, or save a bundle with arguments(...) of this call too."
+        )
+
+
+class Bundle:
+    """The programs of a bundle, called like the function that they were traced from.
+
+    `bundle(*args, **kwargs)` runs the program for arguments of these types, at the speed of a
+    jitted function. It may be traced, batched, exported, and differentiated in reverse mode up to
+    the `vjp_order` that was saved.
+    """
+
+    __slots__ = ("__call__", "__weakref__", "_function", "_jitted")
+
+    def __init__(self, function: BundledFunction):
+        self._function = function
+        # `export` and `save` take it as a jitted function.
+        self._jitted = function
+        self.__call__ = make_callable(function, ())
+
+    @property
+    def name(self) -> str:
+        """The function's name."""
+        return self._function.name
+
+    @property
+    def signatures(self) -> list[str]:
+        """The types of the arguments of each program, as text."""
+        return [program.entry.signature for program in self._function.programs]
+
+    def exported(self, number: int = 0) -> Exported:
+        """Return the StableHLO of a program, as `export` has made it."""
+        return self._function.programs[number].exported
+
+    def trace(self, *args: object, **kwargs: object) -> Traced:
+        """Return the call of a program as a traced stage."""
+        return self._function.trace(*args, **kwargs)
+
+    def lower(self, *args: object, **kwargs: object) -> Lowered:
+        """Return the call of a program as a lowered stage; its `compile` loads the executable."""
+        return self._function.lower(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        listed = "".join(f"\n  ({signature})" for signature in self.signatures)
+        return f"<Bundle {self.name} of {self._function.contents.path}:{listed}>"
+
+
+@boundary
+def load(
+    path: str | os.PathLike[str],
+    *,
+    trust: bool = False,
+    devices: Sequence[Device] | None = None,
+) -> Bundle:
+    """Load the programs that `save` has written, without the function.
+
+    Args:
+      path: the file.
+      trust: whether its machine code may be loaded: it runs with all rights of this process, so
+        trust files of your own alone. Without it, the StableHLO is compiled, as after a change of
+        jaxlib, device or processor, of which a BundleWarning says the field.
+      devices: the devices of programs for several; by default the first ones.
+
+    Returns:
+      A function of the same arguments.
+
+    Raises:
+      BundleError: if the file is damaged, no bundle, or of a newer version.
+      OSError: if it cannot be read.
+
+      A call raises TypeError for arguments that no program is for, and ValueError if the program
+      is for other platforms, or for more devices than there are.
+
+    Example:
+      >>> step = load("step.hlob", trust=True)
+      >>> weights = step(weights, batch)
+    """
+    contents = read(os.fspath(path))
+    return Bundle(_bundled(contents, trust, devices, has_function=False))
+
+
+def _bundled(
+    contents: BundleFile, trust: bool, devices: Sequence[Device] | None, has_function: bool
+) -> BundledFunction:
+    programs = [Program(contents, entry, trust, has_function) for entry in contents.programs]
+    header = contents.header
+
+    def function(*args: PyTree, **kwargs: PyTree) -> PyTree:
+        # C++ calls it where jit is disabled.
+        traced, leaves = jitted.traced(args, kwargs)
+        return traced.out_tree.unflatten(jaxpr_as_fun(traced.program, *leaves))
+
+    function.__name__ = function.__qualname__ = header["name"]
+    if header["parameters"] is not None:
+        function.__signature__ = inspect.Signature(
+            [
+                inspect.Parameter(name, inspect._ParameterKind(kind))
+                for name, kind in header["parameters"]
+            ]
+        )
+    jitted = BundledFunction(contents, programs, function, devices)
+    return jitted
+
+
+# ---- a function that starts from a bundle --------------------------------------------------------
+
+
+class AttachedBundle:
+    """The programs of a bundle that a jitted function starts from.
+
+    Args:
+      function: the bundle's function.
+      plan: the plan of the arguments of the jitted function.
+    """
+
+    def __init__(self, function: BundledFunction, plan: ArgumentPlan):
+        self._function = function
+        self._plan = plan
+        self._traced: dict[Program, TracedProgram] = {}
+        self._warned = False
+
+    def call(
+        self,
+        args: tuple[object, ...],
+        kwargs: dict[str, object],
+        run: Callable[[TracedProgram, Sequence[object]], CallAnswer],
+    ) -> CallAnswer | None:
+        """Answer a call of the function; None if no program is for it."""
+        plan = self._plan
+        static = plan.static_values(args, kwargs)
+        leaves, in_tree = fast_parts.registry.flatten(plan.dynamic(args, kwargs))
+        if any(isinstance(leaf, Tracer) for leaf in leaves):
+            return None
+        avals = tuple(map(abstract, leaves))
+        for program in self._function.programs:
+            if not program.fits(in_tree, avals, static, exactly=True):
+                continue
+            context = context_text()
+            if context != program.entry.context:
+                self._warn_of_context(program, context)
+                continue
+            traced = self._traced.get(program)
+            if traced is None:
+                names = plan.names(args, kwargs)
+                traced = self._function.traced_of(program, in_tree, avals, names)
+                self._traced[program] = traced
+            try:
+                return run(traced, leaves)
+            except NoExecutable:
+                continue
+        return None
+
+    def _warn_of_context(self, program: Program, context: str) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"{self._function.name} is traced, as its program in {self._function.contents.path}"
+                f" is of other options: these were {program.entry.context!r} and are {context!r}",
+                BundleWarning,
+                stacklevel=source.frames_to_user(),
+            )
+
+
+@boundary
+def attach(fun: Wrapped, path: str | os.PathLike[str], *, trust: bool = False) -> Wrapped:
+    """Let a jitted function start from a bundle: its calls need no tracing, and no compilation.
+
+    Calls that the bundle has no program for are traced and compiled as always, and so are all, with
+    a BundleWarning that says the field, if the function's source has changed since `save`, or the
+    options of jit, or the versions of hlofront, Python or NumPy; and those whose executable was
+    made by another jaxlib, or for another device or processor. The source is that of the function
+    and of all that it refers to in the user's own modules; what it reads elsewhere while it is
+    traced, such as a file, is not seen.
+
+    Args:
+      fun: a jitted function.
+      path: the file.
+      trust: whether its machine code may be loaded: see `load`. Without it, calls compile the
+        StableHLO, without tracing.
+
+    Returns:
+      The function.
+
+    Raises:
+      ValueError: if `fun` is no jitted function.
+      BundleError: if the file is damaged, no bundle, or of a newer version.
+      OSError: if it cannot be read.
+
+    Example:
+      >>> step = attach(jax.jit(step), "step.hlob", trust=True)
+    """
+    jitted = getattr(fun, "_jitted", None)
+    if type(jitted) is not Jitted:
+        raise ValueError(f"attach takes a jitted function: got {fun!r}. Pass jax.jit(f).")
+    contents = read(os.fspath(path))
+    reason = differing(contents.header["function"], function_fields(jitted))
+    if reason:
+        warnings.warn(
+            f"{contents.path} is not used, and {jitted.name} is traced and compiled: {reason}. "
+            "Save the bundle anew.",
+            BundleWarning,
+            stacklevel=source.frames_to_user(),
+        )
+        return fun
+    function = _bundled(contents, trust, None, has_function=True)
+    jitted.earlier = AttachedBundle(function, jitted.plan)
+    return fun

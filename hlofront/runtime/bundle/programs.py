@@ -1,0 +1,207 @@
+"""A program of a bundle: its StableHLO as a traced function, and its executables."""
+
+import json
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hlofront.base import source
+from hlofront.base.tree import PyTreeDef
+from hlofront.bridge.client import Device, NamedSharding
+from hlofront.bridge.kernels import load_host_kernels
+from hlofront.bridge.state import JaxRuntimeError
+from hlofront.core.aval import AbstractValue, ShapedArray
+from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.mesh import Mesh
+from hlofront.core.symbolic_sizes import is_symbolic_dim
+from hlofront.higher_order.exported_call import call_of
+from hlofront.pjrt import cache_file
+from hlofront.runtime.bundle.bundle_file import BundleFile, ExecutableEntry, ProgramEntry
+from hlofront.runtime.bundle.fingerprint import (
+    compilation_fields,
+    devices_of,
+    differing,
+    differing_shardings,
+)
+from hlofront.runtime.compilation.disk_cache import CompiledProgram
+from hlofront.runtime.compilation.pipeline import CompilationKey, supply
+from hlofront.runtime.compilation.traced_program import TracedProgram
+from hlofront.runtime.dispatch.serialization import loaded_program
+from hlofront.runtime.export.exported import Exported
+from hlofront.runtime.export.reading import deserialize
+from hlofront.runtime.export.records import sharding_over
+from hlofront.transforms.arguments import StaticValue
+from hlofront.transforms.flatten import result_paths, stage_tree
+
+
+class BundleWarning(UserWarning):
+    """The warning that a part of a bundle does not fit this process, and is compiled anew."""
+
+
+class NoExecutable(Exception):
+    """The exception for a call that a bundle has a program of, and no executable that fits."""
+
+
+class Program:
+    """A program of a bundle, with its executables.
+
+    Args:
+      contents: the bundle.
+      entry: the program's entry in it.
+      trust: whether its machine code may be loaded.
+      has_function: whether the function is here too, and is compiled if no executable fits.
+    """
+
+    def __init__(self, contents: BundleFile, entry: ProgramEntry, trust: bool, has_function: bool):
+        self.contents = contents
+        self.entry = entry
+        self.trust = trust
+        self.has_function = has_function
+        self.static = tuple(StaticValue(where, value) for where, value in entry.static)
+        self._exported: Exported | None = None
+        # The executables whose fields differ from those of this process.
+        self._refused: set[tuple[str, str]] = set()
+
+    @property
+    def exported(self) -> Exported:
+        """The program's StableHLO, with its types."""
+        if self._exported is None:
+            self._exported = deserialize(self.contents.value(self.entry.field))
+        return self._exported
+
+    def fits(
+        self,
+        in_tree: PyTreeDef,
+        avals: Sequence[AbstractValue],
+        static: Sequence[StaticValue],
+        exactly: bool,
+    ) -> bool:
+        """Return whether the program is for arguments of these types.
+
+        Args:
+          exactly: whether weak types and shardings must be equal, and sizes known.
+        """
+        exported = self.exported
+        if in_tree != exported.in_tree or tuple(static) != self.static:
+            return False
+        if exactly:
+            return tuple(avals) == exported.in_avals
+        return all(map(_is_of, avals, exported.in_avals))
+
+    def traced(
+        self, in_tree: PyTreeDef, avals: Sequence[AbstractValue], names: tuple[str, ...], where: str
+    ) -> TracedProgram:
+        """Return the call of the program, as a traced function of arguments of these types.
+
+        Args:
+          names: the name of each flat argument.
+          where: the function's name and the file, for messages.
+        """
+        out_tree = None
+        info = DebugInfo("bundle", where, names, lambda: result_paths(out_tree))
+        program, out_tree = stage_tree(call_of(self.exported), in_tree, tuple(avals), info)
+        supply(program, self.executable_for)
+        return TracedProgram(program, in_tree, out_tree, self.entry.donated)
+
+    def executable_for(self, key: CompilationKey) -> CompiledProgram | None:
+        """Load the executable that fits a compilation; return None to compile the StableHLO.
+
+        It warns of the fields that differ, once for each executable.
+
+        Raises:
+          NoExecutable: if none fits, and the function is here.
+        """
+        if self.trust and self.entry.executables:
+            fields = compilation_fields(key)
+            reasons: list[tuple[int, str, str]] = []
+            for executable in self.entry.executables:
+                reason = differing(executable.fields, fields)
+                loaded = None if reason else self._load(executable, key)
+                if isinstance(loaded, CompiledProgram):
+                    return loaded
+                reason = loaded or reason
+                reasons.append((reason.count("; "), executable.target, reason))
+            _, target, reason = min(reasons)
+            if (target, reason) not in self._refused:
+                self._refused.add((target, reason))
+                warnings.warn(
+                    f"the executable of {self.contents.header['name']} for {target} in "
+                    f"{self.contents.path} is not used, and the program is compiled: {reason}. "
+                    "Save the bundle anew for this machine.",
+                    BundleWarning,
+                    stacklevel=source.frames_to_user(),
+                )
+            if self.has_function:
+                raise NoExecutable
+        if b"lapack_" in self.exported.mlir_module_serialized:
+            load_host_kernels()
+        return None
+
+    def _load(self, executable: ExecutableEntry, key: CompilationKey) -> CompiledProgram | str:
+        """Return the loaded executable, or why it cannot be."""
+        fields = self.fields(executable)
+        header = json.loads(fields["header"])
+        devices = devices_of(key.device)
+        exported = self.exported
+        ranks = (
+            [exported.in_avals[position].ndim for position in header["kept"]],
+            [aval.ndim for aval in exported.out_avals],
+        )
+        shardings = header["shardings"] and [
+            [sharding_over(record, devices, record["devices"]) for record in records]
+            for records in header["shardings"]
+        ]
+        reason = differing_shardings(shardings, header["kept"], key.device, ranks)
+        if reason:
+            return reason
+        try:
+            return loaded_program(header, fields, devices)
+        except JaxRuntimeError as error:
+            return f"XLA refuses it: {error}"
+
+    def fields(self, executable: ExecutableEntry) -> Mapping[str, bytes]:
+        """Return the fields of an executable, whose checksum is a part of the bundle's."""
+        data = self.contents.value(executable.field)
+        spans = cache_file.locate(data, len(data))
+        return {name: data[start:stop] for name, (start, stop) in spans.items()}
+
+    def shardings(self, devices: Sequence[Device]) -> tuple[list[Any], list[Any]]:
+        """Return how its arguments and results are split over devices; None where XLA decides."""
+        return (
+            [_placed(sharding, devices) for sharding in self.exported.in_splits],
+            [_placed(sharding, devices) for sharding in self.exported.out_splits],
+        )
+
+
+def _placed(sharding: NamedSharding | None, devices: Sequence[Device]) -> NamedSharding | None:
+    """Return a sharding over a mesh without devices as one over the first of these devices."""
+    if sharding is None:
+        return None
+    described = sharding.mesh
+    count = described.size
+    if count > len(devices):
+        raise ValueError(
+            f"the program is for {count} devices, and {len(devices)} are here: run it where there "
+            "are as many, on CPUs with JAX_NUM_CPU_DEVICES"
+        )
+    grid = np.empty(count, object)
+    grid[:] = devices[:count]
+    mesh = Mesh(
+        grid.reshape(described.axis_sizes), described.axis_names, axis_types=described.axis_types
+    )
+    return sharding.update(mesh=mesh)
+
+
+def _is_of(aval: AbstractValue, wanted: ShapedArray) -> bool:
+    """Return whether a value has the shape and dtype of a type, whose sizes may be variables."""
+    return (
+        isinstance(aval, ShapedArray)
+        and aval.dtype == wanted.dtype
+        and len(aval.shape) == len(wanted.shape)
+        and all(
+            is_symbolic_dim(size) or size == other
+            for size, other in zip(wanted.shape, aval.shape, strict=True)
+        )
+    )
