@@ -1,5 +1,6 @@
 """The examples run as a user would run them."""
 
+import json
 import os
 import pathlib
 import re
@@ -53,6 +54,28 @@ def test_examples_on_eight_devices_learn(example, most):
     assert float(re.findall(r"loss (\d+\.\d+)$", text, re.MULTILINE)[-1]) < most
     if first := re.search(r"first loss is ([\d.]+), and ([\d.]+) on one", text):
         assert abs(float(first[1]) - float(first[2])) < 1e-4
+
+
+def test_the_server_has_the_file_alone(tmp_path):
+    path = str(tmp_path / "model.hlob")
+    script = str(EXAMPLES / "server.py")
+    listing = run(script, "build", path)
+    assert "x: float32[1,64]" in listing and "x: float32[16,64]" in listing
+    single, many = ([{"id": n, "x": n / 10} for n in range(count)] for count in (1, 20))
+    requests = "\n".join(map(json.dumps, (single, many)))
+    served = subprocess.run(
+        [sys.executable, "-W", "error", script, "serve", path],
+        input=requests,
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent)},
+        check=True,
+    )
+    answers = list(map(json.loads, served.stdout.splitlines()))
+    assert [answer["id"] for answer in answers] == [0, *range(20)]
+    assert answers[0]["mean"] == pytest.approx(0) and answers[20]["mean"] != 0
+    assert "first answers after" in served.stderr
 
 
 def test_showing_the_example():

@@ -47,7 +47,7 @@ def test_large_constants_fences_and_every_dtype_go_along():
     args = (x, np.int32(3), np.bool_(True))
     (_, column) = compare.compare(staged, *args, jaxlib=["current"]).columns
     assert column.error is None and column.run_seconds > 0
-    assert "opt-barrier" in column.hlo
+    assert "opt-barrier" in (column.hlo or "")
 
 
 def test_without_a_run():
