@@ -200,7 +200,7 @@ class Builder(Emitter):
             else:
                 results = lower_per_platform(self, operands, params)
         except InconclusiveDimensionOperation as error:
-            raise without_unknown_sizes(primitive.name, error) from None
+            raise without_unknown_sizes(primitive.name, params, error) from None
         if primitive.multiple_results:
             environment.update(zip(outvars, results, strict=True))
         else:

@@ -9,7 +9,8 @@ from hlofront.base.typing import Shape
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
-from hlofront.lowering import kernels, types
+from hlofront.core.symbolic_sizes import has_symbolic_size
+from hlofront.lowering import kernels, types, unknown_sizes
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.kernels import GPUS, Library, by_library
 from hlofront.primitives import random_bits as r
@@ -28,12 +29,23 @@ def _(build: Builder, key: Value, *, algorithm: r.RandomAlgorithm, **_: Value) -
     if in_halves:
         key = build.op("stablehlo.bitcast_convert", (build.reshape(key, _halves),), _state)
     name = algorithm.name.removeprefix("RNG_")
-    new_key, bits = build.ops(
-        "stablehlo.rng_bit_generator",
-        (key,),
-        (_state, bits_aval),
-        rng_algorithm=types.attribute(f"#stablehlo<rng_algorithm {name}>"),
-    )
+    algorithm_attribute = types.attribute(f"#stablehlo<rng_algorithm {name}>")
+    if has_symbolic_size(bits_aval.shape):
+        new_key, bits = build.ops(
+            "stablehlo.custom_call",
+            (key, unknown_sizes.vector(build, bits_aval.shape)),
+            (_state, bits_aval),
+            call_target_name=types.string("stablehlo.dynamic_rng_bit_generator"),
+            rng_algorithm=algorithm_attribute,
+            api_version=types.i32(2),
+        )
+    else:
+        new_key, bits = build.ops(
+            "stablehlo.rng_bit_generator",
+            (key,),
+            (_state, bits_aval),
+            rng_algorithm=algorithm_attribute,
+        )
     if in_halves:
         new_key = build.op("stablehlo.bitcast_convert", (new_key,), _halves)
         new_key = build.reshape(new_key, new_key_aval)

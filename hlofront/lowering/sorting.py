@@ -11,6 +11,7 @@ from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.rules import lower
+from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.contracting import BELOW_A_BYTE, at_least_a_byte, widened
@@ -21,6 +22,7 @@ from hlofront.primitives.families import real_of
 
 _truth = ShapedArray((), np.dtype(np.bool_))
 _int32 = np.dtype(np.int32)
+_size = ShapedArray((), _int32)
 
 
 # ---- sort ----------------------------------------------------------------------------------------
@@ -143,7 +145,16 @@ def top_k_lower(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
         x = build.convert(x, aval)
     shape = (*aval.shape[:-1], k)
     value_aval, index_aval = aval.update(shape=shape), ShapedArray(shape, _int32)
-    values, indices = build.ops("chlo.top_k", (x,), [value_aval, index_aval], k=types.i64(k))
+    if has_symbolic_size((k,)):
+        values, indices = build.ops(
+            "stablehlo.custom_call",
+            (x, build.size(k, _size)),
+            [value_aval, index_aval],
+            call_target_name=types.string("stablehlo.dynamic_top_k"),
+            api_version=types.i32(2),
+        )
+    else:
+        values, indices = build.ops("chlo.top_k", (x,), [value_aval, index_aval], k=types.i64(k))
     if narrow:
         value_aval = value_aval.update(dtype=results[0].dtype)
         values = build.convert(values, value_aval)

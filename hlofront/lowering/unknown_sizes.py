@@ -5,8 +5,8 @@ passes them to its functions like large constants. XLA knows all sizes when it c
 pass puts the sizes of the arguments in, and checks the shape assertions.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -254,14 +254,30 @@ def _emit_assertion(build: Emitting, check: Check) -> None:
 
 
 def without_unknown_sizes(
-    name: str, error: InconclusiveDimensionOperation
+    name: str, params: Mapping[str, object], error: InconclusiveDimensionOperation
 ) -> InconclusiveDimensionOperation:
-    """Return the error for an operation whose lowering depends on a size, with its name."""
+    """Return the error for an operation whose lowering depends on a size.
+
+    Args:
+      name: the operation's name.
+      params: its parameters, of which the error names those with unknown sizes.
+      error: the error of its lowering rule.
+    """
     if isinstance(error, _NamedError):
         return error
+    unknown = [f"{key}={value}" for key, value in params.items() if _has_unknown_size(value)]
+    of_parameters = f" of {', '.join(unknown)}" if unknown else ""
     return _NamedError(
-        f"{name} has no StableHLO form for these unknown sizes, export it for known ones: {error}"
+        f"{name} has no StableHLO form for these unknown sizes{of_parameters}, export it for known "
+        f"ones: {error}"
     )
+
+
+def _has_unknown_size(value: object) -> bool:
+    """Return whether a parameter is an unknown size, or a tuple with one in it."""
+    if isinstance(value, tuple):
+        return any(map(_has_unknown_size, cast("tuple[object, ...]", value)))
+    return isinstance(value, SizeExpression)
 
 
 class _NamedError(InconclusiveDimensionOperation):
