@@ -1,5 +1,6 @@
 """Traces, tracers and the context variable that holds the current trace."""
 
+import operator
 import threading
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -299,11 +300,20 @@ class Tracer(ArrayOperators):
             "cannot be keys of dictionaries or members of sets."
         )
 
+    # Whether the value loses a derivative as a float, a complex number or an array of NumPy. As a
+    # bool or an integer no value has one.
+    _has_derivative: ClassVar[bool] = False
+
     def _concrete_or_raise(self, error: Callable[..., Exception], *context: object) -> Any:
         value = self.to_concrete_value()
         if value is None:
             raise error(self, *context)
         return value
+
+    def _underived_or_raise(self, error: Callable[..., Exception], *context: object) -> Any:
+        if self._has_derivative:
+            raise error(self, *context)
+        return self._concrete_or_raise(error, *context)
 
     def __bool__(self):
         if self.aval.size != 1:
@@ -315,28 +325,28 @@ class Tracer(ArrayOperators):
 
     def __float__(self):
         return float(
-            self._concrete_or_raise(errors.ConcretizationTypeError, _scalar_advice("float"))
+            self._underived_or_raise(errors.ConcretizationTypeError, _scalar_advice("float"))
         )
 
     def __complex__(self):
         return complex(
-            self._concrete_or_raise(errors.ConcretizationTypeError, _scalar_advice("complex"))
+            self._underived_or_raise(errors.ConcretizationTypeError, _scalar_advice("complex"))
         )
 
     def __index__(self):
-        return self._concrete_or_raise(errors.TracerIntegerConversionError).__index__()
+        return operator.index(self._concrete_or_raise(errors.TracerIntegerConversionError))
 
     def __array__(self, *args: Any, **kwargs: Any):
-        value = self._concrete_or_raise(errors.TracerArrayConversionError)
+        value = self._underived_or_raise(errors.TracerArrayConversionError)
         return value.__array__(*args, **kwargs)
 
     def tolist(self):
-        return self._concrete_or_raise(
+        return self._underived_or_raise(
             errors.ConcretizationTypeError, "The tolist() method was called on a traced array."
         ).tolist()
 
     def tobytes(self, order: str = "C"):
-        return self._concrete_or_raise(
+        return self._underived_or_raise(
             errors.ConcretizationTypeError, "The tobytes() method was called on a traced array."
         ).tobytes(order)
 
@@ -387,10 +397,11 @@ def _needs_value(name: str, *, called: bool) -> Value:
 
     def member(self: Tracer, *args: Any) -> Value:
         value = self.to_concrete_value()
-        if value is None:
+        if value is None or (self._has_derivative and name != "item"):
             what = f"the {name}() method was called" if called else f"{name!r} was asked for"
             raise errors.ConcretizationTypeError(self, f"The problem: {what} on a traced array.")
-        attribute = getattr(value, name)
+        is_scalar = isinstance(value, int | float | complex)
+        attribute = getattr(np.asarray(value) if is_scalar else value, name)
         return attribute(*args) if called else attribute
 
     member.__name__ = member.__qualname__ = name

@@ -6,7 +6,7 @@ from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree
 from hlofront.core.jaxpr import DebugInfo
-from hlofront.core.trace import as_array
+from hlofront.core.trace import as_result
 from hlofront.higher_order import checkify_programs
 from hlofront.higher_order.checkify_errors import ErrorCategory, user_checks
 from hlofront.higher_order.checkify_rules import State, evaluate
@@ -59,7 +59,7 @@ def checkify(
         program, out_tree = stage_tree(lambda: f(*args, **kwargs), _NO_ARGUMENTS, (), info)
         state = State(wanted)
         outputs = evaluate(program.jaxpr, program.consts, (), state)
-        return state.error(), out_tree.unflatten(map(as_array, outputs))
+        return state.error(), out_tree.unflatten(map(as_result, outputs))
 
     name = source.callable_name(f)
     return documented(checked, f, f"{name}, which returns (error, result).")

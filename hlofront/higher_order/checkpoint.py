@@ -13,7 +13,7 @@ from hlofront.core.derived import once_per_program
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, ParamDict, Value, Var
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal
-from hlofront.core.trace import Tracer, as_array
+from hlofront.core.trace import Tracer, as_result
 from hlofront.higher_order.checkpoint_policies import Policy
 from hlofront.higher_order.checkpoint_splitting import CheckpointInTwo, remat_p
 from hlofront.higher_order.jit_call import (
@@ -213,8 +213,7 @@ remat_rules = _RematRules(remat_p, "jaxpr", _adapted)
 
 @rules.run(remat_p)
 def _(*args: ArrayLike, jaxpr: ClosedJaxpr, **_: object) -> list[ArrayLike]:
-    # A result that is a literal of the program is a Python scalar.
-    return list(map(as_array, jaxpr_as_fun(jaxpr, *args)))
+    return list(map(as_result, jaxpr_as_fun(jaxpr, *args)))
 
 
 @once_per_program

@@ -15,7 +15,7 @@ from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, Value
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
-from hlofront.core.trace import Tracer, as_array
+from hlofront.core.trace import Tracer, as_result
 from hlofront.higher_order.batched_functions import BatchedCall, BatchedRule
 from hlofront.higher_order.custom_call import (
     batched_by_call,
@@ -171,9 +171,9 @@ class JVPRule:
     def __call__(self, *args: ArrayLike | SymbolicZero) -> list[Tangent]:
         count = len(args) // 2
         structure = self.arguments.structure
-        primals = structure.unflatten(map(as_array, args[:count]))
+        primals = structure.unflatten(map(as_result, args[:count]))
         tangents = structure.unflatten(
-            [t if type(t) is SymbolicZero else as_array(t) for t in args[count:]]
+            [t if type(t) is SymbolicZero else as_result(t) for t in args[count:]]
         )
         pair = self.rule(*self.arguments.fixed.values(), primals, tangents)
         about = f"Custom JVP rule {self.__name__} for function {self.function}"

@@ -16,7 +16,7 @@ from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.check import types_match
 from hlofront.core.jaxpr import Value
 from hlofront.core.symbolic_zeros import Cotangent, Zero
-from hlofront.core.trace import Tracer, as_array
+from hlofront.core.trace import Tracer, as_array, as_result
 from hlofront.higher_order.custom_rule import (
     CustomRule,
     CustomRuleArguments,
@@ -243,7 +243,7 @@ class Forward:
         self.__name__ = source.callable_name(rule)
 
     def __call__(self, primals: Sequence[ArrayLike], perturbed: Sequence[bool]) -> "_ForwardResult":
-        arrays = list(map(as_array, primals))
+        arrays = list(map(as_result, primals))
         leaves: Sequence[object] = arrays
         if self.symbolic_zeros:
             leaves = [CustomVJPPrimal(x, p) for x, p in zip(arrays, perturbed, strict=True)]
@@ -352,7 +352,7 @@ class Backward:
         arriving: list[ArrayLike | SymbolicZero] = [
             SymbolicZero(c.aval)
             if self.symbolic_zeros and isinstance(c, Zero)
-            else as_array(instantiate(c))
+            else (as_array(instantiate(c)) if isinstance(c, Zero) else as_result(c))
             for c in cotangents
         ]
         residuals = [x if isinstance(x, _SCALARS) else as_array(x) for x in residuals]

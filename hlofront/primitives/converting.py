@@ -26,7 +26,7 @@ from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.compile_time import eval_context
 from hlofront.core.primitive import Primitive
 from hlofront.core.requested_shardings import cotangent_sharding, with_batch_axis
-from hlofront.core.rules import batch, infer, jvp, transpose
+from hlofront.core.rules import batch, infer, jvp, run, transpose
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, UndefinedPrimal, Zero
 from hlofront.core.trace import Tracer, is_eager, process
 from hlofront.primitives.batching import batch_elementwise, move_axis
@@ -534,4 +534,5 @@ def _(x: ShapedArray) -> ShapedArray:
 linear(copy_p, lambda cotangent, x: [copy(cotangent)])
 linear(stage_p, lambda cotangent, x: [cotangent])
 no_derivative(stop_gradient_p)
+run(stop_gradient_p)(lambda x: x)
 batch_elementwise(copy_p, stage_p, stop_gradient_p)

@@ -210,8 +210,10 @@ def random_seed(seeds: ArrayLike, generator: Generator) -> Array:
       TypeError: if the seeds are not integers.
       OverflowError: if the option is an integer that the default integer dtype cannot hold.
     """
+    if type(seeds) is bool:
+        seeds = int(seeds)  # True is an integer in Python, and no integer in an array.
     aval = typeof(seeds)
-    if not issubdtype(aval.dtype, np.integer) and aval.dtype != np.bool_:
+    if not issubdtype(aval.dtype, np.integer):
         raise TypeError(f"PRNG key seed must be an integer; got {aval.str_short()}")
     offset = _seed_offset.value
     if offset:

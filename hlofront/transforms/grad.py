@@ -88,7 +88,7 @@ class FlatCall:
         # Leaves of the auxiliary value that are not traced are returned unchanged.
         leaves, aux_tree = self.aux
         traced = iter(outputs[count:])
-        aux = [as_array(next(traced)) if x is _TRACED else x for x in leaves]
+        aux = [as_result(next(traced)) if x is _TRACED else x for x in leaves]
         return result, aux_tree.unflatten(aux)
 
 
@@ -446,7 +446,7 @@ def value_and_grad(
         if sharding is not None and sharding.mesh.explicit_axes:
             # The cotangent is on the mesh, where it may consist of summands.
             one = bind_reshard(one, sharding)
-        gradients = pullback.in_tree.unflatten(pullback.flat([one]))
+        gradients = pullback.in_tree.unflatten(map(as_array, pullback.flat([one])))
         gradient = gradients[0] if isinstance(argnums, int) else gradients
         return ((result, aux), gradient) if has_aux else (result, gradient)
 

@@ -62,6 +62,7 @@ class JVPTracer(DifferentiationTracer):
 
     _trace: "JVPTrace"
     lost = "derivative"
+    _has_derivative = True
 
     def __init__(self, trace: "JVPTrace", primal: Value, tangent: Value):
         # It is never replaced, so it may have a narrower type than in the base class.
@@ -69,6 +70,10 @@ class JVPTracer(DifferentiationTracer):
         self.primal = primal
         self.tangent = tangent
         self.aval = typeof(primal)
+
+    def to_concrete_value(self) -> Value:
+        primal = self.primal
+        return primal.to_concrete_value() if isinstance(primal, Tracer) else primal
 
     def _traced_function(self) -> str:
         return describe(self._trace.debug_info)

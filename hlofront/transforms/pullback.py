@@ -13,7 +13,7 @@ from hlofront.core.jaxpr import Jaxpr, Value
 from hlofront.core.names import TRANSPOSE, transformed
 from hlofront.core.references import is_reference
 from hlofront.core.symbolic_zeros import Cotangent, UndefinedPrimal, Zero
-from hlofront.core.trace import as_array
+from hlofront.core.trace import as_array, as_result
 from hlofront.primitives.derivatives import instantiate
 from hlofront.primitives.reference_rules import RefAccumulator
 from hlofront.transforms.flatten import Signature, abstract
@@ -251,7 +251,7 @@ class Pullback:
         return [
             GradRef()
             if references[position] is not None
-            else as_array(instantiate(c))
+            else (as_array(instantiate(c)) if isinstance(c, Zero) else as_result(c))
             if wanted is None or wanted[position]
             else DidntWant()
             for position, c in enumerate(cotangents)

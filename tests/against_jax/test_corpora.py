@@ -55,6 +55,7 @@ CORPORA = (
     "corpus_fuzz_regressions",
     "corpus_fuzz_arguments_and_rules",
     "corpus_options",
+    "corpus_python_scalars",
     "corpus_symbolic_sizes",
     "corpus_name_stacks",
     "corpus_jet",

@@ -1,0 +1,197 @@
+"""Python scalars that are differentiated: what comes out, and what Python may ask of them."""
+
+import importlib
+
+import numpy as np
+
+from tests.against_jax.describe import Corpus
+
+
+def programs(jax, jnp, lax):
+    corpus = Corpus(("repr",))
+    classes_of_results(corpus, jax, jnp, lax)
+    arguments_of_rules(corpus, jax, jnp)
+    questions(corpus, jax, jnp, lax)
+    checked(corpus, jax)
+    seeds(corpus, jax, jnp)
+    return corpus
+
+
+def classes(jax, results):
+    """The class of each leaf as users see it: a Python scalar's, or an array with its type."""
+
+    def kind(x):
+        for scalar in (bool, int, float, complex):
+            if isinstance(x, scalar) and not isinstance(x, np.generic):
+                return scalar.__name__
+        return f"array of {x.dtype}, weak {jnp_weak(x)}"
+
+    def jnp_weak(x):
+        return bool(getattr(getattr(x, "aval", None), "weak_type", False))
+
+    return [kind(x) for x in jax.tree_util.tree_leaves(results)]
+
+
+def functions(jax, lax):
+    """Functions of a scalar that pass it on, or give back another scalar."""
+    doubled = jax.custom_jvp(lambda x: x * 2.0)
+    doubled.defjvp(lambda primals, tangents: (doubled(*primals), tangents[0] * 2.0))
+    passed = jax.custom_vjp(lambda x: x)
+    passed.defvjp(lambda x: (x, None), lambda _, cotangent: (cotangent,))
+    constant = jax.custom_vjp(lambda x: 3.0)
+    constant.defvjp(lambda x: (3.0, x), lambda _, cotangent: (cotangent * 2.0,))
+    return {
+        "itself": lambda x: x,
+        "constant": lambda x: 2.0,
+        "pair": lambda x: (x, 3.0),
+        "product": lambda x: x * 2.0,
+        "custom_jvp": doubled,
+        "custom_vjp": passed,
+        "constant_of_custom_vjp": constant,
+        "checkpoint": jax.checkpoint(lambda x: (x, 2.0)),
+        "stop_gradient": lax.stop_gradient,
+        "choice": lambda x: x if x > 0 else -x,
+    }
+
+
+def classes_of_results(corpus, jax, jnp, lax):
+    for name, function in functions(jax, lax).items():
+        forward = "custom_vjp" not in name
+        both = lambda x, f=function: (x * 1.0, f(x))
+        first = lambda x, f=function: jax.tree_util.tree_leaves(f(x))[0]
+        ways = {
+            "vjp": lambda x, f=function: jax.vjp(f, x)[0],
+            "aux_of_grad": lambda x, f=both: jax.grad(f, has_aux=True)(x),
+            "aux_of_vjp": lambda x, f=both: jax.vjp(f, x, has_aux=True)[2],
+            "pull": lambda x, f=first: jax.vjp(f, x)[1](1.0),
+            "grad": lambda x, f=first: jax.grad(f)(x),
+        }
+        if forward:
+            ways |= {
+                "jvp": lambda x, f=function: jax.jvp(f, (x,), (1.0,)),
+                "linearize": lambda x, f=function: jax.linearize(f, x)[0],
+                "push": lambda x, f=function: jax.linearize(f, x)[1](1.0),
+            }
+        if name == "stop_gradient":
+            del ways["pull"]
+        for way, program in ways.items():
+            corpus.add(f"{way}_of_{name}", lambda x, p=program: classes(jax, p(x)), 2.0)
+
+
+def arguments_of_rules(corpus, jax, jnp):
+    """What rules are called with where nothing but the derivative is traced."""
+
+    def given_by_jvp(derive):
+        seen = []
+        custom = jax.custom_jvp(lambda x: x * 2)
+
+        def rule(primals, tangents):
+            seen.extend(classes(jax, (primals, tangents)))
+            return custom(*primals), tangents[0]
+
+        custom.defjvp(rule)
+        derive(custom)
+        return seen
+
+    def given_by_vjp(derive):
+        seen = []
+        custom = jax.custom_vjp(lambda x: x * 2)
+
+        def forward(x):
+            seen.extend(classes(jax, x))
+            return x * 2.0, x
+
+        def backward(x, cotangent):
+            seen.extend(classes(jax, (x, cotangent)))
+            return (cotangent * x,)
+
+        custom.defvjp(forward, backward)
+        derive(custom)
+        return seen
+
+    for kind, x in {"float": 2.0, "array": np.ones((2,), np.float32)}.items():
+        corpus.add(
+            f"jvp_rule_is_given_{kind}",
+            lambda x: given_by_jvp(lambda f: jax.jvp(f, (x,), (x,))),
+            x,
+        )
+        corpus.add(
+            f"vjp_rules_are_given_{kind}",
+            lambda x: given_by_vjp(lambda f: jax.vjp(f, x)[1](x)),
+            x,
+        )
+
+
+def questions(corpus, jax, jnp, lax):
+    """Conversions of a value that is being differentiated and whose number is known."""
+    asked = {
+        "bool": bool,
+        "int": int,
+        "item": lambda x: x.item(),
+        "float": float,
+        "complex": complex,
+        "tolist": lambda x: x.tolist(),
+        "asarray": np.asarray,
+        "index": lambda x: [1, 2, 3][x],
+        "hex": hex,
+        "choice": lambda x: 1 if x else 2,
+        "devices": lambda x: len(x.devices()),
+    }
+    for name, ask in asked.items():
+
+        def derived(x, ask=ask):
+            return x * 1.0, (ask(x), ask((x * 1).astype(int)) if name != "asarray" else 0)
+
+        for kind, x in {"float": 2.0, "array": jnp.float32(2.0)}.items():
+            for way, program in {
+                "grad": lambda x, f=derived: jax.grad(f, has_aux=True)(x)[1],
+                "jvp": lambda x, f=derived: jax.jvp(f, (x,), (1.0,), has_aux=True)[2],
+                "grad_of_grad": lambda x, f=derived: jax.grad(
+                    lambda y: jax.grad(f, has_aux=True)(y), has_aux=True
+                )(x)[1],
+                "jit_of_grad": lambda x, f=derived: jax.jit(jax.grad(f, has_aux=True))(x)[1],
+                "vmap_of_grad": lambda x, f=derived: (
+                    jax.vmap(jax.grad(f, has_aux=True))(x[None])[1] if np.ndim(x) else 0
+                ),
+            }.items():
+                corpus.add(f"{name}_of_{kind}_in_{way}", program, x)
+
+
+def checked(corpus, jax):
+    """What checkify gives back of Python scalars, which are no arguments of a program there."""
+
+    def checkify():
+        """The module of the namespace that was handed in."""
+        return importlib.import_module(f"{jax.__name__}.experimental.checkify")
+
+    for name, function in {
+        "itself": lambda x: x,
+        "several": lambda x: (x, 2, x * 1, True, 1j),
+        "checked": lambda x: (checkify().check(x > 0, "not positive"), x)[1],
+        "jit": jax.jit(lambda x: (x, 2.0)),
+    }.items():
+        for kind, x in {"float": 2.0, "int": 3}.items():
+            corpus.add(
+                f"checkify_of_{name}_{kind}",
+                lambda x, f=function: classes(jax, checkify().checkify(f)(x)[1]),
+                x,
+            )
+
+
+def seeds(corpus, jax, jnp):
+    """Booleans as seeds: Python's are integers, those in arrays are not."""
+    key = lambda seed: jax.random.key_data(jax.random.key(seed))
+    for name, seed in {
+        "python": True,
+        "numpy_scalar": np.bool_(True),
+        "numpy": np.array(True),
+        "array": jnp.array(False),
+        "several": np.array([True, False]),
+    }.items():
+        corpus.add(f"seed_of_{name}_boolean", lambda seed=seed: key(seed), modes=("value",))
+        corpus.add(f"seed_of_{name}_boolean_in_jit", jax.jit(key), seed, modes=("value",))
+        corpus.add(
+            f"old_seed_of_{name}_boolean",
+            lambda seed=seed: jax.random.PRNGKey(seed),
+            modes=("value",),
+        )
