@@ -57,7 +57,7 @@ class Module:
       const_args: the large constants, which precede the other arguments.
       kept_inputs: the positions of the program's inputs that the module takes.
       donated: the positions of the inputs whose buffers the module may reuse.
-      unusable: the types of donated inputs that no result can reuse.
+      unusable: the types of donated inputs whose memory no result can use.
       callbacks: the host calls, in the order of their index. See lowering/callbacks.py.
       ordered: the ordered effects whose tokens are the first arguments and the first results.
       fences: the fences that lowering emitted; None if fences were off.
@@ -385,7 +385,7 @@ def _alias_donated(
     for i, aval in enumerate(jaxpr.out_avals):
         if not isinstance(aval, AbstractToken):
             free.setdefault(_buffer(aval), []).append(i)
-    unusable: list[str] = []
+    unmatched: list[Any] = []
     for position, index in enumerate(layout.inputs):
         if not donated[index]:
             continue
@@ -401,6 +401,14 @@ def _alias_donated(
         attributes[position]["jax.buffer_donor"] = types.boolean(True)
         if outputs:  # XLA decides whether their shardings are equal.
             outputs.pop(0)
+        else:
+            unmatched.append(aval)
+    # XLA may also store a result of as many elements there, whatever its shape and dtype.
+    sizes = [jaxpr.out_avals[i].size for outputs in free.values() for i in outputs]
+    unusable: list[str] = []
+    for aval in unmatched:
+        if aval.size in sizes:
+            sizes.remove(aval.size)
         else:
             unusable.append(aval.str_short())
     return _Donation(tuple(i for i in layout.inputs if donated[i]), unusable)

@@ -81,7 +81,7 @@ def classes_of_results(corpus, jax, jnp, lax):
 def arguments_of_rules(corpus, jax, jnp):
     """What rules are called with where nothing but the derivative is traced."""
 
-    def given_by_jvp(derive):
+    def arguments_of_jvp_rule(derive):
         seen = []
         custom = jax.custom_jvp(lambda x: x * 2)
 
@@ -93,7 +93,7 @@ def arguments_of_rules(corpus, jax, jnp):
         derive(custom)
         return seen
 
-    def given_by_vjp(derive):
+    def arguments_of_vjp_rules(derive):
         seen = []
         custom = jax.custom_vjp(lambda x: x * 2)
 
@@ -112,12 +112,12 @@ def arguments_of_rules(corpus, jax, jnp):
     for kind, x in {"float": 2.0, "array": np.ones((2,), np.float32)}.items():
         corpus.add(
             f"jvp_rule_is_given_{kind}",
-            lambda x: given_by_jvp(lambda f: jax.jvp(f, (x,), (x,))),
+            lambda x: arguments_of_jvp_rule(lambda f: jax.jvp(f, (x,), (x,))),
             x,
         )
         corpus.add(
             f"vjp_rules_are_given_{kind}",
-            lambda x: given_by_vjp(lambda f: jax.vjp(f, x)[1](x)),
+            lambda x: arguments_of_vjp_rules(lambda f: jax.vjp(f, x)[1](x)),
             x,
         )
 

@@ -433,7 +433,7 @@ def _aot_targets() -> ModuleType:
 def _warn_of_donations(unusable: Sequence[str]) -> None:
     if unusable:
         warnings.warn(
-            f"Some donated buffers were not usable: {', '.join(unusable)}. No result has the "
-            "shape and dtype of such an argument; donate those alone that a result can replace.",
+            f"Some donated buffers were not usable: {', '.join(unusable)}. No result has as "
+            "many elements as such an argument; donate those alone that a result can replace.",
             stacklevel=source.frames_to_user(),
         )
