@@ -302,7 +302,7 @@ class Tracer(ArrayOperators):
 
     # Whether the value loses a derivative as a float, a complex number or an array of NumPy. As a
     # bool or an integer no value has one.
-    _has_derivative: ClassVar[bool] = False
+    has_derivative: ClassVar[bool] = False
 
     def _concrete_or_raise(self, error: Callable[..., Exception], *context: object) -> Any:
         value = self.to_concrete_value()
@@ -311,7 +311,7 @@ class Tracer(ArrayOperators):
         return value
 
     def _underived_or_raise(self, error: Callable[..., Exception], *context: object) -> Any:
-        if self._has_derivative:
+        if self.has_derivative:
             raise error(self, *context)
         return self._concrete_or_raise(error, *context)
 
@@ -397,7 +397,7 @@ def _needs_value(name: str, *, called: bool) -> Value:
 
     def member(self: Tracer, *args: Any) -> Value:
         value = self.to_concrete_value()
-        if value is None or (self._has_derivative and name != "item"):
+        if value is None or (self.has_derivative and name != "item"):
             what = f"the {name}() method was called" if called else f"{name!r} was asked for"
             raise errors.ConcretizationTypeError(self, f"The problem: {what} on a traced array.")
         is_scalar = isinstance(value, int | float | complex)

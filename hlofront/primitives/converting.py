@@ -534,5 +534,11 @@ def _(x: ShapedArray) -> ShapedArray:
 linear(copy_p, lambda cotangent, x: [copy(cotangent)])
 linear(stage_p, lambda cotangent, x: [cotangent])
 no_derivative(stop_gradient_p)
-run(stop_gradient_p)(lambda x: x)
+
+
+@run(stop_gradient_p)
+def _(x: ArrayLike) -> ArrayLike:
+    return x
+
+
 batch_elementwise(copy_p, stage_p, stop_gradient_p)

@@ -62,7 +62,7 @@ class JVPTracer(DifferentiationTracer):
 
     _trace: "JVPTrace"
     lost = "derivative"
-    _has_derivative = True
+    has_derivative = True
 
     def __init__(self, trace: "JVPTrace", primal: Value, tangent: Value):
         # It is never replaced, so it may have a narrower type than in the base class.
