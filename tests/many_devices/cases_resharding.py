@@ -1,4 +1,8 @@
-"""Arrays go from any sharding to any other, over the same devices or others, without the host."""
+"""Arrays go from any sharding to any other, over the same devices or others, without the host.
+
+CPU devices read each other's shards from the memory that they share. Devices of other kinds
+exchange shards by compiled programs, and the tests let CPU devices do so too.
+"""
 
 import ml_dtypes
 import numpy as np
@@ -7,7 +11,7 @@ import pytest
 import hlofront as jax
 from hlofront.runtime.array import array as array_methods
 from hlofront.runtime.array import host_value
-from hlofront.runtime.sharding import resharding
+from hlofront.runtime.sharding import resharding, shared_memory
 from hlofront.sharding import AxisType, Mesh, NamedSharding
 from hlofront.sharding import PartitionSpec as P
 from tests.many_devices.meshes import devices, split
@@ -51,9 +55,19 @@ def no_host(monkeypatch):
     monkeypatch.setattr(host_value, "fetched", refuse)
 
 
+def by_programs_alone(monkeypatch):
+    monkeypatch.setattr(resharding, "assembly_of", lambda *shardings_and_shape: None)
+
+
+@pytest.fixture(params=["shared memory", "programs"])
+def way(request, monkeypatch):
+    if request.param == "programs":
+        by_programs_alone(monkeypatch)
+
+
 @pytest.mark.parametrize("source", SHARDINGS)
 @pytest.mark.parametrize("target", SHARDINGS)
-def test_between_any_two(source, target, no_host, monkeypatch):
+def test_between_any_two(source, target, way, no_host, monkeypatch):
     values = np.arange(24 * 48, dtype=np.float32).reshape(24, 48)
     x = jax.device_put(values, SHARDINGS[source])
     moved = jax.device_put(x, SHARDINGS[target])
@@ -68,7 +82,7 @@ def test_between_any_two(source, target, no_host, monkeypatch):
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint32", "complex64", "bfloat16", "int4"])
 @pytest.mark.parametrize("shape", [(), (0, 8), (8, 0), (8, 16), (8, 2, 4)])
-def test_of_any_dtype_and_shape(shape, dtype):
+def test_of_any_dtype_and_shape(shape, dtype, way):
     values = np.arange(int(np.prod(shape))).reshape(shape) % 5
     values = values.astype(getattr(ml_dtypes, dtype, dtype))
     entries = ("x",) if shape else ()
@@ -92,7 +106,8 @@ def test_devices_that_are_not_enough_for_the_shards_cut_coarser_ones():
     ]
 
 
-def test_programs_of_resharding_are_compiled_once():
+def test_programs_of_resharding_are_compiled_once(monkeypatch):
+    by_programs_alone(monkeypatch)
     x = jax.device_put(np.ones((8, 4), np.float32), split("x"))
     jax.device_put(x, split("y"))
     before = resharding._program.cache_info().misses
@@ -121,7 +136,42 @@ def test_a_copy_shares_no_memory():
         assert not pointers[0] & pointers[1]
 
 
-def test_donated_shards_are_deleted_where_the_devices_exchange_them():
+@pytest.mark.parametrize("target", ["columns of eight", "tiles", "copies", "one"])
+def test_what_reuses_the_memory_of_an_array_leaves_the_other_alone(target):
+    add_in_memory = jax.jit(lambda a: a + 100, donate_argnums=0)
+    for first in (True, False):
+        x = jax.jit(lambda a: a + 1, out_shardings=split("x"))(np.zeros((8, 8), np.float32))
+        moved = jax.device_put(x, SHARDINGS[target])
+        donated, kept = (x, moved) if first else (moved, x)
+        np.testing.assert_array_equal(add_in_memory(donated), np.full((8, 8), 101.0))
+        assert donated.is_deleted()
+        for shard in kept.addressable_shards:
+            np.testing.assert_array_equal(shard.data, np.ones(shard.data.shape))
+
+
+def test_terms_of_a_sum_are_not_taken_for_shards():
+    explicit = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
+    whole, terms = (NamedSharding(explicit, spec) for spec in (P(), P(unreduced={"x"})))
+    assert shared_memory.assembly_of(whole, split("x"), (8, 8)) is not None
+    assert shared_memory.assembly_of(terms, split("x"), (8, 8)) is None
+    assert shared_memory.assembly_of(split("x"), terms, (8, 8)) is None
+
+
+def test_shards_that_are_terms_of_a_sum_in_types_are_read_and_moved():
+    explicit = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
+    values = np.arange(64, dtype=np.float32).reshape(8, 8)
+    terms = NamedSharding(explicit, P(unreduced={"x"}))
+    assert terms.shard_shape((8, 8)) == (8, 8)
+    for start in (values, jax.device_put(values, NamedSharding(explicit, P("y")))):
+        x = jax.device_put(start, terms)
+        np.testing.assert_array_equal(x.addressable_shards[3].data, values)
+        np.testing.assert_array_equal(jax.device_put(x, split("x")), values)
+        with jax.set_mesh(explicit):
+            np.testing.assert_array_equal(jax.sharding.reshard(x, P()), values)
+
+
+def test_donated_shards_are_deleted_where_programs_exchange_them(monkeypatch):
+    by_programs_alone(monkeypatch)
     for target in (split(None, "x"), NamedSharding(backwards, P("x"))):
         x = jax.device_put(np.ones((8, 4), np.float32), split("x"))
         jax.device_put(x, target, donate=True)

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hlofront.base.boundary import boundary, filter_traceback
+from hlofront.base.caches import memoize
 from hlofront.base.config import options
 from hlofront.base.dtypes import float0
 from hlofront.base.tree import PyTree, tree_flatten
@@ -334,14 +335,20 @@ def _put_on_devices(
     is_array = type(x) is ArrayImpl
     if is_array and semantics is not _COPY and is_committed(x) and sharding_of(x) == sharding:
         return x
-    sharding.check_compatible_aval(aval.shape)
-    check_attached(next(iter(sharding.device_set)))
-    check_determined(sharding)
+    _check_target_of(sharding, aval.shape)
     if not is_array:
         host = np.asarray(readable(x, aval), aval.dtype)
         return resharding().split_on_host(host, aval_split_by(sharding, aval), sharding)
     x = copied(x) if semantics is _COPY else x
     return resharding().resharded(x, sharding, semantics is CopySemantics.DONATE_INPUT)
+
+
+@memoize
+def _check_target_of(sharding: Sharding, shape: tuple[int, ...]) -> None:
+    """Raise if an array of this shape cannot be put on the devices of a sharding."""
+    sharding.check_compatible_aval(shape)
+    check_attached(next(iter(sharding.device_set)))
+    check_determined(sharding)
 
 
 def check_determined(sharding: Sharding) -> None:

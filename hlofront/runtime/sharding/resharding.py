@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hlofront.base.caches import memoize
+from hlofront.base.config import options
 from hlofront.base.typing import Array
 from hlofront.bridge.arrays import (
     CopySemantics,
@@ -38,8 +39,11 @@ from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.host_value import host_value
 from hlofront.runtime.sharding.cpu_queue import meets_on_cpu, on_cpu
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment, is_on_one_of_several
+from hlofront.runtime.sharding.shared_memory import assembled_in_memory, assembly_of
 from hlofront.runtime.sharding.typed import aval_split_by
 from hlofront.transforms.stage import stage
+
+_guard_puts = options["jax_transfer_guard_host_to_device"].cell
 
 
 def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
@@ -47,7 +51,8 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
 
     On the same devices they exchange what they lack, by a compiled program. For other devices the
     array's own ones first cut it into the new shards by such a program, where they do not have
-    those, and each shard is copied to where it is wanted. Nothing is gathered on the host.
+    those, and each shard is copied to where it is wanted. CPU devices of this process read each
+    other's shards from the memory that they share. No array is gathered on the host.
 
     Args:
       x: an array on devices.
@@ -71,6 +76,11 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
     aval = aval_split_by(sharding, x.aval)
     if not aval.size:
         return empty(aval, sharding)
+    if own_sharding.num_devices > 1 and _guard_puts.value is None:
+        # A guard would take these for transfers from the host, which a program does not make.
+        assembly = assembly_of(own_sharding, sharding, shape)
+        if assembly is not None:
+            return assembled_in_memory(x, assembly, aval, sharding)
     own_kind = own_devices.default_memory_kind
     if own_sharding.memory_kind != own_kind:
         # Programs compute in the devices' own memory.
@@ -102,6 +112,7 @@ def empty(aval: ShapedArray, sharding: Sharding) -> Array:
     return split_on_host(np.empty(aval.shape, aval.dtype), aval, sharding)
 
 
+@memoize
 def _has_shards_of(own_sharding: Sharding, sharding: Sharding, shape: tuple[int, ...]) -> bool:
     """Return whether the n-th device of both shardings holds the same shard, for each n."""
     own_indices = own_sharding.devices_indices_map(shape)

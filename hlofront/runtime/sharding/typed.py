@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hlofront.base.caches import memoize
 from hlofront.bridge.client import NamedSharding, Sharding
 from hlofront.bridge.members import device_list_of, memory_kind_of
 from hlofront.core.aval import MemorySpace, ShapedArray, Split
@@ -34,6 +35,7 @@ def in_memory_of(aval: Any, sharding: Sharding) -> Sharding:
     return sharding.with_memory_kind(space.value if on_host else default)
 
 
+@memoize
 def aval_split_by(sharding: Sharding | None, aval: ShapedArray) -> ShapedArray:
     """Return the aval of an array with a sharding: in its memory, and split as types say.
 
