@@ -269,7 +269,8 @@ def _shard_shape(self: _Split, global_shape: Sequence[int]) -> tuple[int, ...]:
       ValueError: if the array has fewer axes than are split.
     """
     shape = tuple(global_shape)
-    ends = [i for i, entry in enumerate(getattr(self, "spec", ()), 1) if entry is not None]
+    partitions = self.spec.partitions if type(self) is NamedSharding else ()
+    ends = [i for i, entry in enumerate(partitions, 1) if entry is not None]
     tiles = _tiles_for(self, shape, max(ends, default=0))
     return tuple(size // parts for size, parts in zip(shape, tiles, strict=True))
 
@@ -284,6 +285,7 @@ def _check_compatible_aval(self: _Split, aval_shape: Sequence[int]) -> None:
     _tiles_for(self, tuple(aval_shape), len(getattr(self, "spec", ())))
 
 
+@caches.memoize
 def _tiles_for(self: _Split, shape: tuple[int, ...], least: int) -> tuple[int, ...]:
     """Return the number of shards along each axis of an array, of which there are `least`."""
     check_rank(self, least, len(shape))
