@@ -22,7 +22,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, NoReturn, Protocol
+from typing import ClassVar, NamedTuple, NoReturn, Protocol
 
 from hlofront.base.config import options
 from hlofront.bridge.client import JaxRuntimeError
@@ -71,12 +71,34 @@ class ComparedProgram:
       text: returns the whole program as text.
       difference: returns the difference of two such texts with labels, as lines; "" if they mean
         the same.
+      every_time: whether processes also meet for a digest that they have compared before.
+      error: the class of the error for a difference.
+      problem: what is wrong if there is one, and what to do about it.
     """
+
+    every_time: ClassVar[bool] = False
+    error: ClassVar[type[Exception]] = RuntimeError
+    problem: ClassVar[tuple[str, str]] = ("would run another program", _ADVICE)
 
     name: str
     digest: str
     text: Callable[[], str]
     difference: Callable[[str, str, tuple[str, str]], str]
+
+
+class ComparedValue(ComparedProgram):
+    """A value of the host that is about to be put on devices of several processes."""
+
+    __slots__ = ()
+
+    every_time = True
+    error = AssertionError
+    problem = (
+        "has another value",
+        "What is passed to device_put is not the same on each process: pass the same value in "
+        "all of them, or make an array of their parts by jax.make_array_from_process_local_data. "
+        "The option hlofront_compare_programs=False turns this comparison off.",
+    )
 
 
 class _Waiting(NamedTuple):
@@ -171,7 +193,7 @@ class _Comparisons:
 
     def compare(self, program: ComparedProgram, started: int) -> None:
         with self._lock:
-            if program.digest in self._equal:
+            if program.digest in self._equal and not program.every_time:
                 return
             site = f"{self._root}/{self._count}"
             self._count += 1
@@ -225,12 +247,12 @@ class _Comparisons:
             client.key_value_set(f"{site}/differences/{me}", text)
             if client.key_value_increment(f"{site}/explained", 1) == len(differing):
                 differences = _by_process(client, f"{site}/differences")
-                client.key_value_set(f"{site}/end", self._text(differences))
+                client.key_value_set(f"{site}/end", self._text(differences, program.problem))
         end = wait.value_of("end")
         if end:
-            raise RuntimeError(end)
+            raise program.error(end)
 
-    def _text(self, differences: Mapping[int, str]) -> str:
+    def _text(self, differences: Mapping[int, str], problem: tuple[str, str]) -> str:
         """Return the error's text, from what each process says that differs from the first."""
         texts = {number: text for number, text in sorted(differences.items()) if text}
         if not texts:
@@ -241,9 +263,9 @@ class _Comparisons:
         first = self._processes[0]
         runs = f"{name}" if name == own_name else f"{own_name} where process {first} runs {name}"
         return (
-            f"{which} of {len(self._processes)} would run another program than process {first}: "
+            f"{which} of {len(self._processes)} {problem[0]} than process {first}: "
             f"{runs}, as program {self._count} over processes {_listed(self._processes)}.\n"
-            f"{lines}\n{_ADVICE}"
+            f"{lines}\n{problem[1]}"
         )
 
 

@@ -49,6 +49,20 @@ assert "AssertionError: steps. Expected: {'a': array([0, 1, 2])}" in error, erro
 assert "process 1 has {'a': array([1, 2, 3])}" in error, error
 assert "differ" in raised(assert_equal, np.zeros(me + 1)), "shapes"
 assert "name mismatch ('two" in raised(sync_global_devices, f"two{me}")
+over_all = jax.NamedSharding(jax.make_mesh((4,), ("x",)), P())
+for value in (np.float32([1, 1 + me]), np.arange(2 + me), 2.5 + me, jnp.ones(3, int) * me):
+    error = raised(jax.device_put, value, over_all)
+    assert "AssertionError: process 1 of 2 has another value than process 0" in error, error
+    assert "passed to device_put is not the same on each process" in error, error
+assert "process 1: device_put of float32[2] has float32[2] array([1., 2.]" in raised(
+    jax.device_put, np.float32([1, 1 + me]), over_all
+)
+for again in range(2):
+    assert (np.asarray(jax.device_put(np.arange(3), over_all)) == np.arange(3)).all()
+with jax.default_device(jax.local_devices()[0]):
+    assert (np.asarray(jax.device_put(jnp.arange(3), over_all)) == np.arange(3)).all()
+own = jax.NamedSharding(jax.sharding.Mesh(jax.local_devices(), "x"), P())
+assert float(jax.device_put(1.5 + me, own)) == 1.5 + me
 print("done")
 """
 )

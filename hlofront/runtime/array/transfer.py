@@ -35,6 +35,7 @@ from hlofront.primitives.placing import CopySemantics, MemorySpace, device_put_p
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.host_value import host_value, prefetch
 from hlofront.runtime.array.relayout import laid_out
+from hlofront.runtime.sharding.compared_values import compare_values
 from hlofront.runtime.sharding.placement import (
     DevicePlacement,
     check_attached,
@@ -99,6 +100,7 @@ def device_put(
     Raises:
       TypeError: for leaves that are no values: strings, NumPy arrays of objects, ...
       OverflowError: for Python integers that do not fit the dtype.
+      AssertionError: in all processes of a group, if they put values that differ on devices of all.
       ValueError: for invalid devices, trees that are no prefixes, and donate=True together
         with may_alias=True.
       RuntimeError: for deleted arrays.
@@ -338,7 +340,11 @@ def _put_on_devices(
     _check_target_of(sharding, aval.shape)
     if not is_array:
         host = np.asarray(readable(x, aval), aval.dtype)
+        if not sharding.is_fully_addressable:
+            compare_values(host, sharding)
         return resharding().split_on_host(host, aval_split_by(sharding, aval), sharding)
+    if not sharding.is_fully_addressable and not is_committed(x):
+        compare_values(host_value(x), sharding)
     x = copied(x) if semantics is _COPY else x
     return resharding().resharded(x, sharding, semantics is CopySemantics.DONATE_INPUT)
 

@@ -1,0 +1,48 @@
+# pyright: strict
+"""Values of the host that several processes compare, before they put them on devices of all."""
+
+import hashlib
+
+import numpy as np
+
+from hlofront.base.caches import memoize
+from hlofront.bridge.client import Sharding
+from hlofront.pjrt.process_group import current_group
+from hlofront.pjrt.program_comparison import ComparedValue
+
+# The most numbers of an array that an error shows whole; of others the first and the last three.
+_MOST_NUMBERS = 20
+
+
+def compare_values(value: np.ndarray, sharding: Sharding) -> None:
+    """Wait until all processes are about to put the same value on devices of all of them.
+
+    Processes compare digests. A sharding over some of the processes alone may be another one in
+    each process, with other values, which are not compared.
+
+    Raises:
+      AssertionError: in all processes, if their values, dtypes or shapes differ.
+      RuntimeError: if one does not come.
+      ProcessFailureError: if one has failed.
+    """
+    group, processes = current_group(), _processes_of(sharding)
+    if group is None or len(processes) != group.process_count:
+        return
+    kind = f"{value.dtype}{list(value.shape)}"
+    digest = hashlib.sha256(kind.encode() + np.ascontiguousarray(value).tobytes()).hexdigest()
+
+    def text() -> str:
+        with np.printoptions(threshold=_MOST_NUMBERS):
+            return f"{kind} {value!r}"
+
+    compared = ComparedValue(f"device_put of {kind}", digest, text, _values_text)
+    group.programs.compare(processes, compared)
+
+
+@memoize
+def _processes_of(sharding: Sharding) -> tuple[int, ...]:
+    return tuple(sorted({device.process_index for device in sharding.device_set}))
+
+
+def _values_text(first: str, second: str, labels: tuple[str, str]) -> str:
+    return f"{labels[0]} has {first}\n{labels[1]} has {second}"
