@@ -1,4 +1,4 @@
-"""The exceptions that hlofront raises: the door to base/errors.py."""
+"""The exceptions that hlofront raises: the door to base/errors.py and one of core/."""
 
 from hlofront.base.errors import AbsentDeviceError as AbsentDeviceError
 from hlofront.base.errors import ConcretizationTypeError as ConcretizationTypeError
@@ -25,3 +25,6 @@ from hlofront.base.errors import TracerLeakError as TracerLeakError
 from hlofront.base.errors import TypePromotionError as TypePromotionError
 from hlofront.base.errors import UnexpectedTracerError as UnexpectedTracerError
 from hlofront.base.errors import VerificationError as VerificationError
+from hlofront.core.forbidden_collectives import (
+    ForbiddenCollectiveError as ForbiddenCollectiveError,
+)

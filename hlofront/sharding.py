@@ -1,5 +1,6 @@
 """jax.sharding: meshes of devices, and how arrays are split over them."""
 
+from hlofront.base.config import no_collectives as no_collectives
 from hlofront.bridge.client import Sharding as Sharding
 from hlofront.bridge.client import SingleDeviceSharding as SingleDeviceSharding
 from hlofront.core.manual_axes import ManualAxisType as ManualAxisType

@@ -10,6 +10,7 @@ from typing import Any
 
 from hlofront.base import options_without_effect as options_without_effect
 from hlofront.base.option import (
+    AXES,
     BOOL,
     DEVICE,
     FLOAT,
@@ -101,6 +102,11 @@ _OF_PROGRAMS: dict[str, tuple[Any, ...]] = {
     "jax_legacy_prng_key": ("allow", "is what untyped keys do", choice("allow", "warn", "error")),
     "jax_memory_fitting_effort": (0.0, "is XLA's effort to save memory, from -1 to 1"),
     "jax_memory_fitting_level": ("O2", "is XLA's level of effort to save memory", _LEVEL),
+    "jax_no_collectives": (
+        frozenset[object](),
+        "is the mesh axes along which operations may not communicate",
+        AXES,
+    ),
     "jax_no_execution": (False, "raises an error where a computation would run"),
     "jax_numpy_dtype_promotion": (
         "standard",
@@ -248,6 +254,7 @@ explain_cache_misses = options["jax_explain_cache_misses"]
 jax2tf_associative_scan_reductions = options["jax2tf_associative_scan_reductions"]
 legacy_prng_key = options["jax_legacy_prng_key"]
 log_compiles = options["jax_log_compiles"]
+no_collectives = options["jax_no_collectives"]
 no_execution = options["jax_no_execution"]
 no_tracing = options["jax_no_tracing"]
 numpy_dtype_promotion = options["jax_numpy_dtype_promotion"]

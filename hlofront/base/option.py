@@ -103,12 +103,26 @@ def _check_device(value: object) -> object:
     return value
 
 
+def _check_axes(value: object) -> frozenset[Any]:
+    if not isinstance(value, set | frozenset):
+        raise TypeError(  # JAX raises this class.
+            f"names of mesh axes are wanted in a set or frozenset, got {value!r} of type "
+            f"{type(value).__name__}"
+        )
+    return frozenset(cast("set[Any]", value))
+
+
+def _parse_axes(text: str) -> frozenset[str]:
+    return frozenset(name.strip() for name in text.split(",") if name.strip())
+
+
 BOOL = OptionKind("True or False", _check_bool, _parse_bool)
 INT = OptionKind("an integer", _check_int, int)
 FLOAT = OptionKind("a number", _check_float, float)
 TEXT = OptionKind("a string", _check_text, str)
 PATTERN = OptionKind("a regular expression", _check_pattern, _check_pattern)
 NUMBERS = OptionKind("'all', or numbers with commas between", _check_numbers, _check_numbers)
+AXES = OptionKind("a set of names of mesh axes", _check_axes, _parse_axes)
 SETTINGS = OptionKind("a string of name:value pairs or a dict", _check_settings, str)
 DEVICE = OptionKind(
     "a device, such as devices()[0], or a platform such as 'cpu'", _check_device, str

@@ -12,6 +12,7 @@ from hlofront.base.errors import ShardingTypeError
 from hlofront.base.typing import Params
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, MemorySpace, ShapedArray, Split
+from hlofront.core.forbidden_collectives import check_moves, check_splits, may_communicate
 from hlofront.core.manual_axes import SAME, ManualAxisType, names_text
 from hlofront.core.mesh import AbstractMesh
 from hlofront.core.mesh_context import types_vary
@@ -103,6 +104,23 @@ def _request(params: Params) -> Split | None:
     return None
 
 
+def types_are_constant(
+    primitive: Primitive, avals: Sequence[AbstractValue], params: Params, results: Any
+) -> bool:
+    """Return whether the types of an operation's results are the same at each call.
+
+    They are not if `no_collectives` may refuse it.
+
+    Args:
+      primitive: the operation.
+      avals: the avals of its operands.
+      params: its parameters.
+      results: what `infer_types` returned.
+    """
+    made = results if primitive.multiple_results else [results]
+    return not may_communicate(primitive, avals, made, _request(params) is not None)
+
+
 # ---- explicit axes -------------------------------------------------------------------------------
 
 
@@ -160,11 +178,14 @@ def _with_splits(
     if request is not None:
         check = rules.sharding.get(primitive)
         if check is not None:
-            check(avals, results, **params)
-        return [
+            for natural in check(avals, results, **params):
+                check_moves(primitive, natural, request.spec)
+        splits: list[AbstractValue] = [
             result.update(sharding=Split(mesh, spec_of_rank(request.spec, result.ndim)))
             for result in results
         ]
+        check_splits(primitive, avals, splits)
+        return splits
     if primitive not in rules.sharding:
         raise ShardingTypeError(
             f"{primitive} has no rule for operands that are split along explicit axes of a mesh, "
@@ -174,10 +195,12 @@ def _with_splits(
         )
     entries = rules.sharding[primitive](avals, results, **params)
     specs = [PartitionSpec(*each, **_sums(primitive, avals)) for each in entries]
-    return [
+    splits = [
         _split_result(primitive, avals, result, mesh, spec)
         for result, spec in zip(results, specs, strict=True)
     ]
+    check_splits(primitive, avals, splits)
+    return splits
 
 
 def _sums(primitive: Primitive, avals: Sequence[ShapedArray]) -> dict[str, frozenset[Hashable]]:

@@ -10,6 +10,7 @@ from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
+from hlofront.core.forbidden_collectives import communicating
 from hlofront.core.manual_axes import ManualAxisType
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, varying
@@ -549,3 +550,15 @@ def _transposed_pbroadcast(
 
 
 linear(pbroadcast_p, _transposed_pbroadcast)
+
+
+communicating(
+    all_gather_p,
+    all_gather_invariant_p,
+    all_gather_reduced_p,
+    reduce_scatter_p,
+    unreduced_reduce_scatter_p,
+    all_to_all_p,
+    ppermute_p,
+    pbroadcast_p,
+)

@@ -14,6 +14,7 @@ from hlofront.base.typing import Array, ArrayLike, is_tuple_or_list
 from hlofront.core import axes as named
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.dimensions import canonical_axis
+from hlofront.core.forbidden_collectives import communicating
 from hlofront.core.manual_axes import ManualAxisType
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer, jvp, transpose, varying
@@ -390,3 +391,6 @@ def axis_size(axis_name: object) -> int:
       NameError: if no axis of that name is in scope.
     """
     return size_along(as_names(axis_name))
+
+
+communicating(psum_p, pmax_p, pmin_p)

@@ -13,6 +13,7 @@ from hlofront.base.tree import PyTree
 from hlofront.base.typing import ArrayLike, is_tuple_or_list
 from hlofront.core import axes as named
 from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.forbidden_collectives import communicating
 from hlofront.core.manual_axes import ManualAxisType
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer, varying
@@ -132,3 +133,6 @@ def pcast(x: object, axis_name: object, *, to: str) -> PyTree:
         return change(leaf, axes)
 
     return tree.tree_map(cast, x)
+
+
+communicating(unreduced_psum_p)

@@ -9,6 +9,7 @@ from hlofront.base.dtypes import issubdtype
 from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
+from hlofront.core.forbidden_collectives import communicating
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import Results, Tangents, batch_with_axis, infer, jvp, transpose
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
@@ -345,3 +346,6 @@ def _shares(x: ArrayLike, numbers: NumPyArray) -> Array:
     share = shape[1] // numbers.shape[1]
     all_shares = reshape(x, (shape[0] * numbers.shape[1], share))
     return reshape(rows(all_shares, numbers), shape)
+
+
+communicating(ragged_all_to_all_p)

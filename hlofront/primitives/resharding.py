@@ -10,6 +10,7 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, Split, cotangent_of, typeof
+from hlofront.core.forbidden_collectives import check_moves, check_splits
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.mesh_context import context_mesh, get_abstract_mesh
 from hlofront.core.partition import PartitionSpec
@@ -21,6 +22,7 @@ from hlofront.core.requested_shardings import (
     with_batch_axis,
 )
 from hlofront.core.rules import infer
+from hlofront.core.sharded_types import entries_of
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, UndefinedPrimal
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import linear
@@ -155,7 +157,10 @@ def _(
     concrete_mesh: object,
     source_mesh: object,
 ) -> ShapedArray:
-    return x.update(sharding=Split(dst_sharding.mesh, dst_sharding.spec))
+    result = x.update(sharding=Split(dst_sharding.mesh, dst_sharding.spec))
+    check_splits(reshard_p, [x], [result])
+    check_moves(reshard_p, entries_of(x), dst_sharding.spec)
+    return result
 
 
 @rules.transpose(reshard_p)

@@ -10,6 +10,7 @@ from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, token_aval
 from hlofront.core.effects import Effect, Effects
+from hlofront.core.forbidden_collectives import communicating
 from hlofront.core.manual_axes import ManualAxisType
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import effects, infer, varying
@@ -127,3 +128,6 @@ def _(x: AbstractValue, **_: object) -> Effects:
 
 for _primitive in (psend_p, precv_p):
     unknown_derivative(_primitive, "exchange arrays by ppermute, which has one.")
+
+
+communicating(psend_p, precv_p)

@@ -4,6 +4,7 @@
 from collections.abc import Hashable, Sequence
 
 from hlofront.bridge.jaxlib_types import NamedSharding
+from hlofront.core.forbidden_collectives import check_sums
 from hlofront.core.rules import Entries, sharding
 from hlofront.core.sharded_types import entries_of, refusal
 from hlofront.primitives.block_contracting import RaggedDotDimensionNumbers, ragged_dot_general_p
@@ -46,8 +47,14 @@ def _(
     if out_sharding is None:
         return [_product_split("dot_general", avals, lhs, rhs, dimension_numbers)]
     contracted = [(lhs[i], rhs[j]) for i, j in zip(*dimension_numbers[0], strict=True)]
+    summed = [name for pair in contracted for names in pair for name in names]
+    check_sums("dot_general", summed, out_sharding.spec)
     _check_summands(avals, contracted, out_sharding.spec.unreduced)
-    return []
+    (lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch) = dimension_numbers
+    rows = without(lhs, [*lhs_contracting, *lhs_batch])
+    columns = without(rhs, [*rhs_contracting, *rhs_batch])
+    batches = [lhs[i] for i in lhs_batch], [rhs[i] for i in rhs_batch]
+    return [(*batch, *rows, *columns) for batch in batches]
 
 
 def _product_split(

@@ -9,6 +9,7 @@ from typing import cast
 
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.dimensions import canonical_axis
+from hlofront.core.forbidden_collectives import check_sums
 from hlofront.core.mesh import AbstractMesh
 from hlofront.core.rules import Entries, sharding
 from hlofront.core.sharded_types import entries_of, refusal
@@ -160,6 +161,8 @@ def _(
     avals: Avals, results: Avals, *, axes: tuple[int, ...], out_sharding: NamedSharding | None
 ) -> list[Entries]:
     entries = entries_of(avals[0])
+    if out_sharding is not None:
+        check_sums("reduce_sum", [name for i in axes for name in entries[i]], out_sharding.spec)
     if out_sharding is not None and out_sharding.spec.unreduced:
         summed = {name for axis in axes for name in entries[axis]}
         missing = sorted(out_sharding.spec.unreduced - summed, key=str)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Hashable, Iterable, Sequence
 from hlofront.base.typing import ArrayLike
 from hlofront.core import trace
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
+from hlofront.core.forbidden_collectives import communicating
 from hlofront.core.manual_axes import SAME, ManualAxisType
 from hlofront.core.mesh_context import get_abstract_mesh, types_vary
 from hlofront.core.primitive import Primitive
@@ -168,3 +169,6 @@ def _kind(x: ArrayLike) -> ManualAxisType:
 
 
 trace.plug_in_matching(matched)
+
+
+communicating(psum_invariant_p)

@@ -27,7 +27,7 @@ from hlofront.core.names import SourceInfo, current_name_stack, in_own_program, 
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.references import is_reference
 from hlofront.core.rule_checks import checked
-from hlofront.core.sharded_types import infer_types
+from hlofront.core.sharded_types import infer_types, types_are_constant
 from hlofront.core.trace import RuleTrace, Tracer, current_trace, interpreting_with, leaked
 from hlofront.primitives.sizes import dim_as_value_p
 from hlofront.transforms.leaks import raise_if_leaked
@@ -298,7 +298,7 @@ def _infer(
     if "axis_name" in params:
         # The types of collectives also depend on the named axes in scope.
         _refuse_unhashable(primitive, params)
-    elif not primitive.carries_programs:
+    elif not primitive.carries_programs and types_are_constant(primitive, avals, params, out):
         try:
             if len(primitive.inferred) >= _MOST_INFERRED:
                 primitive.inferred.clear()

@@ -28,6 +28,7 @@ OWN = {
         "TargetError",
         "TracerLeakError",
         "TypePromotionError",
+        "ForbiddenCollectiveError",
         "VerificationError",
     },
     "jax.interpreters.partial_eval": {"forwarded_inputs", "inline_jaxpr"},
