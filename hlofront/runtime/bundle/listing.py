@@ -68,11 +68,12 @@ def ls(path: str | os.PathLike[str]) -> Listing:
       OSError: if it cannot be read.
 
     Example:
-      >>> print(ls("step.hlob"))
-      step.hlob: step, by hlofront 0.1.0, Python 3.11
-        (x: f32[8,3])
-               3,120 bytes  StableHLO for cpu
-              10,552 bytes  executable for cpu
+      The listing of a bundle for one size and one target, `print(ls("step.hlob"))`::
+
+        step.hlob: step, by hlofront 0.1.0, Python 3.11
+          (x: f32[8,3])
+                 3,120 bytes  StableHLO for cpu
+                10,552 bytes  executable for cpu
     """
     contents = read(os.fspath(path))
     function = contents.header["function"]

@@ -187,8 +187,10 @@ def load(
       is for other platforms, or for more devices than there are.
 
     Example:
-      >>> step = load("step.hlob", trust=True)
-      >>> weights = step(weights, batch)
+      A process without the function calls its program::
+
+        step = load("step.hlob", trust=True)
+        weights = step(weights, batch)
     """
     contents = read(os.fspath(path))
     return Bundle(_bundled(contents, trust, devices, has_function=False))
@@ -302,7 +304,9 @@ def attach(fun: Wrapped, path: str | os.PathLike[str], *, trust: bool = False) -
       OSError: if it cannot be read.
 
     Example:
-      >>> step = attach(jax.jit(step), "step.hlob", trust=True)
+      A process that has the function starts from the bundle::
+
+        step = attach(jax.jit(step), "step.hlob", trust=True)
     """
     jitted = getattr(fun, "_jitted", None)
     if type(jitted) is not Jitted:

@@ -38,7 +38,9 @@ def arguments(*args: Any, **kwargs: Any) -> Arguments:
     """Return the arguments of one call, for `save` of a function for calls of several kinds.
 
     Example:
-      >>> save("f.hlob", jax.jit(f), arguments(small), arguments(large, scale=2.0))
+      A bundle has programs for two kinds of calls::
+
+        save("f.hlob", jax.jit(f), arguments(small), arguments(large, scale=2.0))
     """
     return Arguments(args, kwargs)
 
@@ -76,7 +78,9 @@ def save(
       JaxRuntimeError: if XLA refuses a program.
 
     Example:
-      >>> save("step.hlob", jax.jit(step), jax.ShapeDtypeStruct((8, 3), "float32"))
+      A bundle has the program for one shape::
+
+        save("step.hlob", jax.jit(step), jax.ShapeDtypeStruct((8, 3), "float32"))
     """
     stage = fun if isinstance(fun, Traced | Lowered | Compiled) else None
     if stage is None and not (
