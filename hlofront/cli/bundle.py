@@ -3,13 +3,11 @@
 import argparse
 from typing import TYPE_CHECKING, TextIO
 
+from hlofront import bundle
 from hlofront.cli.options import add_args, add_command
 from hlofront.cli.progress import announce, finish, say
 from hlofront.cli.target import UsageError, arguments_for, load_function
 from hlofront.inspect.jitted import jitted
-from hlofront.runtime.bundle.bundle_file import BundleError
-from hlofront.runtime.bundle.listing import ls, verify
-from hlofront.runtime.bundle.saving import Arguments, save
 
 if TYPE_CHECKING:
     from hlofront.cli.options import Commands
@@ -70,11 +68,11 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
         raise UsageError("give the file to write: -o step.hlob")
     function, module = load_function(options.what)
     calls = [
-        Arguments(arguments_for(module, options.what, specs), {})
+        bundle.arguments(*arguments_for(module, options.what, specs))
         for specs in options.args or (None,)
     ]
     announce(f"compiling {options.what}")
-    save(
+    bundle.save(
         options.output,
         jitted(function),
         *calls,
@@ -82,7 +80,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
         vjp_order=options.vjp_order,
     )
     say(f"wrote {options.output}")
-    print(ls(options.output), file=out)
+    print(bundle.ls(options.output), file=out)
     return 0
 
 
@@ -90,13 +88,13 @@ def _read(command: str, path: str, out: TextIO) -> int:
     """Print the listing of a bundle, or which of its executables can be used here."""
     try:
         if command == "ls":
-            print(ls(path), file=out)
+            print(bundle.ls(path), file=out)
             return 0
-        for verdict in verify(path):
+        for verdict in bundle.verify(path):
             print(verdict, file=out)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    except BundleError as error:
+    except bundle.BundleError as error:
         finish()
         raise UsageError(str(error)) from error
     print(f"{path} is whole", file=out)
