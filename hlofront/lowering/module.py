@@ -404,14 +404,19 @@ def _alias_donated(
         else:
             unmatched.append(aval)
     # XLA may also store a result of as many elements there, whatever its shape and dtype.
-    sizes = [jaxpr.out_avals[i].size for outputs in free.values() for i in outputs]
+    sizes = [_size(jaxpr.out_avals[i]) for outputs in free.values() for i in outputs]
     unusable: list[str] = []
     for aval in unmatched:
-        if aval.size in sizes:
-            sizes.remove(aval.size)
+        if _size(aval) in sizes:
+            sizes.remove(_size(aval))
         else:
             unusable.append(aval.str_short())
     return _Donation(tuple(i for i in layout.inputs if donated[i]), unusable)
+
+
+def _size(aval: Any) -> Hashable:
+    """Return the number of elements of an array, and the memory that holds them."""
+    return aval.size, getattr(aval, "memory_space", None)
 
 
 def _buffer(aval: Any) -> Hashable:
