@@ -7,6 +7,7 @@ stands there is not what would be written.
 """
 
 import ast
+import contextlib
 import functools
 import importlib
 import inspect
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import stub_types as known
 
@@ -63,6 +64,7 @@ _HOMES = {
     "PrecisionLike": "hlofront.primitives.contracting",
     **dict.fromkeys(("ConvDimensionNumbers", "GatherScatterMode", "FftType"), "hlofront.lax"),
     "Initializer": "hlofront.nn.initializers",
+    "_GeneratorContextManager": "contextlib",
     "GeneratorLike": "hlofront.random.keys",
     **dict.fromkeys(("PRNGSpec", "KeyDType"), "hlofront.random.keys"),
     "ResizeMethod": "hlofront.image",
@@ -187,6 +189,8 @@ class Stub:
         found = known.RESULT.get((self.name, function))
         if found is None:
             said = signature.return_annotation
+            if _makes_context_manager(getattr(self.module, function, None)):
+                said = f"_GeneratorContextManager[{inspect.formatannotation(get_args(said)[0])}]"
             if said not in (inspect.Signature.empty, Any):
                 return self.type_text(said)
             found = "Array" if self.name in known.OF_ARRAYS else "Any"
@@ -360,6 +364,12 @@ def _signature(value: Any) -> inspect.Signature | None:
         return inspect.signature(value)
     except (TypeError, ValueError):
         return None
+
+
+def _makes_context_manager(value: Any) -> bool:
+    """Return whether a function is a generator decorated by `contextlib.contextmanager`."""
+    code = getattr(value, "__code__", None)
+    return code is not None and code.co_filename == contextlib.__file__
 
 
 def _is_function(value: Any) -> bool:
