@@ -12,12 +12,15 @@ closes the connection, which is an error for gloo at once.
 """
 
 import contextlib
+import logging
 import socket
 from collections.abc import Set
 from typing import NamedTuple
 
 from hlofront.bridge.client import JaxRuntimeError
 from hlofront.bridge.coordination import CoordinationClient
+
+logger = logging.getLogger(__name__)
 
 # The keys are cpu:gloo/DEVICES/RANK, DEVICES being ids with commas between them.
 _RECORDS = "cpu:gloo"
@@ -92,10 +95,17 @@ class Connecting:
             if failed.isdisjoint(devices) or own.isdisjoint(devices):
                 continue
             for rank, value in values.items():
-                record = _Record.parsed(value, len(devices))
-                if devices[rank] not in own or record is None or value in self._ended:
+                if devices[rank] not in own or value in self._ended:
                     continue
                 self._ended.add(value)
+                record = _Record.parsed(value, len(devices))
+                if record is None:
+                    logger.warning(
+                        "this jaxlib writes gloo's records in another form than hlofront reads: "
+                        "programs that wait for a process which failed while it connected end "
+                        "only when gloo gives up, after minutes"
+                    )
+                    continue
                 for number in record.numbers:
                     _connect_and_close(record.host, record.port, number)
                 self._write_missing(clique, devices, values.keys(), failed, value, record)
