@@ -34,7 +34,7 @@ class ListedProgram:
 
 @dataclasses.dataclass(frozen=True)
 class Listing:
-    """What a bundle has; as text it is a table.
+    """The contents of a bundle, whose text is a table.
 
     Attributes:
       path: the file.
@@ -92,7 +92,7 @@ def ls(path: str | os.PathLike[str]) -> Listing:
 
 @dataclasses.dataclass(frozen=True)
 class Verdict:
-    """Whether an executable of a bundle can be used on this machine.
+    """The verdict on an executable of a bundle: whether this machine can use it.
 
     Attributes:
       signature: the types of the arguments of its program, as text.
