@@ -76,7 +76,7 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
         "_registry": (_PARTS, "tree_nodes"),
         "default_registry": ("hlofront.base.tree_nodes", "default_registry"),
         "flatten_one_level": ("hlofront.base.tree_nodes", "flatten_one_level"),
-        "prefix_errors": ("hlofront.base.tree_prefixes", "prefix_errors"),
+        "prefix_errors": (_PARTS, "prefix_errors"),
     },
     # chex
     "jax._src.xla_bridge": {"_backends": (_PARTS, "clients_made")},

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from hlofront.base import source
+from hlofront.base import source, tree_prefixes
 from hlofront.base.dtypes import finfo
 from hlofront.base.tree import PyTree, tree_map
 from hlofront.base.tree_nodes import is_tree_node
@@ -57,6 +57,28 @@ def trace_state_clean() -> bool:
 def supports_inf(dtype: DTypeLike) -> bool:
     """Return whether a dtype of floats has infinities, which some of 8 bits and fewer lack."""
     return bool(np.isinf(np.array(np.inf).astype(finfo(dtype).dtype)))
+
+
+def prefix_errors(
+    prefix_tree: PyTree, full_tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> list[Callable[[str], ValueError]]:
+    """Return a function for each node that keeps `prefix_tree` from being a prefix of `full_tree`.
+
+    Each function takes the name of the prefix and returns the error, which is not raised.
+
+    Args:
+      prefix_tree: the prefix, whose leaves stand for whole subtrees.
+      full_tree: the full pytree.
+      is_leaf: a predicate, called with nodes of `prefix_tree`; True makes the node a leaf.
+    """
+
+    def errors(name: str) -> list[ValueError]:
+        return tree_prefixes.prefix_errors(prefix_tree, full_tree, is_leaf, name=name)
+
+    def error_at(index: int) -> Callable[[str], ValueError]:
+        return lambda name: errors(name)[index]
+
+    return [error_at(index) for index in range(len(errors("the prefix")))]
 
 
 def infer_argnums_and_argnames(

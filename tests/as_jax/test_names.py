@@ -170,6 +170,15 @@ def test_positions_and_names_of_arguments_follow_from_each_other(jax):
     assert infer(signature, (0,), "c") == ((0,), ("c",))
 
 
+def test_errors_of_prefixes_take_the_name_of_the_prefix(jax):
+    prefix_errors = importlib.import_module("jax._src.tree_util").prefix_errors
+    first, second = prefix_errors({"a": [1], "b": (2, 3)}, {"a": 4, "b": (5,)})
+    assert "at key path in_axes['a']: in_axes has" in str(first("in_axes"))
+    assert "at key path specs['b']: specs has" in str(second("specs"))
+    assert isinstance(first("in_axes"), ValueError)
+    assert prefix_errors(1, [2, 3]) == []
+
+
 def test_check_close_takes_tolerances_by_dtype(jax):
     check_close = importlib.import_module("jax._src.public_test_util").check_close
     x = jax.numpy.ones(2)
