@@ -1,16 +1,24 @@
 """Runs the tests that libraries bring under jax and under hlofront, and compares which pass.
 
     python tests/libraries/package_tests.py NAME [--python PYTHON] [--only TEXT] [--limit SECONDS]
+                                            [--sample FILES] [--keep FOLDER]
 
 NAME is a library of PATHS. PYTHON, or HLOFRONT_LIBRARIES_PYTHON, is a Python with jax, pytest and
 the packages of requirements.txt. Where tests are in the source distribution alone, pip fetches it
-into a folder of the environment. Each file of tests runs in a process of its own on each side;
-a process that takes longer than the limit counts with the tests that it has finished. One line per
-file says how many tests pass, and one per test that passes under jax only how it fails here. The
-exit status is 1 if more than one test in a hundred that passes under jax fails here.
+into a folder of the environment. Each file of tests runs in a process of its own on each side. A
+process that takes longer than the limit is ended; tests that either side did not reach for that
+reason count on neither. One line per file says how many tests pass, and one per test that passes
+under jax only how it fails here. The exit status is 1 if more than one test in a hundred that
+passes under jax fails here.
+
+`--sample` draws that many files evenly from the list. `--keep` writes what jax's tests did into a
+folder, and reads it from there the next time, so that only hlofront's side runs again. XLA_FLAGS
+apply to both sides; those of tests/support/quick_code.py halve the time of most suites.
 """
 
 import argparse
+import dataclasses
+import json
 import os
 import pathlib
 import re
@@ -69,12 +77,23 @@ def files_of(python: str, library: str) -> list[pathlib.Path]:
     return sorted(source.glob(pattern.removeprefix("sdist:")))
 
 
-def outcomes(
-    python: str, file: pathlib.Path, limit: float, *options: str
-) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the outcome of each test of a file, and the reasons of those that fail."""
+@dataclasses.dataclass(frozen=True)
+class Outcomes:
+    """What the tests of a file did on one side."""
+
+    outcome: dict[str, str]
+    """Each test that ended, with its outcome as pytest prints it."""
+    reason: dict[str, str]
+    """Each test that failed, with the first line of its error."""
+    complete: bool
+    """Whether the process ended within the time limit."""
+
+
+def outcomes(python: str, file: pathlib.Path, limit: float, *options: str) -> Outcomes:
+    """Run the tests of a file on one side."""
     command = [python, "-m", "pytest", "-v", "-rfE", "-p", "no:cacheprovider", "-W", "ignore"]
-    command += ["-c", os.devnull, "--rootdir", str(file.parent), *options, str(file)]
+    command += ["-c", os.devnull, "--rootdir", str(file.parent), *conftests(file)]
+    command += [*options, str(file)]
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT) if options else "",
@@ -90,30 +109,68 @@ def outcomes(
         stderr=subprocess.DEVNULL,
         text=True,
     ) as process:
+        complete = True
         try:
             text, _ = process.communicate(timeout=limit)
         except subprocess.TimeoutExpired:
+            complete = False
             process.kill()
             text, _ = process.communicate()
     lines = text.splitlines()
     ended = (OUTCOME.match(line) for line in lines)
     failed = (REASON.match(line) for line in lines)
-    return (
+    return Outcomes(
         {match[1]: match[2] for match in ended if match},
         {match[1]: match[2] or "" for match in failed if match},
+        complete,
     )
 
 
-def compare(python: str, file: pathlib.Path, limit: float) -> tuple[int, int]:
+def conftests(file: pathlib.Path) -> list[str]:
+    """Return the option that lets pytest read the conftest.py files of the folders above a file."""
+    highest = file.parent
+    while (highest.parent / "conftest.py").exists() or (highest.parent / "__init__.py").exists():
+        highest = highest.parent
+    return ["--confcutdir", str(highest)]
+
+
+def jax_outcomes(
+    python: str, file: pathlib.Path, limit: float, folder: pathlib.Path | None
+) -> Outcomes:
+    """Return what jax's side of a file does, from the folder if it is kept there."""
+    if folder is None:
+        return outcomes(python, file, limit)
+    kept = folder / ("_".join(file.parts[-4:]) + ".json")
+    if kept.exists():
+        return Outcomes(**json.loads(kept.read_text()))
+    ended = outcomes(python, file, limit)
+    folder.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps(dataclasses.asdict(ended), indent=0))
+    return ended
+
+
+def compare(
+    python: str, file: pathlib.Path, limit: float, folder: pathlib.Path | None
+) -> tuple[int, int]:
     """Run a file on both sides and print the difference; return how many pass here and there."""
-    theirs, _ = outcomes(python, file, limit)
-    ours, reasons = outcomes(python, file, limit, "-p", "hlofront.as_jax")
-    passed = [name for name, outcome in theirs.items() if outcome == "PASSED"]
-    lost = [name for name in passed if ours.get(name) != "PASSED"]
+    theirs = jax_outcomes(python, file, limit, folder)
+    ours = outcomes(python, file, limit, "-p", "hlofront.as_jax")
+    passed = [name for name, outcome in theirs.outcome.items() if outcome == "PASSED"]
+    if not ours.complete:
+        passed = [name for name in passed if name in ours.outcome]
+    lost = [name for name in passed if ours.outcome.get(name) != "PASSED"]
     here, there = len(passed) - len(lost), len(passed)
-    print(f"{file.name:44} {here}/{there} pass, of {len(theirs)}", flush=True)
+    late = " and ".join(
+        side for side, ended in (("jax", theirs), ("hlofront", ours)) if not ended.complete
+    )
+    print(
+        f"{file.name:44} {here}/{there} pass, of {len(theirs.outcome)}",
+        *([f"(time limit: {late})"] if late else []),
+        flush=True,
+    )
     for name in lost:
-        print(f"    {name}: {ours.get(name, 'not run')} {reasons.get(name, '')}"[:400], flush=True)
+        outcome = ours.outcome.get(name, "not run")
+        print(f"    {name}: {outcome} {ours.reason.get(name, '')}"[:400], flush=True)
     return here, there
 
 
@@ -123,15 +180,22 @@ def main() -> int:
     parser.add_argument("--python", default=os.environ.get("HLOFRONT_LIBRARIES_PYTHON"))
     parser.add_argument("--only", default="", metavar="TEXT", help="only files with TEXT in them")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds for a file and side")
+    parser.add_argument("--sample", type=int, metavar="FILES", help="only so many files")
+    parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER", help="jax's outcomes")
     options = parser.parse_args()
     if options.python is None:
         parser.error("give --python, or HLOFRONT_LIBRARIES_PYTHON: a Python with the libraries")
     files = [
         file for file in files_of(options.python, options.library) if options.only in str(file)
     ]
-    counts = [compare(options.python, file, options.limit) for file in files]
+    if options.sample is not None:
+        count = min(options.sample, len(files))
+        files = [files[(2 * index + 1) * len(files) // (2 * count)] for index in range(count)]
+    counts = [compare(options.python, file, options.limit, options.keep) for file in files]
     here, there = (sum(column) for column in zip(*counts, strict=True))
-    print(f"{options.library}: {here} of {there} tests that pass under jax pass")
+    print(
+        f"{options.library}: {here} of {there} tests that pass under jax pass, {len(files)} files"
+    )
     return 0 if here >= 0.99 * there > 0 else 1
 
 
