@@ -25,8 +25,6 @@ class HostCall:
     """A call from a module to the host, of a function of flat arrays.
 
     runtime/dispatch/host_calls.py makes the function that the device's runtime calls.
-
-    runtime/dispatch/host_calls.py makes of it what the device's runtime calls.
     """
 
     __slots__ = ("avals_in", "avals_out", "channels", "function", "name", "ordered", "x64")

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import traceback
+from typing import Any
 
 import numpy as np
 import pytest
@@ -148,8 +149,10 @@ def test_print(mode, capsys):
 
 
 def test_options_in_a_call_of_their_own(capsys):
-    debug.print(ordered=True)("{ordered}", ordered=3)
-    debug.callback(ordered=True)(lambda *, ordered: print(ordered), ordered=4)
+    printing: Any = debug.print(ordered=True)
+    calling: Any = debug.callback(ordered=True)
+    printing("{ordered}", ordered=3)
+    calling(lambda *, ordered: print(ordered), ordered=4)
     assert capsys.readouterr().out == "3\n4\n"
     for call in (debug.print, debug.callback):
         with pytest.raises(TypeError, match="the first takes options alone"):
@@ -547,11 +550,13 @@ def test_the_hosts_side_of_programs_that_send_and_receive():
     lowered = hlofront.jit(calling).trace(x).lower(lowering_platforms=("tpu",))
     client = hlofront.devices("cpu")[0].client
     first, second = lowered._module.callbacks
-    assert all(host_calls.host_function(call, client) is not None for call in (first, second))
+    failures = host_calls.HostFailures()
+    for call in (first, second):
+        assert host_calls.host_function(call, client, failures) is not None
     # Something is sent and received where there is nothing.
-    (nothing,) = host_calls.side_of(first)(np.zeros(1, np.float32))
+    (nothing,) = host_calls.side_of(first, failures)(np.zeros(1, np.float32))
     assert nothing.shape == ()
-    (doubled,) = host_calls.side_of(second)(x)
+    (doubled,) = host_calls.side_of(second, failures)(x)
     np.testing.assert_array_equal(doubled, 2 * x)
     assert seen[0] == "called" and seen[1].shape == (2, 3)
     channels = [number for call in (first, second) for ids in call.channels for number, _ in ids]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hlofront.bridge.compile_process import SubprocessExecutable
     from hlofront.lowering.host_call import HostCall
     from hlofront.lowering.module import Module
+    from hlofront.runtime.dispatch.host_calls import HostFailures
 
 HITS = "/jax/compilation_cache/cache_hits"
 MISSES = "/jax/compilation_cache/cache_misses"
@@ -97,6 +98,8 @@ class CompiledProgram:
 
     loaded: "LoadedExecutable | SubprocessExecutable"
     call: ProgramCall
+    # What becomes of the exceptions of its callbacks, if it has any.
+    host_failures: "HostFailures | None" = None
 
 
 class CacheEntry:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from hlofront.bridge.compile_process import SubprocessExecutable
     from hlofront.lowering.module import Module
     from hlofront.runtime.compilation.aot_targets import AbsentExecutable
+    from hlofront.runtime.dispatch.host_calls import HostFailures
 
 
 def sharded_executables() -> ModuleType:
@@ -281,13 +282,14 @@ class Compilation:
             return stored
         module = module or self._lowered()
         dump_module(module)
+        host_failures = host_side().HostFailures() if module.callbacks else None
         with timed(events.COMPILE, fun_name=self._key.name) as clock:
-            loaded = self._compile(module)
+            loaded = self._compile(module, host_failures)
         timings_of(self._program).compile += clock.seconds
         events.log_stage("Finished compiling %s in %.6f s", self._key.name, clock.seconds)
         if cache_entry is not None:
             cache_entry.keep(self._program, loaded, module, clock.seconds)
-        return CompiledProgram(loaded, module)
+        return CompiledProgram(loaded, module, host_failures)
 
     def executable(
         self, compiled: CompiledProgram, committed: bool
@@ -304,7 +306,15 @@ class Compilation:
         donates = any(self._key.donated)
         if self._device_assignment is not None:
             make = sharded_executables().ShardedExecutable
-            executable = make(program, name, call, loaded, self._device_assignment, donates)
+            executable = make(
+                program,
+                name,
+                call,
+                loaded,
+                self._device_assignment,
+                donates,
+                compiled.host_failures,
+            )
             key = self._key
             executable.compare_first(
                 name,
@@ -385,7 +395,9 @@ class Compilation:
             dump_module(module)
         return stored
 
-    def _compile(self, module: "Module") -> "LoadedExecutable | SubprocessExecutable":
+    def _compile(
+        self, module: "Module", host_failures: "HostFailures | None"
+    ) -> "LoadedExecutable | SubprocessExecutable":
         key, devices, client = self._key, self._devices, self._device.client
         if is_absent(self._device):
             if module.partitioned_calls:
@@ -406,7 +418,9 @@ class Compilation:
         callbacks: Sequence[object] = ()
         if module.callbacks:
             host = host_side()
-            callbacks = [host.host_function(call, client) for call in module.callbacks]
+            callbacks = [
+                host.host_function(call, client, host_failures) for call in module.callbacks
+            ]
         partition = None
         if module.partitioned_calls:
             if assignment is not None:

@@ -104,13 +104,13 @@ def value_shardings(lowered: Lowered) -> list[ValueSharding]:
         device_assignment=where,
         after_equation=after_equation,
     )
-    client = where.device.client
+    client, host = where.device.client, host_side()
     compile_module(
         client,
         module.ir_module,
         where.devices,
         compile_options(where.devices, chosen_outputs=where.chosen_outputs(traced.program)),
-        [host_side().host_function(call, client) for call in module.callbacks],
+        [host.host_function(call, client, host.HostFailures()) for call in module.callbacks],
         partition_of(module, where),
     )
     counts: dict[ValueSharding, int] = {}

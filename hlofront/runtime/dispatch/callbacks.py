@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 
 from hlofront.base import tree
-from hlofront.base.boundary import boundary, filter_traceback
+from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import canonicalize_dtype, dtype_of
 from hlofront.base.elements import ExtendedDType
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import Device, SingleDeviceSharding
-from hlofront.bridge.failures import JaxRuntimeError
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.rules import run
 from hlofront.core.trace import process
@@ -24,7 +23,7 @@ from hlofront.primitives.callbacks import (
     pure_callback_p,
 )
 from hlofront.runtime.array.key_array import array_of, base_of
-from hlofront.runtime.dispatch.host_calls import call_on_the_host, checked_results, describe_failure
+from hlofront.runtime.dispatch.host_calls import call_on_the_host, callback_error, checked_results
 from hlofront.runtime.sharding.device_assignment import first_device
 from hlofront.runtime.sharding.placement import choose_device, put
 from hlofront.transforms.flatten import check_hashable
@@ -224,9 +223,7 @@ def _run_now(
         results = checked_results(name, results, avals)
     except Exception as error:
         # A program would raise this class of error, and users catch one class in both cases.
-        _, text = describe_failure(name, error)
-        filter_traceback(error)
-        raise JaxRuntimeError(f"INTERNAL: CpuCallback error calling callback: {text}") from error
+        raise callback_error(name, error) from error
     return [
         put(x, aval, device, committed, copied=True) for x, aval in zip(results, avals, strict=True)
     ]

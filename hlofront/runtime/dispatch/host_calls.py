@@ -6,6 +6,7 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,15 +15,18 @@ import numpy as np
 from hlofront.base import source
 from hlofront.base.boundary import boundary, filter_traceback
 from hlofront.base.config import options
-from hlofront.base.dtypes import array_dtype
+from hlofront.base.dtypes import array_dtype, issubdtype
+from hlofront.base.elements import NumPyDType
 from hlofront.base.option import Override
-from hlofront.base.typing import Array, NumPyArray
+from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.bridge import failures, state
 from hlofront.bridge.client import Client, Device, host_transfers, result_handler
 from hlofront.core.aval import ShapedArray
 from hlofront.core.effects import Effect
 from hlofront.pjrt import clients
+from hlofront.primitives.reducing import greatest_value, least_value
 from hlofront.runtime.array.key_array import array_of
+from hlofront.runtime.sharding.cpu_queue import on_cpu
 from hlofront.runtime.sharding.placement import (
     DevicePlacement,
     host_put,
@@ -42,17 +46,47 @@ _default_device = options["jax_default_device"]
 # ---- calls ---------------------------------------------------------------------------------------
 
 
-def host_function(call: "HostCall", client: Client) -> object:
+class HostFailures:
+    """What becomes of the exceptions of a program's callbacks: the device raises or keeps them.
+
+    A device that raises one leaves the program, and other devices that exchange values with it
+    would wait forever. Where exceptions are kept, the callback gives substitutes for its results,
+    the program runs to its end, and the runtime raises the first exception then.
+    """
+
+    __slots__ = ("are_kept", "count", "first")
+
+    def __init__(self):
+        self.are_kept = False
+        # The first exception of a run, with the name of the primitive that made the call.
+        self.first: tuple[str, BaseException] | None = None
+        # How many callbacks failed in a run.
+        self.count = 0
+
+    def keep(self, name: str, error: BaseException) -> None:
+        """Keep the exception of a call that the primitive `name` made."""
+        if self.first is None:
+            self.first = name, error
+        self.count += 1
+
+    def take_error(self) -> failures.JaxRuntimeError | None:
+        """Return the error of the run that has ended, or None, and forget what was kept."""
+        first, self.first, self.count = self.first, None, 0
+        return None if first is None else callback_error(*first)
+
+
+def host_function(call: "HostCall", client: Client, host_failures: HostFailures) -> object:
     """Return the host function of a callback, which a device's runtime calls with NumPy arrays.
 
     TPUs send its operands and receive its results through numbered channels.
     """
-    if call.channels is not None:
-        return host_transfers(client, side_of(call), *call.channels)
-    return side_of(call)
+    side = side_of(call, host_failures)
+    return side if call.channels is None else host_transfers(client, side, *call.channels)
 
 
-def side_of(call: "HostCall") -> Callable[..., tuple[NumPyArray | None, ...]]:
+def side_of(
+    call: "HostCall", host_failures: HostFailures
+) -> Callable[..., tuple[NumPyArray | None, ...]]:
     """Return the function that runs a callback on NumPy arrays, and returns NumPy arrays.
 
     In an ordered call None represents the token, the first of its operands and results.
@@ -69,13 +103,18 @@ def side_of(call: "HostCall") -> Callable[..., tuple[NumPyArray | None, ...]]:
             elif call.ordered:
                 buffers = buffers[1:]
             arrays = as_arrays(buffers, call.avals_in)
-            results = call_on_the_host(call.name, call.function, arrays)
+            with on_cpu.callback() if host_failures.are_kept else nullcontext():
+                results = call_on_the_host(call.name, call.function, arrays)
             results = checked_results(call.name, results, call.avals_out)
         except BaseException as error:
-            # jaxlib raises its own error in the user's thread, with this one as its cause.
-            origin, text = describe_failure(call.name, error)
-            filter_traceback(error)
-            failures.raise_recorded(error, origin, text)
+            if host_failures.are_kept:
+                results = substitutes(call.avals_out, host_failures.count)
+                host_failures.keep(call.name, error)
+            else:
+                # jaxlib raises its own error in the user's thread, with this one as its cause.
+                origin, text = describe_failure(call.name, error)
+                filter_traceback(error)
+                failures.raise_recorded(error, origin, text)
         finally:
             state.enable_x64.set_local(before)
         if by_transfers:
@@ -168,6 +207,36 @@ def checked_results(
             )
         checked.append(np.asarray(array, dtype))
     return tuple(checked)
+
+
+def substitutes(avals: Sequence[ShapedArray], failed: int) -> tuple[NumPyArray, ...]:
+    """Return results of a callback that failed, which the program computes with until it ends.
+
+    They are NaN or 0, then the greatest and the least number in turn, so that a loop that waits
+    for a value of the callback gets it.
+
+    Args:
+      avals: the types of the results.
+      failed: how many callbacks failed before in this run of the program.
+    """
+    return tuple(
+        [np.full(aval.shape, _substitute(aval.dtype, failed), aval.dtype) for aval in avals]
+    )
+
+
+def _substitute(dtype: NumPyDType, failed: int) -> ArrayLike:
+    if failed % 3 == 0:
+        return np.array(np.nan if issubdtype(dtype, np.inexact) else 0).astype(dtype)
+    return greatest_value(dtype) if failed % 3 == 1 else least_value(dtype)
+
+
+def callback_error(name: str, error: BaseException) -> failures.JaxRuntimeError:
+    """Return the error of a program whose callback failed, with its exception as the cause."""
+    _, text = describe_failure(name, error)
+    filter_traceback(error)
+    raised = failures.JaxRuntimeError(f"INTERNAL: CpuCallback error calling callback: {text}")
+    raised.__cause__ = error
+    return raised
 
 
 def describe_failure(name: str, error: BaseException) -> tuple[str, str]:

@@ -1,9 +1,10 @@
 # pyright: strict
 """The queue of programs for several CPU devices that exchange values: one runs at a time."""
 
+import contextlib
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING
 
 from hlofront.bridge.client import Device, JaxRuntimeError, LoadedExecutable
@@ -39,12 +40,25 @@ class OneAtATime:
     def __init__(self):
         self._lock = threading.Lock()
         self._latest: ShardedToken | None = None
+        # Where the current thread runs a callback of a program, its attribute `calls` is True.
+        self._thread = threading.local()
+
+    @contextlib.contextmanager
+    def callback(self) -> Generator[None, None, None]:
+        """Return a context for a callback of a program of the queue, in which it launches none."""
+        before = getattr(self._thread, "calls", False)
+        self._thread.calls = True
+        try:
+            yield
+        finally:
+            self._thread.calls = before
 
     def launch(
         self,
         loaded: LoadedExecutable,
         buffers: Sequence[object],
         note_launch: Callable[[], None] | None = None,
+        take_error: Callable[[], RuntimeError | None] | None = None,
     ) -> "tuple[ExecuteResults, ShardedToken]":
         """Start a program when the previous one has ended; return its results and its token.
 
@@ -52,21 +66,47 @@ class OneAtATime:
           loaded: the program.
           buffers: its arguments.
           note_launch: called when the previous program has ended.
+          take_error: returns the error of the program's callbacks, or None. It is called when the
+            program has ended, for which this method waits then.
+
+        Raises:
+          JaxRuntimeError: if a callback failed; the exception that it raised is the cause.
+          RuntimeError: in a callback of a program of the queue, for which this one would wait.
         """
+        if getattr(self._thread, "calls", False):
+            raise RuntimeError(
+                "a callback of a program whose CPU devices exchange values runs another such "
+                "program, which would wait for the first to end, and the first for the callback: "
+                "compute with NumPy in the callback, or on one device"
+            )
         with self._lock:
             if self._latest is not None:
                 latest, self._latest = self._latest, None
-                try:
-                    latest.block_until_ready()
-                except ProcessFailureError:
-                    raise  # This program would wait for the same processes.
-                except JaxRuntimeError:
-                    pass  # This error reaches the users of its results.
+                _wait(latest)
             if note_launch is not None:
                 note_launch()
             executed = loaded.execute_sharded(buffers, with_tokens=True)
-            self._latest = executed.consume_token()
-            return executed, self._latest
+            token = self._latest = executed.consume_token()
+            if take_error is not None:
+                _wait(token)
+                error = take_error()
+                if error is not None:
+                    raise error
+            return executed, token
+
+
+def _wait(token: "ShardedToken") -> None:
+    """Wait until a program has ended.
+
+    Raises:
+      ProcessFailureError: if a process failed, for which the next program would wait, too.
+    """
+    try:
+        token.block_until_ready()
+    except ProcessFailureError:
+        raise
+    except JaxRuntimeError:
+        pass  # This error reaches the users of the program's results.
 
 
 on_cpu = OneAtATime()

@@ -43,6 +43,7 @@ from hlofront.runtime.sharding.typed import in_memory_of
 
 if TYPE_CHECKING:
     from hlofront.bridge.compile_process import SubprocessExecutable
+    from hlofront.runtime.dispatch.host_calls import HostFailures
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -146,7 +147,14 @@ def _as_stored(sharding: Sharding, aval: ShapedArray) -> Sharding:
 class ShardedExecutable(Executable):
     """A program compiled for several devices."""
 
-    __slots__ = ("device_assignment", "first_run", "meets_on_cpu", "processes", "shardings")
+    __slots__ = (
+        "device_assignment",
+        "first_run",
+        "host_failures",
+        "meets_on_cpu",
+        "processes",
+        "shardings",
+    )
 
     # Compares the program with those of other processes before it first runs; None after that.
     first_run: FirstRun | None
@@ -159,6 +167,7 @@ class ShardedExecutable(Executable):
         loaded: LoadedExecutable,
         device_assignment: DeviceAssignment,
         donates: bool = False,
+        host_failures: "HostFailures | None" = None,
     ):
         self.device_assignment = device_assignment
         self.shardings = compiled_shardings(program, call, loaded, device_assignment)
@@ -167,6 +176,10 @@ class ShardedExecutable(Executable):
         numbers = sorted({device.process_index for device in device_assignment.devices})
         self.processes = tuple(numbers) if len(numbers) > 1 else ()
         self.first_run = None
+        # The exceptions of its callbacks, if its devices would wait for one that raises them.
+        self.host_failures = host_failures if self.meets_on_cpu and not self.processes else None
+        if self.host_failures is not None:
+            self.host_failures.are_kept = True
         super().__init__(program, name, call, loaded, device_assignment.device, True, donates)
 
     def compare_first(
@@ -231,7 +244,8 @@ class ShardedExecutable(Executable):
             if self.processes:
                 note_start(self.processes, self.name)
                 launched = partial(note_launch, connecting)
-            executed, token = on_cpu.launch(self.loaded, buffers, launched)
+            take_error = self.host_failures and self.host_failures.take_error
+            executed, token = on_cpu.launch(self.loaded, buffers, launched, take_error)
         else:
             executed = self.loaded.execute_sharded(buffers, with_tokens=self.unordered)
             token = executed.consume_token() if self.unordered else None
