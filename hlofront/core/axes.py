@@ -25,9 +25,11 @@ class AxisData:
       spmd_name: the mesh axes that users say it is split over.
       explicit_mesh_axis: the axes of type Explicit that the arrays are split along there.
       mesh: the mesh of these, or None.
+      tag: the identity of the vmap call that maps it, which comparisons ignore. Functions and rules
+        that run later recognize the batched values of that call by it; see `BatchTrace.tag`.
     """
 
-    __slots__ = ("explicit_mesh_axis", "mesh", "name", "size", "spmd_name")
+    __slots__ = ("explicit_mesh_axis", "mesh", "name", "size", "spmd_name", "tag")
 
     def __init__(
         self,
@@ -36,12 +38,20 @@ class AxisData:
         spmd_name: tuple[Hashable, ...] = (),
         explicit_mesh_axis: tuple[Hashable, ...] = (),
         mesh: AbstractMesh | None = None,
+        tag: object = None,
     ):
+        self.tag = object() if tag is None else tag
         self.name = name
         self.size = size
         self.spmd_name = spmd_name
         self.explicit_mesh_axis = explicit_mesh_axis
         self.mesh = mesh
+
+    def tagged(self, tag: object) -> "AxisData":
+        """Return the same axis with another tag; with a new one for None."""
+        return AxisData(
+            self.name, self.size, self.spmd_name, self.explicit_mesh_axis, self.mesh, tag
+        )
 
     def _key(self):
         return self.name, self.size, self.spmd_name, self.explicit_mesh_axis, self.mesh

@@ -36,17 +36,15 @@ class BatchedCall:
     An interpreter runs the function or the rule; the first run sets the batch axes of the results.
 
     Args:
-      axis: the size and name of the axis.
-      tag: the tag of the BatchTrace that batches the call: its tracers are batched values also
-        where the function or the rule closes over them.
+      axis: the axis. The tracers of the BatchTrace with its tag are batched values also where the
+        function or the rule closes over them.
       axes: the batch axis of each operand, or None.
     """
 
-    __slots__ = ("axes", "axis", "result_axes", "tag")
+    __slots__ = ("axes", "axis", "result_axes")
 
-    def __init__(self, axis: AxisData, tag: object, axes: Axes):
+    def __init__(self, axis: AxisData, axes: Axes):
         self.axis = axis
-        self.tag = tag
         self.axes = tuple(axes)
         self.result_axes: Sequence[BatchAxis] | None = None
 
@@ -87,7 +85,7 @@ class BatchedCall:
         self, fun: Callable[..., Sequence[Value]], args: Sequence[Value], axes: Axes
     ) -> tuple[list[Value], list[BatchAxis]]:
         """Run a function under the batch trace, and return its results and their batch axes."""
-        return batch_flat(fun, self.axis, args, axes, tag=self.tag)
+        return batch_flat(fun, self.axis, args, axes)
 
     def moved(self, x: Tangent, axis: BatchAxis, wanted: BatchAxis) -> Tangent:
         """Move a result's batch axis to the index that the call's results have.
@@ -229,7 +227,7 @@ class BatchedForward:
             call.moved(x, a, w)
             for x, a, w in zip(values[:count], axes_out[:count], wanted, strict=True)
         ]
-        own = BatchedBackward(backward, call.axis, call.tag, axes_out[count:], wanted, self.axes)
+        own = BatchedBackward(backward, call.axis, axes_out[count:], wanted, self.axes)
         return results, values[count:], own
 
 
@@ -238,27 +236,24 @@ class BatchedBackward:
 
     Args:
       backward: the rule.
-      axis: the size and name of the batch axis.
-      tag: the tag of the BatchTrace; see `BatchedCall`.
+      axis: the batch axis; see `BatchedCall`.
       residual_axes: the batch axis of each residual.
       result_axes: the batch axis of each result and of its cotangent.
       axes: the batch axis of each argument and of its cotangent.
     """
 
-    __slots__ = ("axes", "axis", "backward", "residual_axes", "result_axes", "tag")
+    __slots__ = ("axes", "axis", "backward", "residual_axes", "result_axes")
 
     def __init__(
         self,
         backward: FlatBackward,
         axis: AxisData,
-        tag: object,
         residual_axes: Axes,
         result_axes: Axes,
         axes: Axes,
     ):
         self.backward = backward
         self.axis = axis
-        self.tag = tag
         self.residual_axes = tuple(residual_axes)
         self.result_axes = tuple(result_axes)
         self.axes = axes
@@ -285,7 +280,7 @@ class BatchedBackward:
             return self.backward(args[:count], arriving)
 
         values, axes_out = batch_flat(
-            flat, self.axis, [*residuals, *arrays], [*self.residual_axes, *axes], tag=self.tag
+            flat, self.axis, [*residuals, *arrays], [*self.residual_axes, *axes]
         )
         return [
             self._fitted(x, a, wanted)

@@ -24,9 +24,9 @@ from hlofront.transforms.batch import BatchTrace
 from hlofront.transforms.simplify import SmallerEquation, dead_code_program
 from hlofront.transforms.stage import StagingTrace, stage
 
-# (axis, tag of the BatchTrace, operands, batch axes, **parameters) -> results and their batch axes
+# (axis, operands, batch axes, **parameters) -> results and their batch axes
 BatchCall = Callable[
-    Concatenate[AxisData, object, Sequence[ArrayLike], Sequence[BatchAxis], ...], BatchResult
+    Concatenate[AxisData, Sequence[ArrayLike], Sequence[BatchAxis], ...], BatchResult
 ]
 
 
@@ -102,14 +102,7 @@ def batched_by_call(primitive: Primitive) -> Callable[[BatchCall], BatchCall]:
     """Return a decorator that registers a function as both batch rules of a call primitive."""
 
     def register(batch: BatchCall) -> BatchCall:
-        @rules.batch_with_axis(primitive)
-        def _(
-            axis: AxisData,
-            values: Sequence[ArrayLike],
-            axes: Sequence[BatchAxis],
-            **params: object,
-        ) -> BatchResult:
-            return batch(axis, object(), values, axes, **params)
+        rules.batch_with_axis(primitive)(batch)
 
         @rules.batch_with_trace(primitive)
         def _(
@@ -118,7 +111,7 @@ def batched_by_call(primitive: Primitive) -> Callable[[BatchCall], BatchCall]:
             axes: Sequence[BatchAxis],
             **params: object,
         ) -> BatchResult:
-            return batch(trace.axis, trace.tag, values, axes, **params)
+            return batch(trace.axis, values, axes, **params)
 
         return batch
 

@@ -253,7 +253,6 @@ def _(
 @batched_by_call(custom_jvp_call_p)
 def _(
     axis: AxisData,
-    tag: object,
     values: Sequence[ArrayLike],
     axes: Sequence[BatchAxis],
     *,
@@ -262,7 +261,7 @@ def _(
     num_consts: int,
     symbolic_zeros: bool,
 ) -> BatchResult:
-    call = BatchedCall(axis, tag, axes)
+    call = BatchedCall(axis, axes)
     results = custom_jvp_call_p.bind(
         *values,
         call_jaxpr=call.function(call_jaxpr),

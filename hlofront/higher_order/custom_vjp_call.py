@@ -91,7 +91,6 @@ def _(
 @batched_by_call(custom_vjp_call_p)
 def _(
     axis: AxisData,
-    tag: object,
     values: Sequence[ArrayLike],
     axes: Sequence[BatchAxis],
     *,
@@ -100,7 +99,7 @@ def _(
     num_consts: int,
     **params: Value,
 ) -> BatchResult:
-    call = BatchedCall(axis, tag, axes)
+    call = BatchedCall(axis, axes)
     results = custom_vjp_call_p.bind(
         *values,
         call_jaxpr=call.function(call_jaxpr),
@@ -170,9 +169,7 @@ def _(
     results = custom_lin_p.bind(
         *values,
         num_res=num_res,
-        bwd=BatchedBackward(
-            bwd, axis, object(), axes[:num_res], [0] * len(moving), [0] * len(perturbed)
-        ),
+        bwd=BatchedBackward(bwd, axis, axes[:num_res], [0] * len(moving), [0] * len(perturbed)),
         perturbed=perturbed,
         moving=moving,
         out_avals=tuple([with_axis(aval, axis.size, 0) for aval in out_avals]),

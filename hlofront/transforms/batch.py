@@ -22,6 +22,7 @@ from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, Literal, Va
 from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import is_reference
+from hlofront.core.subprograms import closed_programs_in
 from hlofront.core.trace import RuleTrace, Trace, Tracer, current_trace, interpreting_with, process
 from hlofront.primitives.batching import to_front
 from hlofront.transforms.jvp import describe
@@ -66,17 +67,15 @@ class BatchTrace(RuleTrace):
 
     __slots__ = ("axis", "debug_info", "parent", "programs_of", "tag")
 
-    # Shared by all traces of one vmap call. A function with a custom rule runs under another
-    # trace with another parent, and the batched values of this trace that it closes over are
-    # batched values there too.
+    # The axis's tag, which all traces of one vmap call share. A function with a custom rule runs
+    # under another trace with another parent, and the batched values of this trace that it closes
+    # over are batched values there too.
     tag: object
 
-    def __init__(
-        self, parent: Trace, axis: AxisData, debug_info: DebugInfo | None = None, tag: object = None
-    ):
+    def __init__(self, parent: Trace, axis: AxisData, debug_info: DebugInfo | None = None):
         self.parent = parent
         self.axis = axis
-        self.tag = object() if tag is None else tag
+        self.tag = axis.tag
         self.debug_info = debug_info
         # Programs that captured values of this function; see `StagingTrace.programs_of`.
         self.programs_of: dict[object, object] = {}
@@ -169,19 +168,18 @@ def batch_flat(
     values: Sequence[Value],
     axes: Axes,
     debug_info: DebugInfo | None = None,
-    tag: object = None,
 ) -> tuple[list[Value], list[int | None]]:
     """Run a flat function under vmap; return its results and their batch axes.
 
     Args:
       fun: takes and returns flat values.
-      axis: the size and name of the batch axis.
+      axis: the size and name of the batch axis. Tracers that the function closes over are batched
+        values too if their BatchTrace has the axis's tag.
       values: the arguments, as arrays with their batch axes.
       axes: per argument its batch axis, or None if it is not batched.
       debug_info: of the function.
-      tag: captured tracers whose BatchTrace has this tag are batched values too.
     """
-    trace = BatchTrace(current_trace(), axis, debug_info, tag)
+    trace = BatchTrace(current_trace(), axis, debug_info)
     named = () if axis.name is None else ((axis.name, axis.size),)
     try:
         with interpreting_with(trace), axes_in_scope(named):
@@ -284,7 +282,21 @@ def batch_program_at(
     Returns:
       The batched closed jaxpr, and per output its batch axis or None.
     """
-    return _batch_program(program, axis, tuple(axes), None if front is None else tuple(front))
+    # A program that all vmap calls share must not recognize the batched values of one of them.
+    tag = axis.tag if _calls_closures(program) else None
+    return _batch_program(program, axis, tuple(axes), None if front is None else tuple(front), tag)
+
+
+@once_per_program
+def _calls_closures(program: ClosedJaxpr) -> bool:
+    """Return whether a program calls functions that closed over traced values.
+
+    Their rules, which run later, may close over the same values.
+    """
+    return any(
+        equation.primitive in rules.batch_with_trace and equation.params["num_consts"] > 0
+        for equation in program.eqns
+    ) or any(map(_calls_closures, closed_programs_in(program.eqns)))
 
 
 @once_per_program
@@ -293,7 +305,9 @@ def _batch_program(
     axis: AxisData,
     axes: tuple[int | None, ...],
     front: tuple[bool, ...] | None,
+    tag: object,
 ) -> tuple[ClosedJaxpr, tuple[int | None, ...]]:
+    axis = axis.tagged(tag)
     axes_out: tuple[int | None, ...] = ()
     avals = [
         unmapped_aval(axis.size, a, aval, axis.explicit_mesh_axis, axis.mesh)

@@ -278,7 +278,7 @@ def batch_subtrace(
     The batched function takes a `TraceTag`, an AxisData, the batch axes of the values, and the
     values. The auxiliary output of the transformation is the batch axes of the results.
     """
-    results, axes = batch_flat(fun, axis_data, in_vals, in_dims, tag=tag)
+    results, axes = batch_flat(fun, axis_data.tagged(tag), in_vals, in_dims)
     store.store(tuple(axes))
     return results
 

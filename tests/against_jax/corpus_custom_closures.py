@@ -13,6 +13,7 @@ def programs(jax, jnp, lax):
     for name, make in closures(jax).items():
         called(corpus, jax, jnp, lax, name, make)
         differentiated(corpus, jax, lax, name, make)
+        unread(corpus, jax, jnp, lax, name, make)
     nested_calls(corpus, jax, jnp)
     random_keys(corpus, jax)
     solutions(corpus, jax, lax)
@@ -134,6 +135,23 @@ def differentiated(corpus, jax, lax, name, make):
     corpus.add(f"{name}_differentiated", derivatives, floats(3))
     if name not in ("backward_closes_too", "custom_gradient"):
         corpus.add(f"{name}_differentiated_outside", derivatives_outside, floats(3))
+
+
+def unread(corpus, jax, jnp, lax, name, make):
+    """Calls in programs that nothing reads, derived after vmap: jax cannot run those that are."""
+    around = {
+        "jit": lambda f: lambda x: (jax.jit(f)(x), x)[1],
+        "fori_loop": lambda f: lambda x: lax.fori_loop(0, 2, lambda i, s: (f(s), s)[1], x),
+    }
+    for place, program in around.items():
+        mapped = lambda c, x, program=program: jax.vmap(lambda c, x: program(make(c))(x) * 2)(c, x)
+        corpus.add(
+            f"{name}_unread_in_{place}_and_derived",
+            lambda c, x, f=mapped: jax.grad(lambda x: f(c, x).sum())(x),
+            floats(3),
+            floats(3),
+            modes=("jit",),
+        )
 
 
 def nested_calls(corpus, jax, jnp):

@@ -45,3 +45,69 @@ def test_reverse_mode_of_a_custom_vmap_function_says_what_to_do(derivative):
         with pytest.raises(ValueError, match=r"custom_vmap function.*custom_vjp"):
             derivative(f)(0.5)
     np.testing.assert_allclose(jax.jacfwd(sine)(0.5), np.cos(np.float32(0.5)), rtol=1e-6)
+
+
+# ---- rules that close over mapped values and run after vmap --------------------------------------
+
+
+def forward(c):
+    """The function c * x, whose rule says that its derivative is 10 * c."""
+    f = jax.custom_jvp(lambda x: c * x)
+    f.defjvp(lambda primals, tangents: (c * primals[0], c * 10 * tangents[0]))
+    return f
+
+
+def backward(c):
+    """The same in reverse mode."""
+    f = jax.custom_vjp(lambda x: c * x)
+    f.defvjp(lambda x: (c * x, None), lambda _, cotangent: (c * 10 * cotangent,))
+    return f
+
+
+def in_scan(f):
+    return lambda x: lax.scan(lambda _, x: (None, f(x)), None, x[None])[1][0]
+
+
+def in_branch(f):
+    return lambda x: lax.cond(x > 0, f, lambda x: x, x)
+
+
+IN_PROGRAM = {
+    "jit": jax.jit,
+    "checkpoint": jax.checkpoint,
+    "scan": in_scan,
+    "cond": in_branch,
+    "jit of jit": lambda f: jax.jit(jax.jit(f)),
+}
+C, X = jnp.array([1.0, 2.0, 3.0]), jnp.array([4.0, 5.0, 6.0])
+
+
+@pytest.mark.parametrize("outside", [lambda f: f, jax.jit], ids=("eager", "compiled"))
+@pytest.mark.parametrize("make", [forward, backward])
+@pytest.mark.parametrize("around", IN_PROGRAM.values(), ids=IN_PROGRAM)
+def test_a_rule_over_a_mapped_value_of_a_program_is_derived_outside_of_vmap(around, make, outside):
+    mapped = jax.vmap(lambda c, x: around(make(c))(x))
+    gradient = outside(jax.grad(lambda x: mapped(C, x).sum()))
+    np.testing.assert_array_equal(gradient(X), 10 * C)
+    if make is forward:
+        tangents = outside(lambda x: jax.jvp(lambda x: mapped(C, x), (x,), (2 * x,))[1])
+        np.testing.assert_array_equal(tangents(X), 20 * C * X)
+
+
+@pytest.mark.parametrize("make", [forward, backward])
+@pytest.mark.parametrize("around", IN_PROGRAM.values(), ids=IN_PROGRAM)
+def test_rules_know_which_of_two_axes_of_one_size_a_value_is_mapped_by(around, make):
+    """One call of the program has an argument of the outer axis alone, the other of the inner."""
+
+    def element(d, x, c, y):
+        f = around(make(c + 10 * d))
+        return f(x) + f(y)
+
+    def total(x, y):
+        inner = jax.vmap(element, (None, None, 0, 0))
+        return jax.vmap(inner, (0, 0, None, None))(C, x, C, y).sum()
+
+    slopes = 10 * (C + 10 * C[:, None])
+    for_x, for_y = jax.grad(total, (0, 1))(X, X)
+    np.testing.assert_allclose(for_x, slopes.sum(1))
+    np.testing.assert_allclose(for_y, slopes.sum(0))
