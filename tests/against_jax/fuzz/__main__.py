@@ -4,6 +4,7 @@ import argparse
 import concurrent.futures
 import json
 import os
+import pathlib
 import threading
 import time
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ os.environ.setdefault(
 
 import hlofront
 from tests.against_jax.fuzz import generating, known_differences, running, shrinking
+from tests.against_jax.fuzz.keeping import AnswersOnDisk
 from tests.against_jax.oracle import Oracle, find_interpreter
 
 AT_ONCE = 25
@@ -29,13 +31,19 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--looks", default="", help="written, jit, value: how all are looked at")
+    parser.add_argument(
+        "--only", default="", help="shape, jit or value: leave out programs looked at otherwise"
+    )
     parser.add_argument("--show", action="store_true", help="print each program's calls")
     parser.add_argument("--whole", action="store_true", help="do not shrink")
+    parser.add_argument(
+        "--answers", type=pathlib.Path, help="a folder that keeps jax's answers for the next hunt"
+    )
     options = parser.parse_args()
     interpreter = find_interpreter()
     if interpreter is None:
         parser.error("set HLOFRONT_ORACLE_PYTHON to a Python that has jax")
-    oracle = Reference(interpreter)
+    oracle = Reference(interpreter, options.answers)
     differing = raised = killing = 0
     started = time.monotonic()
     for programs, theirs in batches_with_answers(oracle, options):
@@ -56,7 +64,7 @@ def main() -> None:
                 tell(oracle, programs[name], whole=options.whole)
         spent = time.monotonic() - started
         counts = f"{differing} differ, {raised} raise, {killing} kill jax"
-        print(f"up to {name}: {counts}, {spent:.0f} s", flush=True)
+        print(f"up to {max(programs, default='')}: {counts}, {spent:.0f} s", flush=True)
     oracle.close()
 
 
@@ -67,28 +75,45 @@ class Reference:
     program is no difference, and is not run here, where it would be the end of the hunt.
     """
 
-    def __init__(self, interpreter: str):
+    def __init__(self, interpreter: str, folder: pathlib.Path | None = None):
         self.interpreter = interpreter
-        self.oracle = Oracle(interpreter)
+        self.kept = None if folder is None else AnswersOnDisk(folder)
+        # The process is started by the first question that no kept answer answers.
+        self.oracle: Oracle | None = None
         # Batches are asked for by a thread, and what is shrunk by the other.
         self.lock = threading.RLock()
 
     def ask(self, programs: dict[str, Any]) -> dict[str, Any]:
         """Return name -> mode -> what came out; None for a program that kills the process."""
+        if self.kept is None:
+            return self.ask_process(programs)
+        answers, unknown = self.kept.split(programs)
+        if unknown:
+            asked = self.ask_process(unknown)
+            for name, answer in asked.items():
+                self.kept.keep(programs[name], answer)
+            answers |= asked
+        return {name: answers[name] for name in programs}
+
+    def ask_process(self, programs: dict[str, Any]) -> dict[str, Any]:
         with self.lock:
+            self.oracle = self.oracle or Oracle(self.interpreter)
             try:
                 return self.oracle.ask("fuzz", "", programs)
             except RuntimeError as error:
                 if not isinstance(error.__cause__, BrokenPipeError | EOFError):
                     raise
-            self.oracle.close()
-            self.oracle = Oracle(self.interpreter)
+            self.close()
             if len(programs) == 1:
                 return dict.fromkeys(programs)
-            return {name: self.ask({name: program})[name] for name, program in programs.items()}
+            return {
+                name: self.ask_process({name: program})[name] for name, program in programs.items()
+            }
 
     def close(self) -> None:
-        self.oracle.close()
+        if self.oracle is not None:
+            self.oracle.close()
+            self.oracle = None
 
 
 def batches_with_answers(
@@ -104,6 +129,10 @@ def batches_with_answers(
         for first in range(0, len(seeds), AT_ONCE):
             batch = seeds[first : first + AT_ONCE]
             programs = {str(seed): generating.draw(seed, options.looks) for seed in batch}
+            if options.only:
+                programs = {
+                    name: one for name, one in programs.items() if options.only in one["modes"]
+                }
             answers = thread.submit(oracle.ask, programs)
             if previous:
                 yield previous
