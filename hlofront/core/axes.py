@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from hlofront.bridge import state
 from hlofront.core.aval import AbstractValue, ShapedArray, Split
+from hlofront.core.futures import AbstractFuture
 from hlofront.core.mesh import AbstractMesh
 from hlofront.core.mesh_context import get_abstract_mesh
 from hlofront.core.partition import PartitionSpec
@@ -134,12 +135,13 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
     Args:
       size: the size of the axis.
       axis: its position; None leaves the aval unchanged.
-      aval: the aval of the whole array, of a reference to it, or of a token, which has no axes.
+      aval: the aval of the whole array, of a reference to it or a future of it, or of a token,
+        which has no axes.
 
     Raises:
       ValueError: if the axis has another size.
     """
-    if isinstance(aval, AbstractRef):
+    if isinstance(aval, AbstractRef | AbstractFuture):
         return aval.update(inner_aval=cast(Any, mapped_aval(size, axis, aval.inner_aval)))
     if axis is None or not isinstance(aval, ShapedArray):
         return aval
@@ -166,13 +168,13 @@ def unmapped_aval(
     Args:
       size: the size of the new axis.
       axis: its position in the result; None leaves the aval unchanged.
-      aval: the aval of one element along the axis, of a reference to it, or of a token, which gets
-        no axis.
+      aval: the aval of one element along the axis, of a reference to it or a future of it, or of a
+        token, which gets no axis.
       explicit_mesh_axis: the axis of a mesh, or a tuple of them, that splits the new axis; None
         if none does.
       mesh: that mesh, if the aval has none; by default the mesh in context.
     """
-    if isinstance(aval, AbstractRef):
+    if isinstance(aval, AbstractRef | AbstractFuture):
         inner = unmapped_aval(size, axis, aval.inner_aval, explicit_mesh_axis, mesh)
         return aval.update(inner_aval=cast(Any, inner))
     if axis is None or not isinstance(aval, ShapedArray):

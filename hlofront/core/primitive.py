@@ -46,6 +46,8 @@ class Primitive:
 
     # Whether operands may be mutable references, as of no other operation that holds no program.
     ref_primitive = False
+    # Whether an operand may be a future, as of those operations alone that await one.
+    takes_futures = False
     # Whether the result is a new mutable reference.
     ref_allocating = False
     # Whether results may be in another memory than operands.

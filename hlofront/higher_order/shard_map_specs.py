@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from hlofront.base import tree
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
 from hlofront.core.aval import AbstractValue, ShapedArray, SymbolicSize
+from hlofront.core.futures import AbstractFuture
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.partition import PartitionSpec, axes_of
 from hlofront.core.references import AbstractRef
@@ -83,7 +84,7 @@ def check_lengths(
     avals: Sequence[AbstractValue],
     labels: Sequence[str],
 ) -> None:
-    """Raise ValueError if a spec has more entries than its array has axes.
+    """Raise ValueError if a spec has more entries than its array has axes, TypeError for a future.
 
     Args:
       function: the name of the mapped function.
@@ -93,6 +94,11 @@ def check_lengths(
       labels: the name of each array.
     """
     for spec, aval, label in zip(specs, avals, labels, strict=True):
+        if isinstance(aval, AbstractFuture):
+            raise TypeError(
+                f"shard_map applied to the function {function!r} takes and returns arrays: {label} "
+                f"is a future of type {aval}. Await it by its method done."
+            )
         ndim = aval.ndim if isinstance(aval, ShapedArray | AbstractRef) else 0
         if len(spec.partitions) > ndim:
             scalar = "; a scalar wants PartitionSpec()" if not ndim else ""

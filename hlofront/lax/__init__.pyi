@@ -27,7 +27,7 @@ from hlofront.primitives.block_contracting import (
 from hlofront.primitives.collective_exchanges import all_gather_p as all_gather_p
 from hlofront.primitives.collective_exchanges import all_to_all_p as all_to_all_p
 from hlofront.primitives.collective_exchanges import ppermute_p as ppermute_p
-from hlofront.primitives.collective_futures import psum_scatter_start as psum_scatter_start
+from hlofront.primitives.collective_futures import Future
 from hlofront.primitives.collectives import axis_index_p as axis_index_p
 from hlofront.primitives.collectives import axis_size as axis_size
 from hlofront.primitives.collectives import pmax_p as pmax_p
@@ -602,6 +602,14 @@ def psum_scatter(
     axis_index_groups: Sequence[Sequence[int]] | None = None,
     tiled: bool = False,
 ) -> Any: ...
+def psum_scatter_start(
+    x: ArrayLike,
+    axis_name: object,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Sequence[Sequence[int]] | None = None,
+    tiled: bool = False,
+) -> Future: ...
 def pswapaxes(
     x: object,
     axis_name: object,

@@ -16,6 +16,7 @@ from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray, token_aval
 from hlofront.core.axes import axes_in_scope
+from hlofront.core.futures import AbstractFuture
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import lower
@@ -24,6 +25,7 @@ from hlofront.lowering.builder import Builder
 from hlofront.lowering.manual import lowering_in, manual_attributes
 from hlofront.lowering.module_state import ManualMesh
 from hlofront.primitives import collective_exchanges as exchanges
+from hlofront.primitives import collective_futures as futures
 from hlofront.primitives import collectives as c
 from hlofront.primitives.collectives import Groups
 from hlofront.primitives.pcast import (
@@ -205,24 +207,55 @@ def _(
     axis_index_groups: Groups = None,
 ) -> Value:
     out: ShapedArray = build.avals_out[0]
-    scalar = _scalar(out)
     shape = list(out.shape)
     if not tiled:
         shape.insert(scatter_dimension, 1)
-    attributes = {
-        **_replica_groups(build, axis_name, axis_index_groups),
-        **_GLOBAL_IDS,
-        "scatter_dimension": types.i64(scatter_dimension),
-    }
-    (share,) = build.with_region(
+    groups = _replica_groups(build, axis_name, axis_index_groups)
+    share = _reduce_scattered(build, x, out.update(shape=shape), scatter_dimension, groups)
+    return share if tiled else build.reshape(share, out)
+
+
+def _reduce_scattered(
+    build: Builder,
+    x: Value,
+    share: ShapedArray,
+    scatter_dimension: int,
+    groups: dict[str, ir.Attribute],
+) -> Value:
+    scalar = _scalar(share)
+    return build.with_region(
         "stablehlo.reduce_scatter",
         [x],
-        [out.update(shape=shape)],
-        attributes,
+        [share],
+        {**groups, **_GLOBAL_IDS, "scatter_dimension": types.i64(scatter_dimension)},
         [scalar, scalar],
         _combiner("stablehlo.add", scalar),
-    )
-    return share if tiled else build.reshape(share, out)
+    )[0]
+
+
+@lower(futures.reduce_scatter_start_p, futures.unreduced_reduce_scatter_start_p)
+def _(
+    build: Builder,
+    x: Value,
+    *,
+    axis_name: Sequence[Hashable],
+    axis_size: int,
+    scatter_dimension: int,
+    tiled: bool,
+    axis_index_groups: Groups = None,
+) -> Value:
+    future: AbstractFuture = build.avals_out[0]
+    groups = _replica_groups(build, axis_name, axis_index_groups)
+
+    def started(inner: Builder, operand: Value) -> list[Value]:
+        return [_reduce_scattered(inner, operand, future.inner_aval, scatter_dimension, groups)]
+
+    return build.with_region("stablehlo.async_start", [x], [future], {}, build.avals_in, started)[0]
+
+
+@lower(futures.reduce_scatter_done_p)
+def _(build: Builder, future: Value) -> Value:
+    return build.op("stablehlo.async_done", (future,))
 
 
 @lower(exchanges.all_to_all_p)

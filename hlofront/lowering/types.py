@@ -12,6 +12,7 @@ from hlofront.base.dtypes import ExtendedDType, float0
 from hlofront.base.typing import DType, NumPyArray
 from hlofront.bridge.mlir import context, ir
 from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, SymbolicSize
+from hlofront.core.futures import AbstractFuture
 
 # A NumPy dtype, which all dtypes are except the extended ones.
 NumPyDType = np.dtype[Any]
@@ -82,7 +83,7 @@ def tensor_type(shape: tuple[int, ...], dtype: DType) -> ir.Type:
 
 
 def aval_type(aval: AbstractValue) -> ir.Type:
-    """Return the MLIR type of a value with this aval: an array or a token.
+    """Return the MLIR type of a value with this aval: an array, a token or a future.
 
     Raises:
       ValueError: if an array has more bytes than any device can address.
@@ -96,6 +97,8 @@ def aval_type(aval: AbstractValue) -> ir.Type:
 def _aval_type(aval: Any) -> ir.Type:
     if isinstance(aval, AbstractToken):
         return ir.Type.parse("!stablehlo.token", context)
+    if isinstance(aval, AbstractFuture):
+        return ir.Type.parse(f"!stablehlo.future<{aval_type(aval.inner_aval)}>", context)
     if isinstance(aval.dtype, ExtendedDType):
         return tensor_type(*aval.dtype.physical(aval.shape))
     if isinstance(aval.size, SymbolicSize):

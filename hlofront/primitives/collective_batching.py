@@ -10,11 +10,13 @@ from hlofront.base.typing import Array, ArrayLike, is_tuple_or_list
 from hlofront.core.aval import typeof
 from hlofront.core.axes import AxisData, axis_size
 from hlofront.core.dimensions import canonical_axis
+from hlofront.core.futures import AbstractFuture
 from hlofront.core.primitive import Primitive
-from hlofront.core.rules import batch_with_axis
+from hlofront.core.rules import BatchResult, BatchRuleWithAxis, batch, batch_with_axis
 from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
 from hlofront.primitives import collective_exchanges as exchanges
+from hlofront.primitives import collective_futures as futures
 from hlofront.primitives import collectives as c
 from hlofront.primitives.batching import move_axis, to_front, with_new_axis
 from hlofront.primitives.collectives import Groups
@@ -350,6 +352,38 @@ def _(
     return _scatter_of_batch(
         exchanges.unreduced_reduce_scatter_p, values[0], batch_axes[0], **params
     )
+
+
+def _start_batched(primitive: Primitive, start: Primitive) -> BatchRuleWithAxis:
+    """Return the batch rule of what starts a collective.
+
+    Along an axis that vmap maps there is nothing to wait for: the result is there at once.
+    """
+
+    def rule(
+        data: AxisData,
+        values: Sequence[ArrayLike],
+        batch_axes: Sequence[BatchAxis],
+        /,
+        **params: Any,
+    ) -> BatchResult:
+        if data.name in params["axis_name"]:
+            return batch_with_axis[primitive](data, values, batch_axes, **params)
+        return _scatter_of_batch(start, values[0], batch_axes[0], **params)
+
+    return rule
+
+
+for _primitive, _start in futures.starts.items():
+    batch_with_axis(_start)(_start_batched(_primitive, _start))
+
+
+@batch(futures.reduce_scatter_done_p)
+def _(values: Sequence[ArrayLike], batch_axes: Sequence[int]) -> tuple[ArrayLike, BatchAxis]:
+    (value,), (axis,) = values, batch_axes
+    if isinstance(typeof(value), AbstractFuture):
+        value = process(futures.reduce_scatter_done_p, (value,), {})
+    return value, axis
 
 
 def _shared_out(x: ArrayLike, dimension: int, size: int) -> Array:

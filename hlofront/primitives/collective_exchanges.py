@@ -7,7 +7,7 @@ import numpy as np
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, Params
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.forbidden_collectives import communicating
@@ -216,25 +216,60 @@ def psum_scatter(
       NameError: if no axis of that name is in scope.
       ValueError: if the axis cannot be divided into equal shares.
     """
+
+    def scattered(leaf: ArrayLike) -> Array:
+        primitive, operand, params = as_reduce_scatter(
+            leaf, axis_name, scatter_dimension, axis_index_groups, tiled
+        )
+        return process(primitive, (operand,), params)
+
+    return tree.tree_map(scattered, x)
+
+
+def as_reduce_scatter(
+    x: ArrayLike,
+    axis_name: object,
+    scatter_dimension: int,
+    axis_index_groups: GroupsLike,
+    tiled: bool,
+) -> tuple[Primitive, ArrayLike, Params]:
+    """Return `psum_scatter` of an array as an operation: primitive, operand and parameters.
+
+    Raises:
+      NameError: if no axis of that name is in scope.
+      ValueError: if the axis cannot be divided into equal shares.
+    """
     names = as_names(axis_name)
     groups = checked_groups(axis_index_groups, names)
     size = group_size(groups, names)
+    aval = typeof(x)
+    dimension = canonical_axis(scatter_dimension, aval.ndim)
+    _check_shares(aval.shape[dimension], size, tiled)
+    params: Params = {
+        "axis_index_groups": groups,
+        "axis_name": names,
+        "axis_size": size,
+        "scatter_dimension": dimension,
+        "tiled": tiled,
+    }
+    manual = manual_among(names)
+    if manual and groups is None and state_along(aval, manual) == "unreduced":
+        del params["axis_index_groups"]
+        return unreduced_reduce_scatter_p, x, params
+    return reduce_scatter_p, varying_along(x, names), params
 
-    def scattered(leaf: ArrayLike) -> Array:
-        params = {
-            "axis_index_groups": groups,
-            "axis_name": names,
-            "axis_size": size,
-            "scatter_dimension": canonical_axis(scatter_dimension, typeof(leaf).ndim),
-            "tiled": tiled,
-        }
-        manual = manual_among(names)
-        if manual and groups is None and state_along(typeof(leaf), manual) == "unreduced":
-            del params["axis_index_groups"]
-            return process(unreduced_reduce_scatter_p, (leaf,), params)
-        return process(reduce_scatter_p, (varying_along(leaf, names),), params)
 
-    return tree.tree_map(scattered, x)
+def _check_shares(size: int, count: int, tiled: bool) -> None:
+    """Raise ValueError if an axis is not `count` shares, or with `tiled` a multiple of it."""
+    if tiled and size % count:
+        raise ValueError(
+            f"tiled reduce_scatter operand scatter dimension size {size} must be divisible by "
+            f"shard_count {count}"
+        )
+    if not tiled and size != count:
+        raise ValueError(
+            f"reduce_scatter operand scatter dimension size {size} must match shard count {count}"
+        )
 
 
 @infer(reduce_scatter_p, unreduced_reduce_scatter_p)
@@ -248,18 +283,9 @@ def _(
     axis_index_groups: Groups = None,
 ) -> ShapedArray:
     shape = list(x.shape)
+    _check_shares(shape[scatter_dimension], axis_size, tiled)
     if tiled:
-        if shape[scatter_dimension] % axis_size:
-            raise ValueError(
-                "tiled reduce_scatter operand scatter dimension size "
-                f"{shape[scatter_dimension]} must be divisible by shard_count {axis_size}"
-            )
         shape[scatter_dimension] //= axis_size
-    elif shape[scatter_dimension] != axis_size:
-        raise ValueError(
-            f"reduce_scatter operand scatter dimension size {shape[scatter_dimension]} must match "
-            f"shard count {axis_size}"
-        )
     else:
         del shape[scatter_dimension]
     return x.update(shape=tuple(shape))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from hlofront.base.typing import Params
 from hlofront.core.aval import AbstractValue, register_value_type, typeof
 from hlofront.core.effects import Effects
-from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Value, Var
+from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, EquationContext, Value, Var
 from hlofront.core.names import SourceInfo
 from hlofront.core.primitive import Primitive
 from hlofront.core.trace import Tracer, interpreting_with
@@ -140,8 +140,17 @@ def new_eqn_recipe(
       in_tracers: its operands.
       out_tracers: its results, in order; their avals are those of the equation's results.
       primitive, params, effects, source_info: the other parts of the equation.
-      ctx: ignored: equations of hlofront have no context of their own.
+      ctx: the context of the equation: what the attribute `ctx` of another one is, or None. It has
+        no options: all that affects an equation is in its parameters.
+
+    Raises:
+      TypeError: if `ctx` is something else, whose options would be lost.
     """
+    if not (ctx is None or isinstance(ctx, EquationContext)):
+        raise TypeError(
+            "the context of an equation is None or the attribute ctx of another one: got "
+            f"{ctx!r} of type {type(ctx).__name__}. Pass what it says as parameters."
+        )
     return EquationRecipe(in_tracers, out_tracers, primitive, params, effects, source_info)
 
 

@@ -22,6 +22,7 @@ from hlofront.core.aval import (
 )
 from hlofront.core.compile_time import interpreter_of
 from hlofront.core.effects import Effects, no_effects
+from hlofront.core.futures import AbstractFuture
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Value, Var
 from hlofront.core.names import SourceInfo, current_name_stack, in_own_program, replayed_traceback
 from hlofront.core.primitive import ALL, Primitive
@@ -293,7 +294,7 @@ def _infer(
     primitive: Primitive, key: tuple[object, ...], avals: Sequence[AbstractValue], params: Params
 ) -> Any:
     if not (primitive.ref_primitive or primitive.carries_programs):
-        _refuse_references(primitive, avals)
+        _refuse_what_is_no_array(primitive, avals)
     out = infer_types(primitive, avals, params)
     if "axis_name" in params:
         # The types of collectives also depend on the named axes in scope.
@@ -322,9 +323,14 @@ def _refuse_unhashable(primitive: Primitive, params: Params) -> None:
                 ) from None
 
 
-def _refuse_references(primitive: Primitive, avals: Sequence[AbstractValue]) -> None:
-    """Raise ValueError if an operand is a mutable reference."""
+def _refuse_what_is_no_array(primitive: Primitive, avals: Sequence[AbstractValue]) -> None:
+    """Raise ValueError for a mutable reference, TypeError for a future that is not awaited."""
     for position, aval in enumerate(avals):
+        if type(aval) is AbstractFuture and not primitive.takes_futures:
+            raise TypeError(
+                f"{primitive} wants arrays, and operand {position} is a future of type {aval}: "
+                "await it by the method done of what psum_scatter_start returned"
+            )
         if is_reference(aval):
             raise ValueError(
                 f"{primitive} wants arrays, and operand {position} is a mutable reference of type "

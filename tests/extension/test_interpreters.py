@@ -197,6 +197,18 @@ def test_a_partial_eval_rule_says_what_its_results_are():
     del partial_eval.custom_partial_eval_rules[open_p]
 
 
+def test_a_recipe_takes_the_context_of_another_equation():
+    (equation,) = jax.make_jaxpr(jnp.sin)(1.0).jaxpr.eqns
+
+    def recipe(ctx):
+        parts = (equation.primitive, equation.params, equation.effects, equation.source_info)
+        return partial_eval.new_eqn_recipe(None, [], [], *parts, ctx)
+
+    assert recipe(equation.ctx).primitive is equation.primitive
+    with pytest.raises(TypeError, match=r"is None or the attribute ctx of another one: got \{"):
+        recipe({"compute_type": "device_host"})
+
+
 def test_jaxprs_have_one_level():
     jaxpr = jax.make_jaxpr(jnp.sin)(1.0)
     assert partial_eval.lower_jaxpr2(jaxpr) is jaxpr

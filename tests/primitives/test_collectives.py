@@ -46,7 +46,7 @@ def test_value_and_derivative(function, operand, wanted):
 def test_what_was_started_prints_its_type():
     def started(x):
         future = lax.psum_scatter_start({"a": x}, "i")
-        assert repr(future) == "Future(type={'a': ShapedArray(float32[])})"
+        assert repr(future) == "Future(type={'a': ShapedArray(float32[1])})"
         return future.done()["a"]
 
     np.testing.assert_allclose(jax.vmap(started, axis_name="i")(SQUARE), SQUARE.sum(0), rtol=1e-6)

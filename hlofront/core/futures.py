@@ -1,0 +1,60 @@
+"""AbstractFuture: the type of the result of an operation that was started and is not awaited."""
+
+from typing import Any
+
+from hlofront.base.typing import DType
+from hlofront.core.aval import AbstractValue, ShapedArray
+
+
+class AbstractFuture(AbstractValue):
+    """The type of a result that is awaited later: the aval of the array that it will be.
+
+    Attributes:
+      inner_aval: the aval of the array.
+    """
+
+    __slots__ = ("inner_aval",)
+
+    inner_aval: ShapedArray
+
+    def __init__(self, inner_aval: ShapedArray):
+        self.inner_aval = inner_aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.inner_aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.inner_aval.ndim
+
+    def update(self, inner_aval: ShapedArray | None = None, **changes: Any) -> "AbstractFuture":
+        """Return a type whose array's aval is another, or has some fields replaced."""
+        inner = self.inner_aval if inner_aval is None else inner_aval
+        return AbstractFuture(inner.update(**changes))
+
+    def to_tangent_aval(self) -> "AbstractFuture":
+        """Return the type of the future of the array's tangent."""
+        return AbstractFuture(self.inner_aval.to_tangent_aval())
+
+    def to_cotangent_aval(self) -> ShapedArray:
+        """Return the aval of the array's cotangent, which is no future."""
+        return self.inner_aval.to_cotangent_aval()
+
+    def str_short(self, short_dtypes: bool = False, **_: object) -> str:
+        return f"AbstractFuture{{{self.inner_aval.str_short(short_dtypes)}}}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AbstractFuture) and self.inner_aval == other.inner_aval
+
+    def __hash__(self) -> int:
+        return hash((AbstractFuture, self.inner_aval))
+
+    def __str__(self) -> str:
+        return self.str_short()
+
+    __repr__ = __str__
