@@ -4,11 +4,13 @@ import functools
 from collections.abc import Callable, Hashable
 from typing import Concatenate, Generic, ParamSpec, TypeVar, cast
 
+from hlofront.bridge import state
 from hlofront.core.jaxpr import ClosedJaxpr
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 Parameters = ParamSpec("Parameters")
+_trace_context = state.trace_context
 # A cached value that stands for the program that holds the cache.
 _ITSELF = object()
 
@@ -37,16 +39,20 @@ class DerivedCache(Generic[Key, Value]):
         return values
 
     def get_or_compute(self, program: ClosedJaxpr, key: Key, compute: Callable[[], Value]) -> Value:
-        """Return the value that a program has for a key; call `compute()` on the first use."""
-        values = self.of(program)
+        """Return the value that a program has for a key; call `compute()` on the first use.
+
+        Options that tracing depends on, such as `no_collectives`, have values of their own.
+        """
+        values = cast("dict[tuple[Key, object], Value]", self.of(program))
+        key_in_context = key, _trace_context()
         try:
-            return values[key]
+            return values[key_in_context]
         except KeyError:
             pass
         value = compute()
         if self.limit is not None and len(values) >= self.limit:
             values.pop(next(iter(values)), None)
-        values[key] = value
+        values[key_in_context] = value
         return value
 
 
@@ -55,8 +61,9 @@ def once_per_program(
 ) -> Callable[Concatenate[ClosedJaxpr, Parameters], Value]:
     """Decorate a function of a program and hashable positional arguments to cache its results.
 
-    The function may return the program itself, which is not stored: a program that refers to itself
-    lives until the next garbage collection.
+    Options that tracing depends on have results of their own. The function may return the program
+    itself, which is not stored: a program that refers to itself lives until the next garbage
+    collection.
     """
     cache: DerivedCache[tuple[object, ...], Value | object] = DerivedCache()
 
@@ -65,11 +72,12 @@ def once_per_program(
         program: ClosedJaxpr, /, *args: Parameters.args, **kwargs: Parameters.kwargs
     ) -> Value:
         values = cache.of(program)
+        key = args, _trace_context()
         try:
-            value = values[args]
+            value = values[key]
         except KeyError:
             value = function(program, *args, **kwargs)
-            values[args] = _ITSELF if value is program else value
+            values[key] = _ITSELF if value is program else value
         return cast(Value, program if value is _ITSELF else value)
 
     return cached

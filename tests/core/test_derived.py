@@ -5,6 +5,7 @@ import weakref
 
 import numpy as np
 
+from hlofront.base.config import enable_x64
 from hlofront.core.aval import ShapedArray
 from hlofront.core.derived import DerivedCache, once_per_program
 from hlofront.primitives.elementwise import sin
@@ -34,15 +35,30 @@ def test_two_caches_keep_their_values_apart():
     first, second = DerivedCache(), DerivedCache()
     assert first.get_or_compute(program, "key", lambda: "of the first") == "of the first"
     assert second.get_or_compute(program, "key", lambda: "of the second") == "of the second"
-    assert first.of(program) == {"key": "of the first"}
+    assert list(first.of(program).values()) == ["of the first"]
 
 
 def test_a_cache_with_a_limit_drops_its_oldest_values():
     program = program_of_sin()
     cache = DerivedCache(limit=2)
     for key in range(4):
-        cache.get_or_compute(program, key, lambda: None)
-    assert list(cache.of(program)) == [2, 3]
+        cache.get_or_compute(program, key, lambda key=key: f"value {key}")
+    assert list(cache.of(program).values()) == ["value 2", "value 3"]
+
+
+def test_options_that_tracing_depends_on_have_values_of_their_own():
+    computed = []
+
+    @once_per_program
+    def derived(program):
+        computed.append(enable_x64.value)
+
+    program, cache = program_of_sin(), DerivedCache()
+    for x64 in (False, True, False, True):
+        with enable_x64(x64):
+            derived(program)
+            assert cache.get_or_compute(program, "key", lambda x64=x64: x64) is x64
+    assert computed == [False, True]
 
 
 def test_a_value_goes_with_its_program():
