@@ -13,6 +13,7 @@ from hlofront.base.errors import HlofrontError
 from hlofront.base.typing import is_tuple_or_list
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, ShapedArray
+from hlofront.core.mesh_context import get_abstract_mesh
 from hlofront.core.partition import PartitionSpec, axes_of
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import Entries, InferRule
@@ -45,8 +46,10 @@ def _checked(primitive: Primitive, rule: InferRule) -> InferRule:
         forbidden = no_collectives.value
         if forbidden:
             names = params["axes"] if "axes" in params else params["axis_name"]
+            # An axis of the same name that vmap maps is none of the mesh.
+            of_mesh = get_abstract_mesh().manual_axes
             for name in names if is_tuple_or_list(names) else (names,):
-                if not isinstance(name, int) and name in forbidden:
+                if not isinstance(name, int) and name in forbidden and name in of_mesh:
                     raise _refusal(primitive, name, "acts along it")
         return rule(*avals, **params)
 

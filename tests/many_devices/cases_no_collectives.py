@@ -99,6 +99,142 @@ def test_an_operation_without_communication_is_allowed(name):
         jax.jit(ALLOWED[name])(split("x"), split(None, "x"))
 
 
+# ---- derivatives ---------------------------------------------------------------------------------
+
+# Functions of an array that x splits by rows, or of one that it does not split, whose cotangents
+# communicate along x, and those whose cotangents do not.
+SUMMED_COTANGENTS = {
+    "a product with what is not split": ("whole", lambda w: jnp.dot(split("x"), w)),
+    "a reshard that splits": ("whole", lambda w: reshard(w, P("x"))),
+    "the same inside of checkpoint": ("whole", jax.checkpoint(lambda w: jnp.dot(split("x"), w))),
+    "a value that is the same on all devices": (
+        "whole",
+        jax.shard_map(
+            lambda w, x: w[:4] * x,
+            mesh=mesh,
+            in_specs=(P(), P("x")),
+            out_specs=P("x"),
+            axis_names={"x"},
+        ),
+    ),
+}
+LOCAL_COTANGENTS = {
+    "a product of rows": ("rows", lambda a: jnp.dot(a, split())),
+    "a sum of each row": ("rows", lambda a: jnp.sin(a).sum(1)),
+    "an element of each device": (
+        "rows",
+        jax.shard_map(jnp.sin, mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"}),
+    ),
+}
+
+
+def operands(kind, function):
+    """The operands of a function, and a cotangent of its result."""
+    primals = [split() if kind == "whole" else split("x")]
+    if function is SUMMED_COTANGENTS["a value that is the same on all devices"][1]:
+        primals.append(split("x"))
+    result = function(*primals)
+    return primals, jax.device_put(np.ones(result.shape, np.float32), result.sharding)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", SUMMED_COTANGENTS)
+def test_a_cotangent_that_is_summed_over_devices_is_refused_where_it_is_pulled_back(name, compiled):
+    kind, function = SUMMED_COTANGENTS[name]
+    with set_mesh(mesh):
+        primals, cotangent = operands(kind, function)
+        function = jax.jit(function) if compiled else function
+        pull_back = jax.vjp(function, *primals)[1]
+        pull_back(cotangent)
+        with no_collectives({"x"}):
+            pull_back_later = jax.vjp(function, *primals)[1]
+            with pytest.raises(ForbiddenCollectiveError, match="'x'"):
+                pull_back(cotangent)
+        with no_collectives({"y"}):
+            pull_back(cotangent)
+        pull_back_later(cotangent)
+
+
+@pytest.mark.parametrize("name", LOCAL_COTANGENTS)
+def test_derivatives_without_communication_are_allowed(name):
+    kind, function = LOCAL_COTANGENTS[name]
+    with set_mesh(mesh):
+        primals, cotangent = operands(kind, function)
+        with no_collectives({"x"}):
+            jax.jit(lambda a, ct: jax.vjp(function, a)[1](ct))(*primals, cotangent)
+            jax.jvp(function, primals, primals)
+
+
+def test_a_gradient_inside_of_shard_map_is_refused_where_it_sums_over_devices():
+    def gradient_by(position):
+        return jax.jit(
+            jax.shard_map(
+                lambda w, x: jax.grad(lambda w, x: (w[:4] * x).sum(), position)(w, x),
+                mesh=mesh,
+                in_specs=(P(), P("x")),
+                out_specs=(P(), P("x"))[position],
+                axis_names={"x"},
+            )
+        )
+
+    with set_mesh(mesh), no_collectives({"x"}):
+        gradient_by(1)(split(), split("x"))
+        with pytest.raises(ForbiddenCollectiveError, match="'x'"):
+            gradient_by(0)(split(), split("x"))
+
+
+# ---- vmap ----------------------------------------------------------------------------------------
+
+summed_over_x = jax.shard_map(
+    COLLECTIVES["psum"], mesh=mesh, in_specs=P("x"), out_specs=P(), axis_names={"x"}
+)
+
+MAPPED_AND_REFUSED = {
+    "a sum over split elements": lambda a, b: jax.vmap(jnp.sum)(b),
+    "a sum over the split axis": lambda a, b: jax.vmap(jnp.sum, in_axes=1)(a),
+    "psum of each example": lambda a, b: jax.vmap(summed_over_x)(b),
+    "the gradient by what is not mapped": lambda a, b: jax.grad(
+        lambda w: jax.vmap(lambda row: jnp.dot(row, w))(a).sum(1).sum()
+    )(jnp.ones((8, 8))),
+}
+MAPPED_AND_ALLOWED = {
+    "a sum of each example": lambda a, b: jax.vmap(jnp.sum)(a),
+    "a sum of each example, by name": lambda a, b: jax.vmap(jnp.sum, spmd_axis_name="x")(a),
+    "the gradient of each example": lambda a, b: jax.vmap(jax.grad(lambda row: jnp.sin(row).sum()))(
+        a
+    ),
+    "a result whose examples are along another axis": lambda a, b: jax.vmap(jnp.sin, out_axes=1)(a),
+}
+
+
+@pytest.mark.parametrize("name", MAPPED_AND_REFUSED)
+def test_communication_of_examples_is_refused(name):
+    function = MAPPED_AND_REFUSED[name]
+    with set_mesh(mesh):
+        function(split("x"), split(None, "x"))
+        with no_collectives({"x"}), pytest.raises(ForbiddenCollectiveError, match="'x'"):
+            function(split("x"), split(None, "x"))
+
+
+@pytest.mark.parametrize("name", MAPPED_AND_ALLOWED)
+def test_examples_that_stay_on_their_devices_are_allowed(name):
+    with set_mesh(mesh), no_collectives({"x"}):
+        MAPPED_AND_ALLOWED[name](split("x"), split(None, "x"))
+
+
+@pytest.mark.parametrize("inner", [jax.jit, jax.checkpoint, lambda function: function])
+def test_an_axis_that_vmap_maps_is_none_of_the_mesh_by_the_same_name(inner):
+    def total(a):
+        return lax.scan(lambda c, b: (c + lax.psum(b, "x"), b), 0.0, a)[0]
+
+    examples = jnp.arange(6.0).reshape(2, 3)
+    wanted = jax.vmap(jax.value_and_grad(inner(total)), axis_name="x")(examples)
+    with no_collectives({"x"}):
+        found = jax.vmap(jax.value_and_grad(inner(total)), axis_name="x")(examples)
+    np.testing.assert_array_equal(found[0], wanted[0])
+    np.testing.assert_array_equal(found[1], wanted[1])
+
+
 def test_forbidden_axes_are_given_as_a_set():
     with pytest.raises(TypeError, match="set or frozenset"):
         no_collectives("x")
