@@ -4,8 +4,6 @@ Operands are stacked along a new axis, a stack's element for each device, each w
 another order. Where the sample has a gradient, so has the program of all devices.
 """
 
-import os
-
 import numpy as np
 import pytest
 
@@ -13,20 +11,15 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.sharding import NamedSharding
 from hlofront.sharding import PartitionSpec as P
+from tests.many_devices.sample_batches import MESHES, SAMPLES, batches_on_meshes
 from tests.on_platforms import slack_of
 from tests.support.closeness import assert_within
 from tests.systematic import trials
 from tests.systematic.trials import AT_ONCE
 
 COUNT = len(jax.devices())
-MESH = jax.make_mesh((COUNT,), ("x",))
-SAMPLES = trials.load()
-BATCHES = [
-    (file, start) for file, samples in SAMPLES.items() for start in range(0, len(samples), AT_ONCE)
-]
-# One in four batches is run, and of another one the gradients; all of both by this variable.
-ON_ALL = os.environ.get("HLOFRONT_ALL_MESHES") == "1"
-STEP = 1 if ON_ALL else 4 if COUNT == 8 else 20
+# One in four batches is run, and of another one the gradients; of 16 devices one in twenty.
+STEP = 4 if COUNT == 8 else 20
 
 
 def in_other_order(operand, device):
@@ -43,16 +36,20 @@ NOT_MAPPED = ("shown(", "rng_uniform(bfloat16")
 
 
 class Stacked:
-    """A sample as a function of its operands, and these stacked along a new first axis."""
+    """A sample as a function of its operands, and these stacked along a new first axis.
 
-    def __init__(self, sample):
+    All axes of the mesh split the stacks.
+    """
+
+    def __init__(self, sample, mesh):
         self.sample = sample
+        self.mesh, self.spec = mesh, P(mesh.axis_names)
         self.call, operands = trials.split(sample, sample.operand_values())
         stacks = [
             np.stack([in_other_order(operand, device) for device in range(COUNT)])
             for operand in operands
         ]
-        self.stacks = [jax.device_put(stack, NamedSharding(MESH, P("x"))) for stack in stacks]
+        self.stacks = [jax.device_put(stack, NamedSharding(mesh, self.spec)) for stack in stacks]
         self.elements = [[stack[device] for stack in stacks] for device in range(COUNT)]
 
     def call_on_shards(self, *shards):
@@ -60,15 +57,15 @@ class Stacked:
         return jax.tree.map(lambda result: jnp.expand_dims(result, 0), results)
 
     def mapped(self, *stacks):
-        return jax.shard_map(self.call_on_shards, mesh=MESH, in_specs=P("x"), out_specs=P("x"))(
-            *stacks
-        )
+        return jax.shard_map(
+            self.call_on_shards, mesh=self.mesh, in_specs=self.spec, out_specs=self.spec
+        )(*stacks)
 
 
-def stacked(file, start, x64):
+def stacked(file, start, mesh, x64):
     samples = SAMPLES[file][start : start + AT_ONCE]
     chosen = [
-        Stacked(sample)
+        Stacked(sample, MESHES[mesh])
         for sample in samples
         if sample.needs_x64() is x64 and not sample.name.startswith(NOT_MAPPED)
     ]
@@ -101,10 +98,10 @@ def on_each_device(functions, batch):
 
 
 @pytest.mark.parametrize("x64", [False, True])
-@pytest.mark.parametrize(("file", "start"), BATCHES[STEP // 4 :: STEP])
-def test_mapped_samples_are_what_one_device_gives(file, start, x64):
+@pytest.mark.parametrize(("file", "start", "mesh"), batches_on_meshes(STEP // 4, STEP))
+def test_mapped_samples_are_what_one_device_gives(file, start, mesh, x64):
     with trials.quiet(), jax.enable_x64(x64):
-        batch = stacked(file, start, x64)
+        batch = stacked(file, start, mesh, x64)
         results = together([each.mapped for each in batch])([each.stacks for each in batch])
         wanted = on_each_device([each.call for each in batch], batch)
         for place, each in enumerate(batch):
@@ -143,10 +140,10 @@ def has_a_gradient(each):
     return any_elements(jax.tree.leaves(jax.eval_shape(each.call, *each.elements[0])))
 
 
-@pytest.mark.parametrize(("file", "start"), BATCHES[STEP // 2 :: STEP])
-def test_gradients_of_mapped_samples_are_those_of_one_device(file, start):
+@pytest.mark.parametrize(("file", "start", "mesh"), batches_on_meshes(STEP // 2, STEP))
+def test_gradients_of_mapped_samples_are_those_of_one_device(file, start, mesh):
     with trials.quiet():
-        batch = [each for each in stacked(file, start, False) if has_a_gradient(each)]
+        batch = [each for each in stacked(file, start, mesh, False) if has_a_gradient(each)]
         mapped = [gradient_of(each, each.mapped) for each in batch]
         found = together(mapped)([each.stacks for each in batch])
         wanted = on_each_device([gradient_of(each, each.call) for each in batch], batch)

@@ -5,7 +5,6 @@ result is split, or refuses by a rule. Compiled programs move elements between d
 operations of `MOVING` alone.
 """
 
-import os
 import re
 
 import numpy as np
@@ -16,17 +15,11 @@ import hlofront.numpy as jnp
 from hlofront.errors import ShardingTypeError
 from hlofront.sharding import NamedSharding
 from hlofront.sharding import PartitionSpec as P
+from tests.many_devices.sample_batches import MESHES, SAMPLES, batches_on_meshes
 from tests.on_platforms import slack_of
 from tests.support.closeness import assert_within
 from tests.systematic import trials
 from tests.systematic.trials import AT_ONCE
-
-_SHAPES = {8: [(2, 4), (8,), (2, 2, 2)], 16: [(4, 4), (16,)]}[len(jax.devices())]
-MESHES = [jax.make_mesh(shape, ("x", "y", "z")[: len(shape)]) for shape in _SHAPES]
-SAMPLES = trials.load()
-BATCHES = [
-    (file, start) for file, samples in SAMPLES.items() for start in range(0, len(samples), AT_ONCE)
-]
 
 
 def split(mesh, value):
@@ -131,15 +124,9 @@ GRADIENTS_REFUSED = (
 # Gradients at ties of 0 * inf and 0 are NaN or 0, as XLA's order of operations has it.
 NOT_DIFFERENTIATED = ("reduce_max(float32[2, 3]", "reduce_min(float32[2, 3]")
 
-# Each batch of samples is tried on one of the meshes, of 16 devices one in twenty; on all of them
-# by this variable.
-ON_ALL = os.environ.get("HLOFRONT_ALL_MESHES") == "1"
-STEP = 1 if ON_ALL or len(jax.devices()) == 8 else 20
-SPLIT_BATCHES = [
-    (file, start, mesh)
-    for number, (file, start) in enumerate(BATCHES[STEP // 2 :: STEP])
-    for mesh in (range(len(MESHES)) if ON_ALL else [number % len(MESHES)])
-]
+# Each batch of samples is tried on one of the meshes, of 16 devices one in twenty.
+STEP = 1 if len(jax.devices()) == 8 else 20
+SPLIT_BATCHES = batches_on_meshes(STEP // 2, STEP)
 
 
 def assert_equal_to_one_device(splits, results, x64):
