@@ -8,23 +8,20 @@ from typing import Any
 
 from hlofront.base import source
 from hlofront.base.boundary import boundary
-from hlofront.base.tree import PyTree, PyTreeDef
-from hlofront.bridge import fast_parts
+from hlofront.base.tree import PyTree
 from hlofront.bridge.client import Device
-from hlofront.core.aval import AbstractValue
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.trace import Tracer
 from hlofront.pjrt import clients
 from hlofront.runtime.bundle.bundle_file import BundleFile, read
 from hlofront.runtime.bundle.fingerprint import context_text, differing, function_fields
 from hlofront.runtime.bundle.programs import BundleWarning, NoExecutable, Program
-from hlofront.runtime.compilation.traced_program import FlatShardings, TracedProgram
+from hlofront.runtime.compilation.traced_program import FlatShardings, TracedKey, TracedProgram
 from hlofront.runtime.dispatch.executable import CallAnswer
 from hlofront.runtime.dispatch.jit import Jitted, make_callable
 from hlofront.runtime.dispatch.stages import Lowered, Traced, Wrapped
 from hlofront.runtime.export.exported import Exported
 from hlofront.transforms.arguments import ArgumentPlan
-from hlofront.transforms.flatten import abstract
 
 
 class _RequestedShardings:
@@ -73,42 +70,31 @@ class BundledFunction(Jitted):
         self,
         args: tuple[object, ...],
         kwargs: dict[str, object],
-        in_tree: PyTreeDef,
-        avals: tuple[AbstractValue, ...],
+        key: TracedKey,
         operands: Sequence[object] = (),
     ) -> TracedProgram:
-        static = self.plan.static_values(args, kwargs)
+        names = self.plan.names(args, kwargs)
         for exactly in (True, False):
             for program in self.programs:
-                if program.fits(in_tree, avals, static, exactly):
-                    return self.traced_of(program, in_tree, avals, self.plan.names(args, kwargs))
-        raise self._no_program(args, kwargs, avals)
+                if program.fits(key, exactly):
+                    return self.traced_of(program, key, names)
+        raise self._no_program(key, names)
 
-    def traced_of(
-        self,
-        program: Program,
-        in_tree: PyTreeDef,
-        avals: Sequence[AbstractValue],
-        names: tuple[str, ...],
-    ) -> TracedProgram:
+    def traced_of(self, program: Program, key: TracedKey, names: tuple[str, ...]) -> TracedProgram:
         """Return a program of the bundle as a traced function of arguments of these types."""
         where = f"{self.name} of {self.contents.path}"
+        in_tree, avals, *_ = key
         traced = program.traced(in_tree, avals, names, where)
         devices = clients.devices() if self.devices is None else self.devices
         traced.shardings = FlatShardings(self.jit_shardings, *program.shardings(devices))
         return traced
 
-    def _no_program(
-        self,
-        args: tuple[object, ...],
-        kwargs: dict[str, object],
-        avals: Sequence[AbstractValue],
-    ) -> TypeError:
-        static = {each.where: each.value for each in self.plan.static_values(args, kwargs)}
+    def _no_program(self, key: TracedKey, names: tuple[str, ...]) -> TypeError:
+        _, avals, static, _ = key
         arguments = [
-            f"{name}: {aval.str_short()}"
-            for name, aval in zip(self.plan.names(args, kwargs), avals, strict=True)
-        ] + [f"{where}={value!r}" for where, value in static.items()]
+            *(f"{name}: {aval.str_short()}" for name, aval in zip(names, avals, strict=True)),
+            *(f"{each.where}={each.value!r}" for each in static),
+        ]
         listed = "".join(f"\n  ({program.entry.signature})" for program in self.programs)
         return TypeError(
             f"{self.contents.path} has no program of {self.name} for the arguments "
@@ -227,30 +213,25 @@ class AttachedBundle:
 
     Args:
       function: the bundle's function.
-      plan: the plan of the arguments of the jitted function.
     """
 
-    def __init__(self, function: BundledFunction, plan: ArgumentPlan):
+    def __init__(self, function: BundledFunction):
         self._function = function
-        self._plan = plan
         self._traced: dict[Program, TracedProgram] = {}
         self._warned = False
 
     def call(
         self,
-        args: tuple[object, ...],
-        kwargs: dict[str, object],
+        key: TracedKey,
+        leaves: Sequence[object],
+        names: Callable[[], tuple[str, ...]],
         run: Callable[[TracedProgram, Sequence[object]], CallAnswer],
     ) -> CallAnswer | None:
         """Answer a call of the function; None if no program is for it."""
-        plan = self._plan
-        static = plan.static_values(args, kwargs)
-        leaves, in_tree = fast_parts.registry.flatten(plan.dynamic(args, kwargs))
         if any(isinstance(leaf, Tracer) for leaf in leaves):
             return None
-        avals = tuple(map(abstract, leaves))
         for program in self._function.programs:
-            if not program.fits(in_tree, avals, static, exactly=True):
+            if not program.fits(key, exactly=True):
                 continue
             context = context_text()
             if context != program.entry.context:
@@ -258,9 +239,7 @@ class AttachedBundle:
                 continue
             traced = self._traced.get(program)
             if traced is None:
-                names = plan.names(args, kwargs)
-                traced = self._function.traced_of(program, in_tree, avals, names)
-                self._traced[program] = traced
+                traced = self._traced[program] = self._function.traced_of(program, key, names())
             try:
                 return run(traced, leaves)
             except NoExecutable:
@@ -322,5 +301,5 @@ def attach(fun: Wrapped, path: str | os.PathLike[str], *, trust: bool = False) -
         )
         return fun
     function = _bundled(contents, trust, None, has_function=True)
-    jitted.earlier = AttachedBundle(function, jitted.plan)
+    jitted.earlier = AttachedBundle(function)
     return fun

@@ -27,7 +27,7 @@ from hlofront.runtime.bundle.fingerprint import (
 )
 from hlofront.runtime.compilation.disk_cache import CompiledProgram
 from hlofront.runtime.compilation.pipeline import CompilationKey, supply
-from hlofront.runtime.compilation.traced_program import TracedProgram
+from hlofront.runtime.compilation.traced_program import TracedKey, TracedProgram
 from hlofront.runtime.dispatch.serialization import loaded_program
 from hlofront.runtime.export.exported import Exported
 from hlofront.runtime.export.reading import deserialize
@@ -71,23 +71,18 @@ class Program:
             self._exported = deserialize(self.contents.value(self.entry.field))
         return self._exported
 
-    def fits(
-        self,
-        in_tree: PyTreeDef,
-        avals: Sequence[AbstractValue],
-        static: Sequence[StaticValue],
-        exactly: bool,
-    ) -> bool:
-        """Return whether the program is for arguments of these types.
+    def fits(self, key: TracedKey, exactly: bool) -> bool:
+        """Return whether the program is for arguments of this kind.
 
         Args:
           exactly: whether weak types and shardings must be equal, and sizes known.
         """
         exported = self.exported
-        if in_tree != exported.in_tree or tuple(static) != self.static:
+        in_tree, avals, static, _ = key
+        if in_tree != exported.in_tree or static != self.static:
             return False
         if exactly:
-            return tuple(avals) == exported.in_avals
+            return avals == exported.in_avals
         return all(map(_is_of, avals, exported.in_avals))
 
     def traced(

@@ -1,6 +1,7 @@
 """TracedProgram: a function traced to a jaxpr for one kind of arguments, with its timings."""
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -133,6 +134,25 @@ class TracedProgram:
         if opened is None:
             opened = self._opened = split_captured(self.program)
         return opened
+
+
+# The number of programs cached per function, of which the oldest is evicted first.
+_MOST_TRACED = 4096
+
+
+class TracedPrograms(dict[TracedKey, TracedProgram]):
+    """The table of one function's programs, by the kind of arguments, with a unique number."""
+
+    __slots__ = ("number",)
+    _numbers = itertools.count()
+
+    def __init__(self):
+        self.number = next(self._numbers)
+
+    def make_room(self) -> None:
+        """Evict the oldest program if there are too many for another one."""
+        if len(self) >= _MOST_TRACED:
+            self.pop(next(iter(self)), None)
 
 
 class StageSeconds:

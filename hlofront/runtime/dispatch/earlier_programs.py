@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from hlofront.runtime.compilation.traced_program import TracedProgram
+from hlofront.runtime.compilation.traced_program import TracedKey, TracedProgram
 from hlofront.runtime.dispatch.executable import CallAnswer
 
 
@@ -12,14 +12,17 @@ class EarlierPrograms(Protocol):
 
     def call(
         self,
-        args: tuple[object, ...],
-        kwargs: dict[str, object],
+        key: TracedKey,
+        leaves: Sequence[object],
+        names: Callable[[], tuple[str, ...]],
         run: Callable[[TracedProgram, Sequence[object]], CallAnswer],
     ) -> CallAnswer | None:
         """Answer a call of the function; None if there is no program for it.
 
         Args:
-          args, kwargs: the arguments of the call.
+          key: the kind of the arguments, which a program is for.
+          leaves: the flat arguments.
+          names: returns the name of each flat argument.
           run: runs a program on its flat arguments.
         """
         ...

@@ -1,6 +1,5 @@
 """jit: trace a function once per kind of arguments, compile it, and call it through C++."""
 
-import itertools
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -11,12 +10,11 @@ from hlofront.base.boundary import JITTED, boundary, named_as
 from hlofront.base.compute_once import compute_once
 from hlofront.base.config import no_tracing
 from hlofront.base.events import timed
-from hlofront.base.tree import PyTree, PyTreeDef
+from hlofront.base.tree import PyTree
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
 from hlofront.bridge.client import Device, PjitFunction
 from hlofront.bridge.members import clear_call_cache, device_of
-from hlofront.core.aval import AbstractValue
 from hlofront.core.compile_time import folding_constants
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.mesh_context import NO_MESH, context_mesh
@@ -33,6 +31,7 @@ from hlofront.runtime.compilation.traced_program import (
     Function,
     TracedKey,
     TracedProgram,
+    TracedPrograms,
     timings_of,
 )
 from hlofront.runtime.dispatch import stages
@@ -79,20 +78,6 @@ PlanKey = tuple[object, ...]
 _tables: "weakref.WeakKeyDictionary[Callable[..., object], dict[PlanKey, TracedPrograms]]" = (
     weakref.WeakKeyDictionary()
 )
-
-
-# The number of programs cached per function, of which the oldest is evicted first.
-_MOST_TRACED = 4096
-
-
-class TracedPrograms(dict[TracedKey, TracedProgram]):
-    """The table of one function's programs, by the kind of arguments, with a unique number."""
-
-    __slots__ = ("number",)
-    _numbers = itertools.count()
-
-    def __init__(self):
-        self.number = next(self._numbers)
 
 
 @caches.on_clear
@@ -166,22 +151,14 @@ class Jitted(Function):
         Raises:
           TypeError: if a leaf of the arguments is neither an array nor a description of one.
         """
-        plan = self.plan
-        statics = plan.static_values(args, kwargs)
-        leaves, in_tree = _flatten(plan.dynamic(args, kwargs))
-        try:
-            avals = tuple(map(abstract, leaves))
-        except TypeError as error:
-            raise bad_argument(self.fun, plan, args, kwargs, leaves) from error
-        key = (in_tree, avals, statics, _trace_context())
+        key, leaves = self.key_of(args, kwargs)
         table = self.table
         traced = table.get(key)
         if traced is not None:
             traced.hits += 1
             return traced, leaves
         if is_eager():
-            if len(table) >= _MOST_TRACED:
-                table.pop(next(iter(table)), None)
+            table.make_room()
             traced = compute_once(table, key, lambda: self._noticed(args, kwargs, key))
             tracer = next(
                 (const for const in traced.program.consts if isinstance(const, Tracer)), None
@@ -196,28 +173,44 @@ class Jitted(Function):
         if inner_key in enclosing:
             traced, _ = enclosing[inner_key]
             return traced, leaves
-        traced = self._trace(args, kwargs, in_tree, avals, leaves)
+        traced = self._trace(args, kwargs, key, leaves)
         if any(isinstance(const, Tracer) for const in traced.program.consts):
             enclosing[inner_key] = (traced, table)
         else:
-            if len(table) >= _MOST_TRACED:
-                table.pop(next(iter(table)), None)
+            table.make_room()
             table[key] = traced
         return traced, leaves
+
+    def key_of(
+        self, args: tuple[object, ...], kwargs: dict[str, object]
+    ) -> tuple[TracedKey, list[Any]]:
+        """Return the kind of a call's arguments, which its program is for, and their flat values.
+
+        Raises:
+          TypeError: if a leaf of the arguments is neither an array nor a description of one.
+        """
+        plan = self.plan
+        statics = plan.static_values(args, kwargs)
+        leaves, in_tree = _flatten(plan.dynamic(args, kwargs))
+        try:
+            avals = tuple(map(abstract, leaves))
+        except TypeError as error:
+            raise bad_argument(self.fun, plan, args, kwargs, leaves) from error
+        return (in_tree, avals, statics, _trace_context()), leaves
 
     def _noticed(
         self, args: tuple[object, ...], kwargs: dict[str, object], key: TracedKey
     ) -> TracedProgram:
         """Trace a program for a top-level call, and report the reason if it is not the first."""
-        in_tree, avals, statics, context = key
         if self.traced_for != "jit":
-            return self._trace(args, kwargs, in_tree, avals)
+            return self._trace(args, kwargs, key)
         plan = self.plan
+        in_tree, avals, statics, context = key
         names = plan.names(args, kwargs)
         kind = TraceKey(names, plan.signature.positional_names(), in_tree, avals, statics, context)
         why = recompilation.reason(self.fun, self.table.number, kind)
         recompilation.noticed(self.name, why)
-        traced = self._trace(args, kwargs, in_tree, avals)
+        traced = self._trace(args, kwargs, key)
         traced.kind, traced.why = kind, why
         recompilation.note(self.fun, self.table.number, kind)
         return traced
@@ -226,10 +219,10 @@ class Jitted(Function):
         self,
         args: tuple[object, ...],
         kwargs: dict[str, object],
-        in_tree: PyTreeDef,
-        avals: tuple[AbstractValue, ...],
+        key: TracedKey,
         operands: Sequence[object] = (),
     ) -> TracedProgram:
+        """Trace a program for a call's arguments, which are of this kind."""
         plan = self.plan
         if no_tracing.value:
             raise RuntimeError(
@@ -245,6 +238,7 @@ class Jitted(Function):
         )
         with timed(events.TRACE, fun_name=self.name) as clock:
             fun = without_float0(plan.with_statics(self.fun, args, kwargs))
+            in_tree, avals, *_ = key
             program, out_tree = stage_tree(fun, in_tree, avals, debug_info, operands)
         timings_of(program).trace += clock.seconds
         events.log_stage("Finished tracing %s for jit in %.6f s", self.name, clock.seconds)
@@ -266,7 +260,9 @@ class Jitted(Function):
             with folding_constants(False):
                 return self.compile_and_call(args, kwargs)
         if self.earlier is not None and is_eager():
-            answer = self.earlier.call(args, kwargs, self.run_traced)
+            key, leaves = self.key_of(args, kwargs)
+            names = partial(self.plan.names, args, kwargs)
+            answer = self.earlier.call(key, leaves, names, self.run_traced)
             if answer is not None:
                 return answer
         traced, leaves = self.traced(args, kwargs)
