@@ -17,7 +17,7 @@ from hlofront.runtime.bundle.bundle_file import (
     packed,
 )
 from hlofront.runtime.bundle.fingerprint import compilation_fields, context_text, function_fields
-from hlofront.runtime.compilation.pipeline import compilation_key
+from hlofront.runtime.compilation.pipeline import CompilationKey, compilation_key
 from hlofront.runtime.dispatch.jit import Jitted
 from hlofront.runtime.dispatch.serialization import fields_of
 from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced, Wrapped
@@ -82,50 +82,98 @@ def save(
 
         save("step.hlob", jax.jit(step), jax.ShapeDtypeStruct((8, 3), "float32"))
     """
-    stage = fun if isinstance(fun, Traced | Lowered | Compiled) else None
-    if stage is None and not (
-        isinstance(fun, Wrapped) and isinstance(getattr(fun, "_jitted", None), Jitted)
-    ):
-        raise ValueError(
-            f"save takes a jitted function, or a stage of one: got {fun!r}. Pass jax.jit(f)."
-        )
-    jitted: Any = stage._jitted if stage is not None else fun._jitted  # pyright: ignore
-    calls = _calls(args, kwargs)
-    if stage is not None and (args or kwargs):
-        raise ValueError(f"a stage of {jitted.name} has its arguments: pass none with it")
-    compiled_for = [target(name) for name in dict.fromkeys(targets)]
+    jitted = _jitted_of(fun)
+    programs = _Programs(jitted, targets, vjp_order, disabled_checks)
     # Before the function is traced, which may change what it refers to.
     function = function_fields(jitted)
-    values: dict[str, bytes] = {}
-    records: list[JSONObject] = []
-    for number, call in enumerate([Arguments((), {})] if stage is not None else calls):
-        traced = _traced(stage) if stage is not None else fun.trace(*call.args, **call.kwargs)
-        static = [] if stage is not None else _static(jitted, call)
-        exported = export_traced(traced, _platforms(traced, compiled_for), disabled_checks)
-        values[export_field(number)] = bytes(exported.serialize(vjp_order))
+    header: JSONObject = {
+        "name": jitted.name,
+        "function": function,
+        "static": [[], []],
+        "donated": [[], []],
+        "parameters": None,
+        "compiler_options": [list(pair) for pair in jitted.compiler_options],
+        "keep_unused": jitted.keep_unused,
+    }
+    if isinstance(fun, Traced | Lowered | Compiled):
+        if args or kwargs:
+            raise ValueError(f"a stage of {jitted.name} has its arguments: pass none with it")
+        programs.add(_traced(fun), (), fun)
+    else:
+        plan = jitted.plan
+        header["static"] = [plan.static_argnums, plan.static_argnames]
+        header["donated"] = [plan.donate_argnums, plan.donate_argnames]
+        header["parameters"] = _parameters(jitted)
+        for call in _calls(args, kwargs):
+            traced = fun.trace(*call.args, **call.kwargs)
+            programs.add(traced, _static(jitted, call), traced)
+    _write(path, packed({**header, "programs": programs.records}, programs.values))
+
+
+def _jitted_of(fun: object) -> Jitted:
+    """Return what is behind a jitted function or a stage; raise a ValueError for anything else."""
+    jitted = getattr(fun, "_jitted", None)
+    if isinstance(fun, Wrapped | Traced | Lowered | Compiled) and isinstance(jitted, Jitted):
+        return jitted
+    raise ValueError(
+        f"save takes a jitted function, or a stage of one: got {fun!r}. Pass jax.jit(f)."
+    )
+
+
+class _Programs:
+    """The programs of a bundle that is being written.
+
+    Args:
+      jitted: the function.
+      targets: the names of the devices to compile for; those of the arguments if there are none.
+      vjp_order: how many derivatives of the StableHLO to include.
+      disabled: the checks of exports to leave out.
+
+    Attributes:
+      records: what the header says of each program.
+      values: the exported programs and the executables, by the names of their fields.
+    """
+
+    def __init__(
+        self,
+        jitted: Jitted,
+        targets: Sequence[str],
+        vjp_order: int,
+        disabled: Sequence[DisabledSafetyCheck],
+    ):
+        self._jitted = jitted
+        self._targets = [target(name) for name in dict.fromkeys(targets)]
+        self._vjp_order = vjp_order
+        self._disabled = disabled
+        self.records: list[JSONObject] = []
+        self.values: dict[str, bytes] = {}
+
+    def add(
+        self,
+        traced: Traced,
+        static: Sequence[tuple[int | str, str]],
+        stage: Traced | Lowered | Compiled,
+    ) -> None:
+        """Export and compile a program, and add it.
+
+        Args:
+          traced: the traced function.
+          static: its static arguments, each with its position or name, as literals.
+          stage: the furthest stage that the program is at.
+        """
+        number = len(self.records)
+        exported = export_traced(traced, _platforms(traced, self._targets), self._disabled)
+        self.values[export_field(number)] = bytes(exported.serialize(self._vjp_order))
         executables: list[JSONObject] = []
-        has_known_sizes = exported.unknown_sizes is None
-        for each in (compiled_for or (None,)) if has_known_sizes else ():
-            if isinstance(stage, Compiled) and each is None:
-                compiled = stage
-            elif isinstance(stage, Lowered) and each is None:
-                compiled = stage.compile()
-            else:
-                compiled = _compiled(traced, each)
-            data = cache_file.pack(fields_of(compiled))
-            values[executable_field(number, len(executables))] = data
-            executable = compiled._executable
-            key = compilation_key(
-                jitted.name,
-                executable.where,
-                traced._traced.donated,
-                jitted.keep_unused,
-                jitted.compiler_options,
-                layouts=executable.layouts,
-            )
-            title = each.name if each is not None else executable.device.platform
-            executables.append({"target": title, "fields": compilation_fields(key)})
-        records.append(
+        # Programs of unknown sizes are compiled where they are called.
+        for each in (self._targets or (None,)) if exported.unknown_sizes is None else ():
+            compiled = _compiled(traced, stage, each)
+            field = executable_field(number, len(executables))
+            self.values[field] = cache_file.pack(fields_of(compiled))
+            name = compiled._executable.device.platform if each is None else each.name
+            fields = compilation_fields(self._key_of(traced, compiled))
+            executables.append({"target": name, "fields": fields})
+        self.records.append(
             {
                 "signature": _signature(traced, static),
                 "context": context_text(),
@@ -134,19 +182,17 @@ def save(
                 "executables": executables,
             }
         )
-    plan = jitted.plan
-    no_static = stage is not None
-    header = {
-        "name": jitted.name,
-        "function": function,
-        "static": [[], []] if no_static else [plan.static_argnums, plan.static_argnames],
-        "donated": [[], []] if no_static else [plan.donate_argnums, plan.donate_argnames],
-        "parameters": None if no_static else _parameters(jitted),
-        "compiler_options": [list(pair) for pair in jitted.compiler_options],
-        "keep_unused": jitted.keep_unused,
-        "programs": records,
-    }
-    _write(path, packed(header, values))
+
+    def _key_of(self, traced: Traced, compiled: Compiled) -> CompilationKey:
+        jitted, executable = self._jitted, compiled._executable
+        return compilation_key(
+            jitted.name,
+            executable.where,
+            traced._traced.donated,
+            jitted.keep_unused,
+            jitted.compiler_options,
+            layouts=executable.layouts,
+        )
 
 
 def _calls(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Arguments]:
@@ -170,9 +216,13 @@ def _platforms(traced: Traced, targets: Sequence[Target]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each.platform for each in targets)) or (traced._platform,)
 
 
-def _compiled(traced: Traced, target: Target | None) -> Compiled:
-    """Compile a traced function for a target, or for the devices of its arguments."""
+def _compiled(
+    traced: Traced, stage: Traced | Lowered | Compiled, target: Target | None
+) -> Compiled:
+    """Compile a program for a target, or for the devices of its arguments, as its stage is."""
     where = traced._where
+    if target is None and not isinstance(stage, Traced):
+        return stage if isinstance(stage, Compiled) else stage.compile()
     if target is None or (target.is_attached and traced._platform == target.platform):
         return traced.lower().compile()
     devices = target.devices
