@@ -287,6 +287,12 @@ def _starts(name: str) -> bool:
     return True
 
 
+def plugin_source(device: Device) -> str:
+    """Return the distribution and version of the plugin for a device's platform; "" without one."""
+    plugin = _plugins().find_plugins().get(lowering_platform(device))
+    return "" if plugin is None else plugin.source
+
+
 def lowering_platform(device: Device) -> str:
     """Return the platform that programs for a device are lowered for; of GPUs "cuda" or "rocm"."""
     platform = device.platform

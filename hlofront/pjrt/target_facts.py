@@ -30,6 +30,8 @@ class Gpu(NamedTuple):
     """A GPU, with the properties that XLA's compiler requires."""
 
     title: str
+    driver_name: str
+    """The name by which NVIDIA's driver, and so an attached device, calls it."""
     memory: int
     bandwidth: float
     peak: Mapping[str, float]
@@ -129,6 +131,7 @@ _NVIDIA = "https://www.nvidia.com/en-us/data-center/"
 
 _H100 = Gpu(
     title="NVIDIA H100 SXM, 80 GB",
+    driver_name="NVIDIA H100 80GB HBM3",
     memory=80 * _GiB,
     bandwidth=3352 * _G,
     peak={
@@ -156,6 +159,7 @@ GPUS: dict[str, Gpu] = {
     "h100": _H100,
     "h200": _H100._replace(
         title="NVIDIA H200 SXM, 141 GB",
+        driver_name="NVIDIA H200",
         memory=141 * _GiB,
         bandwidth=4800 * _G,
         source=_NVIDIA + "h200/",
@@ -163,6 +167,7 @@ GPUS: dict[str, Gpu] = {
     ),
     "b200": Gpu(
         title="NVIDIA B200 SXM, 180 GB",
+        driver_name="NVIDIA B200",
         memory=180 * _GiB,
         bandwidth=8000 * _G,
         peak={
@@ -187,6 +192,7 @@ GPUS: dict[str, Gpu] = {
     ),
     "a100": Gpu(
         title="NVIDIA A100 SXM, 80 GB",
+        driver_name="NVIDIA A100-SXM4-80GB",
         memory=80 * _GiB,
         bandwidth=2039 * _G,
         peak={
@@ -210,6 +216,7 @@ GPUS: dict[str, Gpu] = {
     ),
     "l4": Gpu(
         title="NVIDIA L4, 24 GB",
+        driver_name="NVIDIA L4",
         memory=24 * _GiB,
         bandwidth=300 * _G,
         peak={
@@ -232,6 +239,7 @@ GPUS: dict[str, Gpu] = {
     ),
     "t4": Gpu(
         title="NVIDIA T4, 16 GB",
+        driver_name="Tesla T4",
         memory=16 * _GiB,
         bandwidth=320 * _G,
         peak={"float32": 8.1 * _T, "float16": 65 * _T, "int8": 130 * _T},
@@ -282,7 +290,7 @@ def target_config(chip: Gpu) -> str:
         f"gpu_device_info {{ {fields} }} "
         'platform_name: "CUDA" dnn_version_info { major: 9 minor: 8 } '
         "runtime_version { major: 12 minor: 8 } "
-        f'device_description_str: "{chip.title.partition(",")[0]}"'
+        f'device_description_str: "{chip.driver_name}"'
     )
 
 

@@ -17,6 +17,7 @@ from hlofront import bundle, export
 from hlofront.base import events
 from hlofront.pjrt import cache_file
 from tests.bundle.programs import spec, specs, step
+from tests.pjrt.needed import need
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -366,6 +367,46 @@ def test_other_options_of_jit_are_a_change(tmp_path):
     path = saved(tmp_path, jax.jit(function), spec((3,)), spec((3,)))
     with pytest.warns(bundle.BundleWarning, match=r"jit was .*'donated': \(\(\), .*\(\(1,\)"):
         bundle.attach(jax.jit(function, donate_argnums=1), path, trust=True)
+
+
+raw_platforms = {"tpu": "tpu", "cuda": "gpu"}
+# The devices of targets that are not here, as an attached device calls itself.
+ABSENT = {"tpu:v5e:2x2": "TPU v5 lite", "cuda:h100": "NVIDIA H100 80GB HBM3"}
+
+
+@pytest.mark.parametrize("name", ABSENT)
+@pytest.mark.parametrize("attached", [True, False])
+def test_executables_for_absent_devices(tmp_path, name, attached):
+    """They are listed, and a process on CPUs compiles the StableHLO, or the function."""
+    platform = name.partition(":")[0]
+    need(platform)
+    function = lambda x: jnp.tanh(x) * 3
+    path = saved(tmp_path, jax.jit(function), spec((3,)), targets=[name])
+    (program,) = bundle.ls(path).programs
+    assert program.platforms == (platform,)
+    ((target, size),) = program.executables
+    assert target == name and size > 1000
+    (verdict,) = bundle.verify(path)
+    assert verdict.differing == f"it is for 1 x {ABSENT[name]}, which this process does not have"
+    x = np.ones(3, np.float32)
+    jax.clear_caches()
+    reason = rf"for {name} .* platform was {raw_platforms[platform]} and is cpu\. Save"
+    if attached:
+        jitted = bundle.attach(jax.jit(function), path, trust=True)
+        with pytest.warns(bundle.BundleWarning, match=reason):
+            count, result = compilations(jitted, x)
+        assert count == 1
+        np.testing.assert_allclose(result, function(x), rtol=1e-6)
+        return
+    # Its StableHLO is for that platform alone.
+    with pytest.warns(bundle.BundleWarning, match=reason):
+        with pytest.raises(ValueError, match=rf"exported for platforms '\('{platform}',\)'"):
+            bundle.load(path, trust=True)(x)
+    both = tmp_path / "both"
+    bundle.save(both, jax.jit(function), spec((3,)), targets=[name, "cpu"])
+    count, result = compilations(bundle.load(both, trust=True), x)
+    assert count == 0
+    np.testing.assert_allclose(result, function(x), rtol=1e-6)
 
 
 # ---- damaged files -------------------------------------------------------------------------------

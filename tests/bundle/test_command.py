@@ -52,6 +52,9 @@ def test_a_target_that_is_not_here(model, tmp_path):
     path = tmp_path / "step.hlob"
     code, text = run(f"{model}:step", "--target", "cpu", "--target", "tpu:v5e:2x2", "-o", path)
     assert code == 0 and "StableHLO for cpu, tpu" in text and "executable for tpu:v5e:2x2" in text
+    code, text = run("verify", path)
+    assert code == 0 and "for cpu: can be used here" in text
+    assert "for tpu:v5e:2x2: it is for 1 x TPU v5 lite, which this process does not have" in text
 
 
 def test_wrong_command_lines_and_files(model, tmp_path, capsys):

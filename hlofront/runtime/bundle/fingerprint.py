@@ -11,6 +11,7 @@ from hlofront.base.version import __version__
 from hlofront.bridge import state
 from hlofront.bridge.client import NamedSharding, Sharding
 from hlofront.pjrt.cache_key import machine_fields, options_text
+from hlofront.pjrt.clients import plugin_source
 from hlofront.runtime.bundle.function_digest import function_digest
 from hlofront.runtime.compilation.pipeline import CompilationKey, settings_of
 from hlofront.runtime.dispatch.jit import Jitted
@@ -55,8 +56,17 @@ def compilation_fields(key: CompilationKey) -> dict[str, str]:
     return {
         **settings_of(key),
         "compiler options": options_text(dict(key.compiler_options)),
-        **machine_fields(devices_of(key.device)),
+        **fields_of_devices(devices_of(key.device)),
     }
+
+
+def fields_of_devices(devices: Sequence[Any]) -> dict[str, str]:
+    """Return what must be as it was for machine code to run on devices, by name."""
+    fields = machine_fields(devices)
+    if fields["platform"] == "gpu":
+        # Clients of absent GPUs have no version, and all GPU plugins of a version are built as one.
+        fields["platform version"] = plugin_source(devices[0])
+    return fields
 
 
 def devices_of(where: ProgramDevices) -> Sequence[Any]:
@@ -64,13 +74,22 @@ def devices_of(where: ProgramDevices) -> Sequence[Any]:
 
 
 def differing(before: Fields, now: Fields) -> str:
-    """Return the fields that differ, as text; "" if none does."""
+    """Return the fields that differ, as text; "" if none does.
+
+    Of executables for another platform the platform alone is named, on which other fields depend.
+    """
     names = [*before, *(name for name in now if name not in before)]
+    if before.get("platform") != now.get("platform"):
+        names = ["platform"]
     return "; ".join(
-        f"{name} was {before.get(name) or 'nothing'} and is {now.get(name) or 'nothing'}"
+        f"{name} was {_shown(before.get(name))} and is {_shown(now.get(name))}"
         for name in names
         if before.get(name) != now.get(name)
     )
+
+
+def _shown(value: str | None) -> str:
+    return " ".join(value.split()) if value else "nothing"
 
 
 def differing_shardings(

@@ -9,9 +9,8 @@ from hlofront.base.boundary import boundary
 from hlofront.bridge.client import Device
 from hlofront.bridge.mlir import module_of_artifact
 from hlofront.pjrt import cache_file, clients
-from hlofront.pjrt.cache_key import machine_fields
 from hlofront.runtime.bundle.bundle_file import BundleError, BundleFile, ProgramEntry, read
-from hlofront.runtime.bundle.fingerprint import differing
+from hlofront.runtime.bundle.fingerprint import differing, fields_of_devices
 from hlofront.runtime.export.reading import deserialize
 
 
@@ -134,12 +133,13 @@ def verify(path: str | os.PathLike[str]) -> list[Verdict]:
                     f"cannot be read: {error!r}"
                 ) from None
             if devices:
-                here = machine_fields(devices)
+                here = fields_of_devices(devices)
                 # The options of a compilation are known when a program is called.
                 made = {name: executable.fields.get(name, "nothing") for name in here}
                 reason = differing(made, here)
             else:
-                reason = f"there are no {len(header['device_ids'])} devices of {executable.target}"
+                count, kind = len(header["device_ids"]), header["device_kind"]
+                reason = f"it is for {count} x {kind}, which this process does not have"
             verdicts.append(Verdict(entry.signature, executable.target, reason))
     return verdicts
 

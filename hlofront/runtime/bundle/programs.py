@@ -111,7 +111,12 @@ class Program:
         if self.trust and self.entry.executables:
             fields = compilation_fields(key)
             reasons: list[tuple[int, str, str]] = []
-            for executable in self.entry.executables:
+            of_platform = [
+                each
+                for each in self.entry.executables
+                if each.fields.get("platform") == fields["platform"]
+            ]
+            for executable in of_platform or self.entry.executables:
                 reason = differing(executable.fields, fields)
                 loaded = None if reason else self._load(executable, key)
                 if isinstance(loaded, CompiledProgram):
