@@ -136,7 +136,10 @@ def _function_of(state: ModuleState, exported: ExportedModule) -> ir.FlatSymbolR
     symbol = state.functions.get(key)
     if symbol is None:
         name = symbol_name(f"call_exported_{exported.fun_name}")
-        module = module_of_artifact(exported.mlir_module_serialized)
+        artifact = exported.mlir_module_serialized
+        # An artifact has the names of its operations as text.
+        state.has_barriers |= b"optimization_barrier" in artifact
+        module = module_of_artifact(artifact)
         symbol = state.functions[key] = merge_module(state, module, name)
     return symbol
 

@@ -11,6 +11,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import effects, infer, lower
 from hlofront.interpreters import mlir
 from tests.export.programs import ARGUMENTS, X, energy
+from tests.lowering.test_fences import barriers, largest_fusion, layer, stream
 
 
 def exported_energy():
@@ -116,6 +117,20 @@ def test_several_platforms():
     outer = export.export(jax.jit(exported.call), platforms=("cpu", "tpu"))(X)
     assert outer.uses_global_constants
     np.testing.assert_array_equal(outer.call(X), X + 1)
+
+
+def test_programs_for_cpus_have_their_fences():
+    """A deep program that is read from a file compiles and runs like the function itself."""
+    x, w = np.ones((8, 16), np.float32), np.ones((16, 16), np.float32)
+    deep = jax.jit(jax.value_and_grad(lambda x, w: (stream(layer, 30)(x, w) ** 2).sum()))
+    exported = export.export(deep, platforms=["cpu"])(x, w)
+    assert barriers(exported.mlir_module()) == barriers(deep.lower(x, w).as_text()) > 0
+    loaded = export.deserialize(exported.serialize())
+    called = jax.jit(loaded.call).lower(x, w).compile()
+    assert largest_fusion(called) == largest_fusion(deep.lower(x, w).compile())
+    # The compilers for other platforms would keep the values apart.
+    several = export.export(deep, platforms=["cpu", "tpu"])(x, w)
+    assert barriers(several.mlir_module()) == 0
 
 
 def test_lowering_rules_of_the_user():

@@ -25,6 +25,7 @@ from hlofront.pjrt import clients
 from hlofront.pjrt.compile import mlir_lock
 from hlofront.primitives.creating import full
 from hlofront.runtime.compilation.captured_constants import warn_of_constants
+from hlofront.runtime.compilation.pipeline import wants_fences
 from hlofront.runtime.dispatch.jit import Jitted
 from hlofront.runtime.dispatch.references import without_references
 from hlofront.runtime.dispatch.stages import Traced, Wrapped, platforms_named
@@ -123,6 +124,8 @@ def export_traced(
             arg_names=info.arg_names if info else None,
             result_paths=info.result_paths if info else None,
             device_assignment=assignment,
+            # Compilers for other platforms need no fences, and take them for barriers of the user.
+            fences=unknown_sizes is None and platforms == ("cpu",) and wants_fences("cpu"),
             layouts=traced._layouts,
             embed_constants=True,
             overrides={primitive: builder_rule(rule) for primitive, rule in overrides},
