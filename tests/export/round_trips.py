@@ -1,13 +1,16 @@
 """Exports programs of the corpora, and calls them in another process that has the files alone.
 
-    python -m tests.export.round_trips [--count 200] [--folder FOLDER]
+    python -m tests.export.round_trips [--count 200] [--folder FOLDER] [--reader PYTHON ...]
 
 Compared are the results, gradients of first and second order where all inputs and some results are
-real floats, and the StableHLO, byte by byte. Programs that cannot be exported are counted by error.
+real floats, the StableHLO of each order, byte by byte, and all fields of the export when it is
+serialized again. Programs that cannot be exported are counted by error. A reader is the Python of
+an environment with another jaxlib, which reads the files too.
 """
 
 import argparse
 import collections
+import json
 import pathlib
 import pickle
 import subprocess
@@ -22,6 +25,8 @@ import numpy as np
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import export, lax
+from hlofront.bridge.plugins import jaxlib_version
+from hlofront.pjrt import cache_file
 from tests.against_jax.describe import load
 
 CORPORA = (
@@ -70,8 +75,16 @@ def outcomes(call: Any, args: tuple[Any, ...], derivatives: bool) -> list[Any]:
     return [np.asarray(leaf) for leaf in jax.tree.leaves(results)]
 
 
-def exported_program(program: Any) -> tuple[bytes, str, tuple[Any, ...], bool]:
-    """Return a program's export, its StableHLO, its arguments, and whether it has derivatives."""
+def modules(exported: Any, orders: int) -> list[bytes]:
+    """Return the StableHLO of an export and of its derivatives, as bytes."""
+    taken = [exported]
+    for _ in range(orders):
+        taken.append(taken[-1].vjp())
+    return [bytes(each.mlir_module_serialized) for each in taken]
+
+
+def exported_program(program: Any) -> tuple[bytes, list[bytes], tuple[Any, ...], int]:
+    """Return a program's export, its StableHLO, its arguments, and its number of derivatives."""
     args = tuple(jax.tree.map(jnp.asarray, program.operands))
     exported = export.export(jax.jit(program.function))(*args)
     has_floats = any(jnp.issubdtype(aval.dtype, jnp.floating) for aval in exported.out_avals)
@@ -81,8 +94,9 @@ def exported_program(program: Any) -> tuple[bytes, str, tuple[Any, ...], bool]:
             outcomes(program.function, args, True)
         except Exception:  # Without export it has no second derivative either.
             derivatives = False
-    data = exported.serialize(vjp_order=ORDERS if derivatives else 0)
-    return bytes(data), exported.mlir_module(), args, derivatives
+    orders = ORDERS if derivatives else 0
+    data = bytes(exported.serialize(vjp_order=orders))
+    return data, modules(exported, orders), args, orders
 
 
 def write(
@@ -100,14 +114,14 @@ def write(
             if written == count or of_corpus == most:
                 break
             try:
-                data, text, args, derivatives = exported_program(program)
-                expected = outcomes(program.function, args, derivatives)
+                data, stablehlo, args, orders = exported_program(program)
+                expected = outcomes(program.function, args, bool(orders))
             except Exception as error:
                 refused[f"{type(error).__name__}: {str(error).splitlines()[0][:90]}"] += 1
                 continue
             (folder / f"{corpus}.{name}.export").write_bytes(data)
             inputs = [np.asarray(leaf) for leaf in jax.tree.leaves(args)]
-            record = inputs, text, derivatives, expected
+            record = inputs, stablehlo, orders, expected
             (folder / f"{corpus}.{name}.record").write_bytes(pickle.dumps(record))
             written += 1
             of_corpus += 1
@@ -115,18 +129,32 @@ def write(
 
 
 def read(folder: pathlib.Path) -> list[str]:
-    """Return the names of the programs of a folder that come out otherwise here."""
+    """Return what comes out otherwise here, by the names of the programs of a folder."""
     wrong: list[str] = []
     for path in sorted(folder.glob("*.export")):
-        inputs, text, derivatives, expected = pickle.loads(path.with_suffix(".record").read_bytes())
-        exported = export.deserialize(path.read_bytes())
+        inputs, stablehlo, orders, expected = pickle.loads(path.with_suffix(".record").read_bytes())
+        data = path.read_bytes()
+        exported = export.deserialize(data)
         args, kwargs = exported.in_tree.unflatten(map(jnp.asarray, inputs))
         assert not kwargs
-        results = outcomes(exported.call, args, derivatives)
-        same = exported.mlir_module() == text and len(results) == len(expected)
-        if not same or not all(map(agree, results, expected)):
-            wrong.append(path.stem)
+        results = outcomes(exported.call, args, bool(orders))
+        if modules(exported, orders) != stablehlo:
+            wrong.append(f"{path.stem}: other StableHLO")
+        if contents(bytes(exported.serialize(vjp_order=orders))) != contents(data):
+            wrong.append(f"{path.stem}: other fields when it is serialized again")
+        if len(results) != len(expected) or not all(map(agree, results, expected)):
+            wrong.append(f"{path.stem}: other results")
     return wrong
+
+
+def contents(data: bytes) -> list[dict[str, Any]]:
+    """Return what an export and its derivatives have, but for the versions that wrote them."""
+    fields: dict[str, Any] = cache_file.unpack(data)
+    header = json.loads(fields.pop("header"))
+    inner = contents(fields.pop("vjp")) if "vjp" in fields else []
+    for name in ("jaxlib", "stablehlo"):
+        del header[name]
+    return [{**fields, **header}, *inner]
 
 
 def agree(one: Any, other: Any) -> bool:
@@ -142,25 +170,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--folder", type=pathlib.Path)
+    parser.add_argument("--reader", action="append", default=[sys.executable], metavar="PYTHON")
     parser.add_argument("--read", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     if options.read:
         wrong = read(options.folder)
-        print(*wrong, sep="\n")
+        print(f"  jaxlib {jaxlib_version()}:", *wrong, sep="\n  ")
         sys.exit(bool(wrong))
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or pathlib.Path(temporary)
         refused = write(folder, options.count)
         count = len(list(folder.glob("*.export")))
         records = [pickle.loads(path.read_bytes()) for path in folder.glob("*.record")]
-        print(f"{count} programs, {sum(record[2] for record in records)} with two derivatives")
+        derived = sum(bool(record[2]) for record in records)
+        print(f"{jaxlib_version()}: {count} programs, {derived} with two derivatives")
         for error, times in refused.most_common():
             print(f"  {times} not exported: {error}")
-        command = [sys.executable, "-m", "tests.export.round_trips", "--read"]
-        outcome = subprocess.run([*command, "--folder", str(folder)], check=False)
-        print("all the same" if outcome.returncode == 0 else "they differ in the other process")
-        sys.exit(outcome.returncode)
+        failures = 0
+        for python in options.reader:
+            command = [python, "-m", "tests.export.round_trips", "--read"]
+            outcome = subprocess.run([*command, "--folder", str(folder)], check=False)
+            print(f"{python}:", "they differ" if outcome.returncode else "all the same", flush=True)
+            failures += bool(outcome.returncode)
+        sys.exit(failures)
 
 
 if __name__ == "__main__":
