@@ -1,7 +1,7 @@
 """Exported: a program as a StableHLO artifact, with all that its calls in other processes need."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, overload
 
 from hlofront.base.tree import PyTree
 from hlofront.bridge.client import NamedSharding
@@ -25,6 +25,10 @@ class Exported(ExportedFields):
     `ExportedFields` says what its attributes are.
     """
 
+    @overload
+    def mlir_module(self, serialized: Literal[True] = True) -> str: ...
+    @overload
+    def mlir_module(self, serialized: bool) -> "str | ir.Module": ...
     def mlir_module(self, serialized: bool = True) -> "str | ir.Module":
         """Return the StableHLO module as text, or as jaxlib's object if not `serialized`."""
         from hlofront.bridge.mlir import module_of_artifact
