@@ -98,10 +98,7 @@ FILL = Group(LINE)
 
 
 def styled(document: Document, color: str | None = None, intensity: str | None = None) -> Styled:
-    """Return a document in a color, such as "red", or intensity: "dim", "normal" or "bright".
-
-    "white") or intensity ("dim", "normal", "bright").
-    """
+    """Return a document in a color, such as "red", or intensity: "dim", "normal" or "bright"."""
     return Styled(document, color, intensity)
 
 

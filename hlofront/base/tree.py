@@ -348,7 +348,7 @@ def _columns(
     rest: Sequence[object],
     is_leaf: IsLeafAtPath,
 ) -> list[list[PyTree]]:
-    """Return, per tree of `rest`, its subtrees at the leaves of `treedef`, which is of `tree`."""
+    """Return, per tree of `rest`, its subtrees at the leaves of `tree`, of structure `treedef`."""
     try:
         return [treedef.flatten_up_to(other) for other in rest]
     except ValueError:

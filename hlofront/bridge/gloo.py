@@ -64,7 +64,7 @@ class _Record(NamedTuple):
 
 
 class Connecting:
-    """The records of cliques with failed processes, and what was done about them.
+    """The replies of this process to gloo on behalf of failed processes, one per clique.
 
     Args:
       client: the client of the group's coordination service.

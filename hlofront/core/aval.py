@@ -427,10 +427,11 @@ _aval_of_type = pytype_aval_mappings.get
 
 
 class HostValues(dict[type, Callable[[Any], Any]]):
-    """A table by type of values on the host, with the functions that give what is read of them.
+    """A table from types of host values to functions that convert such a value to an operand.
 
-    That is an array, or a NumPy array or scalar. The entry of a type is also that of its
-    subclasses; values of types without entry are converted by NumPy. Packages add to the table.
+    An operand is an array, or a NumPy array or scalar. A function also converts values of the
+    subclasses of its type; NumPy converts values of types without a function. Packages add to the
+    table.
     """
 
     __slots__ = ()
@@ -439,11 +440,11 @@ class HostValues(dict[type, Callable[[Any], Any]]):
         return self.of(type_) or _canonical
 
     def of(self, type_: type) -> Callable[[Any], Any] | None:
-        """Return the entry of a type or of its nearest base class, or None if there is none."""
+        """Return the function for a type or its nearest base class, or None if there is none."""
         return next((self.get(base) for base in type_.__mro__ if base in self), None)
 
     def read(self, x: Any) -> Any:
-        """Return what is read of a value by the entry of its type, or the value without entry."""
+        """Return a value converted by the function for its type, or unchanged if there is none."""
         rule = self.of(x.__class__) if self else None
         return x if rule is None else rule(x)
 
@@ -452,7 +453,7 @@ host_values = HostValues()
 
 
 def _canonical(x: Any) -> Any:
-    """Return a value on the host as a NumPy array of its aval's dtype, others unchanged."""
+    """Return a host value as a NumPy array of its aval's dtype; arrays and tracers unchanged."""
     return x if hasattr(x, "aval") else np.asarray(x, typeof(x).dtype)
 
 

@@ -114,7 +114,7 @@ def check_splits(
 
 
 def check_moves(name: object, natural: Entries, spec: PartitionSpec) -> None:
-    """Check that no forbidden axis splits another axis of a result than without communication.
+    """Check that no forbidden mesh axis moves from one axis of an array to another.
 
     Args:
       name: the operation.
@@ -132,7 +132,7 @@ def check_moves(name: object, natural: Entries, spec: PartitionSpec) -> None:
 
 
 def check_sums(name: object, summed: Iterable[Hashable], spec: PartitionSpec) -> None:
-    """Check that sums along forbidden mesh axes are left as summands.
+    """Check that sums along forbidden mesh axes stay unreduced: each device keeps its summand.
 
     Args:
       name: the operation.

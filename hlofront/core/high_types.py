@@ -37,7 +37,7 @@ class HiType(AbstractValue):
         raise _must_override(self, "lower_val")
 
     def raise_val(self, *lo_vals: Any) -> Any:
-        """Return the value of low values."""
+        """Return the value that consists of these low values."""
         raise _must_override(self, "raise_val")
 
     def to_ct_aval(self) -> AbstractValue:

@@ -197,7 +197,7 @@ class NDIndexer:
 
     @property
     def first_array_axis(self) -> int:
-        """The axis of the result at which those of the index arrays stand.
+        """The first of the result's axes that come from index arrays.
 
         As in NumPy, it is that of the first array if all arrays are neighbors, else axis 0.
         """

@@ -206,7 +206,8 @@ def _with_splits(
 def _sums(primitive: Primitive, avals: Sequence[ShapedArray]) -> dict[str, frozenset[Hashable]]:
     """Return the `unreduced` and `reduced` axes of the results.
 
-    All operands have the same, but for scalars, which take no part where nothing is unreduced.
+    All operands must agree in them. Scalars without any are ignored, unless another
+    operand is unreduced.
     """
     none = frozenset[Hashable](), frozenset[Hashable]()
     sums = {

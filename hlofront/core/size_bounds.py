@@ -155,7 +155,7 @@ class Assumptions:
         return least, most
 
     def _bounds_by_operand(self, factor: Factor, coefficient: int, terms: Sum) -> Bounds:
-        """Return bounds of a sum that starts with a maximum or minimum: it is one operand's."""
+        """Return bounds of a sum that starts with a maximum or minimum, from either operand."""
         cases = [
             self._bounds(_added(terms[1:], 1, tuple(terms_of(operand)), coefficient))
             for operand in factor.operands

@@ -91,18 +91,18 @@ def compute_on2(
     out_memory_spaces: PyTree,
     compiler_options: dict[str, object] | None = None,
 ) -> Callable[..., PyTree]:
-    """Return a function whose calls are computed in some place, with results in some memory.
+    """Return a function whose calls are computed on a chosen processor, such as the host's.
 
     Args:
       f: a function of pytrees of arrays; None to use this as a decorator.
-      compute_type: the place, as for `compute_on`: "device_host", "device", "tpu_sparsecore" or
+      compute_type: the processor, as for `compute_on`: "device_host", "device", "tpu_sparsecore" or
         "gpu_stream:1".
       out_memory_spaces: a MemorySpace, or a prefix of the result with some.
-      compiler_options: options for the compiler of that place, which gets them as JSON.
+      compiler_options: options for the compiler of that processor, which gets them as JSON.
 
     Raises:
-      ValueError: when the function is called, if there is no such place, or `out_memory_spaces` is
-        no prefix of the result.
+      ValueError: when the function is called, if there is no such processor, or `out_memory_spaces`
+        is no prefix of the result.
     """
     if f is None:
         return partial(

@@ -450,7 +450,7 @@ def _check_mesh(mesh: object) -> None:
 
 
 def _check_has_devices(mesh: Mesh | AbstractMesh, operands: Sequence[Any]) -> None:
-    """Raise ValueError if a program is to be run over a mesh whose devices nothing says."""
+    """Raise ValueError if a program is to be run over an abstract mesh, without known devices."""
     if isinstance(mesh, Mesh) or mesh.size == 1 or not is_eager() or context_mesh() is not None:
         return
     if not any(hasattr(getattr(x, "sharding", None), "mesh") for x in operands):

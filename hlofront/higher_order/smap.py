@@ -1,4 +1,4 @@
-"""smap: shard_map along one axis of the mesh in context, with the numbers of axes for specs."""
+"""smap: shard_map along one mesh axis, with axis numbers in the place of PartitionSpecs."""
 
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -19,7 +19,9 @@ def smap(
     out_axes: object,
     axis_name: Hashable,
 ) -> Any:
-    """Return `shard_map` of a function along one axis of the mesh in context, with axes for specs.
+    """Return a function that runs `f` along one axis of the mesh in context, as `shard_map` does.
+
+    Axis numbers say how arguments and results are split, in the place of PartitionSpecs.
 
     Args:
       f: a function of pytrees of arrays, which are the parts of its arguments on one device.
@@ -48,7 +50,7 @@ def smap(
 
 
 def _specs_of_axes(axes: object, axis_name: Hashable, name: str) -> object:
-    """Return a pytree of the specs by which arrays are split along these of their axes."""
+    """Return a pytree of PartitionSpecs from a pytree of the array axes that are split."""
 
     def spec(axis: object) -> PartitionSpec:
         if axis is None:

@@ -132,7 +132,7 @@ def _typed_text(state: ModuleState, mesh: NamedAxes, aval: ShapedArray) -> str:
 
 
 def unreduced_text(spec: PartitionSpec, axis_names: Sequence[object]) -> str:
-    """Return what the text of a sharding says of the axes along which an array has summands."""
+    """Return the end of a sharding's text: its unreduced axes in the order of the mesh, or ""."""
     if not spec.unreduced:
         return ""
     ordered = [quoted(name) for name in axis_names if name in spec.unreduced]

@@ -420,7 +420,7 @@ def _size(aval: Any) -> Hashable:
 
 
 def _buffer(aval: Any) -> Hashable:
-    """Return what the values of two buffers have in common that can share one."""
+    """Return a buffer's shape, dtype and memory: values that agree in them can share a buffer."""
     return aval.shape, aval.dtype, getattr(aval, "memory_space", None)
 
 

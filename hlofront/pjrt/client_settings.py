@@ -22,7 +22,7 @@ _mock_processes = options["mock_num_gpu_processes"]
 
 
 class GroupMember(Protocol):
-    """A process of a group: what clients are made with."""
+    """A protocol of what clients are made with: this process as a member of a group."""
 
     process_id: int
     process_count: int

@@ -166,10 +166,10 @@ class ProcessWatch:
             }
 
     def each_round(self) -> None:
-        """Do what else the thread does in each round, when the failed processes are known."""
+        """Run after each round of the thread, which has updated `gone`; set by the group."""
 
     def _values(self, prefix: str) -> dict[int, str]:
-        """Return what processes have told under a key, by their numbers."""
+        """Return the values that processes have stored below a key, by the processes' numbers."""
         pairs = self._client.key_value_dir_get(prefix)
         return {int(key.rpartition("/")[2]): value for key, value in pairs}
 

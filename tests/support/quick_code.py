@@ -4,7 +4,9 @@ Most tests compile thousands of programs of a few operations, each run once, to 
 says to XLA. Without LLVM's optimizations such a compilation takes two thirds of the time. `check`
 names the tests that run the code that users get. XLA's older emitters,
 `--xla_cpu_use_fusion_emitters=false`, would be faster still, but they write out of bounds for one
-of the samples of scatter_add.
+of the samples of scatter_add. Code without fusions, `--xla_disable_hlo_passes=fusion,
+fusion-wrapper`, would take a fifth of the time for dots and convolutions, but has wrong results for
+samples of comparisons, and takes seven times as long for polynomials.
 """
 
 import os

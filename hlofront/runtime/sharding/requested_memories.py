@@ -48,7 +48,7 @@ def _spaces(shardings: Sequence[Sharding | None], avals: Sequence[AbstractValue]
 
 @once_per_program
 def _moving(program: ClosedJaxpr, inputs: Spaces, outputs: Spaces) -> ClosedJaxpr:
-    """Return a program with inputs in these spaces, and outputs moved to these; see `_spaces`."""
+    """Return a program with inputs in some memory spaces, and outputs moved to some; None stays."""
     avals = [
         aval.update(memory_space=space) if isinstance(aval, ShapedArray) and space else aval
         for aval, space in zip(program.in_avals, inputs, strict=True)

@@ -221,7 +221,7 @@ class ShardedExecutable(Executable):
 
     @property
     def splits_empty(self) -> bool:
-        """Tell whether an empty result is split into smaller shards, which XLA does not make."""
+        """Return whether an empty result is split into smaller shards, which XLA does not make."""
         return any(map(_is_split_empty, self.out_avals, self.shardings.stored_outputs))
 
     def _execute(self, args: Sequence[object]) -> list[Any]:
