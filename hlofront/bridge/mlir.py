@@ -80,12 +80,6 @@ def stablehlo_version() -> str:
     return stablehlo.get_current_version()
 
 
-def compatible_stablehlo_version() -> str:
-    """Return the version of StableHLO's portable form that readers of four weeks ago know."""
-    weeks = stablehlo.StablehloCompatibilityRequirement.WEEK_4
-    return stablehlo.get_version_from_compatibility_requirement(weeks)
-
-
 def portable_artifact(
     module: ir.Module, version: str | None = None, keep_shardings: bool = False
 ) -> bytes:
@@ -105,6 +99,31 @@ def portable_artifact(
     return serialize(bytecode_of(module), wanted, keep_shardings)
 
 
+def lasting_artifact(module: ir.Module) -> bytes:
+    """Serialize a StableHLO module in its portable form, for readers as old as possible.
+
+    It is written in the version that readers of two years ago know; if a type or an operation is
+    newer, in that of four weeks ago. Shardings stay Shardy's.
+
+    Raises:
+      JaxRuntimeError: if a type or an operation of the module is newer still.
+    """
+    requirement = stablehlo.StablehloCompatibilityRequirement
+    oldest, old = map(
+        stablehlo.get_version_from_compatibility_requirement, (requirement.MAX, requirement.WEEK_4)
+    )
+    try:
+        return portable_artifact(module, oldest, keep_shardings=True)
+    except state.JaxRuntimeError:
+        return portable_artifact(module, old, keep_shardings=True)
+
+
+def version_of_artifact(artifact: bytes) -> str:
+    """Return the version of StableHLO that a portable artifact is written in; "" if it is none."""
+    written = re.search(rb"StableHLO_v([\d.]+)\0", artifact[:64])
+    return written.group(1).decode() if written else ""
+
+
 def module_of_artifact(artifact: bytes) -> ir.Module:
     """Parse a StableHLO module in its portable form.
 
@@ -115,6 +134,13 @@ def module_of_artifact(artifact: bytes) -> ir.Module:
     try:
         return stablehlo.deserialize_portable_artifact(context, artifact)
     except Exception as error:  # jaxlib raises classes that differ between its versions.
+        version = version_of_artifact(artifact)
+        if version:
+            raise ValueError(
+                f"the module is written in version {version} of StableHLO, and this jaxlib, whose "
+                f"own is {stablehlo_version()}, cannot read it: {error}. Take a newer jaxlib, or "
+                "export the program again"
+            ) from None
         raise ValueError(f"the bytes are no StableHLO that this jaxlib reads: {error}") from None
 
 

@@ -12,6 +12,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import export
+from hlofront.bridge.mlir import version_of_artifact
 from hlofront.pjrt import cache_file
 from tests.export.programs import ARGUMENTS, X, energy
 
@@ -149,3 +150,29 @@ def test_newer_versions_are_refused():
         export.deserialize(with_header(data, calling_convention=11))
     with pytest.raises(ValueError, match="no export"):
         export.deserialize(with_header(data, kind="executable"))
+
+
+# ---- versions of StableHLO -----------------------------------------------------------------------
+
+
+def test_modules_are_written_for_the_oldest_readers():
+    """A program is in the version of two years ago, unless one of its types is newer."""
+    old = export.export(jax.jit(lambda x: jnp.sin(x)))(X)
+    new = export.export(jax.jit(lambda x: x))(jax.ShapeDtypeStruct((2,), "float8_e8m0fnu"))
+    versions = []
+    for made in (old, new):
+        fields = cache_file.unpack(bytes(again(made).serialize()))
+        versions.append(json.loads(fields["header"])["stablehlo"])
+        assert version_of_artifact(fields["module"]) == versions[-1]
+    assert versions[0] == "0.9.0"
+    assert tuple(map(int, versions[1].split("."))) >= (1, 8, 0)
+
+
+def test_a_module_of_a_newer_version_is_refused_with_both_versions():
+    data = export.export(jax.jit(lambda x: x))(X).serialize()
+    fields = cache_file.unpack(bytes(data))
+    module = fields["module"].replace(b"StableHLO_v0.9.0\0", b"StableHLO_v9.9.0\0")
+    module = module.replace(b"return_v1", b"return_v9")
+    newer = export.deserialize(cache_file.pack({**fields, "module": module}))
+    with pytest.raises(ValueError, match=r"version 9\.9\.0 of StableHLO, .* Take a newer jaxlib"):
+        newer.call(X)

@@ -140,9 +140,7 @@ def export_traced(
         several = len(platforms) > 1 or unknown_sizes is not None or _calls_several(program.jaxpr)
         attribute = mlir.ir.BoolAttr.get(several, mlir.context)
         module.ir_module.operation.attributes["jax.uses_shape_polymorphism"] = attribute
-        artifact = mlir.portable_artifact(
-            module.ir_module, mlir.compatible_stablehlo_version(), keep_shardings=True
-        )
+        artifact = mlir.lasting_artifact(module.ir_module)
         # Looking at each operation takes longer than this, and few programs have custom calls.
         if b"custom_call" in artifact:
             check_custom_calls(module.ir_module, disabled)

@@ -8,8 +8,9 @@ values, and a SHA-256 over all of it. Its fields are
     vjp      its derivative in this same format; absent if it is not included
 
 Reading runs no code of the program. A module is pure StableHLO, which later versions of jaxlib read
-for five years and older ones for the four weeks that `compatible_stablehlo_version` is behind;
-custom calls among STABLE_TARGETS of `checks.py` are as stable as JAX's.
+for five years. Versions of up to two years before read it too, if its types and operations are as
+old, and else those of the four weeks before: `lasting_artifact` of `bridge/mlir.py` writes it so.
+Custom calls among STABLE_TARGETS of `checks.py` are as stable as JAX's.
 
 A symbolic size in a shape is a text, and "constraints" has those of its variables, which are the
 same in all shapes of a program.
@@ -54,7 +55,7 @@ def serialized(exported: ExportedFields, vjp_order: int) -> bytes:
 
 
 def _header(exported: ExportedFields) -> JSONObject:
-    from hlofront.bridge.mlir import compatible_stablehlo_version
+    from hlofront.bridge.mlir import version_of_artifact
 
     solution = exported.unknown_sizes
     return {
@@ -63,7 +64,7 @@ def _header(exported: ExportedFields) -> JSONObject:
         "constraints": solution.constraints if solution else [],
         "hlofront": __version__,
         "jaxlib": jaxlib_version(),
-        "stablehlo": compatible_stablehlo_version(),
+        "stablehlo": version_of_artifact(exported.mlir_module_serialized),
         "name": exported.fun_name,
         "in_tree": structure_as_json(exported.in_tree),
         "out_tree": structure_as_json(exported.out_tree),
