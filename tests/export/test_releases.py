@@ -1,0 +1,33 @@
+"""What each release has written is read by this one: the same values and the same StableHLO."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+from hlofront.base.version import __version__
+from tests.export import releases
+
+
+def test_programs_of_each_release_are_read():
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.export.releases"],
+        cwd=pathlib.Path(__file__).parents[2],
+        env={**os.environ, **releases.ENVIRONMENT},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 problems" in done.stdout
+
+
+def test_this_release_has_a_program_of_each_kind():
+    folder = releases.ARTIFACTS / f"hlofront-{__version__}"
+    assert folder.is_dir(), "run python -m tests.export.releases --write"
+    names = {path.name for path in folder.iterdir()}
+    assert names == {*releases.KINDS, releases.BUNDLE, releases.DIGESTS}
+    with pytest.raises(FileExistsError):
+        releases.write(folder)
