@@ -9,6 +9,7 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray
 from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Value
+from hlofront.core.liveness import live_equations
 from hlofront.core.names import coming_from
 from hlofront.core.references import is_reference, touches_references
 from hlofront.core.requested_shardings import cotangent_sharding
@@ -73,7 +74,8 @@ def transpose_jaxpr(
         if accumulators:
             _take_references(equation, outgoing, accumulators)
         if all(cotangent is None for cotangent in outgoing) and not (
-            accumulators and _writes_to(equation, accumulators)
+            (accumulators and _writes_to(equation, accumulators))
+            or (primitive.transposes_zeros and _is_live(equation, jaxpr, is_nonzero))
         ):
             continue
         cotangents_out = [
@@ -116,6 +118,12 @@ def transpose_jaxpr(
         arrived.get(var, Zero(x.aval.to_cotangent_aval())) if type(x) is UndefinedPrimal else None
         for var, x in zip(jaxpr.invars, inputs, strict=True)
     ]
+
+
+def _is_live(equation: Equation, jaxpr: Jaxpr, has_cotangent: Sequence[bool]) -> bool:
+    """Return whether an output of a jaxpr that has a cotangent depends on an equation."""
+    outputs = [atom for atom, g in zip(jaxpr.outvars, has_cotangent, strict=True) if g]
+    return any(live is equation for live in live_equations(jaxpr.eqns, outputs))
 
 
 def _take_references(

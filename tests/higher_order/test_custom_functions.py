@@ -111,3 +111,45 @@ def test_rules_know_which_of_two_axes_of_one_size_a_value_is_mapped_by(around, m
     for_x, for_y = jax.grad(total, (0, 1))(X, X)
     np.testing.assert_allclose(for_x, slopes.sum(1))
     np.testing.assert_allclose(for_y, slopes.sum(0))
+
+
+@jax.custom_vjp
+def with_statistics(x, statistics):
+    """The double of `x`; the backward rule gives new statistics as the cotangent of old ones."""
+    return 2 * x
+
+
+with_statistics.defvjp(lambda x, statistics: (2 * x, statistics), lambda old, g: (2 * g, old + 7))
+
+
+@jax.custom_vjp
+def without_derivative(x):
+    return x
+
+
+without_derivative.defvjp(lambda x: (x, None), lambda _, g: (None,))
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jax.jit, jax.checkpoint])
+@pytest.mark.parametrize(
+    "after, is_called",
+    [
+        (without_derivative, True),
+        (lambda y: jnp.sin(without_derivative(jnp.sin(y))), True),
+        (lambda y: without_derivative(y) * 0 + y, True),
+        (lax.stop_gradient, False),
+        (jnp.zeros_like, False),
+    ],
+    ids=["at once", "between sines", "other paths", "stopped", "unused"],
+)
+def test_backward_rules_are_called_for_cotangents_that_a_later_rule_made_zero(
+    after, is_called, around
+):
+    def loss(x, statistics):
+        return around(lambda x, s: after(with_statistics(x, s)))(x, statistics) + 3 * x
+
+    derived = jax.grad(loss, (0, 1))
+    for gradient in (derived, jax.jit(derived)):
+        assert gradient(1.0, 2.0)[1] == (9 if is_called else 0)
+    mapped = jax.vmap(derived)(jnp.ones(2), jnp.arange(2.0))[1]
+    assert mapped.tolist() == ([7, 8] if is_called else [0, 0])
