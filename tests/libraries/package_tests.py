@@ -1,7 +1,7 @@
 """Runs the tests that libraries bring under jax and under hlofront, and compares which pass.
 
     python tests/libraries/package_tests.py NAME [--python PYTHON] [--only TEXT] [--limit SECONDS]
-                                            [--sample FILES] [--keep FOLDER]
+                                            [--sample FILES | --shuffled] [--keep FOLDER]
 
 NAME is a library of PATHS. PYTHON, or HLOFRONT_LIBRARIES_PYTHON, is a Python with jax, pytest and
 the packages of requirements.txt. Where tests are in the source distribution alone, pip fetches it
@@ -11,7 +11,9 @@ reason count on neither. One line per file says how many tests pass, and one per
 under jax only how it fails here. The exit status is 1 if more than one test in a hundred that
 passes under jax fails here.
 
-`--sample` draws that many files evenly from the list. `--keep` writes what jax's tests did into a
+`--sample` draws that many files evenly from the list. `--shuffled` runs all files in one process
+per side, in a random order that is the same on both, so that those which both sides reach within
+the limit are a random sample of all tests. `--keep` writes what jax's tests did into a
 folder, and reads it from there the next time, so that only hlofront's side runs again. XLA_FLAGS
 apply to both sides; those of tests/support/quick_code.py halve the time of most suites.
 """
@@ -25,8 +27,10 @@ import re
 import subprocess
 import sys
 import tarfile
+from collections.abc import Sequence
 
-ROOT = pathlib.Path(__file__).parents[2]
+HERE = pathlib.Path(__file__).parent
+ROOT = HERE.parents[1]
 # Library -> the name of its distribution, and its tests: in the installed package, or in the source
 # distribution where they begin with "sdist:".
 PATHS = {
@@ -89,14 +93,18 @@ class Outcomes:
     """Whether the process ended within the time limit."""
 
 
-def outcomes(python: str, file: pathlib.Path, limit: float, *options: str) -> Outcomes:
-    """Run the tests of a file on one side."""
+def outcomes(python: str, files: Sequence[pathlib.Path], limit: float, *options: str) -> Outcomes:
+    """Run the tests of files in one process, on one side; if they are several, in random order."""
+    folder = pathlib.Path(os.path.commonpath([file.parent for file in files]))
     command = [python, "-m", "pytest", "-v", "-rfE", "-p", "no:cacheprovider", "-W", "ignore"]
-    command += ["-c", os.devnull, "--rootdir", str(file.parent), *conftests(file)]
-    command += [*options, str(file)]
+    command += ["-c", os.devnull, "--rootdir", str(folder), *conftests(folder)]
+    if len(files) > 1:
+        command += ["-p", "random_order", "--continue-on-collection-errors"]
+    command += [*options, *map(str, files)]
+    paths = [str(ROOT)] if options else []
     environment = {
         **os.environ,
-        "PYTHONPATH": str(ROOT) if options else "",
+        "PYTHONPATH": os.pathsep.join([*paths, str(HERE)]),
         "COLUMNS": "400",
         "EINOPS_TEST_BACKENDS": "numpy,jax",
         "KERAS_BACKEND": "jax",
@@ -126,35 +134,43 @@ def outcomes(python: str, file: pathlib.Path, limit: float, *options: str) -> Ou
     )
 
 
-def conftests(file: pathlib.Path) -> list[str]:
-    """Return the option that lets pytest read the conftest.py files of the folders above a file."""
-    highest = file.parent
+def conftests(folder: pathlib.Path) -> list[str]:
+    """Return the option that lets pytest read the conftest.py files of the folders above one."""
+    highest = folder
     while (highest.parent / "conftest.py").exists() or (highest.parent / "__init__.py").exists():
         highest = highest.parent
     return ["--confcutdir", str(highest)]
 
 
 def jax_outcomes(
-    python: str, file: pathlib.Path, limit: float, folder: pathlib.Path | None
+    python: str,
+    name: str,
+    files: Sequence[pathlib.Path],
+    limit: float,
+    folder: pathlib.Path | None,
 ) -> Outcomes:
-    """Return what jax's side of a file does, from the folder if it is kept there."""
+    """Return what jax's side of files does, from the folder if it is kept there by that name."""
     if folder is None:
-        return outcomes(python, file, limit)
-    kept = folder / ("_".join(file.parts[-4:]) + ".json")
+        return outcomes(python, files, limit)
+    kept = folder / f"{name}.json"
     if kept.exists():
         return Outcomes(**json.loads(kept.read_text()))
-    ended = outcomes(python, file, limit)
+    ended = outcomes(python, files, limit)
     folder.mkdir(parents=True, exist_ok=True)
     kept.write_text(json.dumps(dataclasses.asdict(ended), indent=0))
     return ended
 
 
 def compare(
-    python: str, file: pathlib.Path, limit: float, folder: pathlib.Path | None
+    python: str,
+    name: str,
+    files: Sequence[pathlib.Path],
+    limit: float,
+    folder: pathlib.Path | None,
 ) -> tuple[int, int]:
-    """Run a file on both sides and print the difference; return how many pass here and there."""
-    theirs = jax_outcomes(python, file, limit, folder)
-    ours = outcomes(python, file, limit, "-p", "hlofront.as_jax")
+    """Run files on both sides and print the difference; return how many pass here and there."""
+    theirs = jax_outcomes(python, name, files, limit, folder)
+    ours = outcomes(python, files, limit, "-p", "hlofront.as_jax")
     passed = [name for name, outcome in theirs.outcome.items() if outcome == "PASSED"]
     if not ours.complete:
         passed = [name for name in passed if name in ours.outcome]
@@ -164,13 +180,13 @@ def compare(
         side for side, ended in (("jax", theirs), ("hlofront", ours)) if not ended.complete
     )
     print(
-        f"{file.name:44} {here}/{there} pass, of {len(theirs.outcome)}",
+        f"{name:44} {here}/{there} pass, of {len(theirs.outcome)}",
         *([f"(time limit: {late})"] if late else []),
         flush=True,
     )
-    for name in lost:
-        outcome = ours.outcome.get(name, "not run")
-        print(f"    {name}: {outcome} {ours.reason.get(name, '')}"[:400], flush=True)
+    for test in lost:
+        outcome = ours.outcome.get(test, "not run")
+        print(f"    {test}: {outcome} {ours.reason.get(test, '')}"[:400], flush=True)
     return here, there
 
 
@@ -181,6 +197,7 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="TEXT", help="only files with TEXT in them")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds for a file and side")
     parser.add_argument("--sample", type=int, metavar="FILES", help="only so many files")
+    parser.add_argument("--shuffled", action="store_true", help="all files in a random order")
     parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER", help="jax's outcomes")
     options = parser.parse_args()
     if options.python is None:
@@ -191,7 +208,15 @@ def main() -> int:
     if options.sample is not None:
         count = min(options.sample, len(files))
         files = [files[(2 * index + 1) * len(files) // (2 * count)] for index in range(count)]
-    counts = [compare(options.python, file, options.limit, options.keep) for file in files]
+    groups = (
+        {"all files": files}
+        if options.shuffled
+        else {"_".join(file.parts[-4:]): [file] for file in files}
+    )
+    counts = [
+        compare(options.python, name, group, options.limit, options.keep)
+        for name, group in groups.items()
+    ]
     here, there = (sum(column) for column in zip(*counts, strict=True))
     print(
         f"{options.library}: {here} of {there} tests that pass under jax pass, {len(files)} files"
