@@ -31,11 +31,32 @@ class Partitioned(NamedTuple):
 Partition = Callable[[str, list[HloSharding], list[HloSharding]], Partitioned]
 
 
+# The function that partitions custom calls, once there is one.
+_partition: list[Partition] = []
+# The APIs of the plugins that are loaded, which have compilers of their own.
+_plugin_apis: list[object] = []
+
+
 def register_partitioner(partition: Partition) -> None:
     """Register the function that partitions custom calls of both targets, once per process.
 
-    XLA calls it in a thread of its own, while another thread waits for the executable.
+    jaxlib's compiler asks it, and those of plugins that are loaded now or later. They call it in
+    threads of their own, while another thread waits for the executable.
     """
+    _partition.append(partition)
+    for api in (None, *_plugin_apis):
+        _register(partition, api)
+
+
+def note_plugin(api: object) -> None:
+    """Let the compiler of a plugin ask the function that partitions custom calls."""
+    _plugin_apis.append(api)
+    for partition in _partition:
+        _register(partition, api)
+
+
+def _register(partition: Partition, api: object) -> None:
+    """Register the function with the compiler of a plugin, or with jaxlib's for None."""
 
     def on_call(
         shapes: Sequence[object],
@@ -64,4 +85,5 @@ def register_partitioner(partition: Partition) -> None:
             partition=on_call,
             infer_sharding_from_operands=refuse,
             can_side_effecting_have_replicated_sharding=True,
+            c_api=api,
         )

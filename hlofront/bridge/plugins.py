@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import jaxlib.version
 
-from hlofront.bridge import compile_process
+from hlofront.bridge import compile_process, partitioning
 from hlofront.bridge.client import (
     Client,
     CompileOptions,
@@ -119,6 +119,7 @@ def load(name: str, path: str) -> object:
     """
     api = xla_client.load_pjrt_plugin_dynamically(name, path)
     _libraries[name] = path
+    partitioning.note_plugin(api)
     if not xla_client.pjrt_plugin_initialized(name):
         xla_client.initialize_pjrt_plugin(name)
     return api

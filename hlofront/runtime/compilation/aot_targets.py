@@ -15,6 +15,7 @@ from hlofront.core.layout_modes import LayoutModes
 from hlofront.pjrt import executable, platforms
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import choose_logging, compile_options, mlir_lock
+from hlofront.pjrt.partitioning import compile_partitioned
 from hlofront.pjrt.shardings import SingleDeviceSharding, on_device
 from hlofront.pjrt.targets import compiler_options, target_of
 from hlofront.runtime.sharding.device_assignment import (
@@ -23,6 +24,7 @@ from hlofront.runtime.sharding.device_assignment import (
     ProgramDevices,
     first_device,
 )
+from hlofront.runtime.sharding.partitioning import inspect_on_one_device, partition_of
 from hlofront.runtime.sharding.sharded_executable import compiled_shardings
 
 if TYPE_CHECKING:
@@ -144,7 +146,8 @@ def compile_absent(
 
     Raises:
       PluginError: if the plugin lacks a tool that it compiles with.
-      ValueError: if the devices are of several topologies.
+      ValueError: if the devices are of several topologies, or the host decides on shardings and
+        the devices are TPUs.
       JaxRuntimeError: if XLA refuses the module or an option.
     """
     device_assignment = where if type(where) is DeviceAssignment else None
@@ -157,10 +160,24 @@ def compile_absent(
         compiler_options(lowering_platform(first), overrides),
         chosen_outputs=device_assignment.chosen_outputs(program) if device_assignment else (),
     )
+
+    def compiled() -> LoadedExecutable | SubprocessExecutable:
+        return bridge.compile_only(module.ir_module, devices, options, _in_subprocess.value)
+
     try:
         with mlir_lock:
             choose_logging(options, module.ir_module)
-            return bridge.compile_only(module.ir_module, devices, options, _in_subprocess.value)
+            if not module.partitioned_calls:
+                return compiled()
+            if device_assignment is None:
+                inspect_on_one_device(module, first)
+                return compiled()
+            if lowering_platform(first) == "tpu":
+                raise ValueError(
+                    f"{name} has functions with custom partitioning, or inspects shardings: libtpu "
+                    "does not ask about these for compile-only devices, and refuses them"
+                )
+            return compile_partitioned(compiled, partition_of(module, device_assignment))
     except WorkerEnded as error:
         raise JaxRuntimeError(_end(name, first, str(error))) from error
     except JaxRuntimeError as error:

@@ -400,11 +400,6 @@ class Compilation:
     ) -> "LoadedExecutable | SubprocessExecutable":
         key, devices, client = self._key, self._devices, self._device.client
         if is_absent(self._device):
-            if module.partitioned_calls:
-                raise ValueError(
-                    f"{key.name} has functions with custom partitioning, or inspects shardings: "
-                    "XLA asks about these for attached devices alone, and not for compile-only ones"
-                )
             return _aot_targets().compile_absent(
                 self._program, key.name, module, key.device, dict(key.compiler_options)
             )
