@@ -28,7 +28,7 @@ def auto_axes(
     """Return a function that runs with axes of the mesh in context made of type Auto.
 
     Inside XLA decides how arrays are split along these axes, so that operations are allowed whose
-    rules cannot say how their results are split.
+    rules cannot say how their results are split. Without a mesh the function runs as it is.
 
     Args:
       f: the function; without it, auto_axes returns a decorator.
@@ -55,7 +55,7 @@ def auto_axes(
     def with_auto_axes(*args: PyTree, **kwargs: PyTree) -> PyTree:
         shardings = _keyword(kwargs, "out_sharding", out_sharding)
         mesh = _mesh_of(shardings)
-        inside = _retyped(mesh, axes, AxisType.Auto)
+        inside = mesh if mesh.empty else _retyped(mesh, axes, AxisType.Auto)
         if inside is mesh:
             return function(*args, **kwargs)
         return run_with_auto_axes(function, args, kwargs, shardings, mesh, inside)

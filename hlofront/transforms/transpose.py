@@ -1,7 +1,7 @@
 """Transposition: evaluating the transpose of a linear jaxpr, from cotangents to cotangents."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 from hlofront.base.boundary import user_context
 from hlofront.base.typing import ArrayLike
@@ -147,9 +147,11 @@ def _writes_to(equation: Equation, accumulators: dict[Atom, RefAccumulator]) -> 
 
 def _add(arrived: dict[Atom, Cotangent], var: Atom, cotangent: Any) -> None:
     """Add to the cotangents of a variable, which are split over a mesh as its type says."""
-    aval = getattr(cotangent, "aval", None)
-    if isinstance(aval, ShapedArray) and aval.spec is not None:
-        cotangent = split_as(cotangent, cotangent_sharding(cast(ShapedArray, var.aval), cotangent))
+    aval, wanted = getattr(cotangent, "aval", None), var.aval
+    if isinstance(aval, ShapedArray) and isinstance(wanted, ShapedArray):
+        # Where XLA splits all axes, as in auto_axes, the type of a cotangent does not say how.
+        if aval.spec is not None or wanted.spec is not None:
+            cotangent = split_as(cotangent, cotangent_sharding(wanted, cotangent))
     before = arrived.get(var)
     arrived[var] = cotangent if before is None else add_tangents(before, cotangent)
 

@@ -301,3 +301,26 @@ def test_initial_values_are_taken_once(function, start, of_numpy, mesh):
     start = np.asarray(start, values.dtype)
     result = jax.jit(lambda a: lax.reduce(a, start, function, (0,)))(x)
     assert result == function(of_numpy(values), start)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_arrays_outside_of_a_region_of_auto_axes_are_used_in_it(compiled):
+    """jax refuses them: "context mesh should match the mesh of inputs"."""
+    x, outside = split(explicit, "x"), split(explicit, "x", "y") * 3
+
+    def loss(outside, x):
+        scaled = jax.sharding.auto_axes(lambda a: jnp.sin(a) * outside, out_sharding=P("x"))(x)
+        return scaled.sum()
+
+    call = jax.value_and_grad(loss, argnums=(0, 1))
+    with set_mesh(explicit):
+        value, gradients = (jax.jit(call) if compiled else call)(outside, x)
+    np.testing.assert_allclose(value, 96 * np.sin(1), rtol=1e-5)
+    for gradient, operand, wanted in zip(gradients, (outside, x), (np.sin(1), 3 * np.cos(1))):
+        assert jax.typeof(gradient) == jax.typeof(operand)
+        np.testing.assert_allclose(gradient, np.full((8, 4), wanted), rtol=1e-5)
+
+
+def test_auto_axes_without_a_mesh_runs_the_function_as_it_is():
+    twice = jax.sharding.auto_axes(lambda a: a * 2, axes="x", out_sharding=P("x"))
+    assert twice(3) == 6
