@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from hlofront.base.caches import memoize
 from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import ShapedArray, token_aval
@@ -65,7 +66,7 @@ def _manual_mesh(build: Builder, names: Sequence[Hashable]) -> ManualMesh:
 
 def _groups_of_devices(
     build: Builder, names: Sequence[Hashable], groups: Groups
-) -> list[list[int]]:
+) -> tuple[tuple[int, ...], ...]:
     """Return the numbers of the devices that communicate, which are their positions in the mesh.
 
     Args:
@@ -73,16 +74,21 @@ def _groups_of_devices(
       names: the mesh axes along which devices communicate, the outermost first.
       groups: which indices along these axes communicate; None for all of them.
     """
-    mesh = _manual_mesh(build, names)
-    all_names = [name for name, _ in mesh.axes]
-    numbers = np.arange(math.prod(size for _, size in mesh.axes))
-    numbers = numbers.reshape([size for _, size in mesh.axes])
+    return _groups_in_mesh(_manual_mesh(build, names).axes, tuple(names), groups)
+
+
+@memoize
+def _groups_in_mesh(
+    axes: tuple[tuple[Hashable, int], ...], names: tuple[Hashable, ...], groups: Groups
+) -> tuple[tuple[int, ...], ...]:
+    """Return what `_groups_of_devices` returns, for a mesh of axes of these names and sizes."""
+    all_names = [name for name, _ in axes]
+    numbers = np.arange(math.prod(size for _, size in axes)).reshape([size for _, size in axes])
     along = [all_names.index(name) for name in names]
     numbers = np.moveaxis(numbers, along, range(-len(along), 0))
     rows = numbers.reshape(-1, math.prod(numbers.shape[numbers.ndim - len(along) :]))
-    if groups is None:
-        return rows.tolist()
-    return [row[list(group)].tolist() for row in rows for group in groups]
+    whole = rows if groups is None else [row[list(group)] for row in rows for group in groups]
+    return tuple([tuple(row.tolist()) for row in whole])
 
 
 def _replica_groups(

@@ -11,7 +11,7 @@ from hlofront.core.mesh_context import get_abstract_mesh, types_vary
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import AbstractRef
 from hlofront.core.rules import batch, infer, varying
-from hlofront.core.trace import process
+from hlofront.core.trace import Tracer, process
 from hlofront.primitives.derivatives import linear
 
 # The identity; the type of its result also varies along the manual axes `axes`.
@@ -165,7 +165,8 @@ def _matched_to_reference(
 
 
 def _kind(x: ArrayLike) -> ManualAxisType:
-    return getattr(typeof(x), "manual_axis_type", SAME)
+    # Values that no program computes are the same on all devices.
+    return getattr(x.aval, "manual_axis_type", SAME) if isinstance(x, Tracer) else SAME
 
 
 trace.plug_in_matching(matched)
