@@ -21,7 +21,7 @@ from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.promotion import check_arraylike, promote_args_inexact
 from hlofront.primitives import creating, elementwise
 from hlofront.primitives.collectives import axis_index, axis_size
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import as_array_of_trace, convert
 from hlofront.primitives.special import erfc
 from hlofront.runtime.dispatch.operation import operation
 
@@ -409,7 +409,7 @@ def identity(x: ArrayLike) -> Array:
       An array with the values of `x`.
     """
     check_arraylike("identity", x)
-    return x
+    return as_array_of_trace(x)
 
 
 @operation(static_argnames=("axis",))

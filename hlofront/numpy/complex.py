@@ -12,14 +12,14 @@ from hlofront.core.aval import typeof
 from hlofront.numpy.like import operation_like
 from hlofront.numpy.ufuncs import any_operand, full_of, is_integer, scalar_like
 from hlofront.primitives import elementwise
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import as_array_of_trace, convert
 
 
 @operation_like(np.real)
 def real(val: ArrayLike, /) -> Array:
     """Return the real parts; real numbers are returned unchanged."""
     val = any_operand("real", val)
-    return elementwise.real(val) if is_complex(typeof(val).dtype) else val
+    return elementwise.real(val) if is_complex(typeof(val).dtype) else as_array_of_trace(val)
 
 
 @operation_like(np.imag)
@@ -33,7 +33,7 @@ def imag(val: ArrayLike, /) -> Array:
 def conjugate(x: ArrayLike, /) -> Array:
     """Return the elementwise complex conjugate; real numbers are returned unchanged."""
     x = any_operand("conjugate", x)
-    return elementwise.conj(x) if is_complex(typeof(x).dtype) else x
+    return elementwise.conj(x) if is_complex(typeof(x).dtype) else as_array_of_trace(x)
 
 
 conj = conjugate

@@ -35,7 +35,7 @@ from hlofront.numpy.sorting import searchsorted
 from hlofront.numpy.taking import flattened
 from hlofront.numpy.ufuncs import absolute, add, bool_, divide, multiply, scalar_like, subtract
 from hlofront.primitives import comparing, elementwise
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import as_array_of_trace, convert
 from hlofront.primitives.gathering import GatherDimensionNumbers, GatherScatterMode, gather
 from hlofront.primitives.shaping import expand_dims, transpose
 from hlofront.primitives.slicing import concatenate, index_in_dim, slice_in_dim
@@ -92,7 +92,7 @@ def diff(
     check_arraylike("diff", a, *parts)
     n = operator.index(n)
     if n == 0:
-        return a
+        return as_array_of_trace(a)
     if n < 0:
         raise ValueError(f"diff: the order n must be non-negative but got {n}")
     a, aval = operand("diff", a)

@@ -27,7 +27,7 @@ from hlofront.numpy.reductions import MAX, MIN, SUM, as_numbers, extreme, fold_a
 from hlofront.numpy.sorting import searchsorted
 from hlofront.numpy.statistics import add_at
 from hlofront.primitives import comparing, creating, elementwise
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import as_array_of_trace, convert
 from hlofront.primitives.shaping import broadcast_in_dim, expand_dims, reshape
 from hlofront.primitives.slicing import concatenate, index_in_dim, slice_in_dim
 from hlofront.runtime.dispatch.operation import operation
@@ -112,7 +112,7 @@ def _bin_edges(
     count: int | None,
 ) -> ArrayLike:
     a, aval = operand("histogram_bin_edges", a)
-    return _limits(a, limits, count, range, to_inexact_dtype(aval.dtype))
+    return as_array_of_trace(_limits(a, limits, count, range, to_inexact_dtype(aval.dtype)))
 
 
 @like(np.histogram_bin_edges)

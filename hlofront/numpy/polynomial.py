@@ -27,7 +27,7 @@ from hlofront.numpy.rearranging import trim_zeros
 from hlofront.numpy.selecting import host_value
 from hlofront.numpy.ufuncs import add, multiply
 from hlofront.primitives import creating, elementwise
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import as_array_of_trace, convert
 from hlofront.primitives.shaping import expand_dims
 from hlofront.primitives.slicing import concatenate, index_in_dim, pad, slice_in_dim
 from hlofront.runtime.dispatch.operation import operation
@@ -259,7 +259,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     m = _order("polyder", m)
     (p,) = promote_dtypes_inexact(*operands("polyder", (p,))[0])
     if m == 0:
-        return p
+        return as_array_of_trace(p)
     _check_vector("polyder", p)
     aval = typeof(p)
     left = max(aval.shape[0] - m, 0)
@@ -290,7 +290,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
             f"{constants.shape}"
         )
     if m == 0:
-        return p
+        return as_array_of_trace(p)
     _check_vector("polyint", p, kind=TypeError)
     k = with_shape(k, constants.shape, (m,))
     aval = typeof(p)

@@ -21,6 +21,7 @@ from hlofront.numpy.ufuncs import (
     unary_operation,
 )
 from hlofront.primitives import comparing, converting, elementwise
+from hlofront.primitives.converting import as_array_of_trace
 from hlofront.primitives.elementwise import RoundingMethod
 
 
@@ -143,4 +144,4 @@ def clip(
         arr = elementwise.max(*promote_args("clip", min, arr))
     if max is not None:
         arr = elementwise.min(*promote_args("clip", max, arr))
-    return arr
+    return as_array_of_trace(arr)

@@ -23,6 +23,7 @@ from hlofront.numpy.promotion import (
     promote_dtypes_inexact,
 )
 from hlofront.primitives import comparing, creating, elementwise
+from hlofront.primitives.converting import as_array_of_trace
 from hlofront.runtime.dispatch.operation import operation
 
 bool_ = np.dtype(np.bool_)
@@ -167,7 +168,9 @@ def negative(x: ArrayLike, /) -> Array:
     return elementwise.neg(any_operand("negative", x))
 
 
-positive = unary_operation(np.positive, "Return the numbers unchanged.", lambda x: x, any_operand)
+positive = unary_operation(
+    np.positive, "Return the numbers unchanged.", as_array_of_trace, any_operand
+)
 square = unary_operation(
     np.square, "Compute the elementwise square.", elementwise.square, numeric_operand
 )

@@ -28,7 +28,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.requested_shardings import cotangent_sharding, with_batch_axis
 from hlofront.core.rules import batch, infer, jvp, run, transpose
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, UndefinedPrimal, Zero
-from hlofront.core.trace import Tracer, is_eager, process
+from hlofront.core.trace import Tracer, current_trace, is_eager, process
 from hlofront.primitives.batching import batch_elementwise, move_axis
 from hlofront.primitives.derivatives import linear, no_derivative
 from hlofront.primitives.families import FLOAT, check_dtype
@@ -96,7 +96,19 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
         # The default integer dtype may not hold the operand, but `wanted` may.
         with np.errstate(all="ignore"):
             operand = exact_dtype(as_numpy(operand, wanted).astype(wanted)[()])
-    return convert(operand, wanted, False)
+    return as_array_of_trace(convert(operand, wanted, False))
+
+
+def as_array_of_trace(x: ArrayLike) -> Array:
+    """Return a NumPy array as a constant of the program that is being traced; others unchanged.
+
+    Constants have the methods of arrays, such as `at`, which NumPy arrays lack.
+    """
+    if isinstance(x, np.ndarray) and not is_eager():
+        lift = getattr(current_trace(), "lift", None)
+        if lift is not None:
+            return lift(x)
+    return x  # pyright: ignore[reportReturnType]  # A literal is an array of its trace.
 
 
 def as_numpy(value: ArrayLike, dtype: DType) -> NumPyArray:
@@ -497,8 +509,7 @@ def stage(x: ArrayLike, /) -> Array:
       TypeError: if x is no array or scalar.
     """
     typeof(x)
-    # A literal is an array of its trace.
-    return process(stage_p, (x,), {}) if is_eager() else x  # pyright: ignore[reportReturnType]
+    return process(stage_p, (x,), {}) if is_eager() else as_array_of_trace(x)
 
 
 @boundary
