@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 import warnings
 
 import numpy as np
@@ -16,6 +17,7 @@ import hlofront.numpy as jnp
 from hlofront import bundle, export
 from hlofront.base import events
 from hlofront.pjrt import cache_file
+from hlofront.runtime.bundle import programs
 from tests.bundle.programs import spec, specs, step
 from tests.pjrt.needed import need
 
@@ -172,6 +174,39 @@ def test_calls_after_the_first_run_no_python(tmp_path):
     finally:
         sys.setprofile(None)
     assert not called
+
+
+def test_an_only_program_is_loaded_before_its_call(tmp_path, monkeypatch):
+    loads = []
+
+    def load(self, executable, key):
+        loads.append(threading.current_thread().name)
+        return loaded_here(self, executable, key)
+
+    loaded_here = programs.Program._load
+    monkeypatch.setattr(programs.Program, "_load", load)
+    path = saved(tmp_path, jax.jit(lambda x: x + 1), spec((3,)))
+    x = np.ones(3, np.float32)
+    assert bundle.load(path, trust=True)(x).tolist() == [2, 2, 2]
+    assert loads == ["hlofront-load"]
+    # Not without trust, and not one of several programs.
+    loads.clear()
+    assert bundle.load(path)(x).tolist() == [2, 2, 2]
+    assert not loads
+    calls = bundle.arguments(spec((3,))), bundle.arguments(spec((4,)))
+    assert bundle.load(saved(tmp_path, jax.jit(lambda x: x + 1), *calls), trust=True)(x)[0] == 2
+    assert loads == ["MainThread"]
+
+
+def test_an_executable_that_xla_refuses_is_compiled_where_it_is_called(tmp_path):
+    path = saved(tmp_path, jax.jit(lambda x: x + 1), spec((3,)))
+    fields = cache_file.unpack(path.read_bytes())
+    inner = cache_file.unpack(fields["executable 0 0"])
+    broken = cache_file.pack({**inner, "executable": b"no machine code"})
+    path.write_bytes(cache_file.pack({**fields, "executable 0 0": broken}))
+    loaded = bundle.load(path, trust=True)
+    with pytest.warns(bundle.BundleWarning, match="XLA refuses it"):
+        assert loaded(np.ones(3, np.float32)).tolist() == [2, 2, 2]
 
 
 def test_a_loaded_function_is_traced_differentiated_batched_and_exported(tmp_path):

@@ -16,11 +16,13 @@ from hlofront.pjrt import clients
 from hlofront.runtime.bundle.bundle_file import BundleFile, read
 from hlofront.runtime.bundle.fingerprint import context_text, differing, function_fields
 from hlofront.runtime.bundle.programs import BundleWarning, NoExecutable, Program
+from hlofront.runtime.compilation.pipeline import compilation_key
 from hlofront.runtime.compilation.traced_program import FlatShardings, TracedKey, TracedProgram
 from hlofront.runtime.dispatch.executable import CallAnswer
 from hlofront.runtime.dispatch.jit import Jitted, make_callable
 from hlofront.runtime.dispatch.stages import Lowered, Traced, Wrapped
 from hlofront.runtime.export.exported import Exported
+from hlofront.runtime.sharding import placement
 from hlofront.transforms.arguments import ArgumentPlan
 
 
@@ -65,6 +67,23 @@ class BundledFunction(Jitted):
         self.programs = programs
         self.devices = devices
         self.jit_shardings: Any = _RequestedShardings()
+
+    def start_loading(self) -> None:
+        """Start to load the executable of the only program, for calls on the default device.
+
+        Of several programs it is not known which will be called.
+        """
+        program = self.programs[0]
+        if len(self.programs) > 1 or not (program.trust and program.entry.executables):
+            return
+        key = compilation_key(
+            self.name,
+            placement.default_device(),
+            program.entry.donated,
+            self.keep_unused,
+            self.compiler_options,
+        )
+        program.start_loading(key)
 
     def _trace(
         self,
@@ -159,7 +178,8 @@ def load(
       path: the file.
       trust: whether its machine code may be loaded: it runs with all rights of this process, so
         trust files of your own alone. Without it, the StableHLO is compiled, as after a change of
-        jaxlib, device or processor, of which a BundleWarning says the field.
+        jaxlib, device or processor, of which a BundleWarning says the field. With it, the
+        executable of a file's only program is loaded at once, for the default device.
       devices: the devices of programs for several; by default the first ones.
 
     Returns:
@@ -179,7 +199,9 @@ def load(
         weights = step(weights, batch)
     """
     contents = read(os.fspath(path))
-    return Bundle(_bundled(contents, trust, devices, has_function=False))
+    function = _bundled(contents, trust, devices, has_function=False)
+    function.start_loading()
+    return Bundle(function)
 
 
 def _bundled(

@@ -1,8 +1,10 @@
 """A program of a bundle: its StableHLO as a traced function, and its executables."""
 
 import json
+import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,35 @@ class NoExecutable(Exception):
     """The exception for a call that a bundle has a program of, and no executable that fits."""
 
 
+class EarlyLoad:
+    """The load of an executable in another thread, which the process waits for before it exits.
+
+    Args:
+      key: the compilation that it is for.
+      load: loads it.
+    """
+
+    def __init__(self, key: CompilationKey, load: Callable[[], CompiledProgram | str]):
+        self.key = key
+        self._load = load
+        self._outcome: CompiledProgram | str | Exception = ""
+        self._thread = threading.Thread(target=self._run, name="hlofront-load")
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._outcome = self._load()
+        except Exception as error:  # The call that needs the executable raises it.
+            self._outcome = error
+
+    def result(self) -> CompiledProgram | str:
+        """Return the loaded executable, or why it cannot be, or raise what loading it raised."""
+        self._thread.join()
+        if isinstance(self._outcome, Exception):
+            raise self._outcome
+        return self._outcome
+
+
 class Program:
     """A program of a bundle, with its executables.
 
@@ -61,6 +92,8 @@ class Program:
         self.has_function = has_function
         self.static = tuple(StaticValue(where, value) for where, value in entry.static)
         self._exported: Exported | None = None
+        # The executable that is being loaded before the first call.
+        self._early: EarlyLoad | None = None
         # The executables whose fields differ from those of this process.
         self._refused: set[tuple[str, str]] = set()
 
@@ -100,6 +133,17 @@ class Program:
         supply(program, self.executable_for)
         return TracedProgram(program, in_tree, out_tree, self.entry.donated)
 
+    def start_loading(self, key: CompilationKey) -> None:
+        """Start to load the executable that fits a compilation, if one does, in another thread.
+
+        XLA loads it in a thread of its own, while Python prepares the first call.
+        """
+        fields = compilation_fields(key)
+        for executable in self.entry.executables:
+            if not differing(executable.fields, fields):
+                self._early = EarlyLoad(key, partial(self._load, executable, key))
+                return
+
     def executable_for(self, key: CompilationKey) -> CompiledProgram | None:
         """Load the executable that fits a compilation; return None to compile the StableHLO.
 
@@ -118,7 +162,7 @@ class Program:
             ]
             for executable in of_platform or self.entry.executables:
                 reason = differing(executable.fields, fields)
-                loaded = None if reason else self._load(executable, key)
+                loaded = None if reason else self._loaded(executable, key)
                 if isinstance(loaded, CompiledProgram):
                     return loaded
                 reason = loaded or reason
@@ -138,6 +182,13 @@ class Program:
         if b"lapack_" in self.exported.mlir_module_serialized:
             load_host_kernels()
         return None
+
+    def _loaded(self, executable: ExecutableEntry, key: CompilationKey) -> CompiledProgram | str:
+        """Return the loaded executable, or why it cannot be; the one of `start_loading` once."""
+        early, self._early = self._early, None
+        if early is not None and early.key == key:
+            return early.result()
+        return self._load(executable, key)
 
     def _load(self, executable: ExecutableEntry, key: CompilationKey) -> CompiledProgram | str:
         """Return the loaded executable, or why it cannot be."""
