@@ -160,7 +160,20 @@ class Marked(Effect):
         return "Marked"
 
 
-marked_p = Primitive("marked")
+class Noticed(Marked):
+    """An effect like it, without an order."""
+
+    __slots__ = ()
+    ordered = False
+
+    def __eq__(self, other):
+        return type(other) is Noticed
+
+    def __hash__(self):
+        return hash(Noticed)
+
+
+marked_p, unordered_p = Primitive("marked"), Primitive("noticed")
 
 
 @infer(marked_p)
@@ -178,6 +191,11 @@ def _(build, x):
     return x
 
 
+infer(unordered_p)(lambda x: x)
+effects(unordered_p)(lambda x: frozenset({Noticed()}))
+lower(unordered_p)(lambda build, x: x)
+
+
 def test_ordered_effects():
     exported = export.export(jax.jit(lambda x: marked_p.bind(x) + 1))(X)
     assert exported.ordered_effects == (Marked(),)
@@ -186,6 +204,23 @@ def test_ordered_effects():
     jaxpr = jax.make_jaxpr(lambda x: jax.jit(lambda x: x + 1)(x))(X)
     assert not jaxpr.effects
     assert "stablehlo.token" in exported.mlir_module()
+
+
+def test_calls_have_the_effects_of_the_program():
+    """Ordered effects pass their tokens, and both kinds are those of the caller."""
+
+    def program(x):
+        return unordered_p.bind(marked_p.bind(x)) + 1
+
+    loaded = export.deserialize(export.export(jax.jit(program))(X).serialize())
+    assert loaded.unordered_effects == (Noticed(),)
+    assert jax.make_jaxpr(loaded.call)(X).effects == {Marked(), Noticed()}
+    outer = export.export(jax.jit(lambda x: loaded.call(loaded.call(x))))(X)
+    assert (outer.ordered_effects, outer.unordered_effects) == ((Marked(),), (Noticed(),))
+    # The second call waits for the token of the first.
+    main = outer.mlir_module().split("func.func public @main")[1].split("func.func")[0]
+    assert main.count("call @call_exported_program") == 2
+    assert "!stablehlo.token" in main
 
 
 # ---- refusals ------------------------------------------------------------------------------------
@@ -228,6 +263,8 @@ def test_custom_calls_without_guarantees():
     exported = export.export(foreign, disabled_checks=checks)(X)
     assert "@my_kernel" in exported.mlir_module()
     assert exported.disabled_safety_checks == tuple(checks)
+    every = [export.DisabledSafetyCheck.custom_call("ALL")]
+    assert "@my_kernel" in export.export(foreign, disabled_checks=every)(X).mlir_module()
 
 
 def test_another_platform():

@@ -146,8 +146,11 @@ def test_newer_versions_are_refused():
     data = export.export(jax.jit(lambda x: x + 1))(X).serialize()
     with pytest.raises(ValueError, match="version 99 of the format, and this one reads up to 2"):
         export.deserialize(with_header(data, version=99))
-    with pytest.raises(ValueError, match=r"calling convention version 11 .* supported versions"):
-        export.deserialize(with_header(data, calling_convention=11))
+    for version in (8, 11):
+        with pytest.raises(ValueError, match=rf"convention version {version} .* \[9\.\.10\]"):
+            export.deserialize(with_header(data, calling_convention=version))
+    earlier = export.deserialize(with_header(data, calling_convention=9))
+    np.testing.assert_array_equal(earlier.call(X), X + 1)
     with pytest.raises(ValueError, match="no export"):
         export.deserialize(with_header(data, kind="executable"))
 
