@@ -7,6 +7,7 @@ from hlofront.base.typing import Array
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import typeof
 from hlofront.core.rules import lower
+from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.contracting import precisions
@@ -180,8 +181,17 @@ def _(
     dimension_numbers: DotDimensionNumbers,
     preferred_element_type: NumPyDType,
 ) -> Value:
-    # Emit a composite: compilers that have the operation use it, others its decomposition.
     avals = tuple(build.avals_in)
+    if any(has_symbolic_size(aval.shape) for aval in avals):
+        # The decomposition takes no sizes as arguments, which the operation does not have.
+        return build.by_tracing(
+            _dequantized_dot,
+            operands,
+            avals,
+            numbers=dimension_numbers,
+            dtype=preferred_element_type,
+        )[0]
+    # Emit a composite: compilers that have the operation use it, others its decomposition.
     decomposition = build.define_function(
         (scaled_dot_p, avals, dimension_numbers, preferred_element_type),
         "xla.scaled_dot",

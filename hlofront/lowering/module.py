@@ -23,7 +23,6 @@ from hlofront.core.aval import (
     AbstractValue,
     MemorySpace,
     ShapedArray,
-    SymbolicSize,
     token_aval,
 )
 from hlofront.core.effects import Effect, ordered_effects
@@ -35,6 +34,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule
 from hlofront.core.size_equations import Solution
 from hlofront.core.subprograms import subjaxprs
+from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.higher_order.custom_vjp_call import custom_lin_p
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder, Constant, hoisted_arguments, large_constants
@@ -247,7 +247,7 @@ def lower_program(
 def _refuse_symbolic_sizes(name: str, jaxpr: Jaxpr) -> None:
     """Raise a ValueError if an input of a program that is not exported has a symbolic size."""
     for aval in jaxpr.in_avals:
-        if isinstance(aval, ShapedArray) and isinstance(aval.size, SymbolicSize):
+        if isinstance(aval, ShapedArray) and has_symbolic_size(aval.shape):
             raise ValueError(
                 f"{name} is lowered for an argument {aval.str_short()} of unknown sizes, which "
                 "programs that are compiled do not have: export it, by hlofront.export.export"

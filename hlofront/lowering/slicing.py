@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hlofront.bridge.mlir import Value
-from hlofront.core.aval import SymbolicSize
 from hlofront.core.rules import lower
+from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.primitives import slicing as p
@@ -45,7 +45,7 @@ def _rolled_vector(build: Builder, operands: Sequence[Value]) -> Value | None:
     if module.platforms != ("cpu",) or module.several_devices:
         return None
     slices: list[Any] = [x.owner for x in operands]
-    if len(slices) != 2 or aval.ndim != 1 or isinstance(aval.size, SymbolicSize):
+    if len(slices) != 2 or aval.ndim != 1 or has_symbolic_size(aval.shape):
         return None
     if any(getattr(each, "name", None) != "stablehlo.slice" for each in slices):
         return None

@@ -13,6 +13,7 @@ from hlofront.base.typing import DType, NumPyArray
 from hlofront.bridge.mlir import context, ir
 from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, SymbolicSize
 from hlofront.core.futures import AbstractFuture
+from hlofront.core.symbolic_sizes import has_symbolic_size
 
 # A NumPy dtype, which all dtypes are except the extended ones.
 NumPyDType = np.dtype[Any]
@@ -101,7 +102,7 @@ def _aval_type(aval: Any) -> ir.Type:
         return ir.Type.parse(f"!stablehlo.future<{aval_type(aval.inner_aval)}>", context)
     if isinstance(aval.dtype, ExtendedDType):
         return tensor_type(*aval.dtype.physical(aval.shape))
-    if isinstance(aval.size, SymbolicSize):
+    if has_symbolic_size(aval.shape):
         shape = [dynamic if isinstance(size, SymbolicSize) else size for size in aval.shape]
         return ir.RankedTensorType.get(shape, element_type(aval.dtype), loc=unknown)
     # XLA aborts the process if the number of bytes overflows.

@@ -223,7 +223,7 @@ def _check_groups(
     ):
         if groups <= 0:
             raise ValueError(f"{name} {what} must be a positive integer, got {groups}.")
-    if feature_groups > 1 and batch_groups > 1:
+    if feature_groups != 1 and batch_groups != 1:
         raise ValueError(
             "At most one of batch_group_count and feature_group_count may be > 1, got "
             f"batch_group_count={batch_groups} and feature_group_count={feature_groups}"

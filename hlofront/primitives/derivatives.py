@@ -10,7 +10,7 @@ from hlofront.base.dtypes import float0, python_scalar_dtype
 from hlofront.base.elements import bfloat16, host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray, SymbolicSize, typeof
+from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.manual_axes import SAME
 from hlofront.core.primitive import ALL, Primitive
 from hlofront.core.requested_shardings import cotangent_sharding
@@ -22,6 +22,7 @@ from hlofront.core.rules import (
     infer,
     transpose,
 )
+from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
 from hlofront.core.trace import is_eager, process
 from hlofront.primitives import taylor
@@ -103,7 +104,7 @@ def add_tangents(x: Tangent, y: Tangent) -> Tangent:
 
 def zeros_of(aval: ShapedArray) -> ArrayLike:
     """Return an array of zeros of an aval; a NumPy array for float0, which no device has."""
-    if aval.dtype == float0 and not isinstance(aval.size, SymbolicSize):
+    if aval.dtype == float0 and not has_symbolic_size(aval.shape):
         return np.zeros(aval.shape, float0)
     zero = np.zeros((), float0) if aval.dtype == float0 else host_number(0, aval.dtype)
     if aval.weak_type:

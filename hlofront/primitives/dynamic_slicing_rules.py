@@ -8,6 +8,7 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core import rules
 from hlofront.core.aval import typeof
+from hlofront.core.symbolic_sizes import min_dim
 from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, shifted, with_new_axis, with_same_axis
@@ -44,7 +45,7 @@ def _(
         operand,
         _index_vectors(indices, index_axes, movable, size),
         numbers,
-        _with_new(slice_sizes, axis, min(size, 1)) if indices_batched else slice_sizes,
+        _with_new(slice_sizes, axis, min_dim(size, 1)) if indices_batched else slice_sizes,
         unique_indices=indices_batched,
         indices_are_sorted=indices_batched,
         mode=GatherScatterMode.CLIP,

@@ -15,6 +15,7 @@ from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import Axes, canonical_axes, canonical_shape, integers
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchAxes, infer
+from hlofront.core.symbolic_sizes import min_dim
 from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import move_axis, shifted
@@ -436,7 +437,7 @@ def _(
     if axis is not None:
         # Without indices of its own, each batch element is sliced from the whole batch.
         size: int = typeof(operand).shape[axis]
-        size = size if indices_axis is None else min(size, 1)
+        size = size if indices_axis is None else min_dim(size, 1)
         slice_sizes = (*slice_sizes[:axis], size, *slice_sizes[axis:])
         collapsed, index_map = shifted(collapsed, axis), shifted(index_map, axis)
         batching = shifted(batching, axis)

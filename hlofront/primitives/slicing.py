@@ -13,6 +13,7 @@ from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import as_size, canonical_axis, check_nonnegative, integers
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
+from hlofront.core.symbolic_sizes import max_dim
 from hlofront.core.trace import is_eager, process
 from hlofront.primitives.families import check_same_dtypes
 from hlofront.primitives.shaping import squeeze_p
@@ -395,7 +396,7 @@ def _(
         )
     shape = tuple(
         [
-            before + after + size + between * max(size - 1, 0)
+            before + after + size + between * max_dim(size - 1, 0)
             for size, (before, after, between) in zip(operand.shape, padding_config, strict=True)
         ]
     )

@@ -15,6 +15,7 @@ from hlofront.core.aval import ShapedArray, SymbolicSize, typeof
 from hlofront.core.dimensions import as_size, canonical_axis
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import infer
+from hlofront.core.symbolic_sizes import min_dim
 from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import with_same_axis
@@ -327,7 +328,7 @@ def _take_along(x: ArrayLike, indices: Array, axis: int, unique: bool = True) ->
         x,
         indices,
         numbers,
-        tuple([min(size, 1) for size in shape]),
+        tuple([min_dim(size, 1) for size in shape]),
         unique_indices=unique,
         mode=GatherScatterMode.PROMISE_IN_BOUNDS,
     )
