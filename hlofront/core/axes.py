@@ -17,6 +17,20 @@ _swap = _cell.swap_local
 _set = _cell.set_local
 
 
+class BatchTag:
+    """The identity of a vmap call.
+
+    Attributes:
+      closed_over: whether a function with a custom rule that stands in a program closed over a
+        batched value of the call: its rule, which runs later, may close over one as well.
+    """
+
+    __slots__ = ("closed_over",)
+
+    def __init__(self):
+        self.closed_over = False
+
+
 class AxisData:
     """The axis that vmap maps.
 
@@ -27,7 +41,8 @@ class AxisData:
       explicit_mesh_axis: the axes of type Explicit that the arrays are split along there.
       mesh: the mesh of these, or None.
       tag: the identity of the vmap call that maps it, which comparisons ignore. Functions and rules
-        that run later recognize the batched values of that call by it; see `BatchTrace.tag`.
+        that run later recognize the batched values of that call by it; see `BatchTrace.tag`. It is
+        a BatchTag, or an object of another package.
     """
 
     __slots__ = ("explicit_mesh_axis", "mesh", "name", "size", "spmd_name", "tag")
@@ -41,7 +56,7 @@ class AxisData:
         mesh: AbstractMesh | None = None,
         tag: object = None,
     ):
-        self.tag = object() if tag is None else tag
+        self.tag = BatchTag() if tag is None else tag
         self.name = name
         self.size = size
         self.spmd_name = spmd_name

@@ -20,7 +20,7 @@ from hlofront.core.subprograms import calls
 from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.higher_order.batched_functions import FlatCall, in_program
 from hlofront.higher_order.jit_call import split_captured, typed_by_program
-from hlofront.transforms.batch import BatchTrace
+from hlofront.transforms.batch import BatchTrace, mark_closed_over
 from hlofront.transforms.simplify import SmallerEquation, dead_code_program
 from hlofront.transforms.stage import StagingTrace, stage
 
@@ -55,6 +55,7 @@ def register_custom_call(primitive: Primitive) -> None:
             info = getattr(program, "debug_info", None)
             program = stage(in_program(program), [typeof(x) for x in args], info)
             program, captured = split_captured(program)
+            mark_closed_over(captured)
             return trace.write(
                 primitive,
                 (*captured, *args),

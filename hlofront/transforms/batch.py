@@ -11,6 +11,7 @@ from hlofront.core import rules
 from hlofront.core.aval import register_value_type, typeof
 from hlofront.core.axes import (
     AxisData,
+    BatchTag,
     axes_in_scope,
     mapped_aval,
     split_batch_axis,
@@ -60,6 +61,16 @@ class BatchTracer(Tracer):
 
 
 register_value_type(BatchTracer, lambda tracer: tracer.aval)
+
+
+def mark_closed_over(values: Sequence[Value]) -> None:
+    """Note that a function with a custom rule closed over values, of which some are batched."""
+    for x in values:
+        while type(x) is BatchTracer:
+            tag = x._trace.tag  # pyright: ignore[reportPrivateUsage]
+            if isinstance(tag, BatchTag):
+                tag.closed_over = True
+            x = x.value
 
 
 class BatchTrace(RuleTrace):
@@ -282,8 +293,10 @@ def batch_program_at(
     Returns:
       The batched closed jaxpr, and per output its batch axis or None.
     """
-    # A program that all vmap calls share must not recognize the batched values of one of them.
-    tag = axis.tag if _calls_closures(program) else None
+    # Where rules close over batched values of one vmap call, others do not share the program.
+    tag: object = axis.tag
+    if not getattr(tag, "closed_over", True) or not _calls_closures(program):
+        tag = None
     return _batch_program(program, axis, tuple(axes), None if front is None else tuple(front), tag)
 
 

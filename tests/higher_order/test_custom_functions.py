@@ -153,3 +153,14 @@ def test_backward_rules_are_called_for_cotangents_that_a_later_rule_made_zero(
         assert gradient(1.0, 2.0)[1] == (9 if is_called else 0)
     mapped = jax.vmap(derived)(jnp.ones(2), jnp.arange(2.0))[1]
     assert mapped.tolist() == ([7, 8] if is_called else [0, 0])
+
+
+def test_vmap_calls_share_a_program_that_closes_over_its_own_values(compilations):
+    @jax.jit
+    def function(x):
+        return forward(x.sum())(x)
+
+    for scale in (1.0, 2.0):
+        values = jax.vmap(function)(scale * jnp.ones((3, 2)))
+        np.testing.assert_array_equal(values, 2 * scale**2 * jnp.ones((3, 2)))
+    assert compilations.count("function") == 1
