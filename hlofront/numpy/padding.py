@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -61,9 +62,26 @@ def _repeated_along(a: Array, axis: int, width: int) -> Array:
     return shaping.broadcast_in_dim(a, wanted, shaping.ascending(len(shape)))
 
 
-def _joined(before: Array, a: ArrayLike, after: Array, axis: int) -> Array:
-    parts = [x for x in (before, a, after) if typeof(x).shape[axis]]
+def _beside(
+    a: ArrayLike, axis: int, widths: tuple[int, int], padding: Callable[[int, int], Array]
+) -> ArrayLike:
+    """Join an array with the padding of each side that has a width.
+
+    Args:
+      a: the array.
+      axis: the axis to pad.
+      widths: before and after.
+      padding: takes the side, 0 before and 1 after, and its width; returns that many values.
+    """
+    before, after = [[padding(side, width)] if width else [] for side, width in enumerate(widths)]
+    parts = [*before, *([a] if typeof(a).shape[axis] else []), *after]
     return slicing.concatenate(parts, axis) if len(parts) > 1 else (parts or [a])[0]
+
+
+def _edge_of(a: ArrayLike, axis: int, side: int) -> Array:
+    """Return the first or the last values along an axis, which remains, of size 1."""
+    start = (typeof(a).shape[axis] - 1) * side
+    return _part(a, axis, start, start + 1)
 
 
 def _constant(
@@ -78,11 +96,12 @@ def _constant(
     return a
 
 
-def _edge(a: ArrayLike, axis: int, widths: tuple[int, int]) -> Array:
-    size = typeof(a).shape[axis]
-    before, after = _part(a, axis, 0, 1), _part(a, axis, size - 1, size)
-    return _joined(
-        _repeated_along(before, axis, widths[0]), a, _repeated_along(after, axis, widths[1]), axis
+def _edge(a: ArrayLike, axis: int, widths: tuple[int, int]) -> ArrayLike:
+    return _beside(
+        a,
+        axis,
+        widths,
+        lambda side, width: _repeated_along(_edge_of(a, axis, side), axis, width),
     )
 
 
@@ -105,13 +124,16 @@ def _ramp(
     return convert(ramp, aval.dtype, aval.weak_type)
 
 
-def _ramps(a: ArrayLike, axis: int, widths: tuple[int, int], before: Array, after: Array) -> Array:
-    size = typeof(a).shape[axis]
-    return _joined(
-        _ramp(a, axis, widths[0], before, _part(a, axis, 0, 1), False),
+def _ramps(
+    a: ArrayLike, axis: int, widths: tuple[int, int], before: Array, after: Array
+) -> ArrayLike:
+    return _beside(
         a,
-        _ramp(a, axis, widths[1], after, _part(a, axis, size - 1, size), True),
         axis,
+        widths,
+        lambda side, width: _ramp(
+            a, axis, width, (before, after)[side], _edge_of(a, axis, side), side == 1
+        ),
     )
 
 
@@ -164,38 +186,54 @@ _STATISTICS: dict[str, Callable[[Array, int], Array]] = {
 
 def _statistics(
     a: ArrayLike, axis: int, mode: str, widths: tuple[int, int], lengths: tuple[int, int] | None
-) -> Array:
+) -> ArrayLike:
     aval = typeof(a)
     size = aval.shape[axis]
     first, last = (size, size) if lengths is None else (min(n, size) for n in lengths)
     if not (first and last) and mode in ("maximum", "minimum"):
         raise ValueError("stat_length of 0 yields no value for padding")
     statistic = _STATISTICS[mode]
-    before = convert(statistic(_part(a, axis, 0, first), axis), aval.dtype, aval.weak_type)
-    after = convert(statistic(_part(a, axis, size - last, size), axis), aval.dtype, aval.weak_type)
-    return _joined(
-        _repeated_along(before, axis, widths[0]), a, _repeated_along(after, axis, widths[1]), axis
+
+    @functools.cache
+    def value(start: int, stop: int) -> Array:
+        part = a if stop - start == size else _part(a, axis, start, stop)
+        return convert(statistic(part, axis), aval.dtype, aval.weak_type)
+
+    bounds = (0, first), (size - last, size)
+    return _beside(
+        a,
+        axis,
+        widths,
+        lambda side, width: _repeated_along(value(*bounds[side]), axis, width),
     )
 
 
 def _mirrored(
     a: ArrayLike, axis: int, widths: tuple[int, int], offset: int, reflect_type: str
-) -> Array:
+) -> ArrayLike:
     """Pad an axis by repeated reflection; `offset` is 1 if the edge itself is not repeated."""
     if typeof(a).shape[axis] == 1 and offset:
         return _edge(a, axis, widths)
     before, after = widths
     while before or after:
-        size = typeof(a).shape[axis]
-        left, right = min(before, size - offset), min(after, size - offset)
-        front = shaping.rev(_part(a, axis, offset, offset + left), (axis,))
-        back = shaping.rev(_part(a, axis, size - offset - right, size - offset), (axis,))
-        if reflect_type == "odd":
-            front = _opposite(front, _part(a, axis, 0, 1), axis)
-            back = _opposite(back, _part(a, axis, size - 1, size), axis)
-        a = _joined(front, a, back, axis)
+        most = typeof(a).shape[axis] - offset
+        left, right = min(before, most), min(after, most)
+        a = _mirrored_once(a, axis, (left, right), offset, reflect_type)
         before, after = before - left, after - right
     return a
+
+
+def _mirrored_once(
+    a: ArrayLike, axis: int, widths: tuple[int, int], offset: int, reflect_type: str
+) -> ArrayLike:
+    size = typeof(a).shape[axis]
+
+    def reflected(side: int, width: int) -> Array:
+        start = size - offset - width if side else offset
+        part = shaping.rev(_part(a, axis, start, start + width), (axis,))
+        return _opposite(part, _edge_of(a, axis, side), axis) if reflect_type == "odd" else part
+
+    return _beside(a, axis, widths, reflected)
 
 
 def _opposite(part: Array, edge: Array, axis: int) -> Array:
@@ -204,16 +242,15 @@ def _opposite(part: Array, edge: Array, axis: int) -> Array:
     return elementwise.sub(elementwise.add(edge, edge), part)
 
 
-def _wrapped(a: ArrayLike, axis: int, widths: tuple[int, int]) -> Array:
+def _wrapped(a: ArrayLike, axis: int, widths: tuple[int, int]) -> ArrayLike:
     size = typeof(a).shape[axis]
     before, after = widths
-    copies = before // size + 1 + after // size
-    parts = [
-        _part(a, axis, size - before % size, size),
-        *[a] * copies,
-        _part(a, axis, 0, after % size),
-    ]
-    parts = [x for x in parts if typeof(x).shape[axis]]
+    first, last = before % size, after % size
+    parts: list[ArrayLike] = [a] * (before // size + 1 + after // size)
+    if first:
+        parts.insert(0, _part(a, axis, size - first, size))
+    if last:
+        parts.append(_part(a, axis, 0, last))
     return slicing.concatenate(parts, axis) if len(parts) > 1 else a
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import Array, ArrayLike
+from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.dimensions import canonical_axis
@@ -109,7 +109,9 @@ def associative_scan(
     leaves, structure = tree.tree_flatten(elems)
     if not leaves:
         raise ValueError("lax.associative_scan wants at least one array, and elems has none.")
-    axes = [canonical_axis(axis, typeof(leaf).ndim) for leaf in leaves]
+    # Of NumPy arrays whose dtypes are refused, too: JAX looks at shapes first.
+    shapes: list[Shape] = [getattr(x, "shape", ()) or typeof(x).shape for x in leaves]
+    axes = [canonical_axis(axis, len(shape)) for shape in shapes]
     if len(set(axes)) > 1:
         # A negative axis is another one in arrays of different rank.
         raise ValueError(
@@ -117,9 +119,7 @@ def associative_scan(
             f"{axes}"
         )
     axis = axes[0]
-    sizes = [typeof(leaf).shape[axis] for leaf in leaves]
-    if any(size != sizes[0] for size in sizes):
-        shapes = [typeof(leaf).shape for leaf in leaves]
+    if any(shape[axis] != shapes[0][axis] for shape in shapes):
         raise ValueError(
             f"Array inputs to associative_scan must have the same first dimension. (saw: {shapes})"
         )

@@ -9,7 +9,8 @@ from tests.against_jax.inputs import floats
 def programs(jax, jnp, lax):
     corpus = Corpus(("value", "jit"))
     unread_rules(corpus, jax, jnp, lax)
-    arguments(corpus, jax, jnp)
+    arguments(corpus, jax, jnp, lax)
+    paddings(corpus, jnp)
     return corpus
 
 
@@ -55,8 +56,13 @@ def unread_rules(corpus, jax, jnp, lax):
                 )
 
 
-def arguments(corpus, jax, jnp):
+def arguments(corpus, jax, jnp, lax):
     x = floats(3)
+    corpus.add(
+        "associative_scan_of_texts_of_another_size",
+        lambda x: lax.associative_scan(jnp.add, (np.array(["a", "b"]), x)),
+        x,
+    )
     for name, flag in {"array": np.ones((2, 2)), "nothing": np.ones(0), "none": None}.items():
         for dtype in ("float32", "int8"):
             corpus.add(
@@ -69,3 +75,21 @@ def arguments(corpus, jax, jnp):
             f"fold_in_of_{name}",
             lambda data=data: jax.random.key_data(jax.random.fold_in(jax.random.key(0), data)),
         )
+
+
+def paddings(corpus, jnp):
+    """What is padded on one side alone, or on both by one statistic, computes nothing twice."""
+    modes = "constant edge linear_ramp maximum mean median minimum reflect symmetric wrap".split()
+    for mode in modes:
+        for name, widths in {
+            "before": ((1, 0), (2, 0)),
+            "after": ((0, 1), (0, 5)),
+            "both": ((1, 2), (5, 1)),
+            "one_axis": ((0, 0), (1, 1)),
+        }.items():
+            corpus.add(
+                f"pad_by_{mode}_{name}",
+                lambda x, mode=mode, widths=widths: jnp.pad(x, widths, mode),
+                floats(2, 3),
+                modes=("value", "equations"),
+            )
