@@ -19,7 +19,7 @@ os.environ.setdefault(
 )
 
 import hlofront
-from tests.against_jax.fuzz import generating, known_differences, running, shrinking
+from tests.against_jax.fuzz import excuses, generating, known_differences, running, shrinking
 from tests.against_jax.fuzz.keeping import AnswersOnDisk
 from tests.against_jax.oracle import Oracle, find_interpreter
 
@@ -150,16 +150,16 @@ def compared(
 ) -> str:
     """Return in what a program's results differ; "" if in nothing.
 
-    What we refuse while a program is written down, jax may refuse when it is lowered: a value that
-    outlives its function, or a float as the seed of a key. Such programs are compared under jit.
-    jax also writes down programs with constants that are tracers, which no jax can lower, and whose
-    shapes are wrong at times: with those nothing can be compared.
+    jax writes down programs that nothing can lower, with constants that are tracers, and whose
+    shapes are wrong at times, also where a custom_vjp function is pushed forward: with those
+    nothing can be compared. What hlofront refuses while a program is written down, jax may refuse
+    when it is lowered: a value that outlives its function, or a float as the seed of a key. Such
+    programs are compared under jit.
 
     Where arguments and constants that differ in their last bit give us results as far apart,
     numbers that differ say nothing.
     """
-    weakly = not generating.differentiates(program)
-    found = shrinking.difference(ours, theirs, weakly)
+    found = shrinking.difference(program, ours, theirs)
     if shrinking.is_of_numbers(found) and ill_conditioned(program, ours):
         return ""
     written = [mode for mode in ("equations", "shape") if mode in ours]
@@ -167,10 +167,15 @@ def compared(
         return found
     program = {**program, "modes": ["jit"]}
     lowered = answer(oracle, program)
-    if "No constant handler for type" in lowered.get("jit", {}).get("message", ""):
+    message = lowered.get("jit", {}).get("message", "")
+    if "No constant handler for type" in message:
         return ""
-    if any("error" in ours[mode] for mode in written):
-        return shrinking.difference(running.described(program, hlofront), lowered, weakly) and found
+    refused_by_jax = message.startswith(excuses.NO_FORWARD)
+    if refused_by_jax or any("error" in ours[mode] for mode in written):
+        our_lowered = running.described(program, hlofront)
+        if refused_by_jax and "error" in our_lowered["jit"]:
+            return ""
+        return shrinking.difference(program, our_lowered, lowered) and found
     return found
 
 
@@ -178,7 +183,9 @@ def ill_conditioned(program: dict[str, Any], ours: dict[str, Any]) -> bool:
     """Whether our results change as much when the arguments change in their last bit."""
     nearby = ({**program, "nudge": seed} for seed in range(3))
     return any(
-        shrinking.is_of_numbers(shrinking.difference(running.described(one, hlofront), ours))
+        shrinking.is_of_numbers(
+            shrinking.difference(program, running.described(one, hlofront), ours)
+        )
         for one in nearby
     )
 

@@ -86,10 +86,11 @@ def jitted_at_times(m, d, function):
 def custom_vmap_closure(m, d, values):
     """custom_vmap whose function closes over a value of the program."""
     x, factor = strong_float(m, d, values), enclosed(m, d, values)
+    dtype = m.jnp.result_type(x, factor)
     custom = m.call("jax.custom_batching.custom_vmap", lambda x: m.jnp.sin(x) * factor)
 
     def rule(axis_size, in_batched, x):
-        return m.jnp.cos(x) * 2, in_batched[0]
+        return (m.jnp.cos(x) * 2).astype(dtype), in_batched[0]
 
     m.applied("custom.def_vmap", custom.def_vmap, rule)
     return m.applied("custom", custom, x)
@@ -206,22 +207,32 @@ def derivative_of(m, way, custom):
 
 @operation(1.5)
 def custom_vmap_of_vmap(m, d, values):
-    """A custom_vmap function over a value that another vmap maps, and its rule over another one."""
+    """A custom_vmap function over a value that another vmap maps, and its rule over another one.
+
+    Where the rule reads the value it is applied at once: in a program it would keep the value.
+    """
     size = d.of((1, 2, 3))
     xs = m.jnp.asarray(mapped(m, d, values, size, "f"))
     xs = m.lax.stop_gradient(xs.astype(xs.dtype))
     row = m.jnp.arange(2.0)
+    dtype = m.jnp.result_type(row, xs)
     reads, sums = d.chance(0.5), d.chance(0.3)
+
+    def scaled(a, scale):
+        return ((m.jnp.sum(a) if sums else m.jnp.cos(a)) * scale).astype(dtype)
 
     def outer(x):
         custom = m.call("jax.custom_batching.custom_vmap", lambda a: m.jnp.sin(a) * m.jnp.sum(x))
-
-        def rule(axis_size, in_batched, a):
-            scale = m.jnp.mean(x) if reads else 2.0
-            return (m.jnp.sum(a) if sums else m.jnp.cos(a)) * scale, in_batched[0] and not sums
-
+        if reads:
+            rule = lambda axis_size, in_batched, a: (
+                scaled(a, m.jnp.mean(x)),
+                in_batched[0] and not sums,
+            )
+        else:
+            rule = lambda axis_size, in_batched, a: (scaled(a, 2.0), in_batched[0] and not sums)
         m.applied("custom.def_vmap", custom.def_vmap, rule)
-        return m.jax.vmap(custom)(row), custom(row[0])
+        mapped_row = m.jax.vmap(custom)(row)
+        return mapped_row if reads else (mapped_row, custom(row[0]))
 
     return m.lax.map(outer, xs)
 

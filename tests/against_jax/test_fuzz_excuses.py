@@ -1,0 +1,108 @@
+"""The comparer of drawn programs excuses what an excuse names, and nothing beside it."""
+
+import numpy as np
+import pytest
+
+import hlofront as jax
+from hlofront import numpy as jnp
+from tests.against_jax.fuzz import excuses, shrinking
+
+
+def program(*steps, planted=False):
+    mistake = [[0, 0]] if planted else []
+    return {
+        "seed": 0,
+        "x64": False,
+        "args": [],
+        "steps": [[name, 0, [], *mistake] for name in steps],
+        "layers": [],
+        "out": 0,
+        "modes": ["shape"],
+    }
+
+
+def refused(error, message):
+    return {"error": [error, "Exception"], "message": message, "traceback": ""}
+
+
+RESULT = {"structure": "PyTreeDef(*)", "leaves": [("struct", "float32[] weak=False", None)]}
+ESCAPED = refused("UnexpectedTracerError", "float32[] wrapped in a BatchTracer to escape the scope")
+FLAG_SET = refused("AssertionError", "[False, True]")
+
+
+def differs(one, ours, theirs):
+    return bool(shrinking.difference(one, {"shape": ours}, {"shape": theirs}))
+
+
+@pytest.mark.parametrize(
+    ("step", "error"),
+    [
+        ("custom_over_mapped", ESCAPED),
+        ("custom_vmap_closure", FLAG_SET),
+        ("updated", refused("NotImplementedError", "scatter_apply JVP not implemented")),
+    ],
+)
+def test_a_stumble_of_jax_is_excused_in_programs_with_its_step(step, error):
+    assert not differs(program("unary", step), RESULT, error)
+    assert differs(program("unary"), RESULT, error)
+
+
+def test_the_class_and_the_whole_text_of_a_stumble_count():
+    with_step = program("custom_vmap_closure")
+    assert differs(with_step, RESULT, refused("ValueError", "[True]"))
+    assert differs(with_step, RESULT, refused("AssertionError", "[True] is not a flag"))
+
+
+def test_a_refusal_of_hlofront_is_excused_where_a_mistake_was_planted():
+    ours = refused("TypeError", "`out_sharding` of reduce is a PartitionSpec: got 3")
+    assert not differs(program("combining", planted=True), ours, RESULT)
+    assert differs(program("combining"), ours, RESULT)
+
+
+def closing_over_its_argument(x):
+    """x * x, by a custom_jvp function under jit whose rule says that the derivative is 1."""
+    custom = jax.custom_jvp(lambda a: a * x)
+    custom.defjvp(lambda primals, tangents: (primals[0] * 2, tangents[0]))
+    return jax.jit(custom)(x)
+
+
+@pytest.mark.parametrize(("derivative", "same"), [(1.0, True), (3.0, False)])
+def test_where_jax_drops_a_derivative_the_rest_of_it_is_compared(monkeypatch, derivative, same):
+    """hlofront is run once more, without its refusal; what jax gives must be that."""
+
+    def outcome(value):
+        leaf = ("array", "float32[] weak=False", np.array(value, np.float32))
+        return {"value": {"structure": "PyTreeDef(*)", "leaves": [leaf]}}
+
+    def described(*_):
+        try:
+            return outcome(jax.grad(closing_over_its_argument)(jnp.float32(2)))
+        except jax.errors.UnexpectedTracerError as error:
+            return {"value": refused("UnexpectedTracerError", str(error))}
+
+    monkeypatch.setattr(excuses.running, "described", described)
+    one = program("custom_jvp_closure")
+    assert (not shrinking.difference(one, described(), outcome(derivative))) is same
+
+
+def test_a_second_transposition_of_one_value_is_a_difference():
+    def counted(*equations):
+        lines = "\n".join(f"    {x}:f32[2,3] = {text}" for x, text in equations)
+        text = f"{{ lambda ; a:f32[3,2]. let\n{lines}\n  in (b,) }}"
+        return {"count": len(equations), "text": text}
+
+    transposed = ("b", "transpose[permutation=(1, 0)] a")
+    again = ("c", "transpose[permutation=(1, 0)] a")
+    other = ("c", "transpose[permutation=(1, 0)] b")
+    once, one = counted(transposed), program("unary")
+    for more, expected in ((again, True), (other, False)):
+        ours = {"equations": counted(transposed, more)}
+        assert bool(shrinking.difference(one, ours, {"equations": once})) is expected
+
+
+def test_pushing_a_custom_vjp_function_forward_is_excused_where_it_is_written_down(monkeypatch):
+    theirs = refused("TypeError", excuses.NO_FORWARD + ".")
+    for text, expected in (("b:f32[] = custom_lin[num_res=1] a", False), ("b:f32[] = sin a", True)):
+        staged = {"equations": {"count": 1, "text": text}}
+        monkeypatch.setattr(excuses.running, "described", lambda *_, staged=staged: staged)
+        assert differs(program("custom_vjp"), RESULT, theirs) is expected
