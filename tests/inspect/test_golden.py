@@ -10,7 +10,8 @@ import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
-from hlofront.inspect import golden
+import pytest_hlofront
+from hlotools import golden
 
 ROOT = pathlib.Path(__file__).parents[2]
 x = np.ones((4, 8), np.float32)
@@ -56,6 +57,35 @@ def test_bad_input(tmp_path):
         golden.check(lowered(), path)
 
 
+def test_a_jaxpr_has_a_golden(tmp_path):
+    path = tmp_path / "step.txt"
+    golden.check(jax.make_jaxpr(jnp.tanh)(x), path)
+    assert "golden of hlofront: jaxpr; hlofront" in path.read_text()
+    golden.check(jax.make_jaxpr(lambda renamed: jnp.tanh(renamed))(x), path)
+    with pytest.raises(golden.GoldenMismatch, match="tanh"):
+        golden.check(jax.make_jaxpr(jnp.sin)(x), path)
+    with pytest.raises(golden.GoldenMismatch, match="is jaxpr, and the program is stablehlo"):
+        golden.check(lowered(), path)
+
+
+def run_pytest(folder, *arguments, python=sys.executable, **environment):
+    """Run the tests in a folder with the plugin; return the exit status and what was printed."""
+    done = subprocess.run(
+        [python, *"-m pytest -p pytest_hlofront -q -p no:cacheprovider".split(), *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        env={
+            **{name: value for name, value in os.environ.items() if name != "CI"},
+            "PYTHONPATH": str(ROOT),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            **environment,
+        },
+    )
+    return done.returncode, done.stdout
+
+
 TESTS = """
 import numpy as np, pytest
 import hlofront as jax, hlofront.numpy as jnp
@@ -73,35 +103,84 @@ def test_step(hlo_golden, size):
 def test_the_fixture(tmp_path):
     file = tmp_path / "test_model.py"
 
-    def run(operation, *arguments):
+    def run(operation, *arguments, **environment):
         file.write_text(TESTS.replace("OPERATION", operation))
-        done = subprocess.run(
-            [
-                sys.executable,
-                *"-m pytest -p pytest_hlofront -q -p no:cacheprovider".split(),
-                *arguments,
-            ],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            env={
-                **os.environ,
-                "PYTHONPATH": str(ROOT),
-                "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-                "PYTHONDONTWRITEBYTECODE": "1",
-            },
-        )
-        return done.returncode, done.stdout
+        return run_pytest(tmp_path, *arguments, **environment)
 
-    assert run("tanh")[0] == 0
     folder = tmp_path / "goldens" / "test_model"
-    names = sorted(path.name for path in folder.iterdir())
-    assert names == ["by_name.txt", "test_step_4.txt", "test_step_4_-2.txt"]
+    code, out = run("tanh", CI="true")
+    assert code == 1 and "there is no golden" in out and not folder.exists()
     assert run("tanh")[0] == 0
+    by_name = pytest_hlofront.file_name("by name")
+    assert sorted(path.name for path in folder.iterdir()) == sorted(
+        [by_name, "test_step-4.txt", "test_step-4-2.txt"]
+    )
+    assert run("tanh", CI="true")[0] == 0
     code, out = run("sin")
     assert code == 1 and "differs from its golden" in out and "tanh" in out
+    assert "golden" in out and "now" in out
+    assert "pytest_hlofront.py" not in out and "golden.py" not in out, "our own source is shown"
     assert run("sin", "--hlo-update")[0] == 0
-    first = folder / "by_name.txt"
+    first = folder / by_name
     first.write_text(first.read_text().replace("numpy ", "numpy 1.", 1))
     code, out = run("sin")
     assert code == 0 and "1 program(s) are as their goldens say, although the versions" in out
+    (folder / "test_removed.txt").write_text("")
+    code, out = run("sin", "--hlo-unused")
+    assert code == 0 and out.count("no test of this run asked for") == 1
+    assert str(folder / "test_removed.txt") in out
+
+
+SAME_NAMES = """
+import numpy as np, pytest
+import hlofront as jax, hlofront.numpy as jnp
+
+def lower(operation):
+    return jax.jit(operation).lower(np.ones(4, np.float32))
+
+class TestSine:
+    def test_program(self, hlo_golden):
+        hlo_golden.check(lower(jnp.sin))
+
+class TestCosine:
+    def test_program(self, hlo_golden):
+        hlo_golden.check(lower(jnp.cos))
+
+@pytest.mark.parametrize("name", ["a b", "a_b", "A_B"])
+def test_named(hlo_golden, name):
+    hlo_golden.check(lower(jnp.tan if name == "a b" else jnp.exp))
+"""
+
+
+def test_each_test_has_a_file_of_its_own(tmp_path):
+    (tmp_path / "test_model.py").write_text(SAME_NAMES)
+    for _ in range(2):
+        code, out = run_pytest(tmp_path)
+        # A_B and a_b are one file where case does not matter, so that their goldens are refused.
+        assert code == 1 and "1 failed, 4 passed" in out
+        assert "test_named[a_b] and test_model.py::test_named[A_B] ask for one golden" in out
+    names = {path.name for path in (tmp_path / "goldens" / "test_model").iterdir()}
+    assert {"TestSine.test_program.txt", "TestCosine.test_program.txt"} < names and len(names) == 4
+
+
+OF_JAX = """
+import jax, jax.numpy as jnp
+
+def test_step(hlo_golden):
+    lowered = jax.jit(lambda x: jnp.OPERATION(x @ x)).lower(jnp.ones((4, 4)))
+    hlo_golden.check(lowered)
+    hlo_golden.check(lowered.compile())
+    hlo_golden.check(jax.make_jaxpr(jnp.OPERATION)(1.0))
+"""
+
+
+@pytest.mark.skipif("HLOFRONT_ORACLE_PYTHON" not in os.environ, reason="no Python that has jax")
+def test_programs_of_jax_in_its_own_process(tmp_path):
+    for operation, status in (("tanh", 0), ("tanh", 0), ("sin", 1)):
+        (tmp_path / "test_model.py").write_text(OF_JAX.replace("OPERATION", operation))
+        code, out = run_pytest(tmp_path, python=os.environ["HLOFRONT_ORACLE_PYTHON"])
+        assert code == status, out
+    assert "differs from its golden" in out
+    text = (tmp_path / "goldens" / "test_model" / "test_step-2.txt").read_text()
+    assert "golden of hlofront: hlo; jax 0.10.2; jaxlib 0.10.2; numpy" in text
+    assert "platform cpu" in text
