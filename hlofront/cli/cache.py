@@ -43,7 +43,8 @@ example:
 """
 _WHY_HELP = """\
 Compares what is kept of one program, field by field: the fields of the key that differ are why it
-was compiled more than once. With a digest, compares that entry with the one that is nearest to it.
+was compiled more than once. A part of the name will do, if it is in the name of one program alone.
+With a digest, compares that entry with the one that is nearest to it.
 
 example:
   python -m hlofront cache why jit_step
@@ -92,7 +93,7 @@ def add_parser(commands: "Commands") -> None:
 
     add("ls", _list, _LS_HELP, "list what is kept")
     why = add("why", _why, _WHY_HELP, "why a program was compiled more than once")
-    why.add_argument("wanted", metavar="NAME_OR_DIGEST", help="as `cache ls` shows them")
+    why.add_argument("wanted", metavar="NAME_OR_DIGEST", help="as `cache ls` shows them, or a part")
     add("verify", _verify, _VERIFY_HELP, "read everything and set the damaged aside")
     gc = add("gc", _gc, _GC_HELP, "bring the cache within its size")
     gc.add_argument(
@@ -193,16 +194,23 @@ def _why(options: argparse.Namespace, out: TextIO) -> int:
 def _to_compare(entries: list[Entry], wanted: str) -> list[Entry]:
     """Return the cache entries to compare, for a program's name or a prefix of a digest.
 
-    A name selects its entries, latest first; a digest, its entry and the one with the most
-    similar key.
+    A name, or a part of one, selects its entries, latest first; a digest, its entry and the one
+    with the most similar key.
 
     Raises:
-      UsageError: if several digests have the prefix.
+      UsageError: if several digests have the prefix, or several names the part.
     """
     named = [each for each in entries if each.name in (wanted, f"jit_{wanted}")]
     if named:
         return sorted(named, key=lambda each: -each.last_used)
     chosen = [each for each in entries if each.digest.startswith(wanted)]
+    if not chosen:
+        named = [each for each in entries if wanted.casefold() in each.name.casefold()]
+        names = sorted({each.name for each in named})
+        if len(names) > 1:
+            listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+            raise UsageError(f"{len(names)} names have {wanted!r} in them: {listed}; give one")
+        return sorted(named, key=lambda each: -each.last_used)
     if len(chosen) > 1:
         digests = ", ".join(each.digest[:16] for each in chosen[:5])
         raise UsageError(f"{len(chosen)} digests start with {wanted!r}: {digests}; give more of it")

@@ -26,8 +26,8 @@ def add_args(parser: argparse.ArgumentParser, repeated: bool = False) -> None:
         "--args",
         action="append" if repeated else "store",
         metavar="SPECS",
-        help="argument shapes, such as 'f32[32,64], i32[32]'; by default those that "
-        f"example_args() in the file returns{again}",
+        help="argument shapes, such as 'f32[32,64], i32[32]'; by default those of "
+        f"example_args in the file, a tuple or a function that returns it{again}",
     )
 
 

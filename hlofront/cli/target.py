@@ -65,7 +65,10 @@ def _load(path: pathlib.Path) -> ModuleType:
 
 
 def arguments_for(module: ModuleType, target: str, specs: str | None) -> tuple[object, ...]:
-    """Return the arguments from `--args`, or from `example_args()` of the function's file.
+    """Return the arguments from `--args`, or from `example_args` of the function's file.
+
+    `example_args` is a tuple or list of the arguments, or a function that returns one, or one
+    argument alone.
 
     Raises:
       UsageError: if there are neither, or the specs cannot be parsed.
@@ -79,7 +82,8 @@ def arguments_for(module: ModuleType, target: str, specs: str | None) -> tuple[o
     if make is None:
         raise UsageError(
             f"the shapes of {target}'s arguments are not known: give --args 'f32[32,64], i32[32]', "
-            "or define example_args() in the file, which returns the arguments as a tuple"
+            "or define example_args in the file: a tuple of the arguments, or a function that "
+            "returns it"
         )
-    args = make()
+    args = make() if callable(make) else make
     return tuple(args) if isinstance(args, tuple | list) else (args,)

@@ -114,7 +114,15 @@ def test_a_file_without_example_args(tmp_path, capsys):
     path = tmp_path / "bare.py"
     path.write_text("def f(x):\n    return x\n")
     assert run("show", f"{path}:f")[0] == 2
-    assert "define example_args() in the file" in capsys.readouterr().err
+    assert "define example_args in the file: a tuple" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", ["(1.0, [2.0])", "lambda: (1.0, [2.0])", "[1.0, [2.0]]"])
+def test_example_args_are_a_tuple_or_a_function(arguments, tmp_path):
+    path = tmp_path / "model.py"
+    path.write_text(f"def f(x, y):\n    return x + y[0]\n\nexample_args = {arguments}\n")
+    code, text = run("show", f"{path}:f", "--stage", "jaxpr")
+    assert code == 0 and "add a b" in text
 
 
 TEXTS = pathlib.Path(__file__).with_name("texts")

@@ -167,6 +167,16 @@ def test_why_says_which_fields_differ_between_the_entries_of_a_name(filled):
     assert run("why", "step", "--dir", filled.folder)[1] == text
 
 
+def test_why_finds_a_program_by_a_part_of_its_name(filled, capsys):
+    code, text = run("why", "_STE", "--dir", filled.folder)
+    assert (code, text) == run("why", "jit_step", "--dir", filled.folder)
+    put(filled, 4, "jit_stepper", x="f32[]")
+    assert run("why", "_ste", "--dir", filled.folder)[0] == 2
+    message = "2 names have '_ste' in them: jit_step, jit_stepper; give one"
+    assert message in capsys.readouterr().err
+    assert run("why", "step", "--dir", filled.folder)[1] == text, "the whole name comes first"
+
+
 def test_why_with_a_digest_compares_with_the_nearest(filled):
     code, (store,) = run_json("why", digest_of(1)[:8], "--dir", filled.folder)
     assert code == 0
