@@ -104,3 +104,5 @@ def transformations(y: jax.Array) -> None:
     print(compiled.cost_analysis(), compiled.as_text(), jax.tree.map(lambda x: x, {"y": y}))
     with jax.default_matmul_precision("float32"), jax.debug_nans(True):
         jax.device_put(y, jax.devices()[0])
+    with jax.no_recompile(), jax.max_compiles(1):
+        jax.no_recompile()(block)(y)

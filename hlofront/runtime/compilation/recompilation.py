@@ -305,7 +305,7 @@ def _guarded(limit: int, again_only: bool) -> Iterator[None]:
         _of_thread.guards = before
 
 
-def no_recompile() -> "contextlib.AbstractContextManager[None] | Callable[..., object]":
+def no_recompile() -> "contextlib._GeneratorContextManager[None]":
     """Forbid recompilation of jitted functions: a context manager, and a decorator.
 
     The first compilation of a function is allowed; another one, for arguments of another kind or
@@ -318,7 +318,7 @@ def no_recompile() -> "contextlib.AbstractContextManager[None] | Callable[..., o
     return _guarded(0, True)
 
 
-def max_compiles(n: int) -> "contextlib.AbstractContextManager[None] | Callable[..., object]":
+def max_compiles(n: int) -> "contextlib._GeneratorContextManager[None]":
     """Limit the programs compiled for jitted functions to `n`: a context manager, and a decorator.
 
     All programs count that are traced in this thread, first ones too, but not those of eager
