@@ -38,6 +38,7 @@ from hlofront.transforms.origins import explain_origin, user_arguments
 _inside_jaxprs = options["jax_use_simplified_jaxpr_constants"]
 _effects_of = rules.effects
 _staged = rules.staged
+_trace_context = state.trace_context
 _x64 = state.enable_x64
 
 
@@ -293,19 +294,27 @@ _MOST_INFERRED = 4096
 def _infer(
     primitive: Primitive, key: tuple[object, ...], avals: Sequence[AbstractValue], params: Params
 ) -> Any:
+    # The types of collectives also depend on the named axes in scope, and on whether there is a
+    # `no_collectives`.
+    key_in_context = key, _trace_context()
+    try:
+        return primitive.inferred[key_in_context]
+    except (KeyError, TypeError):
+        pass
     if not (primitive.ref_primitive or primitive.carries_programs):
         _refuse_what_is_no_array(primitive, avals)
     out = infer_types(primitive, avals, params)
-    if "axis_name" in params:
-        # The types of collectives also depend on the named axes in scope.
-        _refuse_unhashable(primitive, params)
-    elif not primitive.carries_programs and types_are_constant(primitive, avals, params, out):
-        try:
-            if len(primitive.inferred) >= _MOST_INFERRED:
-                primitive.inferred.clear()
-            primitive.inferred[key] = out
-        except TypeError:
+    if primitive.carries_programs:
+        if "axis_name" in params:
             _refuse_unhashable(primitive, params)
+        return out
+    is_constant = "axis_name" not in params and types_are_constant(primitive, avals, params, out)
+    try:
+        if len(primitive.inferred) >= _MOST_INFERRED:
+            primitive.inferred.clear()
+        primitive.inferred[key if is_constant else key_in_context] = out
+    except TypeError:
+        _refuse_unhashable(primitive, params)
     return out
 
 

@@ -6,7 +6,11 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
+from hlofront.core import rules
 from hlofront.errors import ForbiddenCollectiveError
+from hlofront.primitives.collective_exchanges import all_gather_p
+from hlofront.primitives.resharding import reshard_p
+from hlofront.primitives.varying import psum_invariant_p
 from hlofront.sharding import NamedSharding, no_collectives, reshard, set_mesh
 from hlofront.sharding import PartitionSpec as P
 
@@ -233,6 +237,39 @@ def test_an_axis_that_vmap_maps_is_none_of_the_mesh_by_the_same_name(inner):
         found = jax.vmap(jax.value_and_grad(inner(total)), axis_name="x")(examples)
     np.testing.assert_array_equal(found[0], wanted[0])
     np.testing.assert_array_equal(found[1], wanted[1])
+
+
+@pytest.mark.parametrize("primitive", [psum_invariant_p, all_gather_p, reshard_p])
+def test_types_of_operations_that_communicate_are_inferred_once(primitive, monkeypatch):
+    """Twice where `no_collectives` is put on in between: the rule may refuse the operation then."""
+    rule, inferred = rules.infer[primitive], []
+
+    def counting(*avals, **params):
+        inferred.append(avals)
+        return rule(*avals, **params)
+
+    monkeypatch.setitem(rules.infer, primitive, counting)
+
+    @jax.shard_map(mesh=mesh, in_specs=P("x"), out_specs=P(None), check_vma=False, axis_names={"x"})
+    def gathered(x):
+        return lax.all_gather(lax.all_gather(x, "x").sum(0), "x").sum(0)
+
+    function = {
+        psum_invariant_p: jax.shard_map(
+            lambda x: lax.psum(jnp.sin(x), "x") + lax.psum(jnp.cos(x), "x"),
+            mesh=mesh,
+            in_specs=P("x"),
+            out_specs=P(),
+            axis_names={"x"},
+        ),
+        all_gather_p: gathered,
+        reshard_p: lambda x: reshard(jnp.sin(x), P("y")) + reshard(jnp.cos(x), P("y")),
+    }[primitive]
+    with set_mesh(mesh):
+        jax.jit(function).trace(split("x"))
+        assert len(inferred) == 1
+        with no_collectives({"x"}), pytest.raises(ForbiddenCollectiveError):
+            jax.jit(function).trace(split("x"))
 
 
 def test_forbidden_axes_are_given_as_a_set():
