@@ -1,1 +1,5 @@
-"""jax.experimental.pjit: JAX has no public names here since `jit` takes shardings."""
+"""jax.experimental.pjit: `jit` under the name that it had for functions of split arrays."""
+
+from hlofront.runtime.dispatch.jit import jit as pjit
+
+__all__ = ["pjit"]

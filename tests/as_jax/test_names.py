@@ -179,6 +179,12 @@ def test_errors_of_prefixes_take_the_name_of_the_prefix(jax):
     assert prefix_errors(1, [2, 3]) == []
 
 
+def test_pjit_is_a_former_name_of_jit(jax):
+    pjit = importlib.import_module("jax.experimental.pjit").pjit
+    assert pjit is jax.jit
+    assert float(pjit(lambda x: x + 1, in_shardings=None, out_shardings=None)(1.0)) == 2
+
+
 def test_check_close_takes_tolerances_by_dtype(jax):
     check_close = importlib.import_module("jax._src.public_test_util").check_close
     x = jax.numpy.ones(2)
