@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
+from hlofront.base.dtypes import iinfo
 from hlofront.bridge.mlir import Value
 from hlofront.core.aval import ShapedArray
 from hlofront.core.rules import lower
@@ -29,7 +28,7 @@ def _in_bounds(build: Builder, starts: Sequence[Value], sizes: Sequence[int]) ->
     moved: list[Value] = []
     for start, length, size in zip(starts, build.avals_in[0].shape, sizes, strict=True):
         aval = ShapedArray((), build.avals_in[len(build.avals_in) - len(starts) + len(moved)].dtype)
-        last = min_dim(length - size, int(np.iinfo(aval.dtype).max))
+        last = min_dim(length - size, int(iinfo(aval.dtype).max))
         bounds = [build.constant(bound, aval.dtype) for bound in (0, last)]
         moved.append(build.op("stablehlo.clamp", (bounds[0], start, bounds[1]), aval))
     return moved

@@ -123,7 +123,7 @@ def unravel_index(indices: ArrayLike, shape: ArrayLike | Sequence[ArrayLike]) ->
     aval = typeof(indices)
     known = sizes and all(type(size) is int and size > 0 for size in sizes)
     if known and issubdtype(aval.dtype, np.integer) and not aval.weak_type:
-        if math.prod(sizes) <= np.iinfo(aval.dtype).max:
+        if math.prod(sizes) <= iinfo(aval.dtype).max:
             return _unravelled(indices, sizes)
     return _unravelled_by_any(indices, sizes)
 

@@ -10,6 +10,8 @@ import numpy as np
 from hlofront.base import errors
 from hlofront.base.boundary import boundary, filter_traceback
 from hlofront.base.config import check_static_indices
+from hlofront.base.dtypes import default_dtype
+from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import SymbolicSize, typeof
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from hlofront.numpy.index_entries import Entry, Index
 
 _MODE = GatherScatterMode
+_int64 = np.dtype(np.int64)
 # An item of an index's static key: INDEX or ARRAY for an operand, a slice without its start, ALL,
 # or None; and the whole key.
 KeyItem: TypeAlias = Any
@@ -187,7 +190,7 @@ def _dynamically_sliced(
     array: Array, entries: list[Entry], sizes: tuple[int, ...], wrap: bool
 ) -> Array:
     starts, counts, dropped, backwards, new, shape = [], [], [], [], [], []
-    axis = 0
+    axis, beyond_int32 = 0, False
     for entry in entries:
         if entry is None:
             new.append(len(shape))
@@ -202,13 +205,15 @@ def _dynamically_sliced(
         else:
             start, count = entry, 1
             dropped.append(axis)
+        beyond_int32 |= type(start) is int and start > 0x7FFF_FFFF
         starts.append(_start(start))
         counts.append(count)
         axis += 1
     # The starts of several axes must have one dtype. A start alone keeps its own, so that one far
     # out of bounds is clamped and does not wrap around in int32.
     if len(starts) > 1:
-        starts = [convert(start, int32, False) for start in starts]
+        dtype = _int64 if beyond_int32 else int32
+        starts = [convert(start, dtype, False) for start in starts]
     if wrap:
         starts = [from_start(start, size) for start, size in zip(starts, sizes, strict=True)]
     array = process(dynamic_slice_p, (array, *starts), {"slice_sizes": tuple(counts)})
@@ -220,17 +225,26 @@ def _start(start: ArrayLike) -> ArrayLike:
         try:
             return np.int32(start)
         except OverflowError:
-            raise _too_large(start) from None
+            return _wide(start)
     if isinstance(start, np.ndarray):
         start = start[()]
     return convert(start, typeof(start).dtype, False)
 
 
-def _too_large(index: int) -> OverflowError:
-    return OverflowError(
-        f"Python int {index} too large to convert to int32: as an index it is out of bounds of "
-        "every array."
-    )
+def _wide(index: int) -> np.generic:
+    """Return an index that int32 does not hold in the default integer dtype.
+
+    Raises:
+      OverflowError: if that does not hold it, either.
+    """
+    dtype = default_dtype("i")
+    try:
+        return host_number(index, dtype)
+    except OverflowError:
+        raise OverflowError(
+            f"Python int {index} too large to convert to {dtype}: as an index it is out of bounds "
+            "of every array."
+        ) from None
 
 
 # ---- by gather ---------------------------------------------------------------------------------
@@ -430,7 +444,7 @@ def _read_resolved(array: Array, shape: tuple[int, ...], index: Any) -> Array:
 def _within(index: int, size: int) -> int:
     """Clamp an index, counted from 0, to an axis of `size` elements."""
     if not -0x8000_0000 <= index <= 0x7FFF_FFFF:
-        raise _too_large(index)
+        _wide(index)
     if check_static_indices.value and not -size <= index < size:
         raise _outside(index, size)
     if index < 0:

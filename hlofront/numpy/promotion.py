@@ -10,6 +10,8 @@ import numpy as np
 from hlofront.base.config import numpy_dtype_promotion, numpy_rank_promotion
 from hlofront.base.dtypes import (
     default_dtype,
+    iinfo,
+    issubdtype,
     lattice_result,
     python_scalar_dtype,
     to_complex_dtype,
@@ -208,7 +210,7 @@ def host_scalar(x: ArrayLike, dtype: np.dtype, weak: bool = False) -> ArrayLike:
         params = {"new_dtype": dtype, "weak_type": True, "sharding": None}
         return process(convert_element_type_p, (value,), params)
     # As on devices, integers wrap, and floats become the nearest integer that the dtype holds.
-    if dtype.kind in "iu" and isinstance(x, float | np.floating):
+    if isinstance(x, float | np.floating) and dtype.kind != "f" and issubdtype(dtype, np.integer):
         x = _nearest_integer(float(x), dtype)
     with np.errstate(all="ignore"):
         return exact_dtype(np.asarray(x).astype(dtype)[()])
@@ -218,7 +220,7 @@ def _nearest_integer(x: float, dtype: np.dtype) -> int:
     """Return a float truncated and clamped to the range of an integer dtype; 0 for NaN."""
     if x != x:
         return 0
-    limits = np.iinfo(dtype)
+    limits = iinfo(dtype)
     return limits.max if x >= limits.max else limits.min if x <= limits.min else int(x)
 
 

@@ -69,6 +69,7 @@ def arange(
       TypeError: if an argument is not a scalar number.
       ValueError: if one is an array with axes, complex or NaN.
       ZeroDivisionError: if the step is zero.
+      OverflowError: if the result is of integers, and a number is one that no dtype holds.
       ConcretizationTypeError: if one is a traced value: the shape depends on it.
     """
     device, requested_sharding = check_placement("arange", device, out_sharding)
@@ -84,6 +85,9 @@ def arange(
     else:
         dtype = check_user_dtype_supported(dtype, "arange")
     check_dtype("arange", dtype, (np.integer, np.floating, np.complexfloating))
+    if issubdtype(dtype, np.integer):
+        for name, number in numbers.items():
+            _check_representable(name, number)
     if stop is None:
         first, end, gap = 0, numbers["start"], numbers.get("step", 1)
     else:
@@ -94,6 +98,15 @@ def arange(
     size = _count_of_steps(first, end, gap)
     result = _steps(size, first, gap, dtype, from_zero, step is None, requested_sharding)
     return result if device is None else device_put(result, device)
+
+
+def _check_representable(name: str, number: Any) -> None:
+    """Raise OverflowError for an integer that no integer dtype holds."""
+    if type(number) is int and not -(2**63) <= number < 2**64:
+        raise OverflowError(
+            f"arange: Python int too large to convert to C long: no integer dtype holds "
+            f"{name}={number}. Give a floating-point dtype."
+        )
 
 
 def _count_of_steps(first: Any, end: Any, gap: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hlofront.base.dtypes import is_complex, issubdtype, python_scalar_dtype
+from hlofront.base.dtypes import iinfo, is_complex, issubdtype, python_scalar_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.numpy.like import operation_like
@@ -108,7 +108,7 @@ def _round_float(x: Array, decimals: int) -> Array:
 
 def _round_integer(x: ArrayLike, power: int) -> ArrayLike:
     aval = typeof(x)
-    if power > np.iinfo(aval.dtype).max:
+    if power > iinfo(aval.dtype).max:
         return elementwise.mul(x, scalar_like(aval, 0))
     unit, zero, two = (scalar_like(aval, number) for number in (power, 0, 2))
     # The remainder of x over the greatest multiple of `unit` that is at most x.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hlofront.base.dtypes import issubdtype, python_scalar_dtype
+from hlofront.base.dtypes import iinfo, issubdtype, python_scalar_dtype
 from hlofront.base.elements import exact_dtype, host_number
 from hlofront.base.errors import ConcretizationTypeError
 from hlofront.base.typing import Array, ArrayLike
@@ -498,7 +498,7 @@ def _choose(a: ArrayLike, choices: ArrayLike | list[ArrayLike], mode: str) -> Ar
 def clamped(x: ArrayLike, low: int, high: int) -> Array:
     """Clamp integers to bounds, as far as their dtype can represent the bounds."""
     dtype = typeof(x).dtype
-    info = np.iinfo(dtype)
+    info = iinfo(dtype)
     if low > info.min:
         x = elementwise.max(x, host_number(low, dtype))
     if high < info.max:
@@ -509,12 +509,13 @@ def clamped(x: ArrayLike, low: int, high: int) -> Array:
 def euclidean_remainder(x: ArrayLike, size: int) -> Array:
     """Return integers modulo a positive size; the result is never negative."""
     dtype = typeof(x).dtype
-    if dtype.kind == "u" and size > np.iinfo(dtype).max:
-        return x
-    if size > np.iinfo(dtype).max:
+    unsigned = issubdtype(dtype, np.unsignedinteger)
+    if size > iinfo(dtype).max:
+        if unsigned:
+            return x
         x, dtype = convert(x, np.dtype(np.int32), False), np.dtype(np.int32)
     rest = elementwise.rem(x, host_number(size, dtype))
-    if dtype.kind == "u":
+    if unsigned:
         return rest
     negative = comparing.lt(rest, host_number(0, dtype))
     return promotion.choose(

@@ -337,6 +337,9 @@ def _put(a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None) -> Array:
     check_arraylike("put", a, ind, v)
     a, ind = as_array(as_operand(a)), as_indices(ind)
     ind, v = flattened(ind), flattened(as_operand(v))
+    if typeof(ind).dtype == _bool:
+        # Booleans are the positions 0 and 1 here, as they are to NumPy, and no mask.
+        ind = in_dtype(ind, int32)
     count = typeof(ind).size
     if not typeof(a).size or not count or not typeof(v).size:
         return a

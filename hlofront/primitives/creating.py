@@ -10,6 +10,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import (
     check_user_dtype_supported,
     dtype_and_weakness,
+    iinfo,
     issubdtype,
     python_scalar_dtype,
 )
@@ -315,9 +316,9 @@ def saturated(value: ArrayLike, dtype: DType) -> ArrayLike:
 
     Return other values unchanged.
     """
-    if not isinstance(value, float | np.floating) or dtype.kind not in "iu":
+    if not isinstance(value, float | np.floating) or not issubdtype(dtype, np.integer):
         return value
-    limits = np.iinfo(dtype)
+    limits = iinfo(dtype)
     if np.isnan(value):
         return 0
     return int(min(max(value, limits.min), limits.max))

@@ -1,13 +1,12 @@
 """Primitives that read and update slices at computed start indices: dynamic_slice."""
 
-import operator
 from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import default_dtype, issubdtype
+from hlofront.base.dtypes import default_dtype, iinfo, issubdtype
 from hlofront.base.elements import NumPyDType, exact_dtype, host_number
 from hlofront.base.typing import Array, ArrayLike, Shape
 from hlofront.core import rules
@@ -108,7 +107,7 @@ def _from_start(index: ArrayLike, size: int, allow_negative: bool) -> ArrayLike:
     aval = typeof(index)
     dtype = aval.dtype
     if not hasattr(index, "aval") and not aval.shape and issubdtype(dtype, np.integer):
-        return _static(operator.index(cast(int, index)), dtype, size, allow_negative)
+        return _static(int(cast(int, index)), dtype, size, allow_negative)
     if not allow_negative or not issubdtype(dtype, np.signedinteger):
         return index
     # If the size exceeds the range of the dtype, both the size and the sum wrap around.
@@ -139,7 +138,7 @@ def _static(index: int, dtype: NumPyDType, size: int, allow_negative: bool) -> A
         return host_number(index, dtype)
     except OverflowError:
         # Indices beyond any array are clamped, which leaves the result unchanged.
-        limits = np.iinfo(dtype)
+        limits = iinfo(dtype)
         return host_number(min(max(index, limits.min), limits.max), dtype)
 
 

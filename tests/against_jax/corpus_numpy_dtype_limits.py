@@ -1,5 +1,6 @@
 """Numbers at the ends of dtypes: integers beyond them, unsigned indices, NaN in a part."""
 
+import ml_dtypes
 import numpy as np
 
 from tests.against_jax.describe import Corpus
@@ -10,6 +11,7 @@ nan = np.nan
 def programs(jax, jnp, lax):
     corpus = Corpus(("value",))
     integers_beyond_a_dtype(corpus, jax, jnp, lax)
+    integers_that_no_dtype_holds(corpus, jax, jnp)
     integers_of_the_array(corpus, jax, jnp)
     sets(corpus, jax, jnp)
     unsigned_positions(corpus, jax, jnp)
@@ -46,9 +48,40 @@ def integers_beyond_a_dtype(corpus, jax, jnp, lax):
 
         corpus.add(f"{maker}_traced", traced, modes=("jit",))
 
+    @corpus.program(modes=("value", "jit"))
+    def floats_beyond_4_bits():
+        values = 300.0, -300.0, np.inf, -np.inf, np.nan
+        makers = (
+            lambda value, dtype: jnp.full(2, value, dtype),
+            lambda value, dtype: lax.full((2,), value, dtype),
+            lambda value, dtype: jnp.full_like(jnp.zeros(2, dtype), value),
+        )
+        dtypes = ("int4", "uint4", "int8")
+        return [make(value, dtype) for make in makers for value in values for dtype in dtypes]
+
     @corpus.program(x64=True)
     def beyond_64_bits():
         return jnp.full(2, 2**100, "float64"), lax.convert_element_type(2**64 - 1, "int64")
+
+
+def integers_that_no_dtype_holds(corpus, jax, jnp):
+    for name, bounds in {"high": (2**64, 2**64 + 2), "low": (-(2**63) - 1, -(2**63) + 2)}.items():
+        for dtype in (None, "int8", "uint32"):
+            corpus.add(f"arange_{name}_{dtype}", lambda b=bounds, d=dtype: jnp.arange(*b, dtype=d))
+    # Of an array of more axes the reference, under jit, takes such an index modulo 2**32.
+    x = np.arange(12, dtype="float32")
+    for wide in (False, True):
+        for index in (2**31, -(2**31) - 1, 2**63 - 1, 2**63):
+
+            def read(x, index=index):
+                return x[index], x[index, None]
+
+            corpus.add(f"read_at_{index}_{wide}", read, x, x64=wide, modes=("value", "jit"))
+
+    @corpus.program(modes=("jaxpr",), x64=True)
+    def far_on_a_long_axis():
+        long = jnp.broadcast_to(jnp.int8(1), (2**33, 2))
+        return long[2**33 - 3]
 
 
 def integers_of_the_array(corpus, jax, jnp):
@@ -166,6 +199,27 @@ def narrow_indices(corpus, jax, jnp, lax):
             return jnp.roll(x, shift[1]), jnp.roll(x, shift[3], 1), jnp.roll(x, shift[:2], (0, 1))
 
         corpus.add(f"roll_{dtype}", rolled, wide, places, modes=("value", "jit"))
+
+    for dtype in (ml_dtypes.int4, ml_dtypes.uint4):
+        places = np.array([1, 5, 7, 0], dtype)
+        name = places.dtype.name
+        both = {"modes": ("value", "jit")}
+        corpus.add(f"unravel_{name}", lambda i: jnp.unravel_index(i, (2, 3)), places, **both)
+        for mode in ("wrap", "clip"):
+
+            def chosen(x, i, mode=mode):
+                return jnp.choose(i, list(x), mode=mode), jnp.take(x[0], i, mode=mode)
+
+            corpus.add(f"chosen_{mode}_{name}", chosen, wide, places, **both)
+
+        def sliced(x, i):
+            return lax.dynamic_slice(x, (i[3], i[0]), (2, 2)), lax.dynamic_index_in_dim(x, i[0], 1)
+
+        corpus.add(f"sliced_{name}", sliced, wide, places, **both)
+
+    @corpus.program(wide, np.array([True, False, True]), modes=("value", "jit"))
+    def put_at_booleans(x, places):
+        return put_clipped(jnp)(x, places), jnp.put(x, places, -1.0, inplace=False)
 
     @corpus.program(wide, np.uint32(2**32 - 1))
     def rolled_far(x, shift):
