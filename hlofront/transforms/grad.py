@@ -82,7 +82,7 @@ class FlatCall:
     def split(self, outputs: Sequence[Value]) -> tuple[PyTree, PyTree]:
         """Return (result, auxiliary value) as pytrees, from the flat outputs of a call."""
         count = self.out_tree.num_leaves
-        result = self.out_tree.unflatten(map(as_result, outputs[:count]))
+        result = self.out_tree.unflatten(map(_as_returned, outputs[:count]))
         if not self.has_aux:
             return result, None
         # Leaves of the auxiliary value that are not traced are returned unchanged.
@@ -90,6 +90,13 @@ class FlatCall:
         traced = iter(outputs[count:])
         aux = [as_result(next(traced)) if x is _TRACED else x for x in leaves]
         return result, aux_tree.unflatten(aux)
+
+
+def _as_returned(x: Value) -> Value:
+    """Return a result of a differentiated function: a host value of an array's dtype as it is."""
+    if isinstance(x, np.ndarray | np.generic) and x.dtype == typeof(x).dtype:
+        return x
+    return as_result(x)
 
 
 def _check_values(signature: Signature, args: tuple[object, ...], leaves: Sequence[object]) -> None:
@@ -148,7 +155,7 @@ def jvp(
     result, aux = call.split(outputs)
     count = call.out_tree.num_leaves
     tangent = call.out_tree.unflatten(
-        [as_array(instantiate(t)) if type(t) is Zero else as_result(t) for t in moved[:count]]
+        [as_array(instantiate(t)) if type(t) is Zero else _as_returned(t) for t in moved[:count]]
     )
     return (result, tangent, aux) if has_aux else (result, tangent)
 
@@ -277,8 +284,8 @@ class LinearFunction:
 
 
 def _moved(atom: Atom, tangent: ArrayLike) -> ArrayLike:
-    """Return a tangent that a linear program computed: a Python scalar if it was passed through."""
-    return as_array(tangent) if type(atom) is Literal else as_result(tangent)
+    """Return a tangent of a linear program: a host value as it is, if it was passed through."""
+    return as_array(tangent) if type(atom) is Literal else _as_returned(tangent)
 
 
 tree.register_pytree_node(

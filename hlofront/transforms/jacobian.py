@@ -18,7 +18,7 @@ from hlofront.core.names import JVP, VMAP, transformed
 from hlofront.primitives.batching import move_axis, to_front
 from hlofront.primitives.comparing import eq
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import broadcasted_iota, full
+from hlofront.primitives.creating import broadcasted_iota, full_like
 from hlofront.primitives.shaping import reshape
 from hlofront.primitives.slicing import split
 from hlofront.transforms import grad as gradients
@@ -247,7 +247,7 @@ def _like_result(column: ArrayLike, result: Value) -> ArrayLike:
     aval = typeof(column)
     if aval.dtype != float0:
         return column
-    return full(aval.shape, 0, typeof(result).dtype)
+    return full_like(result, 0, shape=aval.shape)
 
 
 def _last(x: ArrayLike) -> ArrayLike:

@@ -12,6 +12,8 @@ def programs(jax, jnp, lax):
     classes_of_results(corpus, jax, jnp, lax)
     arguments_of_rules(corpus, jax, jnp)
     questions(corpus, jax, jnp, lax)
+    values_of_numpy(corpus, jax, jnp)
+    jacobians_of_integers(corpus, jax)
     checked(corpus, jax)
     seeds(corpus, jax, jnp)
     return corpus
@@ -155,6 +157,49 @@ def questions(corpus, jax, jnp, lax):
                 ),
             }.items():
                 corpus.add(f"{name}_of_{kind}_in_{way}", program, x)
+
+
+def values_of_numpy(corpus, jax, jnp):
+    """Values of NumPy that a differentiated function returns remain values of NumPy."""
+    ways = {
+        "jvp": lambda f, x: jax.jvp(f, (x,), (x,))[0],
+        "vjp": lambda f, x: jax.vjp(f, x)[0],
+        "linearize": lambda f, x: jax.linearize(f, x)[0],
+        "value_and_grad": lambda f, x: jax.value_and_grad(
+            lambda y: (jnp.sum(y) * 2.0, f(y)), has_aux=True
+        )(x)[0][1],
+        "jvp_of_jit": lambda f, x: jax.jvp(jax.jit(f), (x,), (x,))[0],
+    }
+    values = {
+        "float": np.float32(3),
+        "integer": np.int32(3),
+        "boolean": np.bool_(True),
+        "array": np.ones(2, "float32"),
+    }
+    for way, how in ways.items():
+        for name, value in values.items():
+            for kind, x in {"float": 2.0, "array": np.ones(2, "float32")}.items():
+
+                def run(x, how=how, value=value):
+                    return how(lambda y: (value, y * 2.0), jnp.asarray(x))
+
+                corpus.add(f"{way}_of_numpy_{name}_at_{kind}", run, x, modes=("value",))
+
+    @corpus.program(np.float32(2), modes=("value",))
+    def passed_numpy_scalar(x):
+        return jax.jvp(lambda x: x, (x,), (x * 3,))
+
+
+def jacobians_of_integers(corpus, jax):
+    """The Jacobian of an integer is zero, and weakly typed where the integer is."""
+    for name, result in {"python": 3, "numpy": np.int32(3), "small": np.int8(3)}.items():
+        for kind, x in {"float": 2.0, "vector": np.ones(2, "float32")}.items():
+            corpus.add(
+                f"jacobian_of_{name}_integer_at_{kind}",
+                lambda x, result=result: jax.jacfwd(lambda _: (result, x))(x)[0],
+                x,
+                modes=("value", "jit"),
+            )
 
 
 def checked(corpus, jax):
