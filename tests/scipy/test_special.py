@@ -257,6 +257,12 @@ def test_pochhammer_at_infinity():
         np.testing.assert_array_equal(found, scipy.special.poch(z, m))
 
 
+def test_pochhammer_of_nan():
+    # SciPy has zeros at the poles of gamma.
+    assert np.isnan(special.poch(np.float32([-3, 0, 0.5, 2]), np.nan)).all()
+    assert np.isnan(special.poch(np.nan, np.float32([-3, 0.5, 2]))).all()
+
+
 def test_bernoulli_and_multigammaln():
     with jax.enable_x64(True):
         found = np.asarray(special.bernoulli(60))
@@ -288,6 +294,9 @@ def test_derivatives():
         np.testing.assert_allclose(slope, np.sqrt(2 * np.pi) * np.exp(y**2 / 2), 1e-12)
         found = jax.vmap(jax.grad(special.expn, 1), (None, 0))(3, x)
         np.testing.assert_allclose(found, -scipy.special.expn(2, x), 1e-12)
+        # The second derivative of order 1 is the function of order -1.
+        second = jax.vmap(jax.grad(jax.grad(lambda x: special.expn(1, x))))(x)
+        np.testing.assert_allclose(second, np.exp(-x) * (1 + x) / x**2, 1e-12)
         assert jax.grad(special.spence)(1.0) == -1
         slope = jax.vmap(jax.grad(special.log_ndtr))(np.array([-1e3, -30.0, 30.0]))
         np.testing.assert_allclose(slope, [1000.001, 30.033259667, 1.47364613e-196], 1e-5)

@@ -162,7 +162,13 @@ def _expn(n: Array, x: Array) -> Array:
     return jnp.where(valid, result, jnp.nan)
 
 
-_expn.defjvps(None, lambda t, result, n, x: -t * _expn(n - 1, x))
+def _change_of_expn(t: Array, result: Array, n: Array, x: Array) -> Array:
+    # Of order 0 it is exp(-x) / x, whose derivative is of an order that `_expn` does not know.
+    lower = _expn(jnp.where(n == 0, 1.0, n) - 1, x)
+    return -t * jnp.where(n == 0, result * (1 + 1 / x), lower)
+
+
+_expn.defjvps(None, _change_of_expn)
 
 
 @operation

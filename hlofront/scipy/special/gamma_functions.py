@@ -388,7 +388,7 @@ def _poch(z: Array, m: Array) -> Array:
     odd = jnp.fmod(m, 2) != 0
     sign = jnp.where(both, jnp.where(odd, -1, 1), _sign(start) * _sign(stop))
     quotient = jnp.where(from_pole & ~both, 0, jnp.where(to_pole & ~both, jnp.inf, sign * size))
-    return jnp.where(m == 0, 1, jnp.where(endless, jnp.nan, quotient))
+    return jnp.where(m == 0, 1, jnp.where(endless | jnp.isnan(end), jnp.nan, quotient))
 
 
 _poch.defjvps(
