@@ -6,6 +6,7 @@ import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
+from hlofront import lax
 
 
 def test_a_nan_is_named_eagerly_and_under_jit():
@@ -37,3 +38,22 @@ def test_the_cause_of_a_nan_of_the_backward_pass_shows_the_forward_line(backward
     assert str(cause).startswith("FloatingPointError: invalid value (nan)")
     last = traceback.extract_tb(cause.__traceback__)[-1]
     assert last.name == "root_of_zero" and "jnp.sqrt(zero)" in last.line
+
+
+def no_number(x):
+    return jnp.log(x - 1) * 0 + x
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        lambda x: lax.scan(lambda c, _: (c, no_number(c)), x, None, length=2),
+        lambda x: lax.map(lambda row: (row, no_number(row)), jnp.stack([x, x])),
+        lambda x: lax.fori_loop(0, 2, lambda _, c: (c[0], no_number(c[0])), (x, x)),
+        jax.jit(lambda x: lax.scan(lambda c, _: (c, no_number(c)), x, None, length=2)),
+    ],
+    ids=["scan", "map", "fori_loop", "jit"],
+)
+def test_a_nan_in_a_loop_that_returns_some_values_unchanged(loop):
+    with jax.debug_nans(True), pytest.raises(FloatingPointError, match=r"nan.* in log"):
+        loop(0.5)

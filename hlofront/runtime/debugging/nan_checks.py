@@ -9,6 +9,7 @@ import numpy as np
 
 from hlofront.base import source
 from hlofront.base.config import debug_infs, debug_nans
+from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr, Literal, Var
 from hlofront.core.mesh_context import NO_MESH
 from hlofront.core.names import replayed_traceback
@@ -181,11 +182,21 @@ def _indices(equation: Equation, body: Subprogram) -> Iterable[int]:
     return reversed(order) if equation.params.get("reverse") else order
 
 
+@once_per_program
+def _without_names(program: ClosedJaxpr) -> ClosedJaxpr:
+    """Return the program of a loop's step without the names of results.
+
+    They are those of the user's function, some of whose results the loop may not compute.
+    """
+    jaxpr = program.jaxpr
+    return ClosedJaxpr(jaxpr.replace(debug_info=jaxpr.origin), program.consts)
+
+
 def _run(program: ClosedJaxpr, args: Sequence[object]) -> list[Any]:
     return jit_p.bind(
         *args,
         name="step",
-        jaxpr=program,
+        jaxpr=_without_names(program),
         donated_invars=(False,) * len(args),
         keep_unused=False,
         inline=False,
