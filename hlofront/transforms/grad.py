@@ -3,7 +3,7 @@
 import dataclasses
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import float0, issubdtype
 from hlofront.base.elements import host_number
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import ArrayLike, DType, is_tuple_or_list
+from hlofront.base.typing import ArrayLike, DType, NumPyArray, is_tuple_or_list
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.evaluate import eval_jaxpr
@@ -94,8 +94,10 @@ class FlatCall:
 
 def _as_returned(x: Value) -> Value:
     """Return a result of a differentiated function: a host value of an array's dtype as it is."""
-    if isinstance(x, np.ndarray | np.generic) and x.dtype == typeof(x).dtype:
-        return x
+    if isinstance(x, np.ndarray | np.generic):
+        value = cast(NumPyArray, x)
+        if value.dtype == typeof(value).dtype:
+            return value
     return as_result(x)
 
 

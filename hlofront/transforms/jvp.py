@@ -4,9 +4,12 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
+import numpy as np
+
 from hlofront.base.boundary import user_context
 from hlofront.base.config import check_tracer_leaks, enable_x64
 from hlofront.base.dtypes import float0
+from hlofront.base.elements import all_dtypes
 from hlofront.base.typing import ArrayLike, Params
 from hlofront.bridge import state
 from hlofront.core import rules
@@ -24,6 +27,7 @@ from hlofront.transforms.stage import stage
 
 _x64 = state.enable_x64
 _SCALARS = frozenset({float, int, complex, bool})
+_HOST_VALUES = _SCALARS | {np.ndarray, *[dtype.type for dtype in all_dtypes]}
 
 
 def describe(debug_info: DebugInfo | None) -> str:
@@ -151,7 +155,7 @@ class JVPTrace(RuleTrace):
             check_tangents(primitive, primal_out, tangent_out)
         if primitive.multiple_results:
             return [self.wrap(p, t) for p, t in zip(primal_out, tangent_out, strict=True)]
-        if type(tangent_out) in _SCALARS:
+        if type(tangent_out) in _HOST_VALUES:
             # The tangent of x + 1 is what was passed for x, and yet the result of an operation.
             tangent_out = self.parent.lift(tangent_out)
         return self.wrap(primal_out, tangent_out)

@@ -189,6 +189,11 @@ def values_of_numpy(corpus, jax, jnp):
     def passed_numpy_scalar(x):
         return jax.jvp(lambda x: x, (x,), (x * 3,))
 
+    @corpus.program(np.float32(2), modes=("value",))
+    def added_to_a_numpy_scalar(x):
+        """The tangent is the one that was handed in, and yet the result of an operation."""
+        return jax.jvp(lambda x: x + 1, (x,), (x * 3,))
+
 
 def jacobians_of_integers(corpus, jax):
     """The Jacobian of an integer is zero, and weakly typed where the integer is."""
