@@ -15,6 +15,7 @@ from hlofront.bridge import state
 from hlofront.cli import main, progress
 from hlofront.inspect import parse, write
 from hlofront.inspect.comparison import compare, environments
+from hlofront.runtime.compilation import disk_cache
 
 x = np.ones((4, 8), np.float32)
 HERE = ".".join(map(str, state.jaxlib_version))
@@ -96,6 +97,22 @@ def test_programs_that_call_back_are_refused():
         compare.compare(f, x)
     with pytest.raises(ValueError, match="FILE:FUNCTION"):
         compare.compare(f, x, at=["HEAD"])
+
+
+def test_compile_times_are_those_of_xla_also_where_an_executable_is_on_disk(tmp_path, monkeypatch):
+    loaded = []
+    load = disk_cache.CacheEntry.load
+    monkeypatch.setattr(
+        disk_cache.CacheEntry, "load", lambda *args: loaded.append(args) or load(*args)
+    )
+    with options["hlofront_cache"](True), options["hlofront_cache_dir"](str(tmp_path)):
+        for _ in range(2):
+            jax.clear_caches()
+            jax.jit(f).lower(x).compile()
+        assert len(loaded) == 2 and any(tmp_path.iterdir())
+        jax.clear_caches()
+        columns = compare.compare(f, x, target=["cpu"]).columns
+    assert all(column.compile_seconds > 0 for column in columns) and len(loaded) == 2
 
 
 # ---- at the shell --------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hlofront.base.config import options
 from hlofront.base.typing import NumPyArray, Shape
 from hlofront.bridge.mlir import portable_artifact, stablehlo_version
 from hlofront.inspect.comparison import environments
@@ -23,6 +24,9 @@ from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.dispatch.stages import Lowered
 
 Tell = Callable[[str], object]
+
+_disk_cache = options["hlofront_cache"]
+_whole_disk_cache = options["jax_enable_compilation_cache"]
 
 
 class Column(NamedTuple):
@@ -154,10 +158,14 @@ def here(
     target: str | None = None,
     tell: Tell = lambda text: None,
 ) -> Column:
-    """Return the column of this process's compiler, for an attached or a compile-only device."""
+    """Return the column of this process's compiler, for an attached or a compile-only device.
+
+    The disk caches are off: to load an executable would not tell how long XLA compiles.
+    """
     tell(f"compiling for {label}")
+    caches_off = (_disk_cache(False), _whole_disk_cache(False))
     try:
-        with _on(target):
+        with _on(target), caches_off[0], caches_off[1]:
             lowered = jitted(function).lower(*args)
             started = time.perf_counter()
             compiled = lowered.compile()
