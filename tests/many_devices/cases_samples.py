@@ -85,6 +85,7 @@ MOVING = {
     "rev": "the last device has what becomes first",
     "rng_bit_generator": "the state is one",
     "select_and_gather_add": _NEIGHBORS,
+    "select_and_scatter": _NEIGHBORS,
     "select_and_scatter_add": _NEIGHBORS,
     "top_k": "the reduced axis is moved to the end",
     "triangular_solve": "each row is of those before it",
