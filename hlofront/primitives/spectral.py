@@ -132,7 +132,9 @@ def _(
             "Derivatives of eigh with subset_by_index need all eigenvectors: leave it away, and "
             "slice the results"
         )
-    (x,), tangent = primals, instantiate(tangents[0])
+    # Derivatives are those of the function of the Hermitian part, whatever is read of the matrix:
+    # so those of the second order, too, are alike for an element and its mirror image.
+    x, tangent = symmetrize("eigh", primals[0]), instantiate(tangents[0])
     vectors, values = process(eigh_p, (x,), params)
     aval = typeof(vectors)
     # The matrix tangent in the basis of eigenvectors: its diagonal is the eigenvalues' tangent; the

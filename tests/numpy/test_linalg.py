@@ -210,3 +210,15 @@ def test_derivatives_of_pinv_make_nothing_larger_than_the_matrix(shape):
     forward = jax.make_jaxpr(lambda x: jax.jvp(pinv, (x,), (x,)))(x)
     backward = jax.make_jaxpr(jax.grad(lambda x: pinv(x).sum()))(x)
     assert greatest(forward.jaxpr) == greatest(backward.jaxpr) == x.size
+
+
+def test_second_derivatives_of_eigh_are_symmetric_also_if_it_reads_one_triangle():
+    a, direction = draw(3, 3, seed=1), draw(3, 3, seed=2)
+    a = a + a.T
+
+    def function(x):
+        w, v = jnp.linalg.eigh(x, symmetrize_input=False)
+        return jnp.sum((v * jnp.exp(w)) @ v.T * direction)
+
+    found = jax.grad(lambda x: jax.jvp(function, (x,), (direction,))[1])(a)
+    assert_trees_close(found, found.T)
