@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hlofront.bridge.client import Sharding
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import AbstractValue
-from hlofront.core.derived import once_per_program
+from hlofront.core.derived import DerivedCache
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.references import is_reference, touches_references
 from hlofront.higher_order.jit_call import split_captured
@@ -164,7 +164,10 @@ class StageSeconds:
         self.trace = self.lower = self.compile = self.load = 0.0
 
 
-@once_per_program
+# The record of each program, under whatever options it was compiled.
+_stage_seconds: DerivedCache[None, StageSeconds] = DerivedCache()
+
+
 def timings_of(program: ClosedJaxpr) -> StageSeconds:
     """Return the record of the seconds spent on a program, created on first use."""
-    return StageSeconds()
+    return _stage_seconds.of(program).setdefault(None, StageSeconds())
