@@ -242,6 +242,7 @@ def test_an_axis_that_vmap_maps_is_none_of_the_mesh_by_the_same_name(inner):
 @pytest.mark.parametrize("primitive", [psum_invariant_p, all_gather_p, reshard_p])
 def test_types_of_operations_that_communicate_are_inferred_once(primitive, monkeypatch):
     """Twice where `no_collectives` is put on in between: the rule may refuse the operation then."""
+    jax.clear_caches()  # Other tests use operations on the same types.
     rule, inferred = rules.infer[primitive], []
 
     def counting(*avals, **params):
