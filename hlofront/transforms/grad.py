@@ -9,10 +9,10 @@ import numpy as np
 
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary
-from hlofront.base.dtypes import float0, issubdtype
+from hlofront.base.dtypes import float0
 from hlofront.base.elements import host_number
 from hlofront.base.tree import PyTree
-from hlofront.base.typing import ArrayLike, DType, NumPyArray, is_tuple_or_list
+from hlofront.base.typing import ArrayLike, NumPyArray, is_tuple_or_list
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.evaluate import eval_jaxpr
@@ -23,6 +23,11 @@ from hlofront.core.symbolic_zeros import Zero
 from hlofront.core.trace import Tracer, as_array, as_result
 from hlofront.primitives.derivatives import instantiate, zeros_of
 from hlofront.primitives.resharding import bind_reshard
+from hlofront.transforms.differentiated_dtypes import (
+    check_holomorphic,
+    check_output,
+    check_real_or_complex,
+)
 from hlofront.transforms.flatten import Signature, check_callable, result_paths
 from hlofront.transforms.jvp import jvp_flat
 from hlofront.transforms.linearize import Linearized, linearize_flat
@@ -437,7 +442,7 @@ def value_and_grad(
     check_callable(fun)
     refuse_reduce_axes("value_and_grad", reduce_axes)
     argnums = argument_numbers(argnums)
-    check_input = _check_holomorphic if holomorphic else check_real_or_complex
+    check_input = check_holomorphic if holomorphic else check_real_or_complex
 
     @boundary
     def value_and_grad_fun(*args: object, **kwargs: object) -> PyTree:
@@ -526,71 +531,3 @@ def _check_scalar(result: Value) -> None:
         raise TypeError(f"{message}was {source.shortened(repr(result))}.")
     if typeof(result).shape:
         raise TypeError(f"{message}had shape: {typeof(result).shape}.")
-
-
-def dtype_of_argument(x: Value) -> DType:
-    """Return the dtype of an argument of a differentiated function.
-
-    Raises:
-      TypeError: if `x` is neither array nor scalar.
-    """
-    if not is_value(x):
-        raise TypeError(
-            f"Argument {source.shortened(repr(x))} of type {type(x)} is not a valid JAX type."
-        )
-    return typeof(x).dtype
-
-
-def check_real_or_complex(name: str, x: Value, allow_int: bool = False) -> None:
-    """Raise TypeError if `x` is not a real or complex array; integers pass with `allow_int`."""
-    dtype = dtype_of_argument(x)
-    if issubdtype(dtype, np.inexact) or (allow_int and issubdtype(dtype, np.generic)):
-        return
-    raise TypeError(
-        f"{name} requires real- or complex-valued inputs (input dtype that is a sub-dtype of "
-        f"np.inexact), but got {dtype_name(dtype)}. If you want to use Boolean- or "
-        "integer-valued inputs, use vjp or set allow_int to True."
-    )
-
-
-def dtype_name(dtype: DType) -> str:
-    """Return the name of a NumPy or extended dtype, such as "float32"."""
-    return getattr(dtype, "name", str(dtype))
-
-
-def _check_holomorphic(name: str, x: Value, allow_int: bool = False) -> None:
-    check_real_or_complex(name, x, True)
-    check_complex(name, typeof(x).dtype)
-
-
-def check_complex(name: str, dtype: DType) -> None:
-    """Raise TypeError if a dtype, that of an argument of a holomorphic function, is not complex."""
-    if not issubdtype(dtype, np.complexfloating):
-        raise TypeError(
-            f"{name} with holomorphic=True requires inputs with complex dtype, but got "
-            f"{dtype_name(dtype)}."
-        )
-
-
-def check_output(name: str, aval: ShapedArray, holomorphic: bool) -> None:
-    """Raise TypeError if an output's dtype is not real (not complex, if `holomorphic`)."""
-    dtype = aval.dtype
-    if holomorphic:
-        if not issubdtype(dtype, np.complexfloating):
-            raise TypeError(
-                f"{name} with holomorphic=True requires outputs with complex dtype, but got "
-                f"{dtype_name(dtype)}."
-            )
-        return
-    if issubdtype(dtype, np.floating):
-        return
-    complex_advice = (
-        " For holomorphic differentiation, pass holomorphic=True. For differentiation of "
-        "non-holomorphic functions involving complex outputs, use jax.vjp directly."
-    )
-    integer_advice = " For differentiation of functions with integer outputs, use jax.vjp directly."
-    advice = complex_advice if issubdtype(dtype, np.complexfloating) else integer_advice
-    raise TypeError(
-        f"{name} requires real-valued outputs (output dtype that is a sub-dtype of np.floating), "
-        f"but got {dtype_name(dtype)}.{advice}"
-    )

@@ -21,6 +21,7 @@ from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import broadcasted_iota, full_like
 from hlofront.primitives.shaping import reshape
 from hlofront.primitives.slicing import split
+from hlofront.transforms import differentiated_dtypes
 from hlofront.transforms import grad as gradients
 from hlofront.transforms.batch import batch_flat
 from hlofront.transforms.flatten import check_callable
@@ -82,7 +83,7 @@ def jacfwd(
         result, aux = call.split(outputs)
         for leaf in tree.tree_leaves(result):
             if holomorphic:
-                gradients.check_output("jacfwd", typeof(leaf), True)
+                differentiated_dtypes.check_output("jacfwd", typeof(leaf), True)
         results = outputs[: len(columns)]
         jacobian = call.out_tree.unflatten(
             [
@@ -138,12 +139,12 @@ def jacrev(
             if holomorphic:
                 _check_forward_input(leaf, True, "jacrev")
             else:
-                gradients.check_real_or_complex("jacrev", leaf, allow_int)
+                differentiated_dtypes.check_real_or_complex("jacrev", leaf, allow_int)
         result, pullback, aux = gradients.pull_back(partial, chosen, has_aux, "jacrev")
         leaves, out_tree = tree.tree_flatten(result)
         avals = [typeof(leaf) for leaf in leaves]
         for aval in avals:
-            gradients.check_output("jacrev", aval, holomorphic)
+            differentiated_dtypes.check_output("jacrev", aval, holomorphic)
         basis, size = _basis(avals)
         axis = AxisData(None, size)
         with transformed(VMAP):
@@ -209,13 +210,13 @@ def _summary(fun: Callable[..., PyTree], argnums: object) -> str:
 
 
 def _check_forward_input(x: Value, holomorphic: bool, name: str = "jacfwd") -> None:
-    dtype = gradients.dtype_of_argument(x)
+    dtype = differentiated_dtypes.dtype_of_argument(x)
     if holomorphic:
-        gradients.check_complex(name, dtype)
+        differentiated_dtypes.check_complex(name, dtype)
     elif not issubdtype(dtype, np.floating):
         raise TypeError(
             f"{name} requires real-valued inputs (input dtype that is a sub-dtype of "
-            f"np.floating), but got {gradients.dtype_name(dtype)}. For holomorphic "
+            f"np.floating), but got {differentiated_dtypes.dtype_name(dtype)}. For holomorphic "
             "differentiation, pass holomorphic=True. For differentiation of non-holomorphic "
             "functions involving complex inputs or integer inputs, use jax.jvp directly."
         )
