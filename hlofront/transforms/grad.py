@@ -160,9 +160,15 @@ def jvp(
     with transformed(JVP):
         outputs, moved = jvp_flat(call, leaves, moves, DebugInfo("jvp", signature.find_where))
     result, aux = call.split(outputs)
-    count = call.out_tree.num_leaves
+    # A tangent that was handed in comes out as it is; zeros that rules made are NumPy's, too.
+    handed_in = set(map(id, moves))
     tangent = call.out_tree.unflatten(
-        [as_array(instantiate(t)) if type(t) is Zero else _as_returned(t) for t in moved[:count]]
+        [
+            as_array(instantiate(t))
+            if type(t) is Zero
+            else (_as_returned if id(t) in handed_in else as_result)(t)
+            for t in moved[: call.out_tree.num_leaves]
+        ]
     )
     return (result, tangent, aux) if has_aux else (result, tangent)
 
