@@ -401,7 +401,6 @@ KNOWN_DIFFERENCES = tuple(
             "boolean indices",
             "NumPy refuses a boolean as an index of delete",
         ),
-        ("put", " of a mask", RESULT, "did not match shape", "jax takes a mask of another shape"),
         (
             "unravel_index",
             " of a mask at 1",
