@@ -47,7 +47,7 @@ _default_device = options["jax_default_device"]
 
 
 class HostFailures:
-    """What becomes of the exceptions of a program's callbacks: the device raises or keeps them.
+    """The exceptions of a program's callbacks: the device raises each, or keeps them to the end.
 
     A device that raises one leaves the program, and other devices that exchange values with it
     would wait forever. Where exceptions are kept, the callback gives substitutes for its results,
