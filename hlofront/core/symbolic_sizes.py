@@ -138,6 +138,13 @@ class Scope(Protocol):
     def advice(self, difference: "SizeExpression") -> str: ...
 
 
+class SymbolicIndexError(InconclusiveDimensionOperation, TypeError):
+    """The error for a symbolic size where Python needs an integer.
+
+    It is a TypeError too, as for all values without `__index__`.
+    """
+
+
 class SizeExpression(SymbolicSize):
     """A size that depends on variables. Arithmetic with ints gives expressions or ints.
 
@@ -257,6 +264,14 @@ class SizeExpression(SymbolicSize):
     def __int__(self) -> int:
         raise InconclusiveDimensionOperation(
             f"Symbolic dimension '{self}' used in a context that requires a constant"
+        )
+
+    def __index__(self) -> int:
+        raise SymbolicIndexError(
+            f"The symbolic dimension '{self}' cannot be interpreted as an integer, as `range(n)`, "
+            "indices of lists, or a loop unrolled over it need: its value is not known before the "
+            "program is called. Loop with `lax.fori_loop` or `lax.scan`, index arrays, or export "
+            "for a constant size."
         )
 
     # ---- comparisons

@@ -4,6 +4,8 @@ StableHLO has forms for sizes that are not known of all operations but one: batc
 convolutions are groups, whose number is an attribute.
 """
 
+import re
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -14,10 +16,14 @@ from hlofront.errors import InconclusiveDimensionOperation
 from tests.systematic import batching, trials
 from tests.systematic.trials import AT_ONCE
 
-# Functions of the process that exports cannot be called in others.
-SAMPLES = {file: samples for file, samples in trials.load().items() if file != "callbacks"}
+SAMPLES = trials.load()
 CHECKS = [export.DisabledSafetyCheck.custom_call("ALL")]
-REFUSED = r"conv_general_dilated has no StableHLO form .* of (feature|batch)_group_count="
+# Functions of the process that exports cannot be called in others; loops that call them for one
+# example after another have as many copies of the call as there are examples.
+REFUSED = {
+    "convolving": r"conv_general_dilated has no StableHLO form .* of (feature|batch)_group_count=",
+    "callbacks": "serialization of host_callbacks|'b' cannot be interpreted as an integer",
+}
 
 
 def exported_for_any_number(stacks, x64):
@@ -41,10 +47,9 @@ def programs(file):
         stacks = batching.Stacks(sample, hlofront, False)
         try:
             yield sample, stacks, exported_for_any_number(stacks, sample.needs_x64())
-        except InconclusiveDimensionOperation as error:
-            assert file == "convolving"
-            with pytest.raises(InconclusiveDimensionOperation, match=REFUSED):
-                raise error
+        except (InconclusiveDimensionOperation, NotImplementedError) as error:
+            assert file in REFUSED, sample
+            assert re.search(REFUSED[file], str(error)), sample
 
 
 @pytest.mark.slow
