@@ -125,23 +125,28 @@ def _(
 def _check_type(exported: ExportedProgram, position: int, aval: AbstractValue) -> None:
     """Raise a ValueError unless an argument has the type that the program was exported for."""
     wanted = exported.in_avals[position]
+
+    def name() -> str:
+        # Only for an error: naming one argument takes time in the number of all.
+        return leaf_name(exported.in_tree, position)
+
     if not isinstance(aval, ShapedArray):
         raise ValueError(
-            f"Expected ShapedArray but got: {aval} for {leaf_name(exported.in_tree, position)} of "
-            f"{exported.fun_name}"
+            f"Expected ShapedArray but got: {aval} for {name()} of {exported.fun_name}"
         )
     actual, expected = aval.shape, wanted.shape
-    name = leaf_name(exported.in_tree, position)
     if len(actual) != len(expected):
-        raise ValueError(f"Rank mismatch for {name}: expected {expected} and called with {actual}")
+        raise ValueError(
+            f"Rank mismatch for {name()}: expected {expected} and called with {actual}"
+        )
     if aval.dtype != wanted.dtype:
         raise ValueError(
-            f"Dtype mismatch for {name}: expected {wanted.dtype} and called with {aval.dtype}"
+            f"Dtype mismatch for {name()}: expected {wanted.dtype} and called with {aval.dtype}"
         )
     for axis, (size, wanted_size) in enumerate(zip(actual, expected, strict=True)):
         if not isinstance(wanted_size, SizeExpression) and size != wanted_size:
             raise ValueError(
-                f"Shape mismatch for {name}.shape[{axis}] (expected same constant): expected "
+                f"Shape mismatch for {name()}.shape[{axis}] (expected same constant): expected "
                 f"{expected} and called with {actual}"
             )
 
