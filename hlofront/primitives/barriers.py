@@ -57,7 +57,7 @@ def _(cotangents: Sequence[Cotangent], *operands: Operand) -> Sequence[Cotangent
 
 
 def _fenced(tangents: Sequence[Tangent]) -> list[Tangent]:
-    """Return tangents or cotangents behind a separate barrier; a `Zero` stays a `Zero`."""
+    """Return tangents or cotangents behind a barrier of their own; a `Zero` stays a `Zero`."""
     present = [tangent for tangent in tangents if type(tangent) is not Zero]
     if not present:
         return list(tangents)
@@ -102,7 +102,7 @@ def create_token(_: object = None) -> Array:
     """Return a new token, which is ready at once.
 
     Args:
-      _: is not used.
+      _: an ignored argument.
     """
     return process(create_token_p, (), {})
 
@@ -115,7 +115,7 @@ def after_all(*operands: object) -> Array:
       *operands: tokens; without any, the result is ready at once.
 
     Raises:
-      TypeError: if an operand is no token.
+      TypeError: if an operand is not a token.
     """
     return process(after_all_p, operands, {})
 

@@ -103,7 +103,7 @@ VMAP_METHODS = (
 
 
 def check_vmap_method(vmap_method: object) -> None:
-    """Raise the ValueError for a `vmap_method` that there is not."""
+    """Raise ValueError unless `vmap_method` is the name of a method of vmap, or None."""
     if vmap_method not in VMAP_METHODS:
         raise ValueError(
             f"vmap_method must be one of the allowed methods {list(VMAP_METHODS)}, but got: "
@@ -233,7 +233,7 @@ class CallbackArguments:
 
     def __init__(self, structure: PyTreeDef, static: Sequence[tuple[int, object]]):
         self.structure = structure
-        # Pairs (index, leaf) of the leaves that are no arrays.
+        # Pairs (index, leaf) of the leaves that are not arrays.
         self.static = tuple(static)
 
     @staticmethod

@@ -355,9 +355,9 @@ def _(
 
 
 def _start_batched(primitive: Primitive, start: Primitive) -> BatchRuleWithAxis:
-    """Return the batch rule of what starts a collective.
+    """Return the batch rule of a primitive that starts a collective.
 
-    Along an axis that vmap maps there is nothing to wait for: the result is there at once.
+    Along an axis that vmap maps there is nothing to wait for: the result is available at once.
     """
 
     def rule(

@@ -42,10 +42,10 @@ from hlofront.primitives.varying import manual_among, may_mix, varying_along
 all_gather_p = Primitive("all_gather")
 # An all_gather whose result is, by its type, the same at all indices.
 all_gather_invariant_p = Primitive("all_gather_invariant")
-# An all_gather whose result is such, and whose cotangent is left as summands.
+# An all_gather whose result is the same at all indices, and whose cotangent is left as summands.
 all_gather_reduced_p = Primitive("all_gather_reduced")
 reduce_scatter_p = Primitive("reduce_scatter")
-# A reduce_scatter of what is, by its type, summands.
+# A reduce_scatter of a value that consists, by its type, of summands.
 unreduced_reduce_scatter_p = Primitive("unreduced_reduce_scatter")
 all_to_all_p = Primitive("all_to_all")
 ppermute_p = Primitive("ppermute")
@@ -74,9 +74,9 @@ def all_gather(
       axis_index_groups: lists of axis indices: only arrays of the same group are gathered.
       axis: the new axis of the result; with `tiled`, the axis to concatenate arrays along.
       tiled: whether to concatenate arrays along an existing axis instead of stacking them.
-      to: "varying", or "invarying" for a result that by its type is the same at all indices, which
-        in `shard_map` with check_vma may leave it as such, or "reduced" for one whose cotangent is
-        left as summands, besides; see `pcast`.
+      to: "varying"; "invarying" for a result whose type says that it is the same at all indices, so
+        that it may leave a `shard_map` with check_vma as such; or "reduced" for such a result whose
+        cotangent is also left as summands. See `pcast`.
 
     Raises:
       NameError: if no axis of that name is in scope.
@@ -476,7 +476,7 @@ def ppermute(x: object, axis_name: object, perm: Sequence[tuple[int, int]]) -> P
     Args:
       x: a pytree of arrays.
       axis_name: a name, or a tuple of names.
-      perm: pairs (source, target) of axis indices. An index that is no target gets zeros.
+      perm: pairs (source, target) of axis indices. An index that is not a target gets zeros.
 
     Raises:
       NameError: if no axis of that name is in scope.
@@ -505,7 +505,7 @@ def pshuffle(x: object, axis_name: object, perm: Sequence[int]) -> PyTree:
 
     Raises:
       NameError: if no axis of that name is in scope.
-      ValueError: if `perm` is no permutation of the axis indices.
+      ValueError: if `perm` is not a permutation of the axis indices.
     """
     size = size_along(as_names(axis_name))
     if sorted(perm) != list(range(size)):

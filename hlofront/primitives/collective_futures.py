@@ -1,6 +1,6 @@
 """Collectives that are started, and awaited later: an operation starts one, and another awaits it.
 
-Between the two XLA may run what does not need the result.
+Between the two XLA may run operations that do not need the result.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from hlofront.primitives.varying import may_mix
 
 reduce_scatter_start_p = Primitive("reduce_scatter_start")
 unreduced_reduce_scatter_start_p = Primitive("unreduced_reduce_scatter_start")
-# Awaits what either of them has started.
+# The primitive that awaits what either of them has started.
 reduce_scatter_done_p = Primitive("reduce_scatter_done")
 reduce_scatter_done_p.takes_futures = True
 
@@ -48,7 +48,7 @@ class Future:
     """The result of a collective that was started: `done()` returns it.
 
     Attributes:
-      x: what was started: a pytree of values of type AbstractFuture.
+      x: the started collectives, a pytree of values of type AbstractFuture.
     """
 
     __slots__ = ("_done", "x")
@@ -76,10 +76,10 @@ def psum_scatter_start(
 ) -> Future:
     """Start `psum_scatter`, and return a Future whose method `done` returns the result.
 
-    What comes between the two calls and does not need the result may run at the same time.
+    Operations between the two calls that do not need the result may run at the same time.
 
     Args:
-      x, axis_name, scatter_dimension, axis_index_groups, tiled: as of `psum_scatter`.
+      x, axis_name, scatter_dimension, axis_index_groups, tiled: the arguments of `psum_scatter`.
 
     Raises:
       NameError: if no axis of that name is in scope.
@@ -135,7 +135,7 @@ def _(future: AbstractValue) -> ShapedArray:
 
 
 def _transposed_start(primitive: Primitive) -> Callable[..., Cotangents]:
-    """Return the transpose rule of what starts a collective: the rule of the collective itself."""
+    """Return the transpose rule of a primitive that starts a collective: the collective's rule."""
 
     def transposed(cotangent: ArrayLike, x: UndefinedPrimal, /, **params: Any) -> Cotangents:
         return transpose[primitive](cotangent, x, **params)

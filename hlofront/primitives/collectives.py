@@ -42,7 +42,7 @@ GroupsLike = Sequence[Sequence[int]] | None
 
 
 def as_names(axis_name: object) -> tuple[Hashable, ...]:
-    """Return the names of axes, of which users may give one alone, as a tuple."""
+    """Return the names of axes as a tuple; the argument may be a single name."""
     return tuple(axis_name) if is_tuple_or_list(axis_name) else (axis_name,)
 
 

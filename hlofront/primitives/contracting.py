@@ -116,7 +116,7 @@ class DotAlgorithmPreset(enum.Enum):
         return self.name
 
 
-# What equations hold: a precision per operand, an algorithm, or None.
+# The parameter of equations: a precision per operand, an algorithm, or None.
 CanonicalPrecision = tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset | None
 
 PrecisionLike = (
@@ -263,7 +263,7 @@ def dot_general(
     Raises:
       TypeError: if sizes or numbers of the axes differ, axes are out of range or repeated, or
         neither dtype is wider.
-      ValueError: if `precision` is no precision.
+      ValueError: if `precision` is not valid.
     """
     if dimension_numbers is None:
         dimension_numbers = _of_matrices(typeof(lhs).shape, typeof(rhs).shape)

@@ -77,16 +77,16 @@ def dtype(x: DTypeLike) -> DType:
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Convert the elements of an array to another dtype.
 
-    Floats become integers by dropping the fraction, clamped to the range of the dtype, NaN as 0;
-    integers wrap. Numbers become booleans by `x != 0`. Complex numbers lose their imaginary part
-    in all other dtypes, with a warning (NumPy's ComplexWarning).
+    Floats become integers without their fraction, clamped to the range of the dtype, and NaN
+    becomes 0; integers wrap. Numbers become booleans by `x != 0`. Complex numbers lose their
+    imaginary part in all other dtypes, with a warning (NumPy's ComplexWarning).
 
     Args:
       operand: an array, or a Python scalar.
       new_dtype: a dtype, its name, or a Python type; 64-bit ones are narrowed unless x64 is on.
 
     Raises:
-      TypeError: if the operand is no array, or new_dtype no dtype that arrays have.
+      TypeError: if the operand is not an array, or new_dtype is not a dtype that arrays have.
       ValueError: if new_dtype is None, or one dtype is extended and the other differs from it.
     """
     if new_dtype is None:  # pyright: ignore[reportUnnecessaryComparison]  # Callers may be untyped.
@@ -100,7 +100,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 
 def as_array_of_trace(x: ArrayLike) -> Array:
-    """Return a NumPy array as a constant of the program that is being traced; others unchanged.
+    """Return a NumPy array as a constant of the traced program, and other values unchanged.
 
     Constants have the methods of arrays, such as `at`, which NumPy arrays lack.
     """
@@ -281,7 +281,7 @@ def primal_tangent_dtype(
 
 
 def convert_split(operand: ArrayLike, sharding: NamedSharding) -> Array:
-    """Return an array with the sharding of a parameter of equations, of the same elements."""
+    """Return an array of equal elements with the sharding that a parameter of an equation holds."""
     aval = typeof(operand)
     if isinstance(aval.dtype, ExtendedDType):
         return bind_reshard(operand, sharding)
@@ -506,7 +506,7 @@ def stage(x: ArrayLike, /) -> Array:
       x: an array or scalar.
 
     Raises:
-      TypeError: if x is no array or scalar.
+      TypeError: if x is not an array or scalar.
     """
     typeof(x)
     return process(stage_p, (x,), {}) if is_eager() else as_array_of_trace(x)
@@ -523,7 +523,7 @@ def stop_gradient(x: _T) -> _T:
       A value of the structure, shapes and dtypes of x, whose derivative is zero.
 
     Raises:
-      TypeError: if a leaf is no array.
+      TypeError: if a leaf is not an array.
 
     Example:
       >>> jax.grad(lambda x: x * lax.stop_gradient(x))(3.0)

@@ -294,7 +294,7 @@ def conv(
 
     Raises:
       TypeError: if dtypes or ranks differ.
-      ValueError: if sizes do not fit, or `padding` is no padding.
+      ValueError: if sizes do not fit, or `padding` is invalid.
     """
     return conv_general_dilated(
         lhs,
@@ -332,7 +332,7 @@ def conv_with_general_padding(
 
     Raises:
       TypeError: if dtypes or ranks differ.
-      ValueError: if sizes do not fit, or `padding` is no padding.
+      ValueError: if sizes do not fit, or `padding` is invalid.
     """
     return conv_general_dilated(
         lhs,

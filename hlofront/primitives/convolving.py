@@ -82,7 +82,7 @@ def conv_general_dilated(
 
     Raises:
       TypeError: if dtypes differ, or ranks and dimension numbers do not fit.
-      ValueError: if sizes do not fit, or `padding` is no padding.
+      ValueError: if sizes do not fit, or `padding` is invalid.
       RuntimeError: if `padding` is a string that names no padding.
     """
     if out_sharding is not None:

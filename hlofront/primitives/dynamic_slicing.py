@@ -54,7 +54,7 @@ def dynamic_slice(
         or for each. Where they cannot be negative, False saves the computation.
 
     Raises:
-      TypeError: if an index is no integer or no scalar, or a size is out of range.
+      TypeError: if an index is not an integer scalar, or a size is out of range.
       ValueError: if there is not one index per axis.
     """
     indices = _dynamic_indices(operand, start_indices, allow_negative_indices)
@@ -206,12 +206,12 @@ def dynamic_slice_in_dim(
         clamped so that the slice stays within the array.
       slice_size: the number of elements along the axis.
       axis: the axis; a negative one counts from the end.
-      allow_negative_indices: whether a negative index counts from the end; without, it is clamped
+      allow_negative_indices: whether a negative index counts from the end; if not, it is clamped
         to 0.
 
     Raises:
       IndexError: if there is no such axis.
-      TypeError: if the index is no integer or no scalar, or the size is out of range.
+      TypeError: if the index is not an integer scalar, or the size is out of range.
 
     Example:
       >>> lax.dynamic_slice_in_dim(jnp.arange(5), 4, 3)
@@ -254,7 +254,7 @@ def dynamic_index_in_dim(
       allow_negative_indices: whether negative indices count from the end of the axis.
 
     Raises:
-      TypeError: if the index is no integer or no scalar.
+      TypeError: if the index is not an integer scalar.
     """
     result = dynamic_slice_in_dim(
         operand, index, 1, axis, allow_negative_indices=allow_negative_indices
@@ -286,7 +286,7 @@ def dynamic_update_slice(
       start_indices, allow_negative_indices: see `dynamic_slice`.
 
     Raises:
-      TypeError: if the update does not fit, or an index is no integer or no scalar.
+      TypeError: if the update does not fit, or an index is not an integer scalar.
       ValueError: if there is not one index per axis.
     """
     indices = _dynamic_indices(operand, start_indices, allow_negative_indices)
@@ -356,7 +356,7 @@ def dynamic_update_slice_in_dim(
       allow_negative_indices: whether negative starts count from the end of the axis.
 
     Raises:
-      TypeError: if the index is no integer, or dtypes, ranks or sizes do not fit.
+      TypeError: if the index is not an integer, or dtypes, ranks or sizes do not fit.
     """
     ndim = typeof(operand).ndim
     axis = canonical_axis(axis, ndim)
@@ -385,7 +385,7 @@ def dynamic_update_index_in_dim(
         that axis.
       index: the index to write at, an integer scalar that may be traced; it is clamped to the axis.
       axis: the axis; a negative one counts from the end.
-      allow_negative_indices: whether a negative index counts from the end; without, it is clamped
+      allow_negative_indices: whether a negative index counts from the end; if not, it is clamped
         to 0.
 
     Returns:
@@ -393,7 +393,7 @@ def dynamic_update_index_in_dim(
 
     Raises:
       IndexError: if there is no such axis.
-      TypeError: if the update does not fit, or the index is no integer or no scalar.
+      TypeError: if the update does not fit, or the index is not an integer scalar.
     """
     ndim, update_ndim = typeof(operand).ndim, typeof(update).ndim
     axis = canonical_axis(axis, ndim)

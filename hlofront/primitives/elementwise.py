@@ -156,7 +156,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DType | None = None) -> Array:
       An array of the common dtype; the shapes of `x` and `y` broadcast to its shape.
 
     Raises:
-      TypeError: if an operand is no array or scalar, or their dtypes or shapes do not fit.
+      TypeError: if an operand is not an array or scalar, or their dtypes or shapes do not fit.
     """
     if out_dtype is not None:
         out_dtype = canonicalize_dtype(out_dtype)
@@ -190,7 +190,7 @@ def abs(x: ArrayLike) -> Array:
       An array of the shape of `x`, of its dtype or, for complex numbers, the dtype of the parts.
 
     Raises:
-      TypeError: if `x` is no array or scalar, or has another dtype.
+      TypeError: if `x` is not an array or scalar, or has another dtype.
     """
     return process(abs_p, (x,), {})
 
@@ -235,8 +235,8 @@ def round(x: ArrayLike, rounding_method: object = RoundingMethod.AWAY_FROM_ZERO)
       An array of the shape and dtype of `x`.
 
     Raises:
-      TypeError: if `x` is no array or scalar, or has another dtype.
-      ValueError: if `rounding_method` is no RoundingMethod.
+      TypeError: if `x` is not an array or scalar, or has another dtype.
+      ValueError: if `rounding_method` is not a RoundingMethod.
 
     Example:
       >>> lax.round(jnp.array([0.5, 1.5]), lax.RoundingMethod.TO_NEAREST_EVEN)
@@ -256,7 +256,7 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
       An array of that dtype; the shapes of `x1` and `x2` broadcast to its shape.
 
     Raises:
-      TypeError: if an operand is no array or scalar, or their dtypes or shapes do not fit.
+      TypeError: if an operand is not an array or scalar, or their dtypes or shapes do not fit.
     """
     return process(nextafter_p, (x1, x2), {})
 
@@ -299,7 +299,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
       An array of the dtype of `x`; the shapes of `x` and `y` broadcast to its shape.
 
     Raises:
-      TypeError: if an operand is no array or scalar, or their dtypes or shapes do not fit.
+      TypeError: if an operand is not an array or scalar, or their dtypes or shapes do not fit.
     """
     return process(pow_p, (x, y), {})
 
@@ -329,8 +329,8 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
       An array of the shape and dtype of `x`.
 
     Raises:
-      TypeError: if x is no array or scalar of numbers, if y is no integer, or if y is negative and
-        x is of an integer dtype.
+      TypeError: if x is not an array or scalar of numbers, if y is not an integer, or if y is
+        negative and x is of an integer dtype.
     """
     if type(y) is not int:
         y = int(y) if isinstance(y, float) and y.is_integer() else operator.index(y)
@@ -355,7 +355,7 @@ def reciprocal(x: ArrayLike) -> Array:
       An array of the shape and dtype of `x`.
 
     Raises:
-      TypeError: if `x` is no array or scalar, or has another dtype.
+      TypeError: if `x` is not an array or scalar, or has another dtype.
     """
     return process(integer_pow_p, (x,), {"y": -1})
 
@@ -404,7 +404,7 @@ def conj(x: ArrayLike) -> Array:
       An array of the shape of `x` and of complex dtype: complex64 for float32.
 
     Raises:
-      TypeError: if `x` is no array or scalar, or has another dtype.
+      TypeError: if `x` is not an array or scalar, or has another dtype.
     """
     return process(conj_p, (x,), {"input_dtype": dtype_of(typeof(x).dtype)})
 
@@ -469,7 +469,7 @@ def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
       An array of that dtype; the shapes of `x` and `y` broadcast to its shape.
 
     Raises:
-      TypeError: if an operand is no array or scalar, or their dtypes or shapes do not fit.
+      TypeError: if an operand is not an array or scalar, or their dtypes or shapes do not fit.
 
     Example:
       >>> lax.mulhi(jnp.uint32(2**31), jnp.uint32(4))
@@ -497,8 +497,8 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
       An array of the shape and dtype of `x`.
 
     Raises:
-      TypeError: if an operand is no array or scalar, if the three dtypes differ, or if a bound has
-        another shape.
+      TypeError: if an operand is not an array or scalar, if the three dtypes differ, or if a bound
+        has another shape.
     """
     return process(clamp_p, (min, x, max), {})
 

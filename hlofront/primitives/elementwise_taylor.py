@@ -65,7 +65,7 @@ def integral(u: Polynomial, w: Polynomial) -> Sequence[ArrayLike]:
 
 
 def _divided(u: ArrayLike | None, known: ArrayLike | None, divisor: ArrayLike) -> ArrayLike:
-    """Return (u - known) / divisor, where either may be absent, and u has a smaller shape maybe."""
+    """Return (u - known) / divisor, where u or known may be None, and the shape of u smaller."""
     if known is None:
         assert u is not None, "the dividend or the divisor has a series"
         return div(u, divisor)

@@ -60,7 +60,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """Compute the lower triangular L with `L L^H = x` of Hermitian positive definite matrices.
 
     Args:
-      x: of shape (..., n, n).
+      x: an array of shape (..., n, n).
       symmetrize_input: whether to replace x by `(x + x^H) / 2` first; if not, only elements on and
         below the diagonal are read.
 
@@ -193,7 +193,7 @@ def lu(x: ArrayLike) -> list[Array]:
     """Compute the LU decomposition with partial pivoting: `x[permutation] = L U`.
 
     Args:
-      x: of shape (..., m, n).
+      x: an array of shape (..., m, n).
 
     Returns:
       [lu, pivots, permutation]. lu has U on and above the diagonal and the unit lower triangular
@@ -316,7 +316,7 @@ def qr(
     """Factor matrices: `x = Q R`, where Q has orthonormal columns and R is upper triangular.
 
     Args:
-      x: of shape (..., m, n).
+      x: an array of shape (..., m, n).
       pivoting: whether to exchange columns so that the diagonal of R descends in absolute value.
       full_matrices: whether Q is square; if not, Q has min(m, n) columns, and R as many rows.
       use_magma: accepted for compatibility with JAX, where it is an option for AMD GPUs.
@@ -433,7 +433,7 @@ def geqrf(a: ArrayLike) -> tuple[Array, ...]:
     """Compute the QR factorization in LAPACK's packed form: R with Householder reflectors below.
 
     Args:
-      a: of shape (..., m, n), floating or complex.
+      a: an array of shape (..., m, n), floating or complex.
 
     Returns:
       (matrices, taus): R on and above the diagonal and the reflectors below it, of the shape of a;
@@ -447,7 +447,7 @@ def geqp3(a: ArrayLike, jpvt: object) -> tuple[Array, ...]:
     """Compute the QR factorization with column pivoting, in LAPACK's packed form.
 
     Args:
-      a: of shape (..., m, n), floating or complex.
+      a: an array of shape (..., m, n), floating or complex.
       jpvt: int32 of shape (..., n): columns with a nonzero entry are moved to the front.
 
     Returns:
@@ -493,8 +493,9 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """Return the first columns of the product of Householder reflections.
 
     Args:
-      a: of shape (..., m, n) with m >= n: the reflectors, one below the diagonal of each column.
-      taus: of shape (..., k), their scales; k <= n.
+      a: an array of shape (..., m, n) with m >= n: the reflectors, one below the diagonal of each
+        column.
+      taus: an array of shape (..., k), their scales; k <= n.
 
     Returns:
       The first n columns of `H_1 H_2 ... H_k`, where `H_i = I - taus[i] v_i v_i^H`, and v_i is
@@ -532,9 +533,10 @@ def ormqr(
     """Multiply matrices by the product Q of Householder reflections, without computing Q.
 
     Args:
-      a: of shape (..., m, k): below the diagonal the reflectors. See `householder_product`.
-      taus: of shape (..., k), their scales.
-      c: of shape (..., m, n) if `left`, else (..., n, m).
+      a: an array of shape (..., m, k): below the diagonal the reflectors. See
+        `householder_product`.
+      taus: an array of shape (..., k), their scales.
+      c: an array of shape (..., m, n) if `left`, else (..., n, m).
       left: whether to compute `Q c` instead of `c Q`.
       transpose: whether to multiply by Q^H instead of Q.
 

@@ -107,24 +107,25 @@ def ffi_call(
     custom_call_api_version: int = TYPED_API_VERSION,
     legacy_backend_config: str | None = None,
 ) -> Callable[..., Array | list[Array]]:
-    """Return a function that calls a foreign function, which `register_ffi_target` made known.
+    """Return a function that calls a foreign function, which `register_ffi_target` registered.
 
     Args:
       target_name: the name that the foreign function was registered under.
       result_shape_dtypes: the shape and dtype of the result, as a ShapeDtypeStruct or an array; or
         a sequence of them where there are several results.
-      has_side_effect: whether to call it also where nothing needs its results.
+      has_side_effect: whether the function is called even where nothing needs its results.
       vmap_method: how vmap calls it: "sequential" and "sequential_unrolled" for one example after
         another; "expand_dims" and "broadcast_all" once, with a first axis for the batch in every
         operand, of size one or of the batch's size in those that are not mapped;
-        "legacy_vectorized" once, with that axis in mapped operands alone. None refuses.
+        "legacy_vectorized" once, with that axis in mapped operands alone. With None, vmap raises an
+        error.
       input_layouts: per operand the order of its axes in memory, the slowest first; None for all,
         or for an operand, is row-major.
       output_layouts: the layout of the result, or of each result.
       input_output_aliases: which operand's buffer becomes that of which result, by their indices.
       custom_call_api_version: the version of XLA's custom calls that the function was written for:
         4 is the typed one.
-      legacy_backend_config: for versions before 4, the text that the function is given.
+      legacy_backend_config: for versions before 4, the text that the function receives.
 
     Returns:
       A function of arrays, and of attributes by name: numbers, strings, arrays of NumPy's, and
@@ -132,7 +133,7 @@ def ffi_call(
       `result_shape_dtypes` is a sequence.
 
     Raises:
-      ValueError: if an option is no such option, or does not fit operands or results.
+      ValueError: if an option is unknown, or does not fit operands or results.
 
     Example::
 
@@ -232,7 +233,7 @@ def _result_aval(position: int, described: Any) -> AbstractValue:
 
 
 def _minor_to_major(layout: LayoutOptions, aval: AbstractValue) -> MinorToMajor:
-    """Return a layout as XLA writes it; raise a ValueError where it is none of this array."""
+    """Return a layout as XLA writes it; raise a ValueError unless it is a layout of this array."""
     rank = aval.ndim if isinstance(aval, ShapedArray) else 0
     if layout is None:
         return tuple(reversed(range(rank)))

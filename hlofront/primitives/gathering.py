@@ -190,7 +190,7 @@ def canonical_numbers(numbers: Any, class_: type) -> Any:
       class_: the NamedTuple class that they must have.
 
     Raises:
-      TypeError: if `numbers` is no `class_`, or a field is no sequence of integers.
+      TypeError: if `numbers` is not a `class_`, or a field is not a sequence of integers.
     """
     if type(numbers) is not class_ and not isinstance(numbers, class_):
         raise TypeError(

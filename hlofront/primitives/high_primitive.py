@@ -23,7 +23,8 @@ class HiPrimitive(Primitive):
     Subclasses define `abstract_eval`, which returns the type of the result and a set of effects,
     and `to_lojax`, which computes the result with other operations; `jvp`, `transpose` and `impl`
     where there are derivatives, or another function outside of programs. With the class attribute
-    `multiple_results = True` results are sequences. Equations have the low values of operands.
+    `multiple_results = True` results are sequences. A high value is a value of a user's class, and
+    its low values are the arrays that it consists of; equations have the low values of operands.
     """
 
     __slots__ = ("low",)
@@ -46,7 +47,7 @@ class HiPrimitive(Primitive):
     # ---- what subclasses define
 
     def is_high(self, *avals: AbstractValue, **params: Any) -> bool:
-        """Return whether the operation is one of high values; nothing here asks."""
+        """Return whether the operation acts on high values; hlofront never calls this method."""
         return True
 
     def abstract_eval(self, *avals: Any, **params: Any) -> tuple[Any, Any]:
@@ -179,13 +180,13 @@ def _low_types(types: Iterable[Any]) -> list[Any]:
 
 
 def _lowered(types: Iterable[Any], values: Iterable[Any]) -> list[Any]:
-    """Return the low values of values of these types; a low value is its own."""
+    """Return the low values that values of these types consist of; an array is its own."""
     pairs = zip(types, values, strict=True)
     return [low for t, x in pairs for low in (t.lower_val(x) if isinstance(t, HiType) else [x])]
 
 
 def _raised(types: Iterable[Any], values: Iterable[Any]) -> list[Any]:
-    """Return the values of these types that have these low values."""
+    """Return the values of these types that consist of these low values."""
     low = iter(values)
     return [
         t.raise_val(*(next(low) for _ in t.lo_ty())) if isinstance(t, HiType) else next(low)

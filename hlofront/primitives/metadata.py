@@ -32,7 +32,7 @@ class frontend_attributes:
     Programs traced inside have them, also programs that were traced before outside.
 
     Args:
-      attributes: the values by name; None takes an outer block's attribute away.
+      attributes: the values by name; None removes the attribute of an outer block.
     """
 
     __slots__ = ("_attributes", "_entered")
@@ -91,8 +91,8 @@ def set_xla_metadata(x: PyTree = None, **kwargs: object) -> PyTree:
 
     Args:
       x: None, or a pytree of arrays.
-      kwargs: the values by name, of any type that can be printed. In a block, None takes an outer
-        block's attribute away.
+      kwargs: the values by name, of any type that can be printed. In a block, None removes the
+        attribute of an outer block.
 
     Returns:
       A context manager, or the pytree `x` with equal arrays.
@@ -146,10 +146,10 @@ _STREAM = "gpu_stream:"
 
 
 def compute_attributes(compute_type: str) -> dict[str, str]:
-    """Return the frontend attributes of operations that are computed in some place.
+    """Return the frontend attributes that say which processor computes operations.
 
     Raises:
-      ValueError: if there is no such place.
+      ValueError: if there is no such compute type.
     """
     if isinstance(compute_type, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         if compute_type.startswith(_STREAM):
@@ -164,7 +164,7 @@ def compute_attributes(compute_type: str) -> dict[str, str]:
 
 
 def compute_on(compute_type: str) -> frontend_attributes:
-    """Return a context manager and decorator for operations that are computed in some place.
+    """Return a context manager and decorator that says which processor computes operations.
 
         @compute_on("device_host")
         @jax.jit
@@ -173,11 +173,11 @@ def compute_on(compute_type: str) -> frontend_attributes:
 
     Args:
       compute_type: "device_host", the processor of the device's host; "device", the device;
-        "tpu_sparsecore"; or "gpu_stream:1", a stream of the GPU. Devices without such a place
-        compute the operations as others.
+        "tpu_sparsecore"; or "gpu_stream:1", a stream of the GPU. Devices without such a processor
+        compute the operations as they compute others.
 
     Raises:
-      ValueError: if there is no such place.
+      ValueError: if there is no such compute type.
     """
     attributes: dict[str, str | None] = {**compute_attributes(compute_type)}
     return frontend_attributes(attributes)

@@ -48,8 +48,8 @@ def polynomial(x: ArrayLike, coeffs: Iterable[ArrayLike], *, unroll: int | None 
       zeros of the shape of `x` if there are no coefficients.
 
     Raises:
-      TypeError: if the dtype of `x` is no number, ranks or sizes do not fit, a coefficient is
-        complex and `x` is not, or `unroll` is no integer.
+      TypeError: if the dtype of `x` is not numeric, ranks or sizes do not fit, a coefficient is
+        complex and `x` is not, or `unroll` is not an integer.
       ValueError: if `unroll` is negative.
 
     Example:

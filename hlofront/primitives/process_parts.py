@@ -1,4 +1,4 @@
-"""Primitives between the part of an array that one process has and the array over all processes.
+"""Primitives that make an array over all processes of the processes' parts, and take a part of it.
 
 Both concern values outside of programs: within a program of one process they are no operation, and
 with several processes no value inside of a program is only one process's part.
@@ -129,7 +129,7 @@ def ltg_batcher(
     """Make an array of the processes' parts where the parts have a batch axis.
 
     Args:
-      insert_axis: ignored, as in JAX: the axis is there.
+      insert_axis: ignored, as in JAX: the part has the batch axis already.
       axis_data: the batch axis, which mesh axes may split.
       vals_in: the part of this process.
       dims_in: the number of the part's batch axis.

@@ -341,7 +341,7 @@ def _first_rows(examples: int, height: int, shape: tuple[int, ...]) -> NumPyArra
 
 
 def _shares(x: ArrayLike, numbers: NumPyArray) -> Array:
-    """Return equal shares of the rows of x, of which `numbers` names those of each result row."""
+    """Return equal shares of the rows of x: row i of the result has those in `numbers[i]`."""
     shape = typeof(x).shape
     share = shape[1] // numbers.shape[1]
     all_shares = reshape(x, (shape[0] * numbers.shape[1], share))

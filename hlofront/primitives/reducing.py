@@ -236,7 +236,7 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
       index_dtype: the integer dtype of the result.
 
     Raises:
-      TypeError: if `index_dtype` is no integer dtype, or the operand is complex.
+      TypeError: if `index_dtype` is not an integer dtype, or the operand is complex.
       ValueError: if the axis is out of range or has no elements.
     """
     return _bind_index(argmin_p, operand, axis, index_dtype)
@@ -252,7 +252,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
       index_dtype: the integer dtype of the result.
 
     Raises:
-      TypeError: if `index_dtype` is no integer dtype, or the operand is complex.
+      TypeError: if `index_dtype` is not an integer dtype, or the operand is complex.
       ValueError: if the axis is out of range or has no elements.
     """
     return _bind_index(argmax_p, operand, axis, index_dtype)

@@ -475,7 +475,7 @@ class _BatchedPart:
         return transpose(value, [own.index(axis) for axis in self.order])
 
     def result(self, part: ArrayLike) -> tuple[ArrayLike, int]:
-        """Return what was read of this part, with the axes of an example in order, and its axis."""
+        """Return an array read from this part, an example's axes in order, and its batch axis."""
         batch_axis = self.order.index(BATCH)
         order = [axis for axis in self.order if axis != BATCH]
         if order == sorted(order):
@@ -485,7 +485,7 @@ class _BatchedPart:
 
 
 class _Axis:
-    """The batch axis of an index, as a leaf of a pytree, in which None is no leaf."""
+    """The batch axis of an index, as a leaf of a pytree; None would not be a leaf."""
 
     __slots__ = ("batch_axis",)
 

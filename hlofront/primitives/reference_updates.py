@@ -186,7 +186,7 @@ class _Part(NamedTuple):
         return reshape(strided, [n for axis, n in enumerate(shape) if axis not in self.integers])
 
     def _numbers(self, array: ArrayLike) -> tuple[list[int], list[int], ArrayLike]:
-        """Return the axes that arrays index, those of the result that slices have, the indices."""
+        """Return the axes that arrays index, the result's axes of slices, and the indices."""
         axes = [axis for axis, _ in self.arrays]
         first, count = self.first_array_axis, len(self.array_shape)
         rest = typeof(array).ndim - len(axes)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # The operand is an array, the result a reference that holds a copy of it.
 new_ref_p = Primitive("new_ref")
-# As new_ref, with undefined elements; no operands.
+# This makes a reference with undefined elements; it has no operands.
 empty_ref_p = Primitive("empty_ref")
 # The operand is a reference, the result its array; the reference may not be used afterwards.
 freeze_p = Primitive("freeze")
@@ -46,7 +46,7 @@ free_ref_p = Primitive("free_ref", multiple_results=True)
 get_p = Primitive("get")
 # Operands: a reference, the new value, and the leaves of indexers. The result is the old value.
 swap_p = Primitive("swap")
-# Operands as those of swap; no results.
+# The operands are those of swap; there are no results.
 addupdate_p = Primitive("addupdate", multiple_results=True)
 
 for _primitive in (new_ref_p, empty_ref_p, freeze_p, free_ref_p, get_p, swap_p, addupdate_p):
@@ -54,7 +54,7 @@ for _primitive in (new_ref_p, empty_ref_p, freeze_p, free_ref_p, get_p, swap_p, 
 for _primitive in (new_ref_p, empty_ref_p):
     _primitive.ref_allocating = True
 
-# No indexers: the whole array.
+# Without indexers, the whole array is selected.
 _WHOLE: tuple[NDIndexer, ...] = ()
 
 
@@ -159,7 +159,7 @@ def indexed(ref: RefLike, index: RefIndex, function: str) -> tuple[RefLike, tupl
       function: the name of the function that is called, for messages.
 
     Raises:
-      ValueError: if `ref` is no reference, or the index is too long or out of bounds.
+      ValueError: if `ref` is not a reference, or the index is too long or out of bounds.
       TypeError: if an index is not of integers.
     """
     transforms = _WHOLE

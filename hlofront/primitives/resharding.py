@@ -50,10 +50,10 @@ def reshard(xs: PyTree, out_shardings: PyTree) -> PyTree:
       A pytree like `xs`.
 
     Raises:
-      TypeError: for leaves that are no PartitionSpecs and no NamedShardings.
+      TypeError: for leaves that are neither PartitionSpecs nor NamedShardings.
       ValueError: for None, for PartitionSpecs without a mesh in context, for axes that are not in
         the mesh or not of type Explicit, for more entries than an array has axes, if a size is no
-        multiple of the number of its parts, and if the shardings are no prefix.
+        multiple of the number of its parts, and if the shardings are not a prefix.
 
     Example:
       >>> by_rows = jnp.ones((8, 8))
@@ -77,8 +77,8 @@ def reshard_tree(
       source_mesh: the mesh of the arrays; None if that is their types' or the mesh in context.
 
     Raises:
-      TypeError: for leaves that are no PartitionSpecs and no NamedShardings.
-      ValueError: if a sharding does not fit its array, or the shardings are no prefix.
+      TypeError: for leaves that are neither PartitionSpecs nor NamedShardings.
+      ValueError: if a sharding does not fit its array, or the shardings are not a prefix.
     """
     leaves, structure = tree_flatten(xs)
     try:

@@ -43,7 +43,7 @@ _transfer = frozenset({TransferEffect()})
 
 
 class DescribesArray(Protocol):
-    """The type of what describes an array, such as a ShapeDtypeStruct."""
+    """The type of a description of an array, such as a ShapeDtypeStruct."""
 
     @property
     def shape(self) -> Shape: ...
@@ -86,11 +86,11 @@ def precv(
       token: the token of a `psend` or of `create_token`: the array is received after it.
       out_shape: the shape and the dtype of the array, such as a ShapeDtypeStruct.
       axis_name: a name, or a tuple of names.
-      perm: pairs (source, target) of axis indices. An index that is no target gets zeros.
+      perm: pairs (source, target) of axis indices. An index that is not a target gets zeros.
 
     Raises:
       NameError: if no axis of that name is in scope.
-      TypeError: if `token` is no token.
+      TypeError: if `token` is not a token.
       ValueError: if an index is twice a source or twice a target, or is out of range.
     """
     names = as_names(axis_name)

@@ -210,7 +210,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
     Raises:
       ValueError: if the shapes do not broadcast.
-      TypeError: if a shape is no sequence of integers, or has a negative size.
+      TypeError: if a shape is not a sequence of integers, or has a negative size.
     """
     canonical = [integers(shape, "each shape of broadcast_shapes") for shape in shapes]
     for shape in canonical:
@@ -386,7 +386,7 @@ def shape_as_value(shape: ShapeLike) -> np.ndarray:
       shape: the sizes, integers.
 
     Raises:
-      TypeError: if a size is no integer.
+      TypeError: if a size is not an integer.
     """
     return np.asarray(canonical_shape(shape), default_dtype("i"))
 

@@ -94,7 +94,7 @@ def split_as_each_operand(*primitives: Primitive) -> None:
 
 
 def reduced(*primitives: Primitive) -> None:
-    """Register the sharding rule of reductions over the axes `axes`."""
+    """Register the sharding rule of reductions over the axes in their parameter `axes`."""
 
     def rule(avals: Avals, results: Avals, *, axes: Sequence[int], **_: object) -> list[Entries]:
         return [without(entries_of(avals[0]), axes)]
@@ -132,8 +132,8 @@ def along_batches(primitive: Primitive, ranks: Sequence[int]) -> None:
 
     Args:
       primitive: the operation.
-      ranks: per operand how many trailing axes are no batches; these may not be split. The other
-        axes are split alike in all operands, and in the results.
+      ranks: per operand the number of trailing axes that are not batch axes; these may not be
+        split. The other axes are split alike in all operands, and in the results.
     """
 
     def rule(avals: Avals, results: Avals, **_: object) -> list[Entries]:

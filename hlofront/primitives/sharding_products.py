@@ -107,7 +107,7 @@ def _(
         ragged = contracting[0].index(numbers.lhs_ragged_dimensions[0])
         need_unsplit(name, avals, (contracting[1][ragged],), 1)
     lhs, rhs = entries_of(avals[0]), entries_of(avals[1])
-    # The axis of the groups is no axis of the result.
+    # The axis of the groups is not an axis of the result.
     shifted = [
         tuple([axis - sum(group < axis for group in group_axes) for axis in axes])
         for axes in (contracting[1], rhs_batch)
@@ -256,7 +256,7 @@ def _scatter_rule(
     entries = list(entries_of(operand))
     need_unsplit("scatter", avals, numbers.inserted_window_dims)
     indexing = _batches_alone("scatter", avals, 1, numbers.scatter_indices_batching_dims)
-    # The axes of the updates that are no axes of windows are those of the indices, in order.
+    # The axes of the updates that are not axes of windows are those of the indices, in order.
     index_axes = [axis for axis in range(updates.ndim) if axis not in numbers.update_window_dims]
     positions = numbers.scatter_indices_batching_dims
     need_unsplit(

@@ -263,9 +263,7 @@ def _regrouped(
 
 
 def _merged_axis(entries: Entries) -> Entries | None:
-    """Return the split of an axis that merges several; None if one that is split follows another
-    that is not.
-    """
+    """Return the split of an axis merged of several; None if a split one follows an unsplit one."""
     count = sum(map(bool, entries))
     if any(entries[count:]):
         return None

@@ -351,9 +351,9 @@ def pad(
         numbers before or after remove elements, after interior padding.
 
     Raises:
-      TypeError: if the dtypes differ, or a number is no integer.
+      TypeError: if the dtypes differ, or a number is not an integer.
       ValueError: if the configuration has not three numbers per axis, interior padding is
-        negative, the size of an axis would be negative, or the value is no scalar.
+        negative, the size of an axis would be negative, or the value is not a scalar.
     """
     if len(padding_config) != np.ndim(operand):  # the infer rule raises, before rows are read
         rules.infer[pad_p](typeof(operand), typeof(padding_value), padding_config=padding_config)

@@ -55,8 +55,9 @@ def triangular_solve(
     """Solve `a x = b`, or `x a = b`, where each matrix `a` is triangular.
 
     Args:
-      a: of shape (..., m, m). Elements of the other triangle are not read.
-      b: of shape (..., m, n) if `left_side`, else (..., n, m); or vectors, of shape (..., m).
+      a: an array of shape (..., m, m). Elements of the other triangle are not read.
+      b: an array of shape (..., m, n) if `left_side`, else (..., n, m); or vectors, of shape
+        (..., m).
       left_side: whether to solve `a x = b` instead of `x a = b`.
       lower: whether `a` is lower triangular instead of upper.
       transpose_a: whether to transpose `a` first.
@@ -177,12 +178,12 @@ def tridiagonal_solve(
     """Solve `a x = b`, where each matrix `a` is tridiagonal.
 
     Args:
-      dl: of shape (..., m), the diagonal below the main one: `dl[i] = a[i, i - 1]`; the first
-        element is not read.
-      d: of shape (..., m), the main diagonal.
-      du: of shape (..., m), the diagonal above: `du[i] = a[i, i + 1]`; the last element is not
-        read.
-      b: of shape (..., m, n).
+      dl: an array of shape (..., m), the diagonal below the main one: `dl[i] = a[i, i - 1]`; the
+        first element is not read.
+      d: an array of shape (..., m), the main diagonal.
+      du: an array of shape (..., m), the diagonal above: `du[i] = a[i, i + 1]`; the last element is
+        not read.
+      b: an array of shape (..., m, n).
       perturb_singular: whether to perturb pivots near zero, so that the result is finite.
 
     Returns:

@@ -121,7 +121,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> list[Array]:
       [values, indices], of the operand's shape but size k along the axis; indices are int32.
 
     Raises:
-      TypeError: if `k` is no integer.
+      TypeError: if `k` is not an integer.
       ValueError: if `k` or the axis is out of range, or the operand is complex.
     """
     try:

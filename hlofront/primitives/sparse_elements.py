@@ -226,10 +226,10 @@ def _(
 
 
 def check_permutation(permutation: Sequence[int], ndim: int, n_batch: int, n_dense: int) -> None:
-    """Raise unless a permutation keeps batch, sparse and dense axes among themselves.
+    """Raise an error unless a permutation keeps batch, sparse and dense axes among themselves.
 
     Raises:
-      TypeError: if it is no permutation of the axes.
+      TypeError: if it is not a permutation of the axes.
       NotImplementedError: if it mixes axes of different roles.
     """
     if sorted(permutation) != list(range(ndim)):

@@ -81,7 +81,7 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
       An array of that dtype; the operands' shapes broadcast to its shape.
 
     Raises:
-      TypeError: if an operand is no array or scalar of floating-point dtype, or their dtypes or
+      TypeError: if an operand is not an array or scalar of floating-point dtype, or their dtypes or
         shapes do not fit.
     """
     return process(polygamma_p, (m, x), {})
@@ -98,7 +98,7 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
       An array of that dtype; the operands' shapes broadcast to its shape.
 
     Raises:
-      TypeError: if an operand is no array or scalar of floating-point dtype, or their dtypes or
+      TypeError: if an operand is not an array or scalar of floating-point dtype, or their dtypes or
         shapes do not fit.
     """
     return process(zeta_p, (x, q), {})
@@ -117,7 +117,7 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
       An array of that dtype; the operands' shapes broadcast to its shape.
 
     Raises:
-      TypeError: if an operand is no array or scalar of floating-point dtype, or their dtypes or
+      TypeError: if an operand is not an array or scalar of floating-point dtype, or their dtypes or
         shapes do not fit.
     """
     return process(igamma_p, (a, x), {})
@@ -136,7 +136,7 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
       An array of that dtype; the operands' shapes broadcast to its shape.
 
     Raises:
-      TypeError: if an operand is no array or scalar of floating-point dtype, or their dtypes or
+      TypeError: if an operand is not an array or scalar of floating-point dtype, or their dtypes or
         shapes do not fit.
     """
     return process(igammac_p, (a, x), {})
@@ -153,7 +153,7 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
       An array of that dtype; the operands' shapes broadcast to its shape.
 
     Raises:
-      TypeError: if an operand is no array or scalar of floating-point dtype, or their dtypes or
+      TypeError: if an operand is not an array or scalar of floating-point dtype, or their dtypes or
         shapes do not fit.
     """
     return process(igamma_grad_a_p, (a, x), {})
@@ -172,7 +172,7 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
       An array of that dtype; the operands' shapes broadcast to its shape.
 
     Raises:
-      TypeError: if an operand is no array or scalar of floating-point dtype, or their dtypes or
+      TypeError: if an operand is not an array or scalar of floating-point dtype, or their dtypes or
         shapes do not fit.
     """
     return process(random_gamma_grad_p, (a, x), {})
@@ -191,7 +191,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
       An array of that dtype; the operands' shapes broadcast to its shape.
 
     Raises:
-      TypeError: if an operand is no array or scalar of floating-point dtype, or their dtypes or
+      TypeError: if an operand is not an array or scalar of floating-point dtype, or their dtypes or
         shapes do not fit.
     """
     return process(regularized_incomplete_beta_p, (a, b, x), {})

@@ -83,7 +83,7 @@ def eigh(
     """Compute the eigenvectors and eigenvalues of Hermitian matrices.
 
     Args:
-      x: of shape (..., n, n).
+      x: an array of shape (..., n, n).
       lower: whether to read the lower triangle, not the upper one, if x is not symmetrized.
       symmetrize_input: whether to replace x by `(x + x^H) / 2` first.
       sort_eigenvalues: whether eigenvalues must ascend; LAPACK's always do.
@@ -129,7 +129,7 @@ def _(
 ) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
     if params["subset_by_index"] not in (None, (0, typeof(primals[0]).shape[-1])):
         raise NotImplementedError(  # JAX raises this class.
-            "Derivatives of eigh with subset_by_index need all eigenvectors: leave it away, and "
+            "Derivatives of eigh with subset_by_index need all eigenvectors: leave it out, and "
             "slice the results"
         )
     # Derivatives are those of the function of the Hermitian part, whatever is read of the matrix:
@@ -175,7 +175,7 @@ def eig(
     """Compute the eigenvalues and eigenvectors of general matrices.
 
     Args:
-      x: of shape (..., n, n).
+      x: an array of shape (..., n, n).
       compute_left_eigenvectors: whether to return the vectors u with `u^H x = w u^H`.
       compute_right_eigenvectors: whether to return the vectors v with `x v = w v`.
       enable_eigvec_derivs: whether eigenvectors may be differentiated. Their derivative holds
@@ -328,7 +328,7 @@ def svd(
     """Compute the singular value decomposition `x = u diag(s) vh` of matrices.
 
     Args:
-      x: of shape (..., m, n).
+      x: an array of shape (..., m, n).
       full_matrices: whether u and vh are square; if not, u has min(m, n) columns and vh as many
         rows.
       compute_uv: whether to return u and vh.
@@ -398,7 +398,7 @@ def _(
     m, n = typeof(x).shape[-2:]
     if subset_by_index not in (None, (0, min(m, n))):
         raise NotImplementedError(  # JAX raises this class.
-            "Derivatives of svd with subset_by_index need all singular vectors: leave it away, "
+            "Derivatives of svd with subset_by_index need all singular vectors: leave it out, "
             "and slice the results"
         )
     if compute_uv and full_matrices and m != n:
@@ -467,7 +467,7 @@ def schur(
     """Compute the Schur decomposition `x = z t z^H` of matrices, with z unitary.
 
     Args:
-      x: of shape (..., n, n).
+      x: an array of shape (..., n, n).
       compute_schur_vectors: whether to return z.
       sort_eig_vals: must be False: eigenvalues cannot be ordered.
       select_callable: must be None.
@@ -510,7 +510,7 @@ def hessenberg(a: ArrayLike) -> list[Array]:
     """Reduce matrices to upper Hessenberg form: zeros below the first subdiagonal.
 
     Args:
-      a: of shape (..., n, n).
+      a: an array of shape (..., n, n).
 
     Returns:
       [a, taus]: the Hessenberg form, with the Householder reflectors of the transformation below
@@ -539,7 +539,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
     """Reduce Hermitian matrices to real symmetric tridiagonal form.
 
     Args:
-      a: of shape (..., n, n).
+      a: an array of shape (..., n, n).
       lower: whether the lower triangle is read and holds the reflectors, instead of the upper.
 
     Returns:

@@ -39,7 +39,7 @@ def polynomial(primal: ArrayLike, series: Series) -> Polynomial:
 
 
 def total(terms: Iterable[ArrayLike]) -> ArrayLike | None:
-    """Return the sum of arrays of one type; None if there is no array."""
+    """Return the sum of arrays of one type; None if there are no arrays."""
     result = None
     for term in terms:
         # Looked up by name, because the file that defines the primitive imports this one.

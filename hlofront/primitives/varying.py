@@ -29,7 +29,7 @@ def may_mix(*primitives: Primitive) -> None:
 
 
 def pvary(x: ArrayLike, axes: Collection[Hashable]) -> ArrayLike:
-    """Return x as a value that varies along these manual axes of the mesh too."""
+    """Return x as a value that also varies along these manual axes of the mesh."""
     missing = frozenset(axes) - typeof(x).manual_axis_type.varying
     return process(pvary_p, (x,), {"axes": _sorted(missing)}) if missing else x
 
@@ -143,10 +143,10 @@ def matched(primitive: Primitive, args: tuple[ArrayLike, ...]) -> tuple[ArrayLik
 def _matched_to_reference(
     primitive: Primitive, args: tuple[ArrayLike, ...]
 ) -> tuple[ArrayLike, ...]:
-    """Return a reference, and what is written to it as a value that varies along the same axes.
+    """Return a reference, and the written value as one that varies along the reference's axes.
 
     Raises:
-      ValueError: if what is written, or where, varies along other axes than the reference.
+      ValueError: if the written value, or an index, varies along other axes than the reference.
     """
     aval: AbstractValue = typeof(args[0])
     if not isinstance(aval, AbstractRef) or primitive.name == "get":

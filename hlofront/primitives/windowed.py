@@ -59,7 +59,7 @@ def padtype_to_pads(
 
     Raises:
       RuntimeError: for another name.
-      TypeError: if `padding` is no name.
+      TypeError: if `padding` is not a name.
     """
     name = padding if isinstance(padding, str) else getattr(padding, "name", None)
     if not isinstance(name, str):
@@ -146,7 +146,7 @@ def canonical_pads(padding: Iterable[Sequence[int]]) -> Pads:
     """Return padding as a tuple of pairs of integers (before, after), one per axis.
 
     Raises:
-      ValueError: if an entry is no pair.
+      ValueError: if an entry is not a pair.
     """
     pads: list[tuple[int, int]] = []
     for pair in padding:
