@@ -54,11 +54,11 @@ def bitwise_count(x: ArrayLike, /) -> Array:
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Compute `x << y` elementwise, of integers that broadcast; bits shifted out are lost.
 
-    The elements of y must be from 0 to the number of bits, exclusive: others have no defined
-      result.
+    The elements of y must be at least 0 and less than the number of bits: for others the result is
+    undefined.
 
     Raises:
-      TypeError: if one is no array or scalar of integers.
+      TypeError: if an operand is not an array or scalar of integers.
     """
     return elementwise.shift_left(*promote_args_numeric("left_shift", x, y))
 
@@ -140,9 +140,9 @@ def unpackbits(
     """Unpack the bits of bytes along an axis into bytes that are 0 or 1.
 
     Args:
-      a: uint8.
-      count: the number of bits to return: a negative number drops as many, None returns all, zeros
-        pad missing ones.
+      a: an array of uint8.
+      count: the number of bits to return, padded with zeros where there are fewer; a negative
+        number is the number of bits to leave out, and None returns all.
 
     Raises:
       TypeError: if the elements are not bytes.

@@ -44,8 +44,8 @@ def astype(
 ) -> Array:
     """Convert the elements to a dtype; None is the default float dtype.
 
-    Floats become integers by dropping the fraction, clamped to what the dtype holds, NaN as 0;
-    complex numbers lose their imaginary part in dtypes other than booleans, with a
+    Floats become integers without their fraction, clamped to what the dtype holds, and NaN becomes
+    0; complex numbers lose their imaginary part in dtypes other than booleans, with a
     DeprecationWarning.
     """
     check_arraylike("astype", x)

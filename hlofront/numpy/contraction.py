@@ -291,8 +291,8 @@ def matmul(
     """Multiply matrices, which are the last two axes; the leading axes broadcast.
 
     Args:
-      a: of shape (..., m, n), or (n,) for a row.
-      b: of shape (..., n, k), or (n,) for a column.
+      a: an array of shape (..., m, n), or (n,) for a row.
+      b: an array of shape (..., n, k), or (n,) for a column.
       precision: see `lax.Precision`.
       preferred_element_type: the dtype of the sums and of the result; by default the operands'
         common one.
@@ -324,11 +324,11 @@ def dot(
     """Sum products over the last axis of `a` and the second to last axis of `b`, or its only axis.
 
     A scalar multiplies. The axes of the result are the others of `a`, then the others of `b`:
-    where matrices are stacked, `matmul` is wanted.
+    for stacks of matrices, use `matmul`.
 
     Args:
-      a: of shape (..., n).
-      b: of shape (..., n, k) or (n,).
+      a: an array of shape (..., n).
+      b: an array of shape (..., n, k) or (n,).
       precision: see `lax.Precision`.
       preferred_element_type: the dtype of the sums and of the result.
       out_sharding: the sharding of the result.
@@ -465,14 +465,14 @@ def trace(
     dtype: DTypeLike | None = None,
     out: None = None,
 ) -> Array:
-    """Sum the elements on a diagonal of the matrices that two axes make.
+    """Sum the elements on a diagonal of the matrices that two axes form.
 
     Args:
-      a: of at least two axes.
-      offset: which diagonal: `i + offset == j` for those summed. It may be traced.
+      a: an array of at least two axes.
+      offset: the number of the diagonal, whose elements have `i + offset == j`. It may be traced.
       axis1: the axis of rows i.
       axis2: the axis of columns j.
-      dtype: of the result; by default as that of `sum`.
+      dtype: the dtype of the result; by default the one of `sum`.
       out: must be None.
 
     Raises:

@@ -90,10 +90,10 @@ def convolve(
     Integers become floats unless a dtype is preferred.
 
     Args:
-      a: of shape (m,).
-      v: of shape (n,).
-      mode: which parts: "full" ones of size m + n - 1, the "same" size as the longer sequence, or
-        "valid" ones, where the sequences overlap wholly.
+      a: an array of shape (m,).
+      v: an array of shape (n,).
+      mode: the part of the convolution: "full" for all m + n - 1 elements, "same" for as many as
+        the longer sequence has, or "valid" for those where the sequences overlap wholly.
       precision: see `lax.Precision`.
       preferred_element_type: the dtype of the sums and of the result.
 
@@ -120,10 +120,10 @@ def correlate(
     Integers become floats unless a dtype is preferred.
 
     Args:
-      a: of shape (m,).
-      v: of shape (n,).
-      mode: which parts: "full" ones of size m + n - 1, the "same" size as the longer sequence, or
-        "valid" ones, where the sequences overlap wholly.
+      a: an array of shape (m,).
+      v: an array of shape (n,).
+      mode: the part of the correlation: "full" for all m + n - 1 elements, "same" for as many as
+        the longer sequence has, or "valid" for those where the sequences overlap wholly.
       precision: the precision of the products, a `lax.Precision`.
       preferred_element_type: the dtype of the sums and of the result.
 

@@ -99,7 +99,7 @@ def _unravelled_by_any(indices: ArrayLike, sizes: Sequence[ArrayLike]) -> tuple[
 def unravel_index(indices: ArrayLike, shape: ArrayLike | Sequence[ArrayLike]) -> tuple[Array, ...]:
     """Convert positions in a flattened array to indices into an array of this shape, one per axis.
 
-    Negative positions count from the end, and those out of bounds are moved to the nearest.
+    Negative positions count from the end, and positions out of bounds are moved to the nearest one.
 
     Args:
       indices: the positions, an array or a number.
@@ -107,7 +107,7 @@ def unravel_index(indices: ArrayLike, shape: ArrayLike | Sequence[ArrayLike]) ->
 
     Raises:
       ValueError: if the shape is an array of several axes.
-      TypeError: if sizes or positions are no numbers, or complex ones.
+      TypeError: if sizes or positions are not real numbers.
     """
     if not isinstance(shape, tuple | list):
         check_arraylike("unravel_index", shape)
@@ -165,14 +165,14 @@ def ravel_multi_index(
     Args:
       multi_index: integers for each axis, which broadcast together.
       dims: the shape of the array.
-      mode: treatment out of bounds: "wrap" takes indices modulo the sizes, "clip" moves them to
-        the nearest, "ignore" does nothing, and "raise", which takes no traced ones, raises.
+      mode: treatment out of bounds: "wrap" takes indices modulo the sizes, "clip" moves them to the
+        nearest, "ignore" does nothing, and "raise" raises an error and takes no traced indices.
       order: "C", row by row, or "F", column by column.
-      dtype: of the result; by default that in which the indices meet.
+      dtype: the dtype of the result; by default the common dtype of the indices.
 
     Raises:
-      ValueError: if indices are no integers, or out of bounds by mode "raise", the mode or order is
-        unknown, or the dtype does not hold the last position.
+      ValueError: if indices are not integers, or out of bounds by mode "raise", the mode or order
+        is unknown, or the dtype does not hold the last position.
     """
     dims = canonical_shape(dims)
     indices = list(multi_index)
@@ -228,8 +228,8 @@ def mask_indices(
     Args:
       n: the number of rows and columns.
       mask_func: is called with a matrix of ones and `k`.
-      k: such as which diagonal to begin at.
-      size: the number of indices to return. See nonzero.
+      k: the second argument of `mask_func`, such as the number of a diagonal.
+      size: the number of indices to return; see `nonzero`.
     """
     n = operator.index(n)
     rows, columns = nonzero(mask_func(ones((n, n)), k), size=size)

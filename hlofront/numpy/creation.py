@@ -128,13 +128,15 @@ def array(
     """Make an array of a number, of lists of numbers or arrays, or of an array.
 
     Args:
-      object: what to make an array of. Python scalars become weakly typed without a dtype.
-      dtype: of the elements; by default the one that they meet in.
-      copy: whether the memory is its own. Without, that of an array or NumPy array may be shared.
+      object: a number, nested lists of numbers or arrays, or an array. Python scalars become weakly
+        typed without a dtype.
+      dtype: the dtype of the elements; by default their common dtype.
+      copy: whether the result has memory of its own; if not, it may share that of an array or NumPy
+        array.
       order: None or "K".
-      ndmin: how many axes it has at least; new ones come first.
-      device: a Device or Sharding to put it on; by default the default one.
-      out_sharding: how it is split over a mesh.
+      ndmin: the least number of axes of the result; new axes come first.
+      device: a Device or Sharding that the result is put on; by default the default one.
+      out_sharding: how the result is split over a mesh.
 
     Raises:
       TypeError: if elements are not numbers, as strings are not.
@@ -177,12 +179,14 @@ def asarray(
     """Make an array of numbers, lists or arrays, without a copy where none is needed.
 
     Args:
-      a: what to make an array of. Python scalars become weakly typed without a dtype.
-      dtype: of the elements; by default the one that they meet in.
+      a: a number, nested lists of numbers or arrays, or an array. Python scalars become weakly
+        typed without a dtype.
+      dtype: the dtype of the elements; by default their common dtype.
       order: None or "K".
-      copy: whether the memory is its own. Without, that of an array or NumPy array may be shared.
-      device: a Device or Sharding to put it on; by default the default one.
-      out_sharding: how it is split over a mesh.
+      copy: whether the result has memory of its own; if not, it may share that of an array or NumPy
+        array.
+      device: a Device or Sharding that the result is put on; by default the default one.
+      out_sharding: how the result is split over a mesh.
 
     Raises:
       TypeError: if elements are not numbers, as strings are not.
@@ -411,7 +415,7 @@ def _numpy_dtype(dtype: DTypeLike) -> np.dtype:
 def fromfile(*args: object, **kwargs: object) -> Array:
     """Raise NotImplementedError, as JAX does: the contents of a file may change after tracing.
 
-    Raises NotImplementedError, which names what to write instead.
+    The message says what to write instead.
     """
     raise NotImplementedError(  # JAX raises this class.
         "jnp.fromfile is not offered: what a file holds may change, and traced programs are kept. "
@@ -422,7 +426,7 @@ def fromfile(*args: object, **kwargs: object) -> Array:
 def fromiter(*args: object, **kwargs: object) -> Array:
     """Raise NotImplementedError, as JAX does: an iterator gives its values only once.
 
-    Raises NotImplementedError, which names what to write instead.
+    The message says what to write instead.
     """
     raise NotImplementedError(  # JAX raises this class.
         "jnp.fromiter is not offered: an iterator gives its values once, and traced programs are "

@@ -69,7 +69,7 @@ def cumsum(
 ) -> Array:
     """Compute the cumulative sum along an axis, or of the flattened array.
 
-    The dtype is that of the array: only booleans are counted with integers.
+    The result has the dtype of the array, except that booleans are counted with integers.
     """
     refuse_out("cumsum", out)
     return _scan("cumsum", cumulative.cumsum, a, axis, dtype)
@@ -153,7 +153,8 @@ def cumulative_sum(
     Args:
       x: an array of at least one axis.
       axis: the axis; it is required if there are several.
-      dtype: of the result; by default integers are at least the default ones.
+      dtype: the dtype of the result; by default, that of the array, with integers widened to the
+        default integer dtype.
       include_initial: whether to start with a 0, which makes the axis longer by one.
 
     Raises:
@@ -178,7 +179,7 @@ def cumulative_prod(
     Args:
       x: an array of at least one axis.
       axis: the axis; it is required if there are several.
-      dtype: of the result.
+      dtype: the dtype of the result.
       include_initial: whether to start with a 1, which makes the axis longer by one.
 
     Raises:

@@ -78,14 +78,14 @@ def diff(
     """Compute the n-th differences of neighbors, x[i + 1] - x[i], along an axis.
 
     Args:
-      a: an array; of booleans, the result says whether neighbors differ.
-      n: the order of the differences: a Python integer, each makes the axis one shorter.
+      a: an array; for booleans, the result says whether neighbors differ.
+      n: the order of the differences, a Python integer; each order makes the axis shorter by one.
       axis: the axis.
       prepend: a scalar, or an array of any size along the axis, to prepend first.
       append: a scalar, or an array of any size along the axis, to append first.
 
     Raises:
-      TypeError: if n is no integer, or `prepend` or `append` does not fit.
+      TypeError: if n is not an integer, or `prepend` or `append` does not fit.
       ValueError: if n is negative, the array has no axes, or not this one.
     """
     parts = [x for x in (prepend, a, append) if x is not None]
@@ -239,11 +239,11 @@ def gradient(
       f: values, at least two along each axis of the gradient.
       varargs: the spacing of f: nothing for 1, one scalar for all axes, or for each axis a
         scalar or its coordinates, an array of one axis.
-      axis: one, several, or None for all.
-      edge_order: None.
+      axis: an axis, several, or None for all.
+      edge_order: must be None.
 
     Returns:
-      An array of the shape of `f` for one axis; for another number of axes a list of such.
+      An array of the shape of `f` for one axis; for another number of axes, a list of such arrays.
 
     Raises:
       ValueError: for too few values, or coordinates that do not fit them.
@@ -367,7 +367,7 @@ def interp(
 
     Args:
       x: the coordinates at which to interpolate: real numbers, of any shape.
-      xp: the coordinates of the points: of one axis, ascending unless there is a period.
+      xp: the coordinates of the points, an array of one axis, ascending unless there is a period.
       fp: the values at the points, which may be complex.
       left: the value before the first point; by default that of the first point. The string
         "extrapolate" prolongs the first line.
@@ -379,7 +379,7 @@ def interp(
 
     Raises:
       ValueError: for shapes that do not match, complex `x` or `xp`, or another string.
-      TypeError: for what are no arrays, and if there are no points.
+      TypeError: if an argument is not an array, or there are no points.
     """
     for name, side in (("left", left), ("right", right)):
         if isinstance(side, str) and side != "extrapolate":
@@ -434,13 +434,13 @@ def trapezoid(
 
     Args:
       y: the values.
-      x: the coordinates of the values: of one axis, or of the shape of `y`.
-      dx: their spacing, where `x` is not passed: a scalar, or an array that broadcasts with
-        the gaps between them.
+      x: the coordinates of the values, an array of one axis or of the shape of `y`.
+      dx: the spacing of the values where `x` is not passed: a scalar, or an array that broadcasts
+        with the gaps between them.
       axis: the axis.
 
     Returns:
-      `y` without the axis.
+      An array of the shape of `y` without the axis.
 
     Raises:
       ValueError: if there is no such axis, or `x` does not fit.
@@ -460,7 +460,7 @@ def trapezoid(
     (y, x), (aval, points) = operands("trapezoid", (y, x))
     y, x = promote_dtypes_inexact(y, x)
     if not points.ndim:
-        raise ValueError("trapezoid: x must have the places of all values, got a scalar")
+        raise ValueError("trapezoid: x must have the coordinates of all values, got a scalar")
     along = canonical_axis(axis, points.ndim) if points.ndim > 1 else 0
     gaps = _to_last(_later_less_earlier(x, along), along)
     y = _to_last(y, canonical_axis(axis, aval.ndim))

@@ -107,8 +107,8 @@ def _nonzero(y: ArrayLike) -> Array:
 def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute the elementwise floor of the quotient, in the dtype of the operands.
 
-    Division by zero gives -1 for integers, infinity or NaN for floats. Raises TypeError for complex
-    numbers.
+    Division by zero gives -1 for integers, and infinity or NaN for floats. Complex numbers raise
+    TypeError.
     """
     return _floor_divide(x1, x2)
 
@@ -119,7 +119,7 @@ def remainder(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     It has the sign of x2, as `%` has.
 
-    By zero it is 0 for integers, NaN for floats. Raises TypeError for complex numbers.
+    The remainder by zero is 0 for integers and NaN for floats. Complex numbers raise TypeError.
     """
     return _remainder(x1, x2)
 

@@ -56,7 +56,7 @@ def _interleaved(args: Sequence[Any]) -> tuple[str, tuple[ArrayLike, ...]]:
     """Return the subscripts and operands of a call `einsum(x, [0, 1], y, [1, 2], [0, 2])`.
 
     Raises:
-      TypeError: if an argument in the position of a list of labels is no list.
+      TypeError: if an argument in the position of a list of labels is not a list.
     """
     lists = [*args[1::2], *(args[-1:] if len(args) % 2 else ())]
     for labels in lists:
@@ -406,9 +406,9 @@ def einsum(
         once. Or operands and lists of labels in turn: `einsum(x, [0, 1], y, [1, 2], [0, 2])`.
       *operands: arrays.
       out: must be None.
-      optimize: in which order to multiply three or more: "auto", "optimal", "greedy" or another
-        name that opt_einsum knows; True for the best order, False for the written one; or a path, a
-        list of pairs of positions, each product put last.
+      optimize: the order in which three or more operands are multiplied: "auto", "optimal",
+        "greedy" or another name that opt_einsum knows; True for the best order, False for the
+        written one; or a path, a list of pairs of positions, each product put last.
       precision: see `lax.Precision`.
       preferred_element_type: the dtype of the sums and of the result; by default the operands'
         common one.

@@ -403,7 +403,7 @@ def irfft2(
     Args:
       a: an array; real numbers are made complex.
       s: the sizes of the axes in the real result; by default 2 (m - 1) for m elements of the last.
-      axes: the axes, the one that was halved last.
+      axes: the axes; the last of them is the one that was halved.
       norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:
@@ -489,8 +489,8 @@ def irfftn(
     Args:
       a: an array; real numbers are made complex.
       s: the sizes of the axes in the real result; by default 2 (m - 1) for m elements of the last.
-      axes: the axes: by default all, or the last ones if `s` is passed; the one that was halved
-        last.
+      axes: the axes: by default all, or the last ones if `s` is passed. The last of them is the one
+        that was halved.
       norm: the direction that is divided by the sizes: "backward", "forward", or "ortho" for both.
 
     Raises:

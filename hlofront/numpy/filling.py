@@ -124,13 +124,13 @@ def zeros(
     """Make an array of zeros.
 
     Args:
-      shape: of the result; an integer for one axis.
-      dtype: of the result; by default the default floating-point one.
-      device: a Device or Sharding to put it on; outside of traced functions it is strongly typed
-        then.
+      shape: the shape of the result; an integer for one axis.
+      dtype: the dtype of the result; by default the default floating-point one.
+      device: a Device or Sharding that the result is put on; outside of traced functions
+        the result is then strongly typed.
 
     Raises:
-      TypeError: if the shape is none, or the dtype is not numeric.
+      TypeError: if `shape` is not a shape, or the dtype is not numeric.
     """
     return _constant(
         "zeros", canonical_shape(shape), 0, _dtype("zeros", dtype), device, out_sharding
@@ -148,13 +148,13 @@ def ones(
     """Make an array of ones.
 
     Args:
-      shape: of the result; an integer for one axis.
-      dtype: of the result; by default the default floating-point one.
-      device: a Device or Sharding to put it on.
-      out_sharding: how it is split over a mesh.
+      shape: the shape of the result; an integer for one axis.
+      dtype: the dtype of the result; by default the default floating-point one.
+      device: a Device or Sharding that the result is put on.
+      out_sharding: how the result is split over a mesh.
 
     Raises:
-      TypeError: if the shape is none, or the dtype is not numeric.
+      TypeError: if `shape` is not a shape, or the dtype is not numeric.
     """
     return _constant("ones", canonical_shape(shape), 1, _dtype("ones", dtype), device, out_sharding)
 
@@ -170,13 +170,13 @@ def empty(
     """Make an array of zeros, as there is no uninitialized memory.
 
     Args:
-      shape: of the result; an integer for one axis.
-      dtype: of the result; by default the default floating-point one.
-      device: a Device or Sharding to put it on.
-      out_sharding: how it is split over a mesh.
+      shape: the shape of the result; an integer for one axis.
+      dtype: the dtype of the result; by default the default floating-point one.
+      device: a Device or Sharding that the result is put on.
+      out_sharding: how the result is split over a mesh.
 
     Raises:
-      TypeError: if the shape is none, or the dtype is not numeric.
+      TypeError: if `shape` is not a shape, or the dtype is not numeric.
     """
     return _constant(
         "empty", canonical_shape(shape), 0, _dtype("empty", dtype), device, out_sharding
@@ -195,14 +195,14 @@ def full(
     """Make an array filled with a number, or with an array that broadcasts to its shape.
 
     Args:
-      shape: of the result; an integer for one axis.
+      shape: the shape of the result; an integer for one axis.
       fill_value: a scalar or an array.
-      dtype: of the result; by default that of the value, weak as it is.
-      device: a Device or Sharding to put it on; outside of traced functions it is strongly typed
-        then.
+      dtype: the dtype of the result; by default that of the value, and weak if that is weak.
+      device: a Device or Sharding that the result is put on; outside of traced functions
+        the result is then strongly typed.
 
     Raises:
-      TypeError: if the shape is none, or the value neither an array nor a scalar.
+      TypeError: if `shape` is not a shape, or the value neither an array nor a scalar.
       ValueError: if the value does not broadcast to the shape.
     """
     check_arraylike("full", fill_value)
@@ -300,7 +300,7 @@ def zeros_like(
     `dtype` and `shape` replace those of `a`.
 
     Raises:
-      TypeError: if `a` is none of them, or the shape is none.
+      TypeError: if `a` is none of these, or the shape is none.
     """
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
@@ -319,7 +319,7 @@ def ones_like(
     `dtype` and `shape` replace those of `a`.
 
     Raises:
-      TypeError: if `a` is none of them, or the shape is none.
+      TypeError: if `a` is none of these, or the shape is none.
     """
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
@@ -351,10 +351,10 @@ def full_like(
     Args:
       a: an array, a scalar, or an object with a shape and a dtype.
       fill_value: a scalar, or an array that broadcasts to the shape.
-      dtype: of the result; by default that of `a`.
-      shape: of the result; by default that of `a`.
-      device: a Device or Sharding to put it on.
-      out_sharding: how it is split over a mesh.
+      dtype: the dtype of the result; by default that of `a`.
+      shape: the shape of the result; by default that of `a`.
+      device: a Device or Sharding that the result is put on.
+      out_sharding: how the result is split over a mesh.
 
     Raises:
       TypeError: if the value is neither array nor scalar.

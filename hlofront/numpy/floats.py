@@ -122,7 +122,7 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
 def spacing(x: ArrayLike, /) -> Array:
     """Compute the distance to the next float away from zero, elementwise, with the sign of x.
 
-    Of float16, as in NumPy, it is the distance to the next float above, and positive.
+    For float16 it is, as in NumPy, the distance to the next greater float, and positive.
 
     Raises:
       ValueError: if x is complex.
@@ -273,9 +273,11 @@ def nan_to_num(
     """Replace NaN and the infinities by other numbers, elementwise.
 
     Args:
-      nan: for NaN.
-      posinf, neginf: for the infinities; by default the greatest and least number of the dtype.
-      copy: of no meaning, as arrays are immutable.
+      x: an array.
+      nan: the number that replaces NaN.
+      posinf, neginf: the numbers that replace the infinities; by default the greatest and the least
+        number of the dtype.
+      copy: has no effect, as arrays are immutable.
     """
     x = any_operand("nan_to_num", x)
     aval = typeof(x)

@@ -58,8 +58,8 @@ def fftfreq(
     Args:
       n: the transform size.
       d: the spacing of samples.
-      dtype: of the result.
-      device: a Device or Sharding to put it on.
+      dtype: the dtype of the result.
+      device: a Device or Sharding that the result is put on.
 
     Raises:
       ValueError: if n or d is a list.
@@ -81,8 +81,8 @@ def rfftfreq(
     Args:
       n: the transform size.
       d: the spacing of samples.
-      dtype: of the result.
-      device: a Device or Sharding to put it on.
+      dtype: the dtype of the result.
+      device: a Device or Sharding that the result is put on.
 
     Returns:
       An array of shape (n // 2 + 1,).

@@ -42,8 +42,8 @@ def _split(bins: ArrayLike | Sequence[ArrayLike]) -> tuple[ArrayLike | None, int
     """Split `bins` into (edges, None) or (None, number of bins), by its type.
 
     Raises:
-      NotImplementedError: for the name of a rule that chooses them.
-      TypeError: if it is neither an integer nor an array of one axis.
+      NotImplementedError: if `bins` is the name of a rule.
+      TypeError: if `bins` is neither an integer nor an array of one axis.
     """
     if isinstance(bins, str):
         raise NotImplementedError(  # JAX raises this class.
@@ -65,7 +65,7 @@ def _split(bins: ArrayLike | Sequence[ArrayLike]) -> tuple[ArrayLike | None, int
 def _pair(
     range: Sequence[ArrayLike] | None, what: str = "range"
 ) -> tuple[ArrayLike, ArrayLike] | None:
-    """Return a range as (least, greatest), or None. Raise ValueError if it is no pair."""
+    """Return a range as (least, greatest), or None. Raise ValueError if it is not a pair."""
     if range is None:
         return None
     try:
@@ -144,7 +144,7 @@ def histogram_bin_edges(
 def _bin_indices(edges: ArrayLike, x: ArrayLike) -> Array:
     """Return the bin number of each element of x, counted from 1.
 
-    0 is before, and the last index after all bins.
+    The number 0 is before all bins, and the greatest one after them.
     """
     last = typeof(edges).shape[0] - 1
     edges, x = promote_dtypes(edges, x)
@@ -209,13 +209,14 @@ def histogram(
 
     Args:
       a: the numbers.
-      bins: how many bins; or their limits, which ascend.
+      bins: the number of bins, or their limits, which ascend.
       range: the least and the greatest limit; by default the least and the greatest number.
       weights: the weight of each number, instead of 1.
       density: whether to return densities, whose integral is 1, instead of counts.
 
     Returns:
-      Counts, in the floating-point dtype of `a` and the weights; and one limit more than bins.
+      (counts, limits): counts in the floating-point dtype of `a` and the weights, and one limit
+      more than there are bins.
 
     Raises:
       ValueError: if weights have another shape, or there are no numbers to take limits from.
@@ -296,14 +297,14 @@ def histogramdd(
 
     Args:
       sample: points, of shape (n, dimensions).
-      bins: how many bins in each dimension; or a sequence with the number of bins, or their
+      bins: the number of bins in each dimension; or a sequence with the number of bins, or their
         limits, for each dimension.
       range: a sequence with the least and the greatest limit, or None, for each dimension.
-      weights: of shape (n,): the weight of each point, instead of 1.
+      weights: an array of shape (n,): the weight of each point, instead of 1.
       density: whether to return densities, whose integral is 1, instead of counts.
 
     Returns:
-      Counts, with one axis per dimension; and a list of limits.
+      (counts, limits): an array with one axis per dimension, and a list of arrays of limits.
 
     Raises:
       ValueError: if the shapes do not fit.
@@ -363,17 +364,17 @@ def histogram2d(
     Args:
       x: an array of shape (n,) of one coordinate of the points, the first axis of the result.
       y: an array of shape (n,) of the other coordinates, the second axis of the result.
-      bins: how many bins along both, or their limits along both; or a pair for the two.
+      bins: the number of bins along both axes, or their limits along both; or a pair for the two.
       range: a pair with the least and the greatest limit, or None, for each.
-      weights: of shape (n,): the weight of each point, instead of 1.
+      weights: an array of shape (n,): the weight of each point, instead of 1.
       density: whether to return densities, whose integral is 1, instead of counts.
 
     Returns:
-      Counts, the limits along x, and those along y.
+      (counts, limits along x, limits along y).
 
     Raises:
       TypeError: if x and y differ in shape, or `bins` is a string.
-      ValueError: if there is one number or limit alone.
+      ValueError: if `bins` holds a single number or limit.
     """
     if isinstance(bins, str):
         raise TypeError(f"histogram2d has no rules that choose bins: got bins={bins!r}")

@@ -56,13 +56,13 @@ class Resolved(NamedTuple):
     """An index resolved for one shape: an entry for each axis.
 
     Attributes:
-      entries: in order, per axis: an int, not yet counted from 0; an array of integers; ALL; or a
-        slice as `(start, count, step, stop)`, counted from 0. And None for each new axis.
-      sizes: of the axes that the entries are for: the array's, and one of size 1 for each scalar
+      entries: in order, an entry per axis: an int, not yet counted from 0; an array of integers;
+        ALL; or a slice as `(start, count, step, stop)`, counted from 0; and None for each new axis.
+      sizes: the sizes of the axes that the entries are for: the array's, and 1 for each scalar
         boolean in the index.
       inserted: the axes of size 1 for scalar booleans.
-      gap: before which entry there is an ellipsis that stands for no axis: it keeps arrays on both
-        sides of it separate, as an ellipsis for some axes would.
+      gap: the number of the entry before which an ellipsis stands for no axis: it keeps arrays on
+        both sides of it separate, as an ellipsis for some axes would.
     """
 
     entries: list[Entry]
@@ -361,16 +361,16 @@ class GatherPlan(NamedTuple):
     """The operands and dimension numbers that express an index as a gather or a scatter.
 
     Attributes:
-      indices: what gather takes: integers, the last axis one per entry of `index_axes`.
+      indices: the indices for gather: integers, whose last axis has one per entry of `index_axes`.
       index_axes: the axis of the array that each index entry is for.
       collapsed: the axes of the array that the windows lack.
       window: the axes of the result, without new ones, that are axes of windows.
       window_sizes: the size of a window along each axis of the array.
-      shape: of the result, without new axes.
-      full_shape: of the result.
+      shape: the shape of the result, without new axes.
+      full_shape: the shape of the result.
       new_axes: the axes of the result that None made.
       reversed: the axes of the result, without new ones, that go backwards.
-      ordered: whether indices ascend and are unique, because they are of ints and slices alone.
+      ordered: whether indices ascend and are unique, because they come from ints and slices alone.
     """
 
     indices: Array | np.ndarray
@@ -488,10 +488,7 @@ def gather_plan(resolved: Resolved, wrap: bool) -> GatherPlan:
 
 
 def from_start(index: ArrayLike, size: int) -> Array:
-    """Return indices along an axis of `size` elements, with negative ones counted from the end.
-
-    Negative indices are counted from its end.
-    """
+    """Return indices along an axis of `size` elements, with negative ones counted from the end."""
     dtype = typeof(index).dtype
     if not issubdtype(dtype, np.signedinteger):
         return index

@@ -67,8 +67,8 @@ _DEFAULT = ReadOptions()
 def read(array: ArrayLike, resolved: Resolved, options: ReadOptions = _DEFAULT) -> Array:
     """Read the indexed part of an array by the fewest and simplest operations.
 
-    Ints and slices alone become a slice; where an int is computed or out of bounds, a
-    dynamic_slice; everything else a gather.
+    An index of ints and slices becomes a slice, or a dynamic_slice where an int is computed or out
+    of bounds; any other index becomes a gather.
     """
     mode, fill_value, indices_are_sorted, unique_indices, wrap = options
     entries, sizes, inserted, _ = resolved

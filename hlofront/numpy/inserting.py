@@ -52,7 +52,7 @@ def _insert(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: int) ->
 def _int32_from_start(indices: ArrayLike, size: int) -> Array:
     """Return integer indices as int32, negative ones counted from the end of an axis.
 
-    Those out of bounds stay so: what int32 cannot hold does not wrap around.
+    Indices out of bounds stay out of bounds: those that int32 cannot hold do not wrap around.
     """
     dtype = typeof(indices).dtype
     if not np.can_cast(dtype, int32):
@@ -75,13 +75,13 @@ def insert(
 
     Args:
       arr: an array.
-      obj: an integer, an array of integers of one axis, or a slice. Those out of bounds are moved
-        to the nearest.
+      obj: an integer, an array of integers of one axis, or a slice. Indices out of bounds are moved
+        to the nearest one.
       values: an array that broadcasts to the inserted slices, converted to the dtype of `arr`.
       axis: the axis to insert along.
 
     Raises:
-      ValueError: if the indices are no integers, or have more axes than one.
+      ValueError: if the indices are not integers, or have more axes than one.
     """
     if isinstance(obj, slice):
         check_arraylike("insert", arr, 0, values)
@@ -193,9 +193,10 @@ def delete(
 
 
 def canonical_axis_index(index: int, axis: int, size: int) -> int:
-    """Return an index along an axis, counted from 0. Raise IndexError if it is out of bounds.
+    """Return an index along an axis, counted from 0.
 
-    Raises the ValueError and IndexError that JAX raises if it is out of bounds.
+    Raises:
+      numpy.exceptions.AxisError: if the index is out of bounds, a ValueError and IndexError.
     """
     if -size <= index < size:
         return index

@@ -20,8 +20,8 @@ def like(reference: object) -> Callable[[F], F]:
     """Return a decorator that appends NumPy's documentation to the function's own.
 
     Args:
-      reference: the function of NumPy that this one follows. Its text is read where NumPy is
-        installed, and is no part of this package.
+      reference: the function of NumPy that this one follows. Its text is read from the installed
+        NumPy, and is not a part of this package.
     """
 
     def borrow(fun: F) -> F:
@@ -43,7 +43,7 @@ def operation_like(reference: object, **options: Any) -> Callable[[Callable[...,
 
     Args:
       reference: the function of NumPy that this one follows.
-      options: those of `operation`, such as `static_argnames`.
+      options: the options of `operation`, such as `static_argnames`.
     """
 
     def make(fun: Callable[..., object]) -> Any:

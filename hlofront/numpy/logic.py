@@ -73,7 +73,8 @@ greater_equal = _comparison(
 def truth(x: ArrayLike) -> ArrayLike:
     """Return `x != 0` elementwise; booleans are returned unchanged.
 
-    As in JAX, the truth of a weakly typed scalar is weakly typed, that of an array with axes not.
+    As in JAX, the truth of a weakly typed scalar is weakly typed, and that of an array with axes is
+    not.
     """
     aval = typeof(x)
     if aval.dtype == bool_:

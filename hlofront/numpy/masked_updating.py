@@ -37,7 +37,8 @@ _COMBINE = {
 def find_mask(index: Index, values: ArrayLike) -> int | None:
     """Return the position in an index of a mask that an update can select by, or None.
 
-    The mask is traced; or it is on a device, and the values are a scalar.
+    An update can select by a mask that is traced, or that is on a device while the values are a
+    scalar.
     """
     if type(index) is not tuple:
         return 0 if _selects(index, values) else None
@@ -78,8 +79,8 @@ def masked_update(
 ) -> Array:
     """Compute `array.at[index].method(values)`, where `index` has a mask at `position`.
 
-    Beside it may be ints and slices. Where there are others than `:`, or values that differ along
-    the axes of the mask, it takes scalar values.
+    The other entries of the index may be ints and slices. If any of them is not `:`, the values
+    must be a scalar; otherwise they must be constant along the axes of the mask.
 
     Raises:
       IndexError: if the mask has another shape than the axes that it is for.

@@ -104,13 +104,13 @@ def eye(
 
     Args:
       N, M: the numbers of rows and columns; as many columns as rows by default.
-      k: which diagonal: 0 for the main one, positive ones above it.
-      dtype: of the result.
-      device: a Device or Sharding to put it on.
+      k: the number of the diagonal: 0 for the main one, positive above it.
+      dtype: the dtype of the result.
+      device: a Device or Sharding that the result is put on.
 
     Raises:
-      ValueError: if a size is negative, or k no integer.
-      TypeError: if a size is no integer.
+      ValueError: if a size is negative, or k is not an integer.
+      TypeError: if a size is not an integer.
     """
     if not isinstance(device, PartitionSpec):
         device, _ = check_placement("eye", device)
@@ -138,7 +138,7 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
 def tri(N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike | None = None) -> Array:
     """Make a matrix of ones on and below the k-th diagonal, zeros above it.
 
-    By default of float32.
+    The default dtype is float32.
     """
     rows = _size("tri", "N", N, TypeError)
     columns = rows if M is None else _size("tri", "M", M, TypeError)
@@ -221,7 +221,7 @@ def take_diagonal(name: str, a: ArrayLike, offset: int, axis1: int, axis2: int) 
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Return the elements whose indices along two axes differ by `offset`, along a new last axis.
 
-    Raises ValueError if there are not two axes, or no such ones.
+    Raises ValueError if the array does not have the two axes.
     """
     return take_diagonal("diagonal", any_operand("diagonal", a), offset, axis1, axis2)
 
@@ -271,7 +271,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     """Make a matrix whose rows are the powers of each element, ascending if `increasing`.
 
     Raises:
-      ValueError: if x has not one axis, or N is negative.
+      ValueError: if x does not have one axis, or N is negative.
     """
     x = any_operand("vander", x)
     aval = typeof(x)

@@ -1,4 +1,4 @@
-"""Methods of arrays from no other module: x.real, x.clip(), round(x), v in x."""
+"""The methods of arrays that no other module defines: x.real, x.clip(), round(x), v in x."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _namespace(self: Array, *, api_version: str | None = None) -> ModuleType:
     """Return the array API namespace of the array: the module of its functions.
 
     Raises:
-      ValueError: for a version of the standard that it does not offer.
+      ValueError: for a version of the standard that the namespace does not offer.
     """
     if api_version not in (None, ARRAY_API_VERSION):
         raise ValueError(
@@ -85,7 +85,7 @@ def _namespace(self: Array, *, api_version: str | None = None) -> ModuleType:
 def _to_device(self: Array, device: DeviceLike, *, stream: int | None = None) -> Array:
     """Copy the array to another device, or to a sharding.
 
-    Raises ValueError if a stream is passed, or `device` is no device or sharding.
+    Raises ValueError if a stream is passed, or `device` is not a device or sharding.
     """
     if stream is not None:
         raise ValueError(

@@ -242,9 +242,9 @@ def variance(
     Args:
       a: an array.
       axis: an axis or several; None for all of them.
-      dtype: of the result; None for that of the elements, of integers a float.
+      dtype: the dtype of the result; None for that of the elements, and for integers a float's.
       keepdims: whether the reduced axes remain, with size 1.
-      where: which elements count; None for all of them.
+      where: a mask of the elements that count; None for all of them.
       mean: the mean, with the reduced axes retained, if it is known.
       correction: the number subtracted from the count of elements.
     """
@@ -327,8 +327,8 @@ def var(
 
     It is NaN where `ddof` leaves no degrees of freedom.
 
-    float16 and bfloat16 are computed in float32 and rounded once. That of complex numbers is
-    real. `correction` is another name of `ddof`; `mean` is the mean, if it is known, with the
+    float16 and bfloat16 are computed in float32 and rounded once. The variance of complex numbers
+    is real. `correction` is another name of `ddof`; `mean` is the mean, if it is known, with the
     reduced axes retained.
 
     Raises:
@@ -356,17 +356,17 @@ def std(
     Args:
       a: an array.
       axis: an axis or several; all of them by default.
-      dtype: of the result; by default that of the elements, of integers a float.
+      dtype: the dtype of the result; by default that of the elements, and for integers a float's.
       out: must be None.
       ddof: the number subtracted from the count of elements.
       keepdims: whether the reduced axes remain, with size 1.
-      where: which elements count.
+      where: a mask of the elements that count.
       mean: the mean, with the reduced axes retained, if it is known.
       correction: another name of `ddof`.
 
     Raises:
       ValueError: if both `ddof` and `correction` are passed, for a `dtype` of integers, and for a
-        real one for complex numbers.
+        real `dtype` of complex numbers.
     """
     refuse_out("std", out)
     if dtype is not None and not is_inexact(check_user_dtype_supported(dtype, "std")):

@@ -47,7 +47,7 @@ class ArrayNamespaceInfo:
         """Return the default dtypes by kind of number; x64 decides their width.
 
         Args:
-          device: it makes no difference.
+          device: has no effect.
         """
         return {
             "real floating": default_dtype("f"),
@@ -66,8 +66,8 @@ class ArrayNamespaceInfo:
         """Return the standard's dtypes by name; 64-bit ones only where x64 is on.
 
         Args:
-          device: it makes no difference.
-          kind: a kind of dtypes, as "integral", or a tuple of them.
+          device: has no effect.
+          kind: a kind of dtypes, such as "integral", or a tuple of kinds.
 
         Raises:
           KeyError: for a kind that the standard does not have.

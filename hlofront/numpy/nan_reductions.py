@@ -82,7 +82,7 @@ def nansum(
       out: must be None.
       keepdims: whether the reduced axes remain, with size 1.
       initial: a number to add to the sums.
-      where: which elements count.
+      where: a mask of the elements that count.
     """
     refuse_out("nansum", out)
     a = without_nan(any_operand("nansum", a), 0)
@@ -109,7 +109,7 @@ def nanprod(
       out: must be None.
       keepdims: whether the reduced axes remain, with size 1.
       initial: a number to multiply the products by.
-      where: which elements count.
+      where: a mask of the elements that count.
     """
     refuse_out("nanprod", out)
     a = without_nan(any_operand("nanprod", a), 1)

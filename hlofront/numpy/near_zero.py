@@ -1,4 +1,4 @@
-"""Functions that are smooth at 0 and whose formulas are not: there they are power series.
+"""Functions that are smooth at 0 although their formulas are not: near 0 they are power series.
 
 The derivatives of a series are right to all orders that its terms reach, also at 0 itself, where
 those of the formula divide by 0 or stop at the kink of an absolute value.
@@ -41,8 +41,8 @@ def _by_series(
 ) -> Array:
     """Return `series(x)` where abs(x) is below 1, and `formula(x)` elsewhere.
 
-    Each gets a harmless number where the other one is selected, so that neither puts NaN into
-    the derivative of the other.
+    Where one of the two is selected, the other is called with a harmless number, so that neither
+    puts NaN into the derivative.
     """
     aval = typeof(x)
     near = _inside_unit_circle(x)

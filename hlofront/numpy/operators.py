@@ -166,7 +166,7 @@ def _array_power(self: Array, other: object) -> Array:
 
 
 def _array_reflected_power(self: Array, other: object) -> Array:
-    """Compute the power `other ** self`; an exponent that is one integer is read by the host."""
+    """Compute the power `other ** self`; the host reads an exponent that is a single integer."""
     exponent = powers.static_exponent(self) if is_operand(other) else None
     if exponent is None:
         return _reflected_power(self, other)

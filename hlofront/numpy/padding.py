@@ -70,8 +70,9 @@ def _beside(
     Args:
       a: the array.
       axis: the axis to pad.
-      widths: before and after.
-      padding: takes the side, 0 before and 1 after, and its width; returns that many values.
+      widths: the widths before and after.
+      padding: a function of the side, 0 before and 1 after, and its width, which returns that many
+        values.
     """
     before, after = [[padding(side, width)] if width else [] for side, width in enumerate(widths)]
     parts = [*before, *([a] if typeof(a).shape[axis] else []), *after]
@@ -365,13 +366,13 @@ def pad(
         padded line along an axis, the two widths, the axis and the keyword arguments, and returns
         the line.
       **kwargs: `constant_values`, of mode "constant", 0 by default; `end_values` of "linear_ramp",
-        0 by default; `stat_length` of the statistics, how many elements at the end they are of, by
-        default all; `reflect_type` of "reflect" and "symmetric", "even" or "odd".
+        0 by default; `stat_length` of the statistics, the number of elements at the end that they
+        summarize, by default all; `reflect_type` of "reflect" and "symmetric", "even" or "odd".
 
     Raises:
-      TypeError: if the widths are no integers.
-      ValueError: if they are negative or not as many as there are axes, or there is nothing to pad
-        with.
+      TypeError: if the widths are not integers.
+      ValueError: if the widths are negative or not as many as there are axes, or there are no
+        values to pad with.
       NotImplementedError: if there is no such mode.
     """
     check_arraylike("pad", array)

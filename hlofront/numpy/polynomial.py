@@ -94,7 +94,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
       a2: coefficients, along the first axis; there may be more or fewer of them.
 
     Raises:
-      TypeError: for booleans, and what are no arrays.
+      TypeError: for booleans, and for arguments that are not arrays.
       IndexError: for arrays without an axis.
       ValueError: if other axes do not fit.
     """
@@ -111,7 +111,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
       a2: coefficients, along the first axis; there may be more or fewer of them.
 
     Raises:
-      TypeError: for booleans, and what are no arrays.
+      TypeError: for booleans, and for arguments that are not arrays.
       IndexError: for arrays without an axis.
       ValueError: if other axes do not fit.
     """
@@ -143,11 +143,11 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     Args:
       a1: coefficients, along one axis.
       a2: coefficients, along one axis.
-      trim_leading_zeros: whether to leave out what is zero at the front of both, as NumPy does.
-        The size of the result depends on values then, which may not be traced.
+      trim_leading_zeros: whether to leave out the zeros at the front of both, as NumPy does. The
+        size of the result then depends on values, which may not be traced.
 
     Raises:
-      TypeError: for arrays without an axis, and what are no arrays.
+      TypeError: for arrays without an axis, and for arguments that are not arrays.
       ValueError: for arrays of several axes.
       ConcretizationTypeError: if zeros are to be left out of traced arrays.
     """
@@ -197,14 +197,15 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     Args:
       u: coefficients, along one axis.
       v: the coefficients of the divisor, of which the first must not be zero.
-      trim_leading_zeros: whether to leave out what is zero, but for rounding, at the front of the
-        remainder, as NumPy does. It depends on values then, which may not be traced.
+      trim_leading_zeros: whether to leave out the coefficients at the front of the remainder that
+        are zero up to rounding, as NumPy does. The size of the remainder then depends on values,
+        which may not be traced.
 
     Returns:
       The coefficients of the quotient, and those of the remainder, as many as `u` has.
 
     Raises:
-      TypeError: for arrays without an axis, and what are no arrays.
+      TypeError: for arrays without an axis, and for arguments that are not arrays.
       ValueError: for arrays of several axes.
       IndexError: if there are no coefficients in `v`.
       ConcretizationTypeError: if zeros are to be left out of traced arrays.
@@ -253,7 +254,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
 
     Raises:
       ValueError: if m is negative, or there are several axes.
-      TypeError: if m is no integer, or there is no axis.
+      TypeError: if m is not an integer, or there is no axis.
     """
     check_arraylike("polyder", p)
     m = _order("polyder", m)
@@ -278,7 +279,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
 
     Raises:
       ValueError: if m is negative, or there is another number of constants.
-      TypeError: if m is no integer, or there is not one axis.
+      TypeError: if m is not an integer, or there is not one axis.
     """
     m = _order("polyint", m)
     check_arraylike("polyint", p, 0 if k is None else k)

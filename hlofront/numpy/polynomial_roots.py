@@ -90,8 +90,8 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
       seq_of_zeros: zeros, along one axis; or a square matrix, which stands for its eigenvalues.
 
     Returns:
-      One coefficient more than zeros: complex for a matrix, integers as floats. The scalar 1 if
-      there are no zeros.
+      An array of one coefficient more than there are zeros: complex for a matrix, floats for
+        integers. The scalar 1 if there are no zeros.
 
     Raises:
       ValueError: for other shapes.
@@ -143,7 +143,7 @@ def _zeros_of(p: Array) -> Array:
 def _roots(p: ArrayLike, *, leading: int | None) -> Array:
     """Return the roots of a polynomial as complex numbers.
 
-    `leading` counts its leading zero coefficients, None if unknown.
+    `leading` is the number of its leading zero coefficients, or None if it is unknown.
     """
     p = _wide(promote_dtypes_inexact(p)[0])
     size = typeof(p).shape[0]
@@ -178,11 +178,11 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
 
     Args:
       p: coefficients, along one axis.
-      strip_zeros: whether to leave out the zeros at the front of `p`. Their number must be known
-        then, so that `p` may not be traced. Without, each of them gives a NaN at the end.
+      strip_zeros: whether to leave out the zeros at the front of `p`. Their number must then be
+        known, so that `p` may not be traced. If False, each of them gives a NaN at the end.
 
     Returns:
-      As many numbers as the degree: one less than coefficients.
+      An array of as many numbers as the degree, which is one less than the number of coefficients.
 
     Raises:
       ValueError: if `p` has several axes.
@@ -256,17 +256,17 @@ def polyfit(
       x: the coordinates of the points, of shape (n,).
       y: their values, of shape (n,), or (n, k) for k polynomials.
       deg: the degree.
-      rcond: which singular values count as zero, relative to the greatest one; by default n times
-        the precision of the dtype of `x`.
+      rcond: the bound below which singular values count as zero, relative to the greatest one; by
+        default n times the precision of the dtype of `x`.
       full: whether to return the diagnostics of the least-squares solution.
       w: the weight of each point, of shape (n,).
       cov: whether to return the covariance of the coefficients: "unscaled" if weights are
         inverses of known deviations, else scaled by the residuals.
 
     Returns:
-      Coefficients of shape (deg + 1,) or (deg + 1, k). If `full`, with them the sums of squares
-      that are left over, the rank, the singular values, and rcond; else if `cov`, the covariances
-      of shape (deg + 1, deg + 1) or (deg + 1, deg + 1, k).
+      Coefficients of shape (deg + 1,) or (deg + 1, k). If `full`, a tuple of them, the sums of
+      squared residuals, the rank, the singular values, and rcond; else if `cov`, the covariances of
+      shape (deg + 1, deg + 1) or (deg + 1, deg + 1, k).
 
     Raises:
       ValueError: if the degree is negative, or there are too few points for a covariance.

@@ -88,9 +88,9 @@ def any_power(x1: ArrayLike, x2: ArrayLike) -> Array:
 def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Compute x1 to the power x2, elementwise.
 
-    Integers stay integers, and wrap. An exponent that is one integer, known while tracing, is
-    expanded into multiplications, and its dtype does not count: raised to a negative one, integers
-    raise TypeError. Raised to other negative ones they give nothing useful.
+    Integers stay integers, and wrap. An exponent that is a single integer known while tracing is
+    expanded into multiplications, and its dtype does not count. Integers to the power of a negative
+    exponent that is known raise TypeError; to the power of others they have no useful results.
     """
     exponent = static_exponent(x2)
     return any_power(x1, x2) if exponent is None else integer_power(x1, exponent)

@@ -22,7 +22,7 @@ def array_repr(
     `repr(arr)` is another text: it begins with `Array(`, and says whether the dtype is weak.
 
     Args:
-      arr: an array; under a transformation there is none to print, see `debug.print`.
+      arr: an array. Under a transformation its elements are unknown; see `debug.print`.
       max_line_width: the greatest line width; by default as `set_printoptions` says.
       precision: the greatest number of decimals of floats; by default as `set_printoptions` says.
       suppress_small: whether numbers close to zero are written as zeros.
@@ -39,7 +39,7 @@ def array_str(
 ) -> str:
     """Return the text of the elements of an array, as NumPy formats it.
 
-    The arguments are array_repr's.
+    The arguments are those of `array_repr`.
     """
     return np.array_str(a, max_line_width, precision, suppress_small)
 

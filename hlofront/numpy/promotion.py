@@ -74,7 +74,7 @@ def operands(name: str, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], lis
     Objects with a method `__jax_array__` are replaced by that method's result.
 
     Raises:
-      TypeError: if one is neither an array nor a scalar, such as a mutable reference.
+      TypeError: if an operand is neither an array nor a scalar, such as a mutable reference.
     """
     try:
         values, avals = list(args), [typeof(x) for x in args]
@@ -98,10 +98,7 @@ def operand(name: str, x: ArrayLike) -> tuple[ArrayLike, ShapedArray]:
 
 
 def as_operand(x: object) -> ArrayLike:
-    """Return the result of `x.__jax_array__()` if x has that method, else x.
-
-    Return other values unchanged.
-    """
+    """Return the result of `x.__jax_array__()` if x has that method, else x."""
     if not is_value(x) and hasattr(x, "__jax_array__"):
         return x.__jax_array__()
     return x
@@ -136,7 +133,7 @@ def promote_dtypes_complex(*args: ArrayLike) -> list[ArrayLike]:
 def promote_own_dtypes(*args: ArrayLike) -> list[ArrayLike]:
     """Return the operands in their common dtype by the standard rules, regardless of options.
 
-    Values that the library makes are promoted so, even where users disable promotion.
+    Values that the library makes are promoted by these rules, even where users disable promotion.
     """
     with numpy_dtype_promotion("standard"):
         return promote_dtypes(*args)
@@ -329,7 +326,8 @@ def with_shape(
 def _sharding_of_all(avals: Sequence[ShapedArray], shape: tuple[int, ...]) -> object:
     """Return the sharding of a shape along all explicit axes that split the arrays broadcast to it.
 
-    Return None if none does, or if they are split differently: their operation says so.
+    Return None if no axis splits them, or if they are split differently: the operation on them then
+    raises an error.
     """
     if all(aval.spec is None for aval in avals):
         return None
@@ -414,9 +412,8 @@ def promote_args_numeric(name: str, *args: ArrayLike) -> list[ArrayLike]:
 def choose(name: str, which: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """Select `on_true` where `which` is true, else `on_false`, elementwise.
 
-    Promote and broadcast them.
-
-    A scalar `which` stays one. Booleans are expected; the cases are arrays or scalars.
+    The operands are promoted and broadcast; a scalar `which` stays a scalar. `which` is boolean,
+    and the cases are arrays or scalars.
     """
     on_true, on_false = promote_dtypes(on_true, on_false)
     if typeof(which).shape:

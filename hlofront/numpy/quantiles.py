@@ -258,7 +258,7 @@ def quantile(
 ) -> Array:
     """Compute quantiles over axes: the elements that a share q of the others do not exceed.
 
-    NaN if there is one.
+    The result is NaN where an element is NaN.
 
     Args:
       a: an array of real numbers.
@@ -323,7 +323,7 @@ def percentile(
     weights: ArrayLike | None = None,
     out_sharding: OutSharding = None,
 ) -> Array:
-    """Compute percentiles over axes: quantiles at q percent, NaN if there is one.
+    """Compute percentiles over axes: quantiles at q percent. They are NaN where an element is NaN.
 
     Args:
       a: an array of real numbers.
@@ -391,7 +391,7 @@ def median(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """Compute the median over axes: the middle element, or the mean of two; NaN if there is one."""
+    """Compute the median over axes, the middle element or the mean of two; NaN where one is NaN."""
     _check("quantile", out, overwrite_input, "midpoint", None)
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, None, False)
 
@@ -404,6 +404,6 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """Compute the median over axes, ignoring NaNs, or NaN if all elements are."""
+    """Compute the median over axes, ignoring NaNs; it is NaN if all elements are NaN."""
     _check("quantile", out, overwrite_input, "midpoint", None)
     return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, None, True)

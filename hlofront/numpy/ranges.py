@@ -59,18 +59,18 @@ def arange(
     """Return the numbers start, start + step, start + 2 step, ... before stop.
 
     Args:
-      start: the first number; with no stop, where to stop before, from 0.
-      stop: where to stop before.
+      start: the first number; or without `stop`, the end, and the first number is 0.
+      stop: the end, which all numbers are before.
       step: the difference of successive numbers; 1 by default.
-      dtype: of the result; by default that in which the arguments meet.
-      device: a Device or Sharding to put it on.
+      dtype: the dtype of the result; by default the common dtype of the arguments.
+      device: a Device or Sharding that the result is put on.
 
     Raises:
       TypeError: if an argument is not a scalar number.
-      ValueError: if one is an array with axes, complex or NaN.
+      ValueError: if an argument is an array with axes, complex or NaN.
       ZeroDivisionError: if the step is zero.
-      OverflowError: if the result is of integers, and a number is one that no dtype holds.
-      ConcretizationTypeError: if one is a traced value: the shape depends on it.
+      OverflowError: if the result is of integers, and no dtype holds an argument.
+      ConcretizationTypeError: if an argument is traced, as the shape depends on it.
     """
     device, requested_sharding = check_placement("arange", device, out_sharding)
     arguments = {"start": start, "stop": stop, "step": step}
@@ -288,14 +288,15 @@ def linspace(
       start, stop: scalars or arrays, whose shapes broadcast.
       num: the number of values.
       endpoint: whether stop is the last of them.
-      retstep: return the distance between them as well.
-      dtype: of the result; a floating-point one by default, numbers of an integer one are floors.
-      axis: of the result, along which the numbers run.
-      device: a Device or Sharding to put it on.
+      retstep: whether to return the distance between them as well.
+      dtype: the dtype of the result; by default a floating-point one; an integer dtype takes the
+        floors of the numbers.
+      axis: the axis of the result along which the numbers run.
+      device: a Device or Sharding that the result is put on.
 
     Raises:
       ValueError: if num is negative, or there is no such axis.
-      TypeError: if num is no integer.
+      TypeError: if num is not an integer.
     """
     device, _ = check_placement("linspace", device)
     result = _linspace_operation(
@@ -401,12 +402,12 @@ def meshgrid(
 
     Args:
       xi: the coordinates along each axis.
-      copy: True.
+      copy: must be True.
       sparse: whether sizes stay 1 where the coordinate does not change.
       indexing: "xy" if the first array runs along the second axis, "ij" if along the first.
 
     Raises:
-      ValueError: for other values of copy and indexing, and arrays of more or no axes.
+      ValueError: for other values of copy and indexing, and for arrays that do not have one axis.
     """
     check_arraylike("meshgrid", *xi)
     if not copy:

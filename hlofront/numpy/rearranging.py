@@ -96,7 +96,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Rotate an array by k quarter turns in the plane of two axes, from the first to the second.
 
     Raises:
-      ValueError: if the axes are not two, or not there.
+      ValueError: if there are not two axes, or the array does not have them.
     """
     return _rot90(m, operator.index(k) % 4, static_axes(axes))
 
@@ -275,7 +275,7 @@ def repeat(
 
     Args:
       total_repeat_length: the size of the result along the axis, which is required where
-        `repeats` is traced. What is beyond is cut off; what is missing repeats the last element.
+        `repeats` is traced. Elements beyond it are cut off; missing ones repeat the last element.
     """
     check_arraylike("repeat", a, repeats)
     if out_sharding is None and typeof(a).spec is not None:
@@ -371,7 +371,7 @@ def resize(a: ArrayLike, new_shape: ShapeLike) -> Array:
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: Axes = None) -> Array:
     """Trim the zeros at the front ("f") and back ("b") of an array along axes, by default all.
 
-    How much is left depends on the values.
+    The shape of the result depends on the values.
 
     Raises:
       ConcretizationTypeError: if `filt` is traced.

@@ -77,7 +77,7 @@ def reduced_axes(axis: Axes, ndim: int) -> tuple[int, ...]:
     Raises:
       numpy.exceptions.AxisError: if there is no such axis.
       ValueError: if an axis is repeated.
-      TypeError: if one is no integer.
+      TypeError: if an axis is not an integer.
     """
     if axis is None:
         return ascending(ndim)
@@ -433,7 +433,7 @@ def any(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Return whether any element is not zero, over axes."""
+    """Return over axes whether any element is not zero."""
     refuse_out("any", out)
     return _logical(ANY, a, axis, keepdims, where)
 
@@ -447,7 +447,7 @@ def all(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Return whether all elements are not zero, over axes."""
+    """Return over axes whether all elements are not zero."""
     refuse_out("all", out)
     return _logical(ALL, a, axis, keepdims, where)
 

@@ -127,7 +127,7 @@ def _round_integer(x: ArrayLike, power: int) -> ArrayLike:
 def clip(
     arr: ArrayLike | None = None, /, min: ArrayLike | None = None, max: ArrayLike | None = None
 ) -> Array:
-    """Clip each element to at least `min` and at most `max`, which wins.
+    """Clip each element to at least `min` and at most `max`, which has precedence over `min`.
 
     Raises ValueError for complex numbers.
     """

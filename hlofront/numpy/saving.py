@@ -24,8 +24,8 @@ def save(
     """Write an array to a file in NumPy's format, `.npy`.
 
     Args:
-      file: an open file, or the path of one, to which `.npy` is added where it lacks it.
-      arr: an array, or what NumPy makes one of.
+      file: an open file, or the path of one, to which `.npy` is added if it is missing.
+      arr: an array, or an object that NumPy converts to one.
       allow_pickle: whether arrays of Python's objects may be written.
     """
     np.save(file, arr, allow_pickle=allow_pickle)
@@ -41,10 +41,10 @@ def savez(
     """Write several arrays to a file in NumPy's format, `.npz`.
 
     Args:
-      file: an open file, or the path of one, to which `.npz` is added where it lacks it.
+      file: an open file, or the path of one, to which `.npz` is added if it is missing.
       args: arrays; they are called `arr_0`, `arr_1` and so on.
       allow_pickle: whether arrays of Python's objects may be written.
-      kwds: arrays by the names they shall have.
+      kwds: arrays by their names in the file.
     """
     np.savez(file, *args, allow_pickle=allow_pickle, **kwds)
 
@@ -55,13 +55,13 @@ def load(file: IO[bytes] | str | os.PathLike[str], *args: ArrayLike, **kwargs: o
 
     Args:
       file: an open file, or the path of one.
-      args, kwargs: as those of `numpy.load`.
+      args, kwargs: further arguments of `numpy.load`.
 
     Returns:
-      An array on the default device; elements of two bytes that the file has no dtype for are
-      read as bfloat16, as which `save` writes them. What is no array of numbers is as NumPy
-      returns it: an array of strings or objects, and of an `.npz` file the mapping of its names
-      to NumPy's arrays.
+      An array on the default device; elements of two bytes that the file has no dtype for are read
+      as bfloat16, which `save` writes as such. Contents other than an array of numbers are returned
+      as NumPy reads them: an array of strings or objects, or for an `.npz` file the mapping from
+      names to NumPy arrays.
     """
     loaded = np.load(file, *args, **kwargs)
     if not isinstance(loaded, np.ndarray):

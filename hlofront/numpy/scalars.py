@@ -88,7 +88,7 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """Return whether a dtype is a subtype of a category, such as np.floating, or of a dtype.
 
     Raises:
-      TypeError: for values that are no dtypes.
+      TypeError: for values that are not dtypes.
     """
     return dtypes.issubdtype(arg1, arg2)
 
@@ -116,7 +116,7 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | tuple[DTypeLike, ...]) -> bool:
 
     Raises:
       ValueError: for a string that names neither a kind nor a dtype.
-      TypeError: for a kind that is none of these.
+      TypeError: for a kind that is neither a dtype, a string nor a tuple of them.
     """
     wanted = dtypes.dtype_of(typeof(dtype).dtype if is_value(dtype) else dtype)
     return any(_is_of_kind(wanted, one) for one in (kind if isinstance(kind, tuple) else (kind,)))

@@ -95,11 +95,11 @@ def where(
 ) -> Array:
     """Select elements of `x` where the condition is true, and of `y` elsewhere.
 
-    With the condition alone, the indices of its true elements; see nonzero for `size` and
+    With the condition alone, return the indices of its true elements; `nonzero` explains `size` and
     `fill_value`.
 
     Raises:
-      TypeError: if only one of `x` and `y` is passed, or one is neither array nor scalar.
+      TypeError: if only one of `x` and `y` is passed, or an argument is neither array nor scalar.
       ValueError: if the shapes do not broadcast.
     """
     if x is None and y is None:
@@ -136,7 +136,7 @@ def select(
     """Select elements from the choice whose condition is the first to be true, or the default.
 
     Raises:
-      ValueError: if there are not as many choices as conditions, or none.
+      ValueError: if there are not as many choices as conditions, or no conditions.
     """
     if len(condlist) != len(choicelist):
         raise ValueError(
@@ -159,9 +159,10 @@ def piecewise(
 
     Args:
       x: an array.
-      condlist: boolean arrays of its shape, or one with them along its first axis.
-      funclist: as many functions or scalars, and maybe one more for where no condition is true;
-        that is 0 by default. Functions are called with all of `x`, and must be elementwise.
+      condlist: boolean arrays of the shape of `x`, or one array with them along its first axis.
+      funclist: as many functions or scalars, and optionally one more for elements where no
+        condition is true; by default 0. Functions are called with all of `x`, and must be
+        elementwise.
       *args: more arguments of the functions.
       **kw: keyword arguments of the functions.
 
@@ -279,8 +280,8 @@ def nonzero(
 
     Args:
       a: an array of one axis or more.
-      size: the number of indices to return, which is required where `a` is traced. More are cut
-        off; missing ones are `fill_value`.
+      size: the number of indices to return, which is required where `a` is traced. Further indices
+        are cut off; missing ones are `fill_value`.
       fill_value: a scalar, or a tuple with one for each axis; 0 by default.
 
     Raises:
@@ -411,12 +412,12 @@ def compress(
     """Return slices along an axis, or elements of the flattened array, where a condition is true.
 
     Args:
-      condition: of one axis. Beyond its end nothing is chosen.
+      condition: an array of one axis. Elements beyond its end are not selected.
       a: an array.
       axis: the axis to select along.
       size: the number of slices to return, which is required where the condition is traced.
       fill_value: the value of missing elements.
-      out: None.
+      out: must be None.
 
     Raises:
       ValueError: if the condition does not have one axis, is true beyond the end of `a`, or the
@@ -464,8 +465,7 @@ def extract(
     """Return the elements where a condition is true, as a vector.
 
     `condition` and `arr` are flattened. `size` is the number of elements to return, which is
-    required
-    where the condition is traced: more are cut off, and missing ones are `fill_value`.
+    required where the condition is traced: more are cut off, and missing ones are `fill_value`.
 
     Raises:
       ConcretizationTypeError: if the condition is traced, and `size` is not passed.
@@ -531,10 +531,11 @@ def choose(
 
     Args:
       a: integers from 0 to the number of choices.
-      choices: arrays that broadcast with `a`, or one with them along its first axis.
-      out: None.
+      choices: arrays that broadcast with `a`, or one array with them along its first axis.
+      out: must be None.
       mode: the treatment of integers out of range: "wrap" takes them modulo the number of choices,
-        "clip" moves them to the nearest, and "raise", with which `a` cannot be traced, raises.
+        "clip" moves them to the nearest, and "raise", which does not take a traced `a`, raises an
+        error.
 
     Raises:
       ValueError: if `a` holds no integers or, by mode "raise", one is out of range.

@@ -37,8 +37,8 @@ def _with_membership(
 ) -> tuple[Array, Array, Array, Array, Array]:
     """Sort ar1, unless it is unique, and search for its elements in ar2.
 
-    Return the elements, the indices they had, whether each is the first of its equals, whether it
-    is in the second array, and its index there.
+    Return the elements, their indices in ar1, a mask of the first of equal elements, a mask of
+    those that are in ar2, and their indices in ar2.
     """
     ar1, ar2 = promote_dtypes(flattened(ar1), flattened(ar2))
     dtype = python_scalar_dtype(int)
@@ -188,7 +188,7 @@ def setdiff1d(
 
 
 def _in_dtype_of(x: Array, like: ArrayLike) -> Array:
-    """Return values in the dtype of other ones; complex ones, which NaNs unify, are not weak."""
+    """Return values in the dtype of `like`; complex ones, whose NaNs are unified, are not weak."""
     own, wanted = typeof(x), typeof(like)
     weak = wanted.weak_type and not is_complex(wanted.dtype)
     if own.dtype == wanted.dtype and own.weak_type == weak:
@@ -265,7 +265,7 @@ def _twice(ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array, Array, Array]:
 def _exclusive(ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
     """Return sorted elements, and a mask of the first of each value that is in one array only.
 
-    In each array NaN is one element, and differs from that of the other.
+    All NaNs of an array count as one element, which differs from the NaN of the other array.
     """
     parts = []
     for one, other in ((ar1, ar2), (ar2, ar1)):

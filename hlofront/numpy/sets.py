@@ -60,7 +60,7 @@ def _differs(x: Array, y: Array, equal_nan: bool) -> Array:
 def one_nan(x: ArrayLike) -> ArrayLike:
     """Replace complex numbers that have a NaN part by a single NaN, which sorts last.
 
-    Return others unchanged.
+    Other numbers are unchanged.
     """
     if not issubdtype(typeof(x).dtype, np.complexfloating):
         return x
@@ -234,9 +234,10 @@ def unique(
       return_index: whether to give the index of the first of each as well.
       return_inverse: whether to return each element's index among them, in the array's shape.
       return_counts: whether to return the number of occurrences of each.
-      axis: along which slices are compared; by default elements are.
+      axis: the axis along which slices are compared; by default, elements are compared.
       equal_nan: whether NaN equals NaN.
-      size: the number of elements to return, required where `ar` is traced. More are cut off.
+      size: the number of elements to return, required where `ar` is traced. Further ones are cut
+        off.
       fill_value: the value of missing elements; by default the least one.
       sorted: whether they must be in order; they always are.
 
@@ -284,8 +285,8 @@ def unique_all(
 
     Args:
       x: an array, which is flattened.
-      size: the number of unique elements to return, which is required where `x` is traced. More are
-        cut off; missing ones are `fill_value`.
+      size: the number of unique elements to return, which is required where `x` is traced. Further
+        ones are cut off; missing ones are `fill_value`.
       fill_value: the value of missing elements, by default the least element.
 
     Returns:
@@ -302,8 +303,8 @@ def unique_counts(
 
     Args:
       x: an array, which is flattened.
-      size: the number of unique elements to return, which is required where `x` is traced. More are
-        cut off; missing ones are `fill_value`.
+      size: the number of unique elements to return, which is required where `x` is traced. Further
+        ones are cut off; missing ones are `fill_value`.
       fill_value: the value of missing elements, by default the least element.
     """
     values, _, _, counts = _unique("unique_counts", x, None, False, size, fill_value)
@@ -318,8 +319,8 @@ def unique_inverse(
 
     Args:
       x: an array. The indices have its shape.
-      size: the number of unique elements to return, which is required where `x` is traced. More are
-        cut off; missing ones are `fill_value`.
+      size: the number of unique elements to return, which is required where `x` is traced. Further
+        ones are cut off; missing ones are `fill_value`.
       fill_value: the value of missing elements, by default the least element.
     """
     values, _, inverse, _ = _unique("unique_inverse", x, None, False, size, fill_value)
@@ -334,8 +335,8 @@ def unique_values(
 
     Args:
       x: an array, which is flattened.
-      size: the number of unique elements to return, which is required where `x` is traced. More are
-        cut off; missing ones are `fill_value`.
+      size: the number of unique elements to return, which is required where `x` is traced. Further
+        ones are cut off; missing ones are `fill_value`.
       fill_value: the value of missing elements, by default the least element.
     """
     return _unique("unique_values", x, None, False, size, fill_value)[0]
@@ -390,10 +391,10 @@ def isin(
     Args:
       element: an array.
       test_elements: an array, of any shape.
-      assume_unique: not needed.
-      invert: whether to say which are not.
+      assume_unique: has no effect.
+      invert: whether to return which elements are not in `test_elements`.
       method: "compare_all" compares with each; "binary_search" and "sort" sort `test_elements`
-        first; "auto" chooses by how many these are.
+        first; "auto" chooses by the number of elements.
 
     Raises:
       ValueError: if there is no such method.

@@ -82,9 +82,9 @@ def sort(
     Args:
       a: an array.
       axis: the axis to sort along.
-      kind: None.
-      order: None.
-      stable: whether equal elements keep their order, which shows in 0.0 and -0.0 alone.
+      kind: must be None.
+      order: must be None.
+      stable: whether equal elements keep their order, which matters only for 0.0 and -0.0.
       descending: whether the greatest comes first, after NaN.
     """
     _refuse("sort", kind, order)
@@ -111,11 +111,11 @@ def argsort(
     Args:
       a: an array.
       axis: the axis to sort along.
-      kind: None.
-      order: None.
+      kind: must be None.
+      order: must be None.
       stable: whether equal elements keep their order.
       descending: whether the greatest comes first, after NaN.
-      dtype: of the indices; by default the default integer one.
+      dtype: the dtype of the indices; by default the default integer one.
     """
     _refuse("argsort", kind, order)
     a, axis = _along("argsort", a, axis)
@@ -154,7 +154,7 @@ def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1) -> Array:
 
     Raises:
       TypeError: if there are no keys.
-      ValueError: if they differ in shape.
+      ValueError: if the keys differ in shape.
     """
     keys = list(keys)
     if not keys:
@@ -176,7 +176,7 @@ def sort_complex(a: ArrayLike) -> Array:
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Move the kth element to its sorted position, lesser ones before and greater ones after it.
 
-    All of them are sorted: that is one operation on a device.
+    The whole axis is sorted, which is one operation on a device.
     """
     a, axis = _along("partition", a, operator.index(axis))
     canonical_axis(kth, typeof(a).shape[axis])
@@ -221,8 +221,8 @@ def top_k(
       (values, indices), of the shape of `a` with size k along the axis; indices are int32.
 
     Raises:
-      TypeError: if `a` is neither array nor scalar, or `k` or `axis` is no integer.
-      ValueError: if `k`, `axis` or `mode` is none of the above, or `a` is complex.
+      TypeError: if `a` is neither array nor scalar, or `k` or `axis` is not an integer.
+      ValueError: if `k` or `axis` is out of range, `mode` is unknown, or `a` is complex.
 
     Example:
       >>> jnp.top_k(jnp.array([1, 5, 3]), 2)
@@ -384,7 +384,7 @@ def searchsorted(
     Args:
       a: a sorted array of one axis.
       v: the values.
-      side: whether before ("left") or after ("right") elements that are equal.
+      side: "left" to insert before equal elements, or "right" to insert after them.
       sorter: the indices that sort `a`, if it is not sorted.
       method: "scan" and "scan_unrolled" halve the array again and again; "compare_all" compares
         with each element, which is quick for a short `a`; "sort" sorts both together, which is

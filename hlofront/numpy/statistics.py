@@ -153,18 +153,18 @@ def cov(
     """Compute the covariance matrix of variables, or a scalar for one variable.
 
     Args:
-      m: of one or two axes: each row is a variable, each column an observation.
+      m: an array of one or two axes, in which each row is a variable, each column an observation.
       y: more variables, with as many observations.
       rowvar: False if variables are columns.
       bias: whether to divide by the number of observations, instead of one less.
       ddof: the number subtracted from the count of observations, which overrides `bias`.
       fweights: integer weights: the number of times that each observation occurs.
       aweights: weights of the observations.
-      dtype: of the result; by default that of the variables, of integers a float.
+      dtype: the dtype of the result; by default that of the variables, and for integers a float's.
 
     Raises:
       ValueError: for more than two axes, or a dtype of integers or booleans.
-      TypeError: for fweights that are no integers.
+      TypeError: for fweights that are not integers.
       RuntimeError: for weights that do not fit the observations.
     """
     _check_inexact("cov", dtype)
@@ -183,10 +183,10 @@ def corrcoef(
     """Compute the correlation coefficients of variables, or a scalar for one variable.
 
     Args:
-      x: of one or two axes: each row is a variable, each column an observation.
+      x: an array of one or two axes, in which each row is a variable, each column an observation.
       y: more variables, with as many observations.
       rowvar: False if variables are columns.
-      dtype: of the result; by default that of the variables, of integers a float.
+      dtype: the dtype of the result; by default that of the variables, and for integers a float's.
 
     Raises:
       ValueError: for more than two axes, or a dtype of integers or booleans.
@@ -265,10 +265,10 @@ def bincount(
     Negative numbers are counted as 0.
 
     Args:
-      x: integers or booleans, of one axis.
+      x: an array of integers or booleans, of one axis.
       weights: the weight of each number, instead of 1.
       minlength: the least size of the result.
-      length: how many numbers to count; greater ones are left out. By default the result has one
+      length: the size of the result; numbers that are not less are left out. By default it is one
         more than the greatest number. It is required where x is traced.
       out_sharding: P() over a mesh, for counts that every device has, or None.
 
@@ -330,7 +330,7 @@ def digitize(
 
     Args:
       x: numbers.
-      bins: the limits of the bins, of one axis: ascending or descending.
+      bins: the limits of the bins, an array of one axis that ascends or descends.
       right: whether a limit belongs to the bin before it, instead of the one after it.
       method: how to search: "scan" and "scan_unrolled" halve the bins again and again,
         "compare_all" compares with all, "sort" sorts all numbers together.

@@ -115,16 +115,16 @@ def take(
       a: an array.
       indices: integers, of any shape. Negative ones count from the end, except by mode "clip".
       axis: the axis to read along.
-      out: None.
+      out: must be None.
       mode: the value read out of bounds: "fill", the default, fills in `fill_value`; "wrap" takes
-        indices modulo the size of the axis; "clip" reads what is nearest.
+        indices modulo the size of the axis; "clip" reads the nearest element.
       unique_indices: a promise that no index occurs twice. It is not checked.
       indices_are_sorted: a promise that the indices ascend. It is not checked.
       fill_value: by default NaN, or the least integer of a signed and the greatest of an unsigned
         dtype, or True.
 
     Raises:
-      ValueError: if the indices are no integers, or the mode is unknown.
+      ValueError: if the indices are not integers, or the mode is unknown.
       IndexError: if the axis is empty, and the indices are not.
     """
     refuse_out("take", out)
@@ -239,13 +239,14 @@ def take_along_axis(
       indices: integers, of as many axes; those other than `axis` broadcast with `arr`.
       axis: the axis to read along; None for the flattened array and indices of one axis.
       mode: the value read out of bounds: "fill", the default, fills in `fill_value`; "clip" reads
-        what is nearest; "promise_in_bounds" promises that none is. Or a `lax.GatherScatterMode`.
-      fill_value: as of take.
+        the nearest element; "promise_in_bounds" promises that none is. Or a
+        `lax.GatherScatterMode`.
+      fill_value: see `take`.
       wrap_negative_indices: whether negative indices count from the end; by default they do, but
         for "promise_in_bounds".
 
     Raises:
-      TypeError: if the indices are no integers.
+      TypeError: if the indices are not integers.
       ValueError: if the shapes do not broadcast.
     """
     mode = _FILL if mode is None else GatherScatterMode.from_any(mode)
@@ -315,7 +316,7 @@ def put_along_axis(
       values: an array that broadcasts with the indices.
       axis: the axis to write along; None for the flattened array.
       inplace: must be False: arrays are immutable.
-      mode: the treatment of indices out of bounds, as of `x.at[index].set`.
+      mode: the treatment of indices out of bounds, the option `mode` of `x.at[index].set`.
     """
     _refuse_inplace("put_along_axis", inplace)
     return _put_along_axis(arr, indices, values, static_axes(axis), mode)

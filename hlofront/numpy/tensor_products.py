@@ -149,7 +149,7 @@ def cross(
 ) -> Array:
     """Compute the cross product along an axis of size 2 or 3; the other axes broadcast.
 
-    Of two vectors of size 2 it is the third component, and the axis is gone.
+    The product of vectors of size 2 is its third component, and the result lacks the axis.
 
     Raises:
       ValueError: if a size along the axis is neither 2 nor 3.

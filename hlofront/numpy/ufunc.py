@@ -54,7 +54,7 @@ class ufunc:
       identity: a scalar that changes nothing when it is combined with another, or None.
       call: the function of a call, by default `func` applied to each element.
       reduce: `reduce(a, axis=..., dtype=..., keepdims=..., initial=..., where=...)`, by default a
-        loop along the axis; and so are the others.
+        loop along the axis. The defaults of the following three are loops, too.
       accumulate: `accumulate(a, axis=..., dtype=...)`.
       at: `at(a, indices, b)`, or `at(a, indices)` of a function of one array.
       reduceat: `reduceat(a, indices, axis=..., dtype=...)`.
@@ -132,11 +132,12 @@ class ufunc:
 
         Args:
           args: `nin` arrays or scalars.
-          out: None.
-          where: None.
+          out: must be None.
+          where: must be None.
 
         Raises:
-          TypeError: if there are not `nin` arguments, or one is neither an array nor a scalar.
+          TypeError: if there are not `nin` arguments, or an argument is neither an array nor a
+            scalar.
           NotImplementedError: for `out` and `where`, as arrays are immutable.
         """
         if out is not None or where is not None:
@@ -172,10 +173,11 @@ class ufunc:
 
         Args:
           a: an array.
-          axis: the axis, or None for the elements of the whole array in order. Functions that
-            NumPy reduces over several axes, as add, take a tuple.
-          dtype: of the result, in which the elements are combined; by default the function's own.
-          out: None.
+          axis: the axis, or None for the elements of the whole array in order. Functions that NumPy
+            reduces over several axes, such as add, take a tuple.
+          dtype: the dtype of the result, in which the elements are combined; by default the
+            function's own.
+          out: must be None.
           keepdims: whether the axis stays, with size 1.
           initial: the value to start from, by default the identity; without one, the first element.
           where: booleans that broadcast to `a`: elements where they are False are left out.
@@ -212,8 +214,8 @@ class ufunc:
         Args:
           a: an array.
           axis: the axis. Only add and multiply take None, for the flattened array.
-          dtype: of the result; by default the function's own.
-          out: None.
+          dtype: the dtype of the result; by default the function's own.
+          out: must be None.
 
         Raises:
           ValueError: for functions that do not take two arrays and return one, or an axis that
@@ -239,17 +241,18 @@ class ufunc:
 
         Args:
           a: an array of at least one axis.
-          indices: a vector of integers. Out of bounds, the result is as that of `take`.
+          indices: a vector of integers. For indices out of bounds the result is that of `take`.
           axis: the axis.
-          dtype: of the result; by default that of `a`, or what it meets the function's in.
-          out: None.
+          dtype: the dtype of the result; by default the common dtype of `a` and of the function's
+            result.
+          out: must be None.
 
         Returns:
-          An array with the size of the axis that of `indices`.
+          An array whose axis has the size of `indices`.
 
         Raises:
           ValueError: for functions that do not take two arrays and return one, if the indices are
-            no vector of integers, or the array has no such axis.
+            not a vector of integers, or the array has no such axis.
           IndexError: if the axis is empty, and the indices are not.
         """
         self._check("reduceat", out)
@@ -357,6 +360,6 @@ def frompyfunc(
       identity: a scalar that changes nothing when it is combined with another.
 
     Raises:
-      TypeError: if `func` is not callable, or the numbers are no integers.
+      TypeError: if `func` is not callable, or the numbers are not integers.
     """
     return ufunc(func, nin, nout, identity=identity)

@@ -159,7 +159,7 @@ def accumulate_by_steps(
 def pieces(a: ArrayLike, indices: ArrayLike, axis: int) -> tuple[Array, Array, Array]:
     """Return the array with `axis` first, each piece's first element, and a mask of its rest.
 
-    The latter, of shape (indices, axis), are in the piece but for its first element.
+    The mask has the shape (indices, axis), and is true at the elements of a piece after its first.
     """
     first = axis_first(take(a, indices, axis), axis)
     a = axis_first(a, axis)
@@ -230,7 +230,7 @@ def _names_rows(entry: IndexItem) -> bool:
 def rows_to_update(a: ArrayLike, indices: Index, b: ArrayLike) -> tuple[int, Array, Array]:
     """Return the number of leading axes that an index selects from, its rows, and b by row.
 
-    The rows and `b` have the shape of the index. What `b` has beyond is broadcast to a row.
+    The rows and `b` have the shape of the index; the other axes of `b` are broadcast to a row.
     """
     leading, rows = _rows_named(a, indices)
     named_shape = typeof(rows).shape

@@ -51,8 +51,8 @@ def numeric_operand(name: str, x: ArrayLike) -> ArrayLike:
 def scalar_like(aval: ShapedArray, value: complex) -> ArrayLike:
     """Return a Python scalar in the dtype of an aval.
 
-    The scalar is weak only where that makes no result weaker. With an array with axes the result is
-    strong, as in JAX.
+    The scalar is weak only where that makes no result weaker: results with axes are strong, as in
+    JAX.
     """
     kind = aval.dtype.kind
     if isinstance(value, SymbolicSize):

@@ -186,7 +186,8 @@ def _accumulate(
 
     Args:
       how: the key of the cumulative function in `_RUNS`.
-      where: a predicate of support, by the dtype of `a` and the requested dtype.
+      where: a predicate of the dtype of `a` and the requested dtype, which is true where the
+        primitive supports them.
     """
     native = type(axis) is int and where(typeof(as_operand(a)).dtype, dtype)
     if native:

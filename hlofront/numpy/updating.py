@@ -117,9 +117,9 @@ class AtIndex:
       values: an array that broadcasts to the shape of `x[index]`.
       indices_are_sorted: a promise that the indices ascend. It is not checked.
       unique_indices: a promise that no index occurs twice. It is not checked.
-      mode: treatment out of bounds: "drop" or "fill", the default for updates, leaves the update
-        out; "clip" moves the index to the nearest; "promise_in_bounds" promises that it does not
-        happen; "one_hot". Or a `lax.GatherScatterMode`.
+      mode: the treatment of indices out of bounds: "drop" or "fill", the default for updates,
+        leaves the update out; "clip" moves the index to the nearest; "promise_in_bounds" promises
+        that it does not happen; "one_hot". Or a `lax.GatherScatterMode`.
       out_sharding: how the result is split over a mesh.
       wrap_negative_indices: whether negative indices count from the end.
     """
@@ -147,7 +147,7 @@ class AtIndex:
 
         `func` works elementwise, as jnp.sin does.
 
-        An element that is named several times is replaced as often.
+        An element that is named several times is replaced as many times.
         """
         return _update(
             self.array,
@@ -325,7 +325,7 @@ def _at(array: Array) -> At | references.RefIndexer:
 
 
 def _of_references(name: str, function: Callable[..., Any]) -> property:
-    """Return a property of tracers that is a method of mutable references, and no arrays."""
+    """Return a property of tracers that is a method of mutable references, and not of arrays."""
 
     def method_of(tracer: Any) -> Callable[..., Any]:
         if not is_reference(tracer.aval):

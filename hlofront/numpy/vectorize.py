@@ -62,8 +62,8 @@ def vectorize(
 
     Args:
       pyfunc: the function.
-      excluded: positions and names of arguments that are passed unchanged. Arguments that
-        are None are so, too.
+      excluded: positions and names of arguments that are passed unchanged, as arguments that are
+        None always are.
       signature: the core axes that the function works on, as "(n,m),(m)->(n)"; by default it
         takes scalars. With it, arguments by name are passed unchanged.
 
@@ -72,7 +72,7 @@ def vectorize(
 
     Raises:
       TypeError: if `excluded` has anything other than integers and strings.
-      ValueError: if it has negative numbers.
+      ValueError: if `excluded` has negative numbers.
     """
     if any(not isinstance(each, int | str) for each in excluded):
         raise TypeError(
@@ -223,7 +223,7 @@ def apply_along_axis(
       An array in which the axes of what the function returns replace the axis.
 
     Raises:
-      TypeError: if `arr` is no array, or `axis` no integer.
+      TypeError: if `arr` is not an array, or `axis` no integer.
       ValueError: if there is no such axis.
     """
     check_arraylike("apply_along_axis", arr)
@@ -250,8 +250,8 @@ def apply_over_axes(
     """Apply a function over one axis after another: `func(func(a, axes[0]), axes[1])`.
 
     Args:
-      func: a function of an array and an axis. What it returns has as many axes as the array, or
-        lacks that one.
+      func: a function of an array and an axis. Its result has as many axes as the array, or lacks
+        that one.
       a: an array.
       axes: the axes.
 
@@ -259,7 +259,7 @@ def apply_over_axes(
       An array with as many axes as `a`.
 
     Raises:
-      TypeError: if `a` is no array, or `axes` no sequence of integers.
+      TypeError: if `a` is not an array, or `axes` no sequence of integers.
       ValueError: if there is no such axis, or the function returns another number of axes.
     """
     check_arraylike("apply_over_axes", a)

@@ -92,7 +92,7 @@ def bartlett(M: int) -> Array:
       An array of shape (M,), in the default floating-point dtype.
 
     Raises:
-      TypeError: if M is negative or no number.
+      TypeError: if M is negative or not a number.
       ConcretizationTypeError: if M is a traced value.
     """
     return _bartlett(_count("bartlett", M))
@@ -103,7 +103,7 @@ def blackman(M: int) -> Array:
     """Return the Blackman window of M points, zero at both ends: floats of shape (M,).
 
     Raises:
-      TypeError: if M is negative or no number.
+      TypeError: if M is negative or not a number.
       ConcretizationTypeError: if M is a traced value.
     """
     return _cosine_window(_count("blackman", M), (0.42, -0.5, 0.08))
@@ -114,7 +114,7 @@ def hamming(M: int) -> Array:
     """Return the Hamming window of M points, 0.08 at both ends: floats of shape (M,).
 
     Raises:
-      TypeError: if M is negative or no number.
+      TypeError: if M is negative or not a number.
       ConcretizationTypeError: if M is a traced value.
     """
     return _cosine_window(_count("hamming", M), (0.54, -0.46))
@@ -125,7 +125,7 @@ def hanning(M: int) -> Array:
     """Return the Hann window of M points, zero at both ends: floats of shape (M,).
 
     Raises:
-      TypeError: if M is negative or no number.
+      TypeError: if M is negative or not a number.
       ConcretizationTypeError: if M is a traced value.
     """
     return _cosine_window(_count("hanning", M), (0.5, -0.5))
@@ -137,13 +137,13 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
 
     Args:
       M: the number of points; a window of one point is 1.
-      beta: its shape: 0 for ones, 14 for a narrow bell. May be traced.
+      beta: the window's shape: 0 for ones, 14 for a narrow bell. It may be traced.
 
     Returns:
       An array of shape (M,).
 
     Raises:
-      TypeError: if M is negative or no number.
+      TypeError: if M is negative or not a number.
       ValueError: if beta is complex.
       ConcretizationTypeError: if M is a traced value.
     """

@@ -51,7 +51,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
     """Compute the triangular factor of Hermitian positive definite matrices.
 
     Args:
-      a: of shape (..., n, n).
+      a: an array of shape (..., n, n).
       upper: whether to return the upper triangular factor, `L^H`.
       symmetrize_input: whether `a` is replaced by `(a + a^H) / 2` first.
 
@@ -68,9 +68,9 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Array | QRResult:
     """Compute orthonormal columns Q and upper triangular R with `a = Q R`.
 
     Args:
-      a: of shape (..., m, n).
-      mode: "reduced" for min(m, n) columns of Q, "complete" for all, "r" for R alone, "raw" for
-        the reflectors and their scales, as LAPACK gives them but transposed.
+      a: an array of shape (..., m, n).
+      mode: "reduced" for min(m, n) columns of Q, "complete" for all columns, "r" for R alone, or
+        "raw" for the reflectors and their scales as LAPACK returns them, transposed.
 
     Raises:
       ValueError: if the mode is another.
@@ -92,7 +92,7 @@ def eig(a: ArrayLike) -> EigResult:
     """Compute complex eigenvalues, unordered, and eigenvectors of general square matrices.
 
     Raises:
-      ValueError: if they are not square.
+      ValueError: if the matrices are not square.
     """
     (a,) = inexact("jnp.linalg.eig", a)
     values, vectors = spectral.eig(a, compute_left_eigenvectors=False)
@@ -104,7 +104,7 @@ def eigvals(a: ArrayLike) -> Array:
     """Compute complex eigenvalues, unordered, of general square matrices.
 
     Args:
-      a: of shape (..., n, n).
+      a: an array of shape (..., n, n).
 
     Returns:
       Complex numbers of shape (..., n).
@@ -121,7 +121,7 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
     """Compute real eigenvalues, ascending, and eigenvectors of Hermitian matrices.
 
     Args:
-      a: of shape (..., n, n).
+      a: an array of shape (..., n, n).
       UPLO: which triangle is read, "L" (as None) or "U", where `a` is not symmetrized.
       symmetrize_input: whether `a` is replaced by `(a + a^H) / 2` first.
 
@@ -140,7 +140,7 @@ def eigvalsh(a: ArrayLike, UPLO: str = "L", *, symmetrize_input: bool = True) ->
     """Compute real eigenvalues of Hermitian matrices, ascending.
 
     Args:
-      a: of shape (..., n, n).
+      a: an array of shape (..., n, n).
       UPLO: which triangle is read, "L" or "U", where `a` is not symmetrized.
       symmetrize_input: whether `a` is replaced by `(a + a^H) / 2` first.
 
@@ -166,10 +166,11 @@ def svd(
     """Compute the singular value decomposition `a = U diag(S) Vh`, with descending values.
 
     Args:
-      a: of shape (..., m, n).
+      a: an array of shape (..., m, n).
       full_matrices: whether U and Vh are square; else they have min(m, n) columns and rows.
       compute_uv: whether to return vectors.
-      hermitian: whether `a` is Hermitian; then they are computed from its eigenvalues.
+      hermitian: whether `a` is Hermitian; if so, its singular values are computed from its
+        eigenvalues.
       subset_by_index: (start, end) of the values to compute, on devices that support it.
 
     Returns:

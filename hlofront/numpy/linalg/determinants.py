@@ -128,7 +128,7 @@ def det(a: ArrayLike) -> Array:
     """Compute the determinants of square matrices.
 
     Raises:
-      ValueError: if they are not square.
+      ValueError: if the matrices are not square.
     """
     a = square_matrices("det()", a)
     aval = typeof(a)
@@ -199,7 +199,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """Compute the sign and the log modulus of determinants, without overflow.
 
     Args:
-      a: of shape (..., n, n).
+      a: an array of shape (..., n, n).
       method: "lu", the default; or "qr", which cannot be differentiated.
 
     Raises:

@@ -12,7 +12,7 @@ def inexact(name: str, *args: ArrayLike) -> list[Array]:
     """Return the arguments as arrays of their common floating or complex dtype.
 
     Raises:
-      TypeError: if one is neither array nor scalar.
+      TypeError: if an argument is neither array nor scalar.
     """
     values, _ = operands(name, args)
     return [asarray(x) for x in promote_dtypes_inexact(*values)]

@@ -48,7 +48,7 @@ def _least(x: ArrayLike, axes: tuple[int, ...], keepdims: bool = False) -> Array
 
 
 def _greatest(x: ArrayLike, axes: tuple[int, ...], keepdims: bool = False) -> Array:
-    """Return the maximum of 0 and the numbers over axes; 0 if there are none."""
+    """Return the maximum over axes of the numbers and 0, which is 0 where there are no numbers."""
     if any(not typeof(x).shape[axis] for axis in axes):
         aval = typeof(x)
         shape = [size for i, size in enumerate(aval.shape) if i not in axes]
@@ -113,7 +113,7 @@ def norm(x: ArrayLike, ord: Order = None, axis: Axes = None, keepdims: bool = Fa
       x: an array.
       ord: None for the root of the sum of squares; for vectors a number; for matrices 1, -1, 2,
         -2, inf, -inf, "fro" or "nuc".
-      axis: one axis or a pair of them; by default all, of one or two.
+      axis: an axis or a pair of axes; by default all axes of an array that has one or two.
       keepdims: whether reduced axes remain, with size 1.
 
     Raises:
@@ -147,7 +147,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") 
     """Compute the norm of each matrix of an array, in its last two axes.
 
     Args:
-      x: of shape (..., m, n).
+      x: an array of shape (..., m, n).
       keepdims: whether reduced axes remain, with size 1.
       ord: 1, -1, 2, -2, inf, -inf, "fro" or "nuc".
 
@@ -190,11 +190,12 @@ def cond(x: ArrayLike, p: Order = None) -> Array:
     """Compute the condition number: the norm of a matrix times the norm of its inverse.
 
     Args:
-      x: of shape (..., n, n); of shape (..., m, n) where p is None, 2 or -2.
+      x: an array of shape (..., n, n); of shape (..., m, n) where p is None, 2 or -2.
       p: the order of the norm; None is 2. See `norm`.
 
     Raises:
-      ValueError: if there are no two axes, or an inverse is needed of what is not square.
+      ValueError: if there are fewer than two axes, or the inverse of a matrix is needed that is not
+        square.
     """
     (x,) = inexact("jnp.linalg.cond", x)
     aval = typeof(x)
@@ -261,7 +262,8 @@ def matrix_rank(
     """Compute the rank of matrices: the number of singular values that are not negligible.
 
     Args:
-      M: of shape (..., m, n); of fewer axes, whether any element is not zero.
+      M: an array of shape (..., m, n); the rank of an array of fewer axes is 1 if any element is
+        not zero, else 0.
       rtol: singular values up to this count as zeros, as in JAX an absolute number: by default
         max(m, n) units in the last place of the greatest one.
       hermitian: whether matrices are Hermitian.

@@ -42,8 +42,8 @@ def matmul(
     """Multiply matrices, which are the last two axes; the leading axes broadcast.
 
     Args:
-      x1: of shape (..., m, n), or (n,) for a row.
-      x2: of shape (..., n, k), or (n,) for a column.
+      x1: an array of shape (..., m, n), or (n,) for a row.
+      x2: an array of shape (..., n, k), or (n,) for a column.
       precision: the precision of the products, a `lax.Precision`.
       preferred_element_type: the dtype of the sums and of the result; by default the operands'
         common one.
@@ -176,7 +176,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     """Raise square matrices to an integer power by repeated squaring; negative n inverts them.
 
     Raises:
-      TypeError: if n is no integer.
+      TypeError: if n is not an integer.
       ValueError: if matrices are not square.
     """
     a, aval = operand("jnp.linalg.matrix_power", a)
@@ -217,7 +217,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -
       precision: see `lax.Precision`.
 
     Raises:
-      ValueError: if there are fewer than two, or ranks or sizes do not match.
+      ValueError: if there are fewer than two arrays, or ranks or sizes do not match.
     """
     arrays = list(arrays)
     check_arraylike("jnp.linalg.multi_dot", *arrays)

@@ -78,8 +78,8 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """Solve `a x = b` for x, with square matrices a.
 
     Args:
-      a: of shape (..., n, n).
-      b: of shape (..., n, k); or (n,), a vector.
+      a: an array of shape (..., n, n).
+      b: an array of shape (..., n, k); or (n,), a vector.
 
     Returns:
       x, of the shape of b with the leading axes of both; not finite where `a` is singular.
@@ -106,7 +106,8 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 def inv(a: ArrayLike) -> Array:
     """Compute the inverses of square matrices; those of singular ones are not finite.
 
-    Raises ValueError if it is not square.
+    Raises:
+      ValueError: if the matrices are not square.
     """
     a = square_matrices("inv", a)
     aval = typeof(a)
@@ -129,7 +130,7 @@ def pinv(
     """Compute the Moore-Penrose pseudoinverse from singular values.
 
     Args:
-      a: of shape (..., m, n).
+      a: an array of shape (..., m, n).
       rtol: singular values up to this share of the greatest one count as zeros: of shape (...),
         by default ten times max(m, n) units in the last place.
       hermitian: whether `a` is Hermitian.
@@ -228,8 +229,8 @@ def lstsq(
     """Compute the x of least norm that minimizes the norm of `a x - b`.
 
     Args:
-      a: of shape (m, n).
-      b: of shape (m,) or (m, k).
+      a: an array of shape (m, n).
+      b: an array of shape (m,) or (m, k).
       rcond: singular values below this share of the greatest one count as zeros: by default
         max(m, n) units in the last place.
       numpy_resid: whether residuals are an empty array where `a` has not rank n or m <= n, as
@@ -239,7 +240,7 @@ def lstsq(
       (x, sums of squared residuals, rank, singular values).
 
     Raises:
-      TypeError: if `a` is no matrix, or b neither vector nor matrix.
+      TypeError: if `a` is not a matrix, or b neither vector nor matrix.
       ValueError: if sizes do not match.
     """
     if not numpy_resid:
