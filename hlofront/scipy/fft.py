@@ -161,7 +161,8 @@ def dct(
     Args:
       x: an array.
       type: must be 2.
-      n: the number of elements that are transformed: others are left out, missing ones are zeros.
+      n: the number of elements that are transformed: further ones are left out, and missing ones
+        are zeros.
       axis: the axis of the transform.
       norm: None or "backward" for these sums; "ortho" for an orthogonal transform.
 
@@ -180,7 +181,7 @@ def idct(
 
     Args:
       x: an array; complex numbers are transformed part by part.
-      type: 2.
+      type: must be 2.
       n: the transform size: the axis is cut off, or padded with zeros.
       axis: the axis.
       norm: None or "backward" for the inverse of the sums without factors, "ortho" for that of the
@@ -260,7 +261,7 @@ def idctn(
 
     Args:
       x: an array; complex numbers are transformed part by part.
-      type: 2.
+      type: must be 2.
       s: the transform sizes along the axes.
       axes: the axes: by default all, or the last ones if `s` is passed.
       norm: None or "backward" for the inverse of the sums without factors, "ortho" for that of the

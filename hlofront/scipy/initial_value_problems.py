@@ -112,10 +112,10 @@ def odeint(
       A pytree like `y0`, of arrays with one more axis at the front, of the size of `t`.
 
     Raises:
-      TypeError: if `t` is no vector of floats, an array of `y0` is not floating or complex, an
-        argument is no array, or the result of `func` is not like `y0`.
+      TypeError: if `t` is not a vector of floats, an array of `y0` is not floating or complex, an
+        argument is not an array, or the result of `func` is not like `y0`.
       IndexError: if `t` is empty.
-      ValueError: if a tolerance or bound is an array, which may not decide on the program.
+      ValueError: if a tolerance or bound is an array: it must be known while tracing.
 
     Example:
       >>> odeint(lambda y, t: -y, 1.0, jnp.array([0.0, 1.0]))
@@ -184,7 +184,7 @@ def _solve_tree(
     ts: Array,
     *args: PyTree,
 ) -> PyTree:
-    """Solve for a pytree as for a vector."""
+    """Solve the problem of a pytree as that of the vector of its elements."""
     vector, unravel = ravel_pytree(y0)
 
     def of_vector(y: Array, t: Array, *args: PyTree) -> Array:
@@ -270,7 +270,7 @@ def runge_kutta_step(
 def mean_error_ratio(
     error_estimate: Array, rtol: float, atol: float, y0: Array, y1: Array
 ) -> Array:
-    """Return the root of the mean square of a step's errors, over the errors that are allowed."""
+    """Return the root of the mean square of a step's errors, divided by the allowed errors."""
     allowed = atol + rtol * jnp.maximum(jnp.abs(y0), jnp.abs(y1))
     return jnp.sqrt(jnp.mean(abs2(error_estimate / allowed)))
 
@@ -405,7 +405,7 @@ def _solve_backward(
     moving = [jnp.asarray(leaf) for leaf, m in zip(leaves, moves, strict=True) if m]
 
     def adjoint(state: PyTree, t: Array, *args: PyTree) -> PyTree:
-        """The dynamics backwards: of the vector, and of cotangents of it, the start, and args."""
+        """Return the slopes, backwards in time, of the vector and of all cotangents."""
         y, y_cotangent, _, _ = state
         leaves = tree.tree_leaves(args)
 

@@ -17,8 +17,8 @@ def trapezoid(
 
     Args:
       y: the values.
-      x: the points that they are at: an array of the shape of `y`, or of its size along the axis.
-      dx: the distance of points, where `x` is None.
+      x: the coordinates of the values: an array of the shape of `y`, or of its size along the axis.
+      dx: the distance between points where `x` is None.
       axis: the axis along which to integrate.
 
     Returns:

@@ -104,13 +104,13 @@ class RegularGridInterpolator:
       values: an array whose first axes are the grid's.
       method: "linear" or "nearest".
       bounds_error: must be False, as values are not known while tracing.
-      fill_value: the value outside of the grid; None to go on with the outermost cells.
+      fill_value: the value outside of the grid; None to extrapolate from the outermost cells.
 
     Raises:
       ValueError: if shapes do not fit, coordinates do not ascend, the method is unknown, or the
         fill value does not fit the values' dtype.
-      TypeError: if `points` are no arrays.
-      NotImplementedError: with `bounds_error`.
+      TypeError: if `points` are not arrays.
+      NotImplementedError: if `bounds_error` is True.
     """
 
     def __init__(
@@ -170,7 +170,8 @@ class RegularGridInterpolator:
         """Compute the interpolated values at points.
 
         Args:
-          xi: an array whose last axis is that of coordinates, or a tuple of an array for each.
+          xi: an array whose last axis holds the coordinates, or a tuple of an array for each
+            coordinate.
           method: "linear" or "nearest", by default the interpolator's.
 
         Returns:

@@ -49,7 +49,7 @@ def _wrapped(index: Array, size: int) -> Array:
 
 
 def _unchanged(index: Array, size: int) -> Array:
-    """Return indices as they are: elements outside of the axis have a constant value."""
+    """Return indices unchanged, as elements outside of the axis have a constant value."""
     return index
 
 
@@ -118,9 +118,9 @@ def map_coordinates(
       input: an array.
       coordinates: an array of coordinates for each of the axes; they broadcast together.
       order: 0 for the nearest element, 1 for lines between elements.
-      mode: the values outside: "constant", the value `cval`; "nearest", the nearest element;
-        "wrap", the array again; "mirror", the array backwards, its last element not repeated;
-        "reflect", the array backwards with its last element repeated.
+      mode: the values outside: "constant" for the value `cval`; "nearest" for the nearest element;
+        "wrap" for the array repeated; "mirror" for the array reversed, its last element not
+        repeated; "reflect" for the array reversed, its last element repeated.
       cval: the value outside with the mode "constant".
 
     Returns:

@@ -29,7 +29,7 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     Args:
       obs: an array of shape (M, N), or (M,) of numbers.
       code_book: an array of shape (K, N), or (K,).
-      check_finite: accepted for SciPy's sake; nothing is checked.
+      check_finite: has no effect, as elements are not checked.
 
     Returns:
       The numbers of codes and the distances to them, two arrays of shape (M,).

@@ -51,10 +51,10 @@ def cholesky(
     """Compute the triangular factor of positive definite matrices: U with `a = U^H U`.
 
     Args:
-      a: of shape (..., n, n).
+      a: an array of shape (..., n, n).
       lower: whether to read the lower triangle, and to return L with `a = L L^H`.
-      overwrite_a: no array is overwritten.
-      check_finite: nothing is checked.
+      overwrite_a: has no effect, as no array is overwritten.
+      check_finite: has no effect, as elements are not checked.
     """
     return _cholesky(a, lower=bool(lower))
 
@@ -78,16 +78,16 @@ def svd(
     """Compute singular values and vectors: (U, s, Vh), or s alone. See `numpy.linalg.svd`.
 
     Args:
-      a: of shape (..., m, n).
+      a: an array of shape (..., m, n).
       full_matrices: whether U and Vh are square.
-      compute_uv: whether to return them.
-      overwrite_a: no array is overwritten.
-      check_finite: nothing is checked.
+      compute_uv: whether to return U and Vh.
+      overwrite_a: has no effect, as no array is overwritten.
+      check_finite: has no effect, as elements are not checked.
       lapack_driver: "gesdd" or "gesvd", which are equivalent here. See `lax.linalg.svd` for
         algorithms.
 
     Raises:
-      ValueError: if `lapack_driver` is neither of them.
+      ValueError: if `lapack_driver` is another name.
     """
     check_choice("svd", "lapack_driver", lapack_driver, ("gesdd", "gesvd"))
     return _svd(a, full_matrices=bool(full_matrices), compute_uv=bool(compute_uv))
@@ -115,16 +115,16 @@ def eigh(
     """Compute the eigenvalues, real and ascending, and eigenvectors of Hermitian matrices.
 
     Args:
-      a: of shape (..., n, n).
+      a: an array of shape (..., n, n).
       b: must be None.
       lower: has no effect: `(a + a^H) / 2` is decomposed.
       eigvals_only: whether to return eigenvalues alone.
-      overwrite_a: no array is overwritten.
-      overwrite_b: no array is overwritten.
-      turbo: not used.
+      overwrite_a: has no effect, as no array is overwritten.
+      overwrite_b: has no effect, as no array is overwritten.
+      turbo: has no effect.
       eigvals: must be None.
       type: must be 1.
-      check_finite: nothing is checked.
+      check_finite: has no effect, as elements are not checked.
 
     Raises:
       NotImplementedError: for generalized problems, and for a part of the eigenvalues.
@@ -146,7 +146,7 @@ def schur(a: ArrayLike, output: str = "real") -> list[Array]:
     """Compute the Schur decomposition `a = Z T Z^H` of a square matrix.
 
     Args:
-      a: of shape (..., n, n).
+      a: an array of shape (..., n, n).
       output: "real", where T of real matrices has blocks of two rows, or "complex", where it is
         triangular.
 
@@ -192,10 +192,10 @@ def lu(
     """Compute the LU decomposition of matrices, `a = P L U`.
 
     Args:
-      a: of shape (..., m, n).
+      a: an array of shape (..., m, n).
       permute_l: whether to return (P L, U).
-      overwrite_a: no array is overwritten.
-      check_finite: nothing is checked.
+      overwrite_a: has no effect, as no array is overwritten.
+      check_finite: has no effect, as elements are not checked.
 
     Returns:
       (P, L, U).
@@ -225,12 +225,12 @@ def qr(
     """Compute the QR decomposition of matrices, `a = Q R`.
 
     Args:
-      a: of shape (..., m, n).
-      overwrite_a: no array is overwritten.
-      lwork: not used.
+      a: an array of shape (..., m, n).
+      overwrite_a: has no effect, as no array is overwritten.
+      lwork: has no effect.
       mode: "full" for a square Q, "economic" for min(m, n) columns, "r" for R alone.
       pivoting: whether columns are exchanged, so that the diagonal of R descends.
-      check_finite: nothing is checked.
+      check_finite: has no effect, as elements are not checked.
 
     Returns:
       (Q, R), or (R,); with pivoting the order of columns comes last.
@@ -282,13 +282,13 @@ def qr_multiply(
     """Multiply the factor Q of `a = Q R`, of min(m, n) columns, by a matrix or vector.
 
     Args:
-      a: of shape (m, n).
+      a: an array of shape (m, n).
       c: a matrix or vector.
       mode: "right" for `c Q`, "left" for `Q c`.
       pivoting: whether columns of `a` are exchanged.
       conjugate: whether Q is conjugated.
-      overwrite_a: no array is overwritten.
-      overwrite_c: no array is overwritten.
+      overwrite_a: has no effect, as no array is overwritten.
+      overwrite_c: has no effect, as no array is overwritten.
 
     Returns:
       (product, R); with pivoting also the order of columns.
@@ -314,7 +314,7 @@ def polar(
     """Compute the polar decomposition: a unitary and a Hermitian positive semidefinite factor.
 
     Args:
-      a: of shape (..., m, n).
+      a: an array of shape (..., m, n).
       side: "right" for `a = u p`, "left" for `a = p u`.
       method: "qdwh", an iteration; or "svd".
       eps: the precision of the iteration.
@@ -324,8 +324,8 @@ def polar(
       (u, p).
 
     Raises:
-      ValueError: if there is no such side or method, or `a` has less than two axes.
-      NotImplementedError: if by "qdwh" p would be the larger one of two factors.
+      ValueError: if there is no such side or method, or `a` has fewer than two axes.
+      NotImplementedError: if the method is "qdwh", and p would be larger than u.
     """
     (a,) = inexact("jax.scipy.linalg.polar", a)
     if typeof(a).ndim < 2:
@@ -387,10 +387,10 @@ def hessenberg(
     """Compute the Hessenberg form H, zero below the first subdiagonal: `a = Q H Q^H`.
 
     Args:
-      a: of shape (..., n, n).
+      a: an array of shape (..., n, n).
       calc_q: whether to return (H, Q).
-      overwrite_a: no array is overwritten.
-      check_finite: nothing is checked.
+      overwrite_a: has no effect, as no array is overwritten.
+      check_finite: has no effect, as elements are not checked.
 
     Raises:
       ValueError: if a matrix is not square.
@@ -488,10 +488,10 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     """Compute the complex Schur form, without blocks of two rows, from the real one.
 
     Args:
-      T: of shape (..., n, n), as `schur` returns it: elements below its first subdiagonal are not
-        read, and are returned unchanged.
-      Z: of shape (..., n, n); leading axes are broadcast to those of T.
-      check_finite: nothing is checked.
+      T: an array of shape (..., n, n), as `schur` returns it: elements below its first subdiagonal
+        are not read, and are returned unchanged.
+      Z: an array of shape (..., n, n); leading axes are broadcast to those of T.
+      check_finite: has no effect, as elements are not checked.
 
     Raises:
       ValueError: if the matrices are not square, or of different sizes.

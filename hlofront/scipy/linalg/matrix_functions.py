@@ -136,9 +136,9 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     """Compute the exponential of matrices, by scaling, a Pade approximant, and squaring.
 
     Args:
-      A: of shape (..., n, n).
+      A: an array of shape (..., n, n).
       upper_triangular: whether matrices are upper triangular.
-      max_squarings: the result is NaN where a norm needs more.
+      max_squarings: the greatest number of squarings; the result is NaN where a norm needs more.
 
     Raises:
       ValueError: if the matrices are not square.
@@ -153,7 +153,7 @@ def expm_frechet(
     """Compute the exponential of matrices, and its derivative in the direction E.
 
     Args:
-      A: of shape (..., n, n).
+      A: an array of shape (..., n, n).
       E: the direction, of the shape of A.
       method: None, "SPS" or "blockEnlarge", which are equivalent here.
       compute_expm: whether to return the exponential, or the derivative alone.
@@ -241,12 +241,12 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """Compute the principal square root of square matrices, in complex numbers.
 
     Args:
-      A: of shape (..., n, n).
+      A: an array of shape (..., n, n).
       blocksize: must be 1.
 
     Raises:
       NotImplementedError: if the blocksize is greater.
-      TypeError: if A has less than two axes.
+      TypeError: if A has fewer than two axes.
       ValueError: if A is not square.
     """
     if blocksize > 1:
@@ -324,7 +324,7 @@ def funm(
     Eigenvalues that are equal or close make it inexact.
 
     Args:
-      A: of shape (n, n).
+      A: an array of shape (n, n).
       func: the function, elementwise, of a vector of complex numbers.
       disp: whether to return the result alone, without an estimate of its relative error.
 

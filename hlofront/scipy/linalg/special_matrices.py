@@ -136,13 +136,13 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """Make the matrix whose product with a vector v of n elements is the convolution of `a` and v.
 
     Args:
-      a: of shape (..., m).
+      a: an array of shape (..., m).
       n: the number of columns.
       mode: the rows: "full", "valid" or "same". See `hlofront.numpy.convolve`.
 
     Raises:
       ValueError: if n is not positive, `a` is empty or a scalar, or there is no such mode.
-      TypeError: if n is no integer.
+      TypeError: if n is not an integer.
     """
     n = operator.index(n)
     if n <= 0:
@@ -174,7 +174,7 @@ def companion(a: ArrayLike) -> Array:
     """Make the matrix whose eigenvalues are the roots of the polynomial with coefficients `a`.
 
     Args:
-      a: of shape (..., n), n >= 2, from the highest power down.
+      a: an array of shape (..., n), n >= 2, from the highest power down.
 
     Raises:
       ValueError: if there are fewer than two coefficients.
@@ -206,7 +206,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
     """Make a pentadiagonal matrix whose eigenvalues are those of `companion`.
 
     Args:
-      a: of shape (..., n), n >= 1, from the highest power down.
+      a: an array of shape (..., n), n >= 1, from the highest power down.
 
     Raises:
       ValueError: if there are no coefficients.
@@ -269,7 +269,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
       s: the share of each age but the last that survives, of shape (..., n - 1).
 
     Raises:
-      ValueError: if the lengths do not fit, or there are less than two ages.
+      ValueError: if the lengths do not fit, or there are fewer than two ages.
     """
     f, s = _vectors("leslie", f, s)
     n = typeof(f).shape[-1]
@@ -391,7 +391,8 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
     Args:
       n: the number of rows.
-      kind: "lower" or "upper" for the triangle; "symmetric" or None for the product of both.
+      kind: "lower" or "upper" for the triangle; "symmetric" or None for the product of both
+        triangles.
 
     Returns:
       An array of shape (n, n) of default floats.
@@ -415,7 +416,8 @@ def invpascal(n: int, kind: str | None = None) -> Array:
 
     Args:
       n: the number of rows.
-      kind: "lower" or "upper" for a triangle; "symmetric" or None for the product of both.
+      kind: "lower" or "upper" for a triangle; "symmetric" or None for the product of both
+        triangles.
 
     Returns:
       An array of shape (n, n) of default floats.
@@ -439,7 +441,7 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
       An array of shape (n, n), whose rows are orthogonal to each other.
 
     Raises:
-      ValueError: if n is no power of two.
+      ValueError: if n is not a power of two.
     """
     size = int(n)
     if size < 1 or size & (size - 1):
@@ -455,7 +457,7 @@ def helmert(n: int, full: bool = False) -> Array:
 
     Args:
       n: the number of columns.
-      full: whether the first row, of equal elements, is there.
+      full: whether the result has the first row, of equal elements.
 
     Returns:
       An array of default floats, of shape (n, n) if `full`, else (n - 1, n).

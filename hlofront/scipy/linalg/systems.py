@@ -57,10 +57,10 @@ def cho_factor(
     """Compute the Cholesky factor of a Hermitian positive definite matrix, for `cho_solve`.
 
     Args:
-      a: of shape (..., n, n).
+      a: an array of shape (..., n, n).
       lower: whether the lower triangle is read and returned, rather than the upper one.
-      overwrite_a: no array is overwritten.
-      check_finite: nothing is checked.
+      overwrite_a: has no effect, as no array is overwritten.
+      check_finite: has no effect, as elements are not checked.
 
     Returns:
       (factor, lower).
@@ -99,10 +99,10 @@ def cho_solve(
 
     Args:
       c_and_lower: the result of `cho_factor`.
-      b: of shape (..., n, k), whose leading axes are broadcast to those of the factors; (n,); or
-        (..., n), with a vector for each of the factors.
-      overwrite_b: no array is overwritten.
-      check_finite: nothing is checked.
+      b: an array of shape (..., n, k), whose leading axes are broadcast to those of the factors;
+        (n,); or (..., n), with a vector for each of the factors.
+      overwrite_b: has no effect, as no array is overwritten.
+      check_finite: has no effect, as elements are not checked.
     """
     c, lower = c_and_lower
     return _cho_solve(c, b, lower=bool(lower))
@@ -127,7 +127,7 @@ def lu_factor(
     Returns:
       (factors, pivots): an array of the shape of a, which holds the upper triangle U, and below its
       diagonal L without its diagonal of ones; and an int32 array of shape (..., min(m, n)), the row
-      that each row was exchanged with, one after the other.
+      that each row was exchanged with, in order.
 
     Raises:
       TypeError: if a is neither array nor scalar.
@@ -168,11 +168,11 @@ def lu_solve(
 
     Args:
       lu_and_piv: the result of `lu_factor`.
-      b: of shape (..., n, k), whose leading axes are broadcast to those of the factors; (n,); or
-        (..., n), with a vector for each of the factors.
+      b: an array of shape (..., n, k), whose leading axes are broadcast to those of the factors;
+        (n,); or (..., n), with a vector for each of the factors.
       trans: 1 for the transpose of a, 2 for its adjoint.
-      overwrite_b: no array is overwritten.
-      check_finite: nothing is checked.
+      overwrite_b: has no effect, as no array is overwritten.
+      check_finite: has no effect, as elements are not checked.
 
     Raises:
       ValueError: if `trans` is another number or sizes do not match.
@@ -211,15 +211,15 @@ def solve_triangular(
     """Solve `a x = b` for x, where `a` is triangular.
 
     Args:
-      a: of shape (..., n, n).
-      b: of shape (..., n, k), whose leading axes are broadcast to those of `a`; (n,); or (..., n),
-        with a vector for each matrix.
+      a: an array of shape (..., n, n).
+      b: an array of shape (..., n, k), whose leading axes are broadcast to those of `a`; (n,); or
+        (..., n), with a vector for each matrix.
       trans: 0 or "N"; 1 or "T" for the transpose of a, 2 or "C" for its adjoint.
       lower: whether `a` is lower triangular.
       unit_diagonal: whether the diagonal of `a` is taken to be ones.
-      overwrite_b: no array is overwritten.
-      debug: not used.
-      check_finite: nothing is checked.
+      overwrite_b: has no effect, as no array is overwritten.
+      debug: has no effect.
+      check_finite: has no effect, as elements are not checked.
 
     Raises:
       ValueError: if `trans` is another value.
@@ -258,14 +258,14 @@ def solve(
     """Solve `a x = b` for x.
 
     Args:
-      a: of shape (..., n, n).
-      b: of shape (..., n, k) or (n,); with `assume_a="pos"` also (..., n), with a vector for each
-        matrix.
+      a: an array of shape (..., n, n).
+      b: an array of shape (..., n, k) or (n,); with `assume_a="pos"` also (..., n), with a vector
+        for each matrix.
       lower: whether the lower triangle is read, if `a` is positive definite.
-      overwrite_a: no array is overwritten.
-      overwrite_b: no array is overwritten.
-      debug: not used.
-      check_finite: nothing is checked.
+      overwrite_a: has no effect, as no array is overwritten.
+      overwrite_b: has no effect, as no array is overwritten.
+      debug: has no effect.
+      check_finite: has no effect, as elements are not checked.
       assume_a: "gen", "sym", "her", or "pos" for Hermitian positive definite matrices, which are
         solved by Cholesky's decomposition.
 
@@ -383,9 +383,9 @@ def solve_sylvester(
     """Solve `A X + X B = C` for X.
 
     Args:
-      A: of shape (..., m, m); leading axes of all three are broadcast to each other.
-      B: of shape (..., n, n).
-      C: of shape (..., m, n).
+      A: an array of shape (..., m, m); leading axes of all three are broadcast to each other.
+      B: an array of shape (..., n, n).
+      C: an array of shape (..., m, n).
       method: "schur", or "eigen", which is faster and less exact.
       tol: where a sum of an eigenvalue of A and one of B is smaller than this, X is NaN.
 

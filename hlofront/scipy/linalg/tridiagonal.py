@@ -191,12 +191,12 @@ def eigh_tridiagonal(
       d: the diagonal, of shape (n,).
       e: the diagonal below `d`, of shape (n - 1,).
       eigvals_only: whether to return eigenvalues alone.
-      select: "a" for all; "i" for those of the indices select_range[0] to select_range[1],
-        included.
+      select: "a" for all eigenvalues; "i" for those of the indices select_range[0] to
+        select_range[1], inclusive.
       select_range: see `select`.
-      tol: the error that eigenvalues may have that are returned alone; by default about the
-        precision of the dtype, times the greatest one.
-      key: not used.
+      tol: the error that eigenvalues may have if they are returned alone; by default about the
+        precision of the dtype, times the greatest eigenvalue.
+      key: has no effect.
 
     Returns:
       Eigenvalues, or (eigenvalues, eigenvectors as columns).

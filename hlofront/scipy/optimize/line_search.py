@@ -87,15 +87,15 @@ def line_search(
 
     The method is that of algorithms 3.5 and 3.6 of Nocedal and Wright, Numerical Optimization
     (2006), with cubic interpolation (3.59), as one loop that evaluates the function once. Where
-    values are equal
-    up to rounding, slopes decide: the approximate Wolfe conditions of Hager and Zhang (2005).
+    values are equal up to rounding, slopes decide: the approximate Wolfe conditions of Hager and
+    Zhang (2005).
 
     Args:
       value_and_grad: the function and its gradient.
       x: the point to start at.
       direction: the direction of the step.
-      value: of the function at `x`.
-      gradient: of the function at `x`.
+      value: the function's value at `x`.
+      gradient: the function's gradient at `x`.
       first: the step that is tried first.
       maxiter: the greatest number of evaluations of the function.
     """

@@ -28,10 +28,10 @@ class OptimizeResults(NamedTuple):
 
     Attributes:
       x: the point of the minimum.
-      success: whether it converged.
-      status: 0 if it converged, 1 after too many iterations, 2 after too many evaluations, 3 or 5
-        if there was no step that goes down: in an interval that should have one, or at all. Then
-        `x` is the best one so far.
+      success: whether the search converged.
+      status: 0 if the search converged, 1 after too many iterations, 2 after too many evaluations,
+        3 or 5 if no step lowered the value, in an interval that should have one or anywhere. `x` is
+        then the best point so far.
       fun: the value at `x`.
       jac: the gradient at `x`.
       hess_inv: an approximation of the inverse of the Hessian, or None.
@@ -107,15 +107,17 @@ def _descend(
 ) -> _State[_Memory]:
     """Minimize by line searches along directions computed from the memory of past steps.
 
-    Where no step along the direction goes down, rounding errors have spoilt the memory, as they do
-    where variables are badly scaled: it is emptied, and the search goes on with steepest descent.
+    Where no step along the direction lowers the value, rounding errors have spoiled the memory, as
+    happens where variables are badly scaled: it is emptied, and the search continues with steepest
+    descent.
 
     Args:
       objective: the function and its gradient.
       x: the first point.
       memory: the memory before any step.
-      direction_of: the direction for a memory and a gradient.
-      updated: the memory after a step and the change of the gradient over it.
+      direction_of: a function from a memory and a gradient to a direction.
+      updated: a function from a memory, a step and the change of the gradient over it to the new
+        memory.
       options: the limits of the search.
     """
     empty = memory
@@ -353,18 +355,19 @@ def minimize(
       fun: `fun(x, *args)`, which returns a real scalar and has a derivative.
       x0: the first point: an array of shape (N,) of floats.
       args: more arguments of `fun`.
-      method: "BFGS".
+      method: must be "BFGS".
       tol: the bound on the norm of the gradient.
-      options: of BFGS: `maxiter`, the greatest number of steps, N * 200 by default; `gtol`, the
-        bound on the norm of the gradient, 1e-5 by default; `norm`, the order of that norm, infinity
-        by default; `line_search_maxiter`, the number of trials of each step, 20 by default.
+      options: the options of BFGS: `maxiter`, the greatest number of steps, N * 200 by default;
+        `gtol`, the bound on the norm of the gradient, 1e-5 by default; `norm`, the order of that
+        norm, infinity by default; `line_search_maxiter`, the number of trials of each step, 20 by
+        default.
 
     Returns:
       An OptimizeResults.
 
     Raises:
       ValueError: if there is no such method.
-      TypeError: if `args` is no tuple, there is no such option, or `x0` has several axes or
+      TypeError: if `args` is not a tuple, an option is unknown, or `x0` has several axes or is of
         integers.
       IndexError: if `x0` is a scalar.
     """

@@ -97,7 +97,8 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: Axes =
     Args:
       in1: an array.
       in2: an array of as many axes.
-      mode: "full"; "same", the middle of it in the shape of `in1`; or "valid", where both overlap.
+      mode: "full" for the whole convolution, "same" for its middle in the shape of `in1`, or
+        "valid" for the part where both arrays overlap.
       axes: the axes to convolve, all of them by default; the others must have equal sizes.
 
     Returns:
@@ -194,9 +195,10 @@ def convolve(
     Args:
       in1: an array.
       in2: an array of as many axes.
-      mode: "full"; "same", the middle of it in the shape of `in1`; or "valid", where both overlap.
-      method: "direct", which "auto" is as well, or "fft".
-      precision: of the products, as of `lax.conv`.
+      mode: "full" for the whole convolution, "same" for its middle in the shape of `in1`, or
+        "valid" for the part where both arrays overlap.
+      method: "direct" for sums of products, as is "auto", or "fft" for Fourier transforms.
+      precision: the precision of the products, a `lax.Precision`.
 
     Returns:
       An array of floats or complex numbers.
@@ -224,9 +226,10 @@ def correlate(
     Args:
       in1: an array.
       in2: an array of as many axes.
-      mode: "full"; "same", the middle of it in the shape of `in1`; or "valid", where both overlap.
-      method: "direct", which "auto" is as well, or "fft".
-      precision: of the products, as of `lax.conv`.
+      mode: "full" for the whole correlation, "same" for its middle in the shape of `in1`, or
+        "valid" for the part where both arrays overlap.
+      method: "direct" for sums of products, as is "auto", or "fft" for Fourier transforms.
+      precision: the precision of the products, a `lax.Precision`.
 
     Returns:
       An array of floats or complex numbers.
@@ -271,10 +274,11 @@ def convolve2d(
     Args:
       in1: an array of two axes.
       in2: an array of two axes.
-      mode: "full"; "same", the middle of it in the shape of `in1`; or "valid", where both overlap.
-      boundary: "fill".
-      fillvalue: 0.
-      precision: of the products, as of `lax.conv`.
+      mode: "full" for the whole convolution, "same" for its middle in the shape of `in1`, or
+        "valid" for the part where both arrays overlap.
+      boundary: must be "fill".
+      fillvalue: must be 0.
+      precision: the precision of the products, a `lax.Precision`.
 
     Returns:
       An array of floats or complex numbers.
@@ -300,10 +304,11 @@ def correlate2d(
     Args:
       in1: an array of two axes.
       in2: an array of two axes.
-      mode: "full"; "same", the middle of it in the shape of `in1`; or "valid", where both overlap.
-      boundary: "fill".
-      fillvalue: 0.
-      precision: of the products, as of `lax.conv`.
+      mode: "full" for the whole correlation, "same" for its middle in the shape of `in1`, or
+        "valid" for the part where both arrays overlap.
+      boundary: must be "fill".
+      fillvalue: must be 0.
+      precision: the precision of the products, a `lax.Precision`.
 
     Returns:
       An array of floats or complex numbers.

@@ -232,13 +232,13 @@ def csd(
       return_onesided: whether to leave out negative frequencies, for real sequences.
       scaling: "density", per unit of frequency, or "spectrum".
       axis: the axis of the sequences.
-      average: of pieces: "mean" or "median".
+      average: the average over pieces: "mean" or "median".
 
     Returns:
       The frequencies, and the spectrum: its axis of frequencies replaces that of the sequences.
 
     Raises:
-      ValueError: if an argument has no such value, or pieces do not fit.
+      ValueError: if an argument has an unknown value, or pieces do not fit.
     """
     check_arraylike("csd", x)
     if y is not None:
@@ -304,13 +304,13 @@ def welch(
       return_onesided: whether to leave out negative frequencies, for real sequences.
       scaling: "density", per unit of frequency, or "spectrum".
       axis: the axis of the sequences.
-      average: of pieces: "mean" or "median".
+      average: the average over pieces: "mean" or "median".
 
     Returns:
       The frequencies, and the real spectrum: its axis of frequencies replaces that of the sequence.
 
     Raises:
-      ValueError: if an argument has no such value, or pieces do not fit.
+      ValueError: if an argument has an unknown value, or pieces do not fit.
     """
     options = (fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling)
     frequencies, result = csd(x, None, *options, axis, average)
@@ -355,7 +355,7 @@ def stft(
       replaces that of the sequence, and that of times is last.
 
     Raises:
-      ValueError: if an argument has no such value, or pieces do not fit.
+      ValueError: if an argument has an unknown value, or pieces do not fit.
     """
     check_arraylike("stft", x)
     check_choice("stft", "boundary", boundary, ("even", "odd", "constant", "zeros", None))

@@ -54,11 +54,11 @@ def detrend(
       data: an array.
       axis: the axis of the sequence.
       type: "linear" for lines, by least squares, or "constant" for the mean.
-      bp: the indices where a new line begins: a number or several.
-      overwrite_data: None.
+      bp: the index where a new line begins, or several indices.
+      overwrite_data: must be None.
 
     Returns:
-      An array of the shape of `data`; of integers, floats.
+      An array of the shape of `data`, of floats for integers.
 
     Raises:
       ValueError: if there is no such type, or an index is out of range.

@@ -157,7 +157,7 @@ def window_of(window: WindowName, count: int) -> NumPyArray:
     without its last point.
 
     Raises:
-      ValueError: if there is no such window, or it needs parameters.
+      ValueError: if the window is unknown or needs parameters.
     """
     if isinstance(window, str):
         name, parameters = window, ()

@@ -79,7 +79,7 @@ def _squared_norm(x: Vector) -> Array:
 
 
 def _identity(x: Vector) -> Vector:
-    """Return the vector: the preconditioner of systems without one."""
+    """Return the vector unchanged: the preconditioner of systems that have no other."""
     return x
 
 
@@ -247,11 +247,11 @@ def cg(
       M: an approximation of the inverse of `A`, as a matrix, an object or a function.
 
     Returns:
-      The solution, and None.
+      (solution, None).
 
     Raises:
       ValueError: if shapes or structures do not fit.
-      TypeError: if `A` or `M` is neither matrix nor function, or `b` of integers.
+      TypeError: if `A` or `M` is neither matrix nor function, or `b` is of integers.
     """
     limits = {"tol": tol, "atol": atol, "maxiter": _count(b, maxiter)}
     return _solve(_cg, A, b, x0, M, True, limits), None
@@ -329,11 +329,11 @@ def bicgstab(
       M: an approximation of the inverse of `A`, as a matrix, an object or a function.
 
     Returns:
-      The solution, and None.
+      (solution, None).
 
     Raises:
       ValueError: if shapes or structures do not fit.
-      TypeError: if `A` or `M` is neither matrix nor function, or `b` of integers.
+      TypeError: if `A` or `M` is neither matrix nor function, or `b` is of integers.
     """
     limits = {"tol": tol, "atol": atol, "maxiter": _count(b, maxiter)}
     return _solve(_bicgstab, A, b, x0, M, False, limits), None
@@ -486,18 +486,18 @@ def gmres(
       x0: the first vector, zeros by default.
       tol: the bound on the norm of the residual, divided by that of `b`.
       atol: the bound on the norm of the residual itself; the greater of both bounds counts.
-      restart: the dimension of the space of solutions at which the search begins anew.
-      maxiter: the greatest number of new beginnings, ten for each element by default.
+      restart: the dimension of the space of solutions at which the search restarts.
+      maxiter: the greatest number of restarts, ten for each element by default.
       M: an approximation of the inverse of `A`, as a matrix, an object or a function.
-      solve_method: "batched", which makes the whole space before it computes the residual; or
-        "incremental", which computes it after each step.
+      solve_method: "batched", which builds the whole space before it computes the residual; or
+        "incremental", which computes the residual after each step.
 
     Returns:
-      The solution, and 1 if there is a NaN in it, 0 if there is none.
+      (solution, status), where the status is 1 if the solution has a NaN, else 0.
 
     Raises:
       ValueError: if shapes or structures do not fit, or there is no such method.
-      TypeError: if `A` or `M` is neither matrix nor function, or `b` of integers.
+      TypeError: if `A` or `M` is neither matrix nor function, or `b` is of integers.
     """
     check_choice("gmres", "solve_method", solve_method, ("incremental", "batched"))
     limits = {"tol": tol, "atol": atol, "maxiter": _count(b, maxiter), "restart": restart}

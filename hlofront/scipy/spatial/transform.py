@@ -236,7 +236,7 @@ def _axes(seq: str) -> tuple[tuple[int, ...], bool]:
 class Rotation(NamedTuple):
     """A rotation in three dimensions, or an array of rotations.
 
-    A pytree; its methods can be called under jit, vmap and grad.
+    It is a pytree; its methods can be called under jit, vmap and grad.
     """
 
     quat: Array
@@ -256,7 +256,7 @@ class Rotation(NamedTuple):
           degrees: whether angles are degrees.
 
         Raises:
-          ValueError: if there are no such axes, or not an angle for each.
+          ValueError: if `seq` does not name such axes, or there is not an angle for each.
         """
         axes, intrinsic = _axes(seq)
         angles = _array(angles)
@@ -328,7 +328,7 @@ class Rotation(NamedTuple):
           inverse: whether to rotate them back.
 
         Raises:
-          ValueError: if there are neither as many vectors as rotations, nor one of either.
+          ValueError: unless there are as many vectors as rotations, or one vector or one rotation.
         """
         return _apply(self.quat, _array(vectors), inverse)
 
@@ -336,7 +336,7 @@ class Rotation(NamedTuple):
         """Return the Euler angles, an array of shape (..., 3), around a sequence of three axes.
 
         Raises:
-          ValueError: if there are not three such axes.
+          ValueError: if `seq` does not name three such axes.
         """
         if len(seq) != 3:
             raise ValueError(f"Expected 3 axes, got {seq}.")
@@ -383,7 +383,7 @@ class Rotation(NamedTuple):
         """Return the mean rotation, which minimizes the squared chordal distances.
 
         Args:
-          weights: an array with a weight for each.
+          weights: an array with a weight for each rotation.
 
         Raises:
           TypeError: if there is a single rotation.
@@ -422,7 +422,7 @@ class Slerp(NamedTuple):
         """Return the interpolated rotations at times: a number or a vector.
 
         Raises:
-          ValueError: if there are more axes.
+          ValueError: if `times` has more than one axis.
         """
         times = _array(times)
         if typeof(times).ndim > 1:
@@ -440,8 +440,8 @@ class Slerp(NamedTuple):
           rotations: a rotation for each of them.
 
         Raises:
-          TypeError: if `rotations` is no Rotation.
-          ValueError: if there are fewer than two, or not as many as times.
+          TypeError: if `rotations` is not a Rotation.
+          ValueError: if there are fewer than two rotations, or not as many as times.
         """
         if not isinstance(rotations, Rotation):
             raise TypeError(f"`rotations` must be a `Rotation` instance., got {type(rotations)}")

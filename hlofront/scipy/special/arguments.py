@@ -24,7 +24,7 @@ def inexact_arrays(name: str, *args: ArrayLike) -> list[Array]:
     """Return the arguments as arrays of their common inexact dtype and shape.
 
     Raises:
-      TypeError: if one is neither array nor scalar.
+      TypeError: if an argument is neither array nor scalar.
       ValueError: if their shapes do not broadcast.
     """
     values = broadcast_together(name, *promote_args_inexact(name, *args))
@@ -35,8 +35,8 @@ def floats(name: str, *args: ArrayLike) -> list[Array]:
     """Return the arguments as arrays of their common floating dtype and shape.
 
     Raises:
-      TypeError: if one is neither array nor scalar.
-      ValueError: if one is complex, or their shapes do not broadcast.
+      TypeError: if an argument is neither array nor scalar.
+      ValueError: if an argument is complex, or their shapes do not broadcast.
     """
     values = inexact_arrays(name, *args)
     if is_complex(typeof(values[0]).dtype):
@@ -61,7 +61,7 @@ def float32_or_64(name: str, x: ArrayLike) -> Array:
     """Return the argument as a float32 or float64 array, not weakly typed; others raise TypeError.
 
     Raises:
-      TypeError: if it has another dtype.
+      TypeError: if the argument has another dtype.
     """
     array: Array = asarray(x)
     dtype = typeof(array).dtype
@@ -75,7 +75,7 @@ def float32_or_64(name: str, x: ArrayLike) -> Array:
 def in_float32(function: Callable[..., _Result], *args: Array) -> _Result:
     """Apply a function of floats, in float32 where they have 16 bits, and round the results back.
 
-    Its intermediate steps would lose too many digits in 16 bits.
+    The function's intermediate steps would lose too many digits in 16 bits.
     """
     dtype = typeof(args[0]).dtype
     if dtype.itemsize >= 4:

@@ -140,7 +140,7 @@ def _orders(z: Array, v: int, n_iter: int) -> Array:
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """Compute elementwise the Bessel functions of the first kind, of the orders 0, 1, ..., v.
 
-    By Miller's algorithm, DLMF 3.6(iii).
+    The method is Miller's algorithm, DLMF 3.6(iii).
 
     Args:
       z: an array of real numbers, of any shape.

@@ -29,13 +29,13 @@ _x_log_y.defjvps(lambda t, result, x, y: t * jnp.log(y), lambda t, result, x, y:
 
 @operation
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
-    """Compute elementwise x log(y), which is 0 where x is 0 and y no NaN.
+    """Compute elementwise x log(y), which is 0 where x is 0 and y is not NaN.
 
     Args:
       x, y: arrays of real or complex numbers that broadcast.
 
     Raises:
-      TypeError: if one is neither array nor scalar.
+      TypeError: if an argument is neither array nor scalar.
     """
     return _x_log_y(*inexact_arrays("xlogy", x, y))
 
@@ -53,13 +53,13 @@ _x_log1p_y.defjvps(
 
 @operation
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
-    """Compute elementwise x log(1 + y), which is 0 where x is 0 and y no NaN; exact for small y.
+    """Compute elementwise x log(1 + y), exact for small y; it is 0 where x is 0 and y is not NaN.
 
     Args:
       x, y: arrays of real or complex numbers that broadcast.
 
     Raises:
-      TypeError: if one is neither array nor scalar.
+      TypeError: if an argument is neither array nor scalar.
     """
     return _x_log1p_y(*inexact_arrays("xlog1py", x, y))
 
@@ -125,8 +125,8 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
       p, q: arrays of real numbers that broadcast.
 
     Raises:
-      TypeError: if one is neither array nor scalar.
-      ValueError: if one is complex.
+      TypeError: if an argument is neither array nor scalar.
+      ValueError: if an argument is complex.
     """
     return _relative_entropy(*floats("rel_entr", p, q))
 
@@ -141,8 +141,8 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
       p, q: arrays of real numbers that broadcast.
 
     Raises:
-      TypeError: if one is neither array nor scalar.
-      ValueError: if one is complex.
+      TypeError: if an argument is neither array nor scalar.
+      ValueError: if an argument is complex.
     """
     p, q = floats("kl_div", p, q)
     return _relative_entropy(p, q) - p + q
@@ -219,7 +219,7 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
       x, lmbda: arrays that broadcast.
 
     Raises:
-      TypeError: if one is neither array nor scalar.
+      TypeError: if an argument is neither array nor scalar.
     """
     x, lmbda = inexact_arrays("boxcox", x, lmbda)
     return _power_transformation(jnp.log(x), lmbda)
@@ -233,7 +233,7 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
       x, lmbda: arrays that broadcast.
 
     Raises:
-      TypeError: if one is neither array nor scalar.
+      TypeError: if an argument is neither array nor scalar.
     """
     x, lmbda = inexact_arrays("boxcox1p", x, lmbda)
     return _power_transformation(jnp.log1p(x), lmbda)

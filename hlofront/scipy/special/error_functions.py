@@ -86,7 +86,7 @@ def ndtr(x: ArrayLike) -> Array:
     """Compute elementwise the distribution function of the normal distribution.
 
     Args:
-      x: float32 or float64.
+      x: an array of float32 or float64.
 
     Raises:
       TypeError: if x has another dtype.
@@ -216,7 +216,7 @@ def ndtri(p: ArrayLike) -> Array:
     distribution" (1988).
 
     Args:
-      p: float32 or float64.
+      p: an array of float32 or float64.
 
     Raises:
       TypeError: if p has another dtype.
@@ -253,12 +253,12 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     """Compute elementwise the logarithm of `ndtr`, which does not underflow.
 
     Args:
-      x: float32 or float64.
-      series_order: from 0 to 30. The tail is computed from `erfcx`, exact to the dtype's precision,
-        and not from an asymptotic series, so that the value has no effect.
+      x: an array of float32 or float64.
+      series_order: an integer from 0 to 30, which has no effect: the tail is computed from `erfcx`,
+        exact to the dtype's precision, and not from an asymptotic series.
 
     Raises:
-      TypeError: if x has another dtype, or series_order is no integer.
+      TypeError: if x has another dtype, or series_order is not an integer.
       ValueError: if series_order is out of its range.
     """
     if not isinstance(series_order, int) or isinstance(series_order, Tracer):

@@ -175,14 +175,14 @@ _expn.defjvps(None, _change_of_expn)
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """Compute elementwise the integral of exp(-x t) / t**n from 1 on, the exponential integral En.
 
-    The result is NaN where n is no whole number, or n or x is negative.
+    The result is NaN where n is not a whole number, or n or x is negative.
 
     Args:
       n: whole numbers; the derivative in n is returned as zero.
       x: real numbers that broadcast with n.
 
     Raises:
-      ValueError: if one is complex.
+      ValueError: if an argument is complex.
     """
     return in_float32(_expn, *strong_floats("expn", asarray(n), asarray(x)))
 
@@ -234,7 +234,7 @@ def spence(x: ArrayLike) -> Array:
     The result is NaN for negative x.
 
     Args:
-      x: float32 or float64.
+      x: an array of float32 or float64.
 
     Raises:
       TypeError: if x has another dtype.

@@ -85,7 +85,7 @@ def wofz(z: ArrayLike) -> Array:
       z: an array of complex or real numbers.
 
     Returns:
-      Complex numbers.
+      An array of complex numbers.
 
     Raises:
       TypeError: if z is neither array nor scalar.
@@ -131,7 +131,7 @@ real_erfcx.defjvps(lambda t, result, x: t * _slope_of_erfcx(x, result))
 def erfcx(x: ArrayLike) -> Array:
     """Compute elementwise the scaled complementary error function, exp(x^2) erfc(x).
 
-    Of real numbers it is a Chebyshev series in (a - x) / (a + x), of complex ones it comes from
+    For real numbers the method is a Chebyshev series in (a - x) / (a + x); for complex ones it is
     `wofz`.
 
     Args:

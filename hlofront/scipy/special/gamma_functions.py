@@ -39,7 +39,7 @@ def _stirling(x: Array) -> Array:
 
 @operation
 def gammaln(x: ArrayLike) -> Array:
-    """Compute elementwise the logarithm of the size of the gamma function, of real numbers.
+    """Compute elementwise the logarithm of the gamma function's absolute value, of real numbers.
 
     Args:
       x: real numbers; integers and booleans are taken for default floats.
@@ -57,7 +57,7 @@ def gammaln(x: ArrayLike) -> Array:
 def loggamma(x: ArrayLike) -> Array:
     """Compute elementwise the principal branch of the logarithm of gamma.
 
-    Of real numbers it is NaN where they are negative. Of complex ones it is analytic but on the
+    The result is NaN for negative real numbers. For complex ones it is analytic except on the
     negative real axis; the method is reflection, recurrence and Stirling's series, as in Hare,
     "Computing the principal branch of log-Gamma" (1997).
 
@@ -240,11 +240,11 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """Compute elementwise the polygamma function: the derivative of order n of `digamma`.
 
     Args:
-      n: integers, not negative.
+      n: nonnegative integers.
       x: real numbers.
 
     Raises:
-      TypeError: if one is neither array nor scalar.
+      TypeError: if an argument is neither array nor scalar.
       ValueError: if n is not of integers.
     """
     if not issubdtype(typeof(n).dtype, np.integer):
@@ -262,7 +262,7 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
       a, x: arrays of real numbers that broadcast, a positive and x not negative.
 
     Raises:
-      TypeError: if one is neither array nor scalar, or complex.
+      TypeError: if an argument is neither array nor scalar, or complex.
     """
     return special.igamma(*inexact_arrays("gammainc", a, x))
 
@@ -275,7 +275,7 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
       a, x: arrays of real numbers that broadcast, a positive and x not negative.
 
     Raises:
-      TypeError: if one is neither array nor scalar, or complex.
+      TypeError: if an argument is neither array nor scalar, or complex.
     """
     return special.igammac(*inexact_arrays("gammaincc", a, x))
 
@@ -312,11 +312,11 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
 
     Args:
       n: real numbers.
-      exact: False.
+      exact: must be False.
 
     Raises:
       TypeError: if n is neither array nor scalar, or complex.
-      NotImplementedError: if exact: arrays hold no long integers.
+      NotImplementedError: if `exact` is True, as arrays hold no long integers.
     """
     if exact:
         raise NotImplementedError(  # JAX raises this class.
@@ -343,7 +343,7 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
       repetition: whether an object may be chosen several times.
 
     Raises:
-      TypeError: if one is neither array nor scalar, or complex.
+      TypeError: if an argument is neither array nor scalar, or complex.
     """
     n, k = inexact_arrays("comb", N, k)
     if not repetition:
@@ -405,8 +405,8 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
       z, m: arrays of real numbers that broadcast.
 
     Raises:
-      TypeError: if one is neither array nor scalar.
-      ValueError: if one is complex.
+      TypeError: if an argument is neither array nor scalar.
+      ValueError: if an argument is complex.
     """
     return in_float32(_poch, *strong_floats("poch", z, m))
 
@@ -441,7 +441,7 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
       a, b: arrays of real numbers that broadcast.
 
     Raises:
-      TypeError: if one is neither array nor scalar, or complex.
+      TypeError: if an argument is neither array nor scalar, or complex.
     """
     a, b = inexact_arrays("betaln", a, b)
     if is_complex(typeof(a).dtype):
@@ -457,8 +457,8 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
       a, b: arrays of real numbers that broadcast.
 
     Raises:
-      TypeError: if one is neither array nor scalar.
-      ValueError: if one is complex.
+      TypeError: if an argument is neither array nor scalar.
+      ValueError: if an argument is complex.
     """
     a, b = strong_floats("beta", a, b)
     return _sign(a) * _sign(b) * _sign(a + b) * jnp.exp(in_float32(_betaln, a, b))
@@ -472,8 +472,8 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
       a, b, x: arrays of real numbers that broadcast, a and b positive, x from 0 to 1.
 
     Raises:
-      TypeError: if one is neither array nor scalar.
-      ValueError: if one is complex; also where it is differentiated in a or b.
+      TypeError: if an argument is neither array nor scalar.
+      ValueError: if an argument is complex; also where the function is differentiated in a or b.
     """
     return special.betainc(*floats("betainc", a, b, x))
 
@@ -518,7 +518,7 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
       q: real numbers that broadcast with x; 1 gives Riemann's zeta function.
 
     Raises:
-      TypeError: if one is neither array nor scalar, or complex.
+      TypeError: if an argument is neither array nor scalar, or complex.
       NotImplementedError: if q is not passed.
     """
     if q is None:
@@ -531,17 +531,17 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
 def bernoulli(n: int) -> Array:
     """Compute the Bernoulli numbers B(0), B(1), ..., B(n), with B(1) = -1/2.
 
-    They are exact before they are rounded: from the tangent numbers, by Brent and Harvey, "Fast
-    computation of Bernoulli, Tangent and Secant numbers" (2011).
+    They are computed exactly from the tangent numbers, and then rounded. The method is that of
+    Brent and Harvey, "Fast computation of Bernoulli, Tangent and Secant numbers" (2011).
 
     Args:
-      n: an integer, not negative.
+      n: a nonnegative integer.
 
     Returns:
       An array of shape (n + 1,).
 
     Raises:
-      TypeError: if n is no integer.
+      TypeError: if n is not an integer.
       ValueError: if n is negative.
     """
     n = operator.index(n)

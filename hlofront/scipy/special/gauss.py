@@ -46,7 +46,7 @@ def _near_one(
       rest: 1 - x.
 
     Returns:
-      (the value, the quotient of its greater part and its size).
+      (the value, the quotient of the absolute values of its greater part and of itself).
     """
     # One loop computes both series.
     top = [jnp.stack(pair) for pair in ((a, others[0]), (b, others[1]), (1 - excess, 1 + excess))]
@@ -100,8 +100,8 @@ def _gauss_of_four(
 
     Args:
       a, b, c, x: the parameters and the argument.
-      ends: where the series is a polynomial.
-      used: where the result is needed; elsewhere the loop does not wait for the series.
+      ends: a mask of where the series is a polynomial.
+      used: a mask of where the result is needed; elsewhere the loop does not wait for the series.
 
     Returns:
       (the value, the loss: the quotient of the greatest term and the sum).
@@ -272,17 +272,17 @@ _hyp2f1 = by_parts(_gauss, lambda a, b, c, x: a * b / c * _hyp2f1(a + 1, b + 1, 
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Compute elementwise the Gauss hypergeometric function, F(a, b; c; x).
 
-    It is computed by its series, in the one of four forms, DLMF 15.8.1, whose terms cancel least,
-    and near 1 by DLMF 15.8.4 and 15.8.10; where terms cancel in all of them by Taylor series along
-    its differential equation, as in Pearson, Olver and Porter, "Numerical methods for the
-    computation of the confluent and Gauss hypergeometric functions" (2017). It is infinite for x >
-    1, on its branch cut, unless it is a polynomial.
+    The method is its series, in the one of four forms, DLMF 15.8.1, whose terms cancel least, and
+    near 1 the series DLMF 15.8.4 and 15.8.10; where terms cancel in all of them, it is Taylor
+    series along its differential equation, as in Pearson, Olver and Porter, "Numerical methods for
+    the computation of the confluent and Gauss hypergeometric functions" (2017). The result is
+    infinite for x > 1, on its branch cut, unless the function is a polynomial.
 
     Args:
       a, b, c, x: arrays of real numbers that broadcast.
 
     Raises:
-      ValueError: if one is complex.
+      ValueError: if an argument is complex.
     """
     values = [asarray(value) for value in (a, b, c, x)]
     return in_float32(_hyp2f1, *strong_floats("hyp2f1", *values))

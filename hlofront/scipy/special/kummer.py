@@ -172,16 +172,16 @@ _hyp1f1 = by_parts(_kummer, lambda a, b, x: a / b * _hyp1f1(a + 1, b + 1, x))
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Compute elementwise the Kummer confluent hypergeometric function, M(a, b, x).
 
-    It is computed by its series, Kummer's transformation and, for large x, the asymptotic series of
-    DLMF 13.7; where it oscillates by Taylor series along its differential equation, as in Pearson,
-    Olver and Porter, "Numerical methods for the computation of the confluent and Gauss
-    hypergeometric functions" (2017).
+    The method is its series, Kummer's transformation and, for large x, the asymptotic series of
+    DLMF 13.7; where the function oscillates, it is Taylor series along its differential equation,
+    as in Pearson, Olver and Porter, "Numerical methods for the computation of the confluent and
+    Gauss hypergeometric functions" (2017).
 
     Args:
       a, b, x: arrays of real numbers that broadcast.
 
     Raises:
-      ValueError: if one is complex.
+      ValueError: if an argument is complex.
     """
     values = [asarray(value) for value in (a, b, x)]
     return in_float32(_hyp1f1, *strong_floats("hyp1f1", *values))

@@ -70,7 +70,7 @@ def sici(x: ArrayLike) -> Pair:
     of DLMF 6.2(iii) beyond.
 
     Args:
-      x: real numbers. The cosine integral of negative ones is that of their size.
+      x: real numbers. The cosine integral of a negative number is that of its absolute value.
 
     Returns:
       (the sine integral, the cosine integral).
@@ -212,15 +212,15 @@ _owens_t.defjvps(
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Compute elementwise Owen's T function: the normal probability of X > h and 0 < Y < a X.
 
-    The method is Gauss-Legendre quadrature for abs(a) <= 1, and beyond from T(a h, 1 / a), by Owen,
-    "Tables for computing bivariate normal probabilities" (1956).
+    The method is Gauss-Legendre quadrature for abs(a) <= 1; other results follow from
+    T(a h, 1 / a), by Owen, "Tables for computing bivariate normal probabilities" (1956).
 
     Args:
       h, a: arrays of real numbers that broadcast.
 
     Raises:
-      TypeError: if one is neither array nor scalar.
-      ValueError: if one is complex.
+      TypeError: if an argument is neither array nor scalar.
+      ValueError: if an argument is complex.
     """
     h, a = strong_floats("owens_t", h, a)
     if typeof(h).dtype.itemsize < 4:

@@ -38,11 +38,11 @@ def sph_harm_y(
       m: orders, integers.
       theta: polar angles, from 0 to pi.
       phi: azimuths, from 0 to 2 pi.
-      diff_n: None.
+      diff_n: must be None.
       n_max: the greatest degree. It is required where n is traced.
 
     Returns:
-      Complex numbers, in the shape that the arguments broadcast to.
+      An array of complex numbers, in the shape that the arguments broadcast to.
 
     Raises:
       TypeError: if n or m is not of integers.

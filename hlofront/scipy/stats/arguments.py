@@ -49,7 +49,7 @@ def arrays(name: str, *args: ArrayLike) -> list[Array]:
     """Return the arguments as arrays of their common inexact dtype and rank.
 
     Raises:
-      TypeError: if one is neither array nor scalar.
+      TypeError: if an argument is neither array nor scalar.
     """
     return [as_array(x) for x in promote_args_inexact(name, *args)]
 

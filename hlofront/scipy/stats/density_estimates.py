@@ -31,10 +31,10 @@ class gaussian_kde:
       dataset: the points, as columns: of shape (d, n), or (n,) for numbers.
       bw_method: the width of the kernels, as a fraction of the standard deviation of the data:
         "scott" (the default), "silverman", a number, or a function of this object that returns one.
-      weights: of the points, of shape (n,); equal by default.
+      weights: the weights of the points, an array of shape (n,); equal by default.
 
     Raises:
-      TypeError: if the data set or the weights are no arrays.
+      TypeError: if the data set or the weights are not arrays.
       ValueError: if the data set has one element, the weights do not fit, or the method is unknown.
       NotImplementedError: for complex data.
     """
@@ -120,7 +120,7 @@ class gaussian_kde:
         """Compute the estimated density at points of shape (d, m).
 
         Args:
-          points: of shape (d, m), as columns; or (m,) for numbers.
+          points: an array of shape (d, m), as columns; or (m,) for numbers.
 
         Returns:
           An array of shape (m,).
@@ -156,7 +156,7 @@ class gaussian_kde:
         """Compute the logarithm of the estimated density at points.
 
         Args:
-          x: of shape (d, m), as columns; or (m,) for numbers.
+          x: an array of shape (d, m), as columns; or (m,) for numbers.
 
         Returns:
           An array of shape (m,).
@@ -189,7 +189,7 @@ class gaussian_kde:
         """Compute the integral of a one-dimensional density from low to high.
 
         Raises:
-          ValueError: if the points have several dimensions, or the limits are no scalars.
+          ValueError: if the points have several dimensions, or the limits are not scalars.
         """
         if self.d != 1:
             raise ValueError("integrate_box_1d() only handles 1D pdfs")

@@ -24,7 +24,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
       x: vectors along the last axis, or numbers.
       mean: the mean of the distribution, of shape (..., n), or a number.
       cov: the covariance, of shape (..., n, n), or a number for a multiple of the identity.
-      allow_singular: None.
+      allow_singular: must be None.
 
     Returns:
       An array of the shape that the leading axes of the arguments broadcast to.

@@ -26,7 +26,7 @@ def logpmf(k: Array, mu: Array, loc: Array | int = 0) -> Array:
     inner = jnp.where(whole, x, 0)
     logarithm = xlogy(inner, mu) - gammaln(inner + 1) - mu
     outer = (x < 0) | (k != jnp.round(k))
-    # Where k is no integer, the result is NaN if the mean is negative or NaN.
+    # Where k is not an integer, the result is NaN if the mean is negative or NaN.
     logarithm = jnp.where(whole, logarithm, jnp.where((x == x) & (mu >= 0), -jnp.inf, jnp.nan))
     return jnp.where(k != k, k, jnp.where(outer, -jnp.inf, logarithm))
 

@@ -44,7 +44,7 @@ def _flattened(a: ArrayLike, axis: int | None) -> tuple[Array, int]:
 
 
 def _runs(rows: Array) -> tuple[Array, Array, Array]:
-    """Return for each element of sorted rows if it starts a run, the run's start and number."""
+    """Return for elements of sorted rows whether they start a run, their run's start and number."""
     first = jnp.ones_like(rows[..., :1], dtype=bool)
     begins = jnp.concatenate([first, rows[..., 1:] != rows[..., :-1]], axis=-1)
     positions = jnp.arange(typeof(rows).shape[-1])
@@ -55,12 +55,12 @@ def _runs(rows: Array) -> tuple[Array, Array, Array]:
 def mode(
     a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False
 ) -> ModeResult:
-    """Return the most common value along an axis, the least if several are, and its count.
+    """Return the most common value along an axis, the least of several, and its count.
 
     Args:
       a: an array. NaNs are equal to each other, and greater than numbers.
       axis: an axis, or None for all elements.
-      nan_policy: "propagate".
+      nan_policy: must be "propagate".
       keepdims: whether the axis stays, with size 1.
 
     Returns:
@@ -69,7 +69,7 @@ def mode(
     Raises:
       TypeError: if `a` is neither array nor scalar.
       ValueError: if there is no such axis, or the policy is unknown.
-      NotImplementedError: if it is another policy.
+      NotImplementedError: if the policy is a known one that is not supported.
     """
     check_arraylike("mode", a)
     _check_policy("mode", nan_policy)
@@ -119,12 +119,12 @@ def rankdata(
       method: the rank of equal elements: the "average" of their ranks, the "min" or "max" of them,
         ranks without gaps ("dense"), or each its own in order ("ordinal").
       axis: an axis to rank along; None for all elements, flattened.
-      nan_policy: "propagate".
+      nan_policy: must be "propagate".
 
     Raises:
       TypeError: if `a` is neither array nor scalar.
       ValueError: if there is no such axis, method or policy.
-      NotImplementedError: if it is another policy.
+      NotImplementedError: if the policy is a known one that is not supported.
     """
     check_arraylike("rankdata", a)
     _check_policy("rankdata", nan_policy)
@@ -174,13 +174,14 @@ def sem(
     Args:
       a: an array.
       axis: an axis, or None for all elements.
-      ddof: the difference of the number of elements and the divisor of the sum of squares.
+      ddof: the number subtracted from the number of elements to get the divisor of the sum of
+        squares.
       nan_policy: "propagate", or "omit" to leave NaNs out.
       keepdims: whether the axis stays, with size 1.
 
     Raises:
       TypeError: if `a` is neither array nor scalar.
-      ValueError: if there is no such axis, or it is another policy.
+      ValueError: if there is no such axis, or the policy is another.
     """
     check_arraylike("sem", a)
     check_choice("sem", "nan_policy", nan_policy, ("propagate", "omit"))
