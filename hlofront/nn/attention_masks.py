@@ -45,7 +45,7 @@ class Mask:
             raise ValueError(f"Invalid shape for other: {other.shape}, expected: {self.shape}")
 
     def _meaning(self) -> tuple[object, ...]:
-        """Return what masks that are equal have in common."""
+        """Return the key by which masks are compared and hashed: equal masks have equal keys."""
         return (id(self),)
 
     def __eq__(self, other: object) -> bool:
@@ -56,7 +56,7 @@ class Mask:
 
 
 class _Combined(Mask):
-    """Two masks of one shape."""
+    """The combination of two masks of one shape."""
 
     def __init__(self, left: Mask, right: Mask):
         if left.shape != right.shape:
@@ -167,7 +167,7 @@ class CausalMask(_MaskByPosition):
 
 
 class ChunkedCausalMask(_MaskByPosition):
-    """The mask by which a query looks at no key after it, and at none of another chunk."""
+    """The mask by which a query looks at no key after it, and at no key of another chunk."""
 
     def __init__(self, shape: tuple[int, int], chunk_size: int, shard_count: int = 1):
         super().__init__(shape, shard_count)
@@ -182,9 +182,10 @@ class ChunkedCausalMask(_MaskByPosition):
 
 
 class LocalMask(_MaskByPosition):
-    """The mask by which a query looks at keys of a window: so many before it, so many after it.
+    """The mask by which a query looks at a window of keys: a number before it, a number after it.
 
-    A side of None has no end. `offset` is the number of the key that stands beside the first query.
+    A number of None is unlimited. `offset` is the number of the key that stands beside the first
+    query.
     """
 
     def __init__(
@@ -272,7 +273,8 @@ def make_local_attention_mask(
 
     Args:
       shape: the numbers of queries and keys.
-      window_size: how many keys before and after its own a query may look at; None for all.
+      window_size: the numbers of keys before and after its own that a query may look at; None for
+        all.
       offset: the number of the key that stands beside the first query.
     """
     return LocalMask(shape, window_size, offset)[:, :]

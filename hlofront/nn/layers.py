@@ -175,7 +175,7 @@ def BatchNorm(
 
     Args:
       axis: the axes over which mean and variance are taken.
-      epsilon: is added to the variance.
+      epsilon: a number that is added to the variance.
       center: whether to shift.
       scale: whether to scale.
       beta_init: the initializer of the shifts.
@@ -250,8 +250,8 @@ def _pooling(
       window_shape: the sizes of a window in space.
       strides: the steps of the window in space; None for 1.
       padding: "VALID", "SAME", or pairs of numbers, for all axes.
-      spec: the letters of the axes of the inputs; None if the first is the batch, the last the
-        channels.
+      spec: the letters of the axes of the inputs; None if the first axis is the batch, and the last
+        the channels.
       mean: whether to divide by the number of inputs in each window.
     """
     rank = len(window_shape) + 2
@@ -287,8 +287,8 @@ def MaxPool(
       window_shape: the sizes of a window in space.
       strides: the steps of the window in space; None for 1.
       padding: "VALID", "SAME", or pairs of numbers, for all axes.
-      spec: the letters of the axes of the inputs, such as "NHWC"; None if the first is the batch,
-        the last the channels.
+      spec: the letters of the axes of the inputs, such as "NHWC"; None if the first axis is the
+        batch, and the last the channels.
     """
     return _pooling(-math.inf, max, window_shape, strides, padding, spec)
 
@@ -305,8 +305,8 @@ def SumPool(
       window_shape: the sizes of a window in space.
       strides: the steps of the window in space; None for 1.
       padding: "VALID", "SAME", or pairs of numbers, for all axes.
-      spec: the letters of the axes of the inputs, such as "NHWC"; None if the first is the batch,
-        the last the channels.
+      spec: the letters of the axes of the inputs, such as "NHWC"; None if the first axis is the
+        batch, and the last the channels.
     """
     return _pooling(0.0, add, window_shape, strides, padding, spec)
 
@@ -323,8 +323,8 @@ def AvgPool(
       window_shape: the sizes of a window in space.
       strides: the steps of the window in space; None for 1.
       padding: "VALID", "SAME", or pairs of numbers, for all axes.
-      spec: the letters of the axes of the inputs, such as "NHWC"; None if the first is the batch,
-        the last the channels.
+      spec: the letters of the axes of the inputs, such as "NHWC"; None if the first axis is the
+        batch, and the last the channels.
     """
     return _pooling(0.0, add, window_shape, strides, padding, spec, mean=True)
 
@@ -351,7 +351,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 
     Args:
       rate: the probability with which an input is kept; the others become 0.
-      mode: "train"; in any other mode inputs are unchanged.
+      mode: "train" to drop inputs; in any other mode they are unchanged.
 
     Raises:
       ValueError: by the layer, if it is applied without the keyword `rng`.
@@ -419,7 +419,7 @@ def _keys(rng: Array | None, count: int) -> Sequence[Array | None]:
 def serial(*layers: Layer) -> Layer:
     """Make a layer of layers, each of which is applied to the result of the one before.
 
-    Its parameters are the list of theirs.
+    Its parameters are the list of the layers' parameters.
     """
 
     def init_fun(rng: Array, input_shape: Shapes) -> tuple[Shapes, list[PyTree]]:
@@ -442,7 +442,7 @@ def serial(*layers: Layer) -> Layer:
 def parallel(*layers: Layer) -> Layer:
     """Make a layer of layers that are applied to the members of a list, one to each.
 
-    Its parameters are the tuple of theirs.
+    Its parameters are the tuple of the layers' parameters.
     """
 
     def init_fun(rng: Array, input_shape: Sequence[Shapes]) -> tuple[Shapes, PyTree]:
@@ -469,7 +469,7 @@ def shape_dependent(make_layer: Callable[[Shape], Layer]) -> Layer:
     """Make a layer that is made anew for each shape of inputs.
 
     Args:
-      make_layer: from the shape of the inputs to a layer.
+      make_layer: a function from the shape of the inputs to a layer.
     """
 
     def init_fun(rng: Array, input_shape: Shapes) -> tuple[Shapes, PyTree]:

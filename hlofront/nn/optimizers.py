@@ -230,7 +230,7 @@ def rmsprop(step_size: StepSize, gamma: float = 0.9, eps: float = 1e-8) -> Array
     Args:
       step_size: a number, or a function from the number of a step to its size.
       gamma: the factor by which the mean decays.
-      eps: is added to the mean.
+      eps: a number that is added to the mean.
 
     Source: T. Tieleman and G. Hinton, Neural networks for machine learning, lecture 6.5, 2012.
     """
@@ -253,7 +253,7 @@ def rmsprop_momentum(
     Args:
       step_size: a number, or a function from the number of a step to its size.
       gamma: the factor by which the mean of squares decays.
-      eps: is added to the mean.
+      eps: a number that is added to the mean.
       momentum: the factor by which the sum decays.
     """
     size = make_schedule(step_size)
@@ -277,7 +277,7 @@ def adam(
       step_size: a number, or a function from the number of a step to its size.
       b1: the factor by which the mean of gradients decays.
       b2: the factor by which the mean of squares decays.
-      eps: is added to the root of the mean of squares.
+      eps: a number that is added to the root of the mean of squares.
 
     Source: D. P. Kingma and J. Ba, Adam: a method for stochastic optimization, ICLR 2015.
     """
@@ -304,7 +304,7 @@ def adamax(
       step_size: a number, or a function from the number of a step to its size.
       b1: the factor by which the mean of gradients decays.
       b2: the factor by which the maximum of absolute values decays.
-      eps: is added to the maximum.
+      eps: a number that is added to the maximum.
 
     Source: D. P. Kingma and J. Ba, Adam: a method for stochastic optimization, ICLR 2015,
     section 7.
@@ -403,7 +403,7 @@ def piecewise_constant(
     """Return the schedule of steps of `values[k]`, where k boundaries are less than the step.
 
     Raises:
-      ValueError: if these are no sequences, or there are not as many boundaries as values but one.
+      ValueError: if these are not sequences, or there are not as many boundaries as values but one.
     """
     boundaries, values = jnp.asarray(boundaries), jnp.asarray(values)
     if boundaries.ndim != 1 or values.ndim != 1:
@@ -423,7 +423,7 @@ def make_schedule(scalar_or_schedule: StepSize) -> Schedule:
     """Return a schedule unchanged, and for a number the schedule of steps of that size.
 
     Raises:
-      TypeError: if it is neither.
+      TypeError: if the argument is neither a schedule nor a number.
     """
     if callable(scalar_or_schedule):
         return scalar_or_schedule
@@ -475,7 +475,7 @@ def pack_optimizer_state(marked_pytree: PyTree) -> OptimizerState:
     """Return the state that `unpack_optimizer_state` made a pytree of.
 
     Raises:
-      TypeError: if a leaf is no JoinPoint.
+      TypeError: if a leaf is not a JoinPoint.
     """
     leaves, tree_def = tree.tree_flatten(marked_pytree)
     for leaf in leaves:

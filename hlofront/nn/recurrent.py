@@ -85,8 +85,9 @@ def unpack_lstm_weights(
       bidirectional: whether each layer runs in both directions.
 
     Returns:
-      Four dicts, W_ih, W_hh, b_ih and b_hh, by number: that of a layer, or with two directions
-      twice that, and one more for the reverse direction. Rows are those of the input, forget, cell
+      Four dicts, W_ih, W_hh, b_ih and b_hh, whose keys are numbers: that of a layer, or with two
+        directions twice that, and one more for the reverse direction. Rows are those of the input,
+        forget, cell
       and output gate.
     """
     unpacked: dict[str, dict[int, Array]] = {"W_ih": {}, "W_hh": {}, "b_ih": {}, "b_hh": {}}
@@ -151,7 +152,7 @@ def lstm(
       input_size: the number of features.
       hidden_size: the number of elements of a state.
       num_layers: the number of layers.
-      dropout: 0.0.
+      dropout: must be 0.0.
       bidirectional: whether each layer runs in both directions, which are joined in the features.
       precision: the precision of the products.
 
@@ -160,7 +161,7 @@ def lstm(
       after the end of a sequence; and the last hidden and cell states, shaped like the first.
 
     Raises:
-      NotImplementedError: if there is dropout.
+      NotImplementedError: if `dropout` is not 0.0.
     """
     parts = unpack_lstm_weights(weights, input_size, hidden_size, num_layers, bidirectional)
     return _layers(x, h_0, c_0, *parts, seq_lengths, num_layers, dropout, bidirectional, precision)
@@ -193,7 +194,7 @@ def lstm_ref(
       input_size: the number of features.
       hidden_size: the number of elements of a state.
       num_layers: the number of layers.
-      dropout: 0.0.
+      dropout: must be 0.0.
       bidirectional: whether each layer runs in both directions, which are joined in the features.
 
     Returns:
@@ -201,7 +202,7 @@ def lstm_ref(
       last hidden and cell states, shaped like the first.
 
     Raises:
-      NotImplementedError: if there is dropout.
+      NotImplementedError: if `dropout` is not 0.0.
     """
     parts = W_ih, W_hh, b_ih, b_hh
     return _layers(x, h_0, c_0, *parts, seq_lengths, num_layers, dropout, bidirectional, None)

@@ -81,7 +81,7 @@ class BlockSizes:
 
     @property
     def has_backward_blocks(self) -> bool:
-        """True if all block sizes are there that the kernels of derivatives need."""
+        """True if all block sizes that the kernels of derivatives need are set."""
         sizes = [self.block_q_dkv, self.block_kv_dkv, self.block_kv_dkv_compute]
         if not self.use_fused_bwd_kernel:
             sizes += [self.block_q_dq, self.block_kv_dq]
@@ -116,7 +116,7 @@ def attention_reference(
       k: an array of shape (keys, size).
       v: an array of shape (keys, size of values).
       segment_ids: the segments of queries and keys, or None for one segment.
-      sinks: a scalar, the score of a key more that has no value, or None.
+      sinks: a scalar, the score of an additional key that has no value, or None.
       mask_value: the score of masked pairs.
       save_residuals: whether to return the logarithms of the softmax's denominators as well.
       attn_logits_soft_cap: a bound towards which scores are bent by tanh, or None.
@@ -315,14 +315,14 @@ def _make_splash_attention(
       save_residuals: whether results come with the logarithms of the softmax's denominators.
       mask_value: the score of masked pairs.
       attn_logits_soft_cap: a bound towards which scores are bent by tanh, or None.
-      downcast_smem_data: about the memory of JAX's kernels, without meaning here.
-      head_shards: how many parts heads are split into.
-      q_seq_shards: how many parts queries are split into.
+      downcast_smem_data: an option of JAX's kernels, which has no effect.
+      head_shards: the number of parts that heads are split into.
+      q_seq_shards: the number of parts that queries are split into.
       residual_checkpoint_name: the name of the results for policies of `jax.checkpoint`, or None.
-      interpret: how JAX runs its kernels where there is no TPU, without meaning here.
+      interpret: an option of JAX's kernels where there is no TPU, which has no effect.
 
     Raises:
-      ValueError: if the mask has not three axes, or shards do not divide them.
+      ValueError: if the mask does not have three axes, or shards do not divide them.
     """
     del block_sizes, downcast_smem_data, interpret
     if len(mask.shape) != 3:

@@ -211,7 +211,7 @@ def random_seed(seeds: ArrayLike, generator: Generator) -> Array:
       OverflowError: if the option is an integer that the default integer dtype cannot hold.
     """
     if type(seeds) is bool:
-        seeds = int(seeds)  # True is an integer in Python, and no integer in an array.
+        seeds = int(seeds)  # True is an integer in Python, but not in an array.
     aval = typeof(seeds)
     if not issubdtype(aval.dtype, np.integer):
         raise TypeError(f"PRNG key seed must be an integer; got {aval.str_short()}")

@@ -10,7 +10,7 @@ from hlofront.primitives.references import RefLike, new_ref
 from hlofront.random import continuous, discrete, keys
 from hlofront.random.keys import GeneratorLike
 
-# The number of bits of a seed that nobody gave.
+# The number of bits of a seed from the operating system.
 _SEED_BITS = 32
 
 Size = int | Sequence[int] | None
@@ -94,7 +94,7 @@ class StatefulPRNG:
         """Return random integers, uniform in [low, high).
 
         Args:
-          low: the lower bounds; with `high` None the upper ones, and the lower ones are 0.
+          low: the lower bounds; if `high` is None, the upper bounds, and the lower bounds are 0.
           high: the upper bounds.
           size: the shape of the result; None for that of the bounds.
           dtype: an integer dtype.
@@ -111,7 +111,7 @@ class StatefulPRNG:
         """Return independent new generators.
 
         Args:
-          n_children: their number.
+          n_children: the number of generators.
         """
         return [StatefulPRNG(key, new_ref(0)) for key in self.key(n_children)]
 

@@ -13,7 +13,7 @@ from hlofront.primitives.sparse_elements import todense_p
 
 
 def _refused(name: str) -> Callable[..., Any]:
-    """Return an operator that a format of sparse arrays does not have."""
+    """Return an operator that raises an error, for formats of sparse arrays that do not have it."""
 
     def operator(self: "JAXSparse", *args: object, **kwargs: object) -> NoReturn:
         raise NotImplementedError(  # JAX raises this class.
@@ -65,7 +65,7 @@ class JAXSparse(abc.ABC):
 
     @classmethod
     def tree_unflatten(cls, aux_data: Params, children: Sequence[Array]) -> "JAXSparse":
-        """Return an array of buffers and what `tree_flatten` returned beside them."""
+        """Return the array of buffers and of the static fields that `tree_flatten` returned."""
         raise NotImplementedError(  # JAX raises this class.
             f"{cls.__name__}.tree_unflatten: a subclass of JAXSparse defines it, beside "
             "tree_flatten"
@@ -93,7 +93,7 @@ class JAXSparse(abc.ABC):
         return self
 
     def _extent(self) -> str:
-        """Return what the text of the array says beside its shape."""
+        """Return the part of the array's text that follows its shape, such as "nse=3"."""
         return f"nse={self.nse}"
 
     def __repr__(self) -> str:

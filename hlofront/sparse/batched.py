@@ -18,7 +18,7 @@ class BatchedSparse(JAXSparse):
 
     Attributes:
       data: the stored elements, of shape (*batch, nse, *dense).
-      indices: their positions, or parts of these.
+      indices: the positions of the elements, or parts of the positions.
       indices_sorted: whether the caller promises that indices are in lexicographic order.
       unique_indices: whether the caller promises that no position repeats.
     """

@@ -45,7 +45,7 @@ class BCOO(BatchedSparse):
 
     Attributes:
       data: the stored elements, of shape (*batch, nse, *dense).
-      indices: their positions, integers of shape (*batch, nse, n_sparse).
+      indices: the positions of the elements, integers of shape (*batch, nse, n_sparse).
       shape: the shape of the array, (*batch, *sparse, *dense).
       indices_sorted: whether the caller promises that indices are in lexicographic order.
       unique_indices: whether the caller promises that no position repeats.
@@ -197,7 +197,7 @@ class BCOO(BatchedSparse):
         Axes of different roles (batch, sparse, dense) do not mix.
 
         Raises:
-          TypeError: if `axes` is no permutation.
+          TypeError: if `axes` is not a permutation.
           NotImplementedError: if it mixes axes of different roles.
         """
         order = tuple(range(self.ndim))[::-1] if axes is None else tuple(axes)
@@ -218,7 +218,7 @@ register_batched(BCOO)
 
 
 def number_of_elements(mat: Array, n_batch: int, n_dense: int, caller: str, name: str) -> int:
-    """Return how many positions of an array are not zero, in the element of the batch with most.
+    """Return the greatest number of nonzero positions in an element of an array's batch.
 
     Raises:
       ConcretizationTypeError: if the array is traced.
@@ -246,7 +246,7 @@ def stored_count(nse: SupportsIndex) -> int:
     """Return a number of stored elements as an int.
 
     Raises:
-      TypeError: if it is no integer, or negative.
+      TypeError: if it is not an integer, or negative.
     """
     nse = operator.index(nse)
     if nse < 0:
@@ -255,7 +255,7 @@ def stored_count(nse: SupportsIndex) -> int:
 
 
 def check_roles(ndim: int, n_batch: int, n_dense: int) -> None:
-    """Raise ValueError unless an array of `ndim` axes may have so many batch and dense axes."""
+    """Raise ValueError unless `n_batch` batch and `n_dense` dense axes fit into `ndim` axes."""
     if n_batch < 0 or n_dense < 0 or n_batch + n_dense > ndim:
         raise ValueError(
             f"an array of {ndim} axes has no {n_batch} batch axes and {n_dense} dense ones: both "
@@ -326,7 +326,7 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
         `sparr.unique_indices` promises.
 
     Raises:
-      TypeError: if `sparr` is no BCOO array.
+      TypeError: if `sparr` is not a BCOO array.
       ValueError: if the shapes differ.
     """
     if not isinstance(sparr, BCOO):
@@ -366,8 +366,8 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
       permutation: the axes in their new order; batch, sparse and dense axes do not mix.
 
     Raises:
-      TypeError: if `permutation` is no permutation of the axes.
-      NotImplementedError: if it mixes axes of different roles.
+      TypeError: if `permutation` is not a permutation of the axes.
+      NotImplementedError: if the permutation mixes axes of different roles.
     """
     order = tuple([operator.index(axis) for axis in permutation])
     params = {"permutation": order, "spinfo": mat._info}
@@ -395,7 +395,7 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 def _number_of_positions(mat: BCOO) -> int:
-    """Return how many positions in bounds an array has, in the element of the batch with most."""
+    """Return the greatest number of positions in bounds in an element of an array's batch."""
     if isinstance(mat.indices, Tracer):
         raise ValueError(
             "bcoo_sum_duplicates: nse must be specified when using the function within jit, vmap, "
@@ -411,7 +411,7 @@ def _number_of_positions(mat: BCOO) -> int:
 
 
 def _without_zeros(mat: BCOO) -> BCOO:
-    """Return a BCOO array whose positions with zeros alone are padding."""
+    """Return a BCOO array in which positions that hold only zeros are padding."""
     n_batch, n_sparse, _, nse = layout_of(mat.data, mat.indices, mat.shape)
     batch = tuple(map(max, mat.data.shape[:n_batch], mat.indices.shape[:n_batch]))
     sizes = mat.shape[n_batch : n_batch + n_sparse]

@@ -82,7 +82,8 @@ def bcoo_dot_general(
       A BCOO array if both are BCOO, else a dense array.
 
     Raises:
-      NotImplementedError: for contracted dense axes, and batch axes that are none of the array.
+      NotImplementedError: for contracted dense axes, and for batch axes of the product that are not
+        batch axes of the array.
       TypeError: if sizes and dimension numbers do not fit.
     """
     numbers = canonical_numbers(dimension_numbers)

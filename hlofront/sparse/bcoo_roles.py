@@ -21,11 +21,11 @@ from hlofront.sparse.bcoo import BCOO
 
 
 class SparseEfficiencyError(ValueError):
-    """The error for a sparse array that would take more memory than it has to."""
+    """The error for a sparse array that would take more memory than it needs."""
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """A warning of a sparse array that takes more memory than it has to."""
+    """A warning of a sparse array that takes more memory than it needs."""
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):

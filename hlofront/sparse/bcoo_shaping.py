@@ -39,7 +39,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
       dimension: the axis, not a dense one.
 
     Raises:
-      ValueError: if there are none, one is no BCOO array, or the roles of their axes differ.
+      ValueError: if there are none, one is not a BCOO array, or the roles of their axes differ.
       TypeError: if dtypes or shapes differ, or the axis is out of range.
       NotImplementedError: for a dense axis.
     """
@@ -231,7 +231,7 @@ def bcoo_reshape(
     Args:
       mat: the array.
       new_sizes: the new shape.
-      dimensions: a permutation of the axes before; None for none.
+      dimensions: a permutation of the axes that is applied first; None for no permutation.
       sharding: must be None.
 
     Raises:
@@ -322,7 +322,7 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     """Return the sums of a BCOO array over axes, as a BCOO array.
 
-    Elements that are summed over sparse or batch axes stay apart, at one position.
+    Elements that are summed over sparse or batch axes stay separate, at one position.
 
     Args:
       mat: a BCOO array.

@@ -65,7 +65,7 @@ def bcoo_slice(
       strides: the distance of indices along each axis; None for 1.
 
     Raises:
-      TypeError: if `mat` is no BCOO array.
+      TypeError: if `mat` is not a BCOO array.
       ValueError: if starts, limits or strides are not one per axis, or are out of range.
     """
     check_is_bcoo("bcoo_slice", mat)
@@ -143,7 +143,7 @@ def bcoo_dynamic_slice(
 
     Raises:
       ValueError: if there is not one start per axis.
-      TypeError: if starts are no integers, or sizes are greater than those of the array.
+      TypeError: if starts are not integers, or sizes are greater than those of the array.
     """
     check_is_bcoo("bcoo_dynamic_slice", mat)
     sizes = tuple(map(int, slice_sizes))

@@ -37,7 +37,7 @@ class BCSR(BatchedSparse):
 
     Attributes:
       data: the stored elements, of shape (*batch, nse, *dense).
-      indices: their columns, integers of shape (*batch, nse).
+      indices: the columns of the elements, integers of shape (*batch, nse).
       indptr: where each row begins and the last one ends, of shape (*batch, rows + 1).
       shape: the shape of the array, (*batch, rows, columns, *dense).
       indices_sorted: whether the caller promises that the columns of each row ascend.

@@ -116,7 +116,7 @@ def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
       dimension: the axis, a batch or a sparse axis.
 
     Raises:
-      ValueError: if there are none, or the roles of their axes differ.
+      ValueError: if there are no arrays, or the roles of their axes differ.
       TypeError: if dtypes or shapes differ, or the axis is out of range.
       NotImplementedError: for a dense axis.
     """

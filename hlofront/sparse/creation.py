@@ -34,9 +34,9 @@ def empty(
     """Return a sparse array without elements.
 
     Args:
-      shape: its shape.
-      dtype: its dtype; by default that of floats.
-      index_dtype: the dtype of its indices.
+      shape: the shape of the array.
+      dtype: the dtype of the array; by default that of floats.
+      index_dtype: the dtype of the indices.
       sparse_format: "bcoo", "bcsr", "coo", "csr" or "csc".
       **kwds: `nse`, `n_batch` and `n_dense` of "bcoo" and "bcsr".
 
@@ -66,8 +66,8 @@ def eye(
       N: the number of rows.
       M: the number of columns; by default N.
       k: the diagonal, 0 for the main one, positive above it.
-      dtype: its dtype; by default that of floats.
-      index_dtype: the dtype of its indices.
+      dtype: the dtype of the matrix; by default that of floats.
+      index_dtype: the dtype of the indices.
       sparse_format: "bcoo", "coo", "csr" or "csc".
       **kwds: `n_batch` and `n_dense` of "bcoo".
 
@@ -100,8 +100,8 @@ def random_bcoo(
     Args:
       key: a random key.
       shape: the shape of the array.
-      dtype: its dtype.
-      indices_dtype: the dtype of its indices; by default that of integers.
+      dtype: the dtype of the elements.
+      indices_dtype: the dtype of the indices; by default that of integers.
       nse: the number of stored positions of each element of the batch, or if below 1 the fraction
         of the sparse axes' positions.
       n_batch: the number of batch axes.
@@ -112,7 +112,7 @@ def random_bcoo(
       **kwds: further arguments of the generator.
 
     Raises:
-      ValueError: if there are not so many axes or positions.
+      ValueError: if the array has fewer axes or positions.
     """
     shape = tuple(shape)
     n_sparse = len(shape) - n_batch - n_dense

@@ -22,7 +22,7 @@ def _is_sparse(x: object) -> "TypeIs[JAXSparse]":
 
 
 def _with_data(x: JAXSparse | ArrayLike, data: ArrayLike) -> JAXSparse | ArrayLike:
-    """Return a sparse array with other data, and `data` itself in the place of a dense array."""
+    """Return a sparse array with other data; for a dense array, return `data` itself."""
     if not _is_sparse(x):
         return data
     leaves, structure = tree.tree_flatten(x)
@@ -47,7 +47,7 @@ def _jacobian_of(x: JAXSparse | ArrayLike, data: PyTree) -> PyTree:
 
 @tree.register_pytree_node_class
 class _Data:
-    """The data of all arguments, as a pytree node of a type that users do not have."""
+    """The data of all arguments, as a pytree node of a class that users cannot pass."""
 
     def __init__(self, *arrays: ArrayLike):
         self.arrays = arrays
@@ -103,7 +103,7 @@ def value_and_grad(
     Args:
       fun: a function of pytrees of arrays and sparse arrays, whose result is a scalar.
       argnums: the positions of the arguments to differentiate by.
-      has_aux: whether `fun` returns a pair (result, what is only passed on).
+      has_aux: whether `fun` returns a pair (result, auxiliary data).
       **kwargs: further arguments of `hlofront.value_and_grad`.
     """
 
@@ -130,7 +130,7 @@ def grad(
     Args:
       fun: a function of pytrees of arrays and sparse arrays.
       argnums: the positions of the arguments to differentiate by.
-      has_aux: whether `fun` returns a pair (result, what is only passed on).
+      has_aux: whether `fun` returns a pair (result, auxiliary data).
       **kwargs: further arguments of `hlofront.grad`.
 
     Example:
@@ -159,12 +159,13 @@ def _jacobian(derive: Callable[..., Callable[..., PyTree]]) -> Callable[..., Cal
     ) -> Callable[..., PyTree]:
         """Return a function that computes the Jacobian of `fun`.
 
-        The Jacobian with respect to a BCOO array is one, whose axes of the result are batch axes.
+        The Jacobian with respect to a BCOO array is a BCOO array, in which the axes of the
+        result are batch axes.
 
         Args:
           fun: a function of pytrees of arrays and sparse arrays.
           argnums: the positions of the arguments to differentiate by.
-          has_aux: whether `fun` returns a pair (result, what is only passed on).
+          has_aux: whether `fun` returns a pair (result, auxiliary data).
           **kwargs: further arguments of the function for dense arrays.
         """
 

@@ -37,7 +37,7 @@ def spsolve(
 
     Args:
       data: the stored elements of A in compressed rows, of shape (nse,).
-      indices: their columns.
+      indices: the columns of the elements.
       indptr: where each row begins and the last one ends, of shape (n + 1,).
       b: a vector of shape (n,), of the dtype of `data`.
       tol: the tolerance that decides whether A is singular, on GPUs.
@@ -67,7 +67,7 @@ class _State(NamedTuple):
       directions: the last directions of the search, orthonormal to the vectors; or zeros.
       residuals: A X - X theta.
       values: the approximate eigenvalues, in descending order.
-      converged: which eigenvalues have converged.
+      converged: a mask of the eigenvalues that have converged.
     """
 
     count: int | Array
@@ -183,8 +183,8 @@ def _without(x: Array, basis: Array) -> Array:
 def _orthonormal(x: Array, epsilon: float) -> Array:
     """Return orthonormal vectors with the span of x, and zeros for those that depend on others.
 
-    By singular vectors of the Gram matrix: Stathopoulos & Wu, "A Block Orthogonalization Procedure
-    with Constant Synchronization Requirements" (2002).
+    The method is by singular vectors of the Gram matrix: Stathopoulos & Wu, "A Block
+    Orthogonalization Procedure with Constant Synchronization Requirements" (2002).
     """
     for _ in range(2):
         lengths = norm(x, axis=0)

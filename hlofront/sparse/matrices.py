@@ -120,8 +120,8 @@ class COO(_Matrix):
 
     Attributes:
       data: the stored elements, of shape (nse,).
-      row: their rows, integers of that shape.
-      col: their columns, likewise.
+      row: the rows of the elements, integers of that shape.
+      col: the columns of the elements, integers of that shape.
       shape: the shape of the matrix.
     """
 
@@ -183,7 +183,7 @@ class COO(_Matrix):
         """Return the transposed matrix.
 
         Raises:
-          NotImplementedError: if `axes` is given.
+          NotImplementedError: if `axes` is not None.
         """
         if axes is not None:
             raise NotImplementedError(  # JAX raises this class.
@@ -241,7 +241,7 @@ class CSR(_Compressed):
 
     Attributes:
       data: the stored elements, of shape (nse,).
-      indices: their columns, integers of that shape.
+      indices: the columns of the elements, integers of that shape.
       indptr: where each row begins and the last one ends, of shape (rows + 1,).
       shape: the shape of the matrix.
     """
@@ -290,7 +290,7 @@ class CSC(_Compressed):
 
     Attributes:
       data: the stored elements, of shape (nse,).
-      indices: their rows, integers of that shape.
+      indices: the rows of the elements, integers of that shape.
       indptr: where each column begins and the last one ends, of shape (columns + 1,).
       shape: the shape of the matrix.
     """
@@ -387,7 +387,7 @@ def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
     Args:
       mat: a COO matrix, of shape (m, k), or (k, m) if `transpose`.
       v: a vector of the same dtype, of shape (k,).
-      transpose: whether the COO matrix is transposed before.
+      transpose: whether the COO matrix is transposed first.
 
     Returns:
       An array of shape (m,).
@@ -405,7 +405,7 @@ def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
     Args:
       mat: a COO matrix, of shape (m, k), or (k, m) if `transpose`.
       B: a matrix of the same dtype, of shape (k, n).
-      transpose: whether the COO matrix is transposed before.
+      transpose: whether the COO matrix is transposed first.
 
     Returns:
       An array of shape (m, n).
@@ -460,7 +460,7 @@ def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
     Args:
       mat: a CSR matrix, of shape (m, k), or (k, m) if `transpose`.
       v: a vector of the same dtype, of shape (k,).
-      transpose: whether the CSR matrix is transposed before.
+      transpose: whether the CSR matrix is transposed first.
 
     Returns:
       An array of shape (m,).
@@ -478,7 +478,7 @@ def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
     Args:
       mat: a CSR matrix, of shape (m, k), or (k, m) if `transpose`.
       B: a matrix of the same dtype, of shape (k, n).
-      transpose: whether the CSR matrix is transposed before.
+      transpose: whether the CSR matrix is transposed first.
 
     Returns:
       An array of shape (m, n).

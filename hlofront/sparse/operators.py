@@ -23,7 +23,7 @@ def _swapped(
 
 
 def _of_dense(name: str) -> Callable[..., SparseArray | Array]:
-    """Return the method of sparse arrays that is one of dense arrays, and has its arguments.
+    """Return the method of sparse arrays that applies a method of dense arrays to them.
 
     The arguments, such as indices, are passed on as they are: only the array is sparse.
     """

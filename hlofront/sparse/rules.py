@@ -110,7 +110,7 @@ _ZERO_AT_ZERO = (
 
 
 def _with_unique_positions(x: SparseValue) -> SparseValue:
-    """Return a value without positions that repeat."""
+    """Return a value without repeated positions."""
     array = x.array
     if isinstance(array, BCSR):
         return x if array.unique_indices else SparseValue(bcsr_sum_duplicates(array, array.nse))
