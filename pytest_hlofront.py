@@ -1,6 +1,6 @@
-"""What hlofront gives to pytest: goldens of programs, and limits on what a test may compile.
+"""The pytest plugin of hlofront: goldens of programs, and limits on compilations in tests.
 
-It stands beside the package so that pytest, which loads it at every start, does not load jaxlib.
+The file is outside of the package so that pytest, which always loads it, does not load jaxlib.
 """
 
 import hashlib
@@ -62,7 +62,7 @@ def pytest_runtest_call(item):
 
 
 class Goldens:
-    """`hlo_golden.check(jit(f).lower(x))`: each check of a test has a file of its own."""
+    """The value of the fixture `hlo_golden`, whose `check(program)` compares it with a file."""
 
     def __init__(self, request):
         self._request = request
@@ -150,7 +150,7 @@ def file_name(name):
 
 
 def _key(path):
-    """Return what two paths have in common that are one file where case does not matter."""
+    """Return a key that is equal for paths of one file on file systems that ignore case."""
     return str(path).casefold()
 
 
@@ -173,7 +173,7 @@ def pytest_collection_finish(session):
 
 @pytest.fixture
 def hlo_golden(request):
-    """Keeps programs in files beside the test, and fails when they change (see --hlo-update)."""
+    """Return Goldens, which keeps programs in files beside the test and fails when they change."""
     return Goldens(request)
 
 

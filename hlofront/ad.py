@@ -1,4 +1,4 @@
-"""What `f_vjp.with_refs` takes and returns in the places of cotangents."""
+"""Values that `f_vjp.with_refs` takes and returns instead of cotangents."""
 
 from hlofront.transforms.pullback import DidntWant as DidntWant
 from hlofront.transforms.pullback import DontWant as DontWant

@@ -1,4 +1,4 @@
-"""Which values differentiation keeps, and which it computes again."""
+"""Policies that say which values differentiation keeps, and which it computes again."""
 
 from hlofront.higher_order.checkpoint import checkpoint as checkpoint
 from hlofront.higher_order.checkpoint import checkpoint as remat

@@ -1,14 +1,14 @@
 """Door: after `import hlofront.as_jax`, `import jax` gives hlofront in this process.
 
-It must come before anything that imports jax. Elsewhere than in a program's first line:
+This import must come before all others that import jax. Instead of a program's first line, use:
 
     python -m hlofront as-jax train.py --steps 10   # runs a script
     pytest -p hlofront.as_jax                       # runs tests
     HLOFRONT_AS_JAX=1 python train.py               # where hlofront is installed by pip
 
-`jax.__version__` is the version of JAX whose API hlofront has. A jax that is installed is neither
-imported nor changed. What JAX calls private is absent, except for the names that libraries are
-known to use, which `hlofront/jax_names/private.py` lists.
+`jax.__version__` is the version of JAX whose API hlofront has. An installed jax is neither imported
+nor changed. Private names of JAX are absent, except for those that libraries are known to use,
+which `hlofront/jax_names/private.py` lists.
 """
 
 from hlofront.jax_names import whole_process as _whole_process

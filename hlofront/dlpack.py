@@ -1,4 +1,4 @@
-"""Arrays from other libraries, and to them, without copies."""
+"""Door: arrays that other libraries share through DLPack, without copies."""
 
 from hlofront.runtime.array.exchange import from_dlpack as from_dlpack
 from hlofront.runtime.array.exchange import is_supported_dtype as is_supported_dtype

@@ -62,7 +62,7 @@ def text_of(program: object) -> tuple[str, str]:
     """Return the stage of a program, "jaxpr", "stablehlo" or "hlo", and its canonical text.
 
     Raises:
-      TypeError: if the program is no Lowered, Compiled, jaxpr or text.
+      TypeError: if the program is not a Lowered, Compiled, jaxpr or text.
       ValueError: if a text is not that of a program.
     """
     if isinstance(program, str):

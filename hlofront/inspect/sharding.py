@@ -1,4 +1,4 @@
-"""How a program is split over devices: the shardings of its values, and its collectives."""
+"""The description of how a program is split over devices: shardings of values, and collectives."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,8 +17,7 @@ from hlotools.cost.mesh_groups import MeshAxes
 def collectives(program: object, mesh: MeshAxes | str | None = None) -> Collectives:
     """Return the operations of a compiled program by which its devices communicate.
 
-    Each has the mesh axes that it is along, the bytes that each device sends, and the user's line
-    that asked for it.
+    Each operation has its mesh axes, the bytes that each device sends, and the user's source line.
 
     Args:
       program: a result of `compile`, HLO text, the path of an HLO file, or a result of `parse`.
@@ -44,7 +43,7 @@ def collectives(program: object, mesh: MeshAxes | str | None = None) -> Collecti
 
 
 class _Line(NamedTuple):
-    """A line of the user's."""
+    """A line of the user's source."""
 
     file: str
     line: int
@@ -52,7 +51,7 @@ class _Line(NamedTuple):
 
 
 def _lines_of_arguments(compiled: Compiled) -> dict[str, _Line]:
-    """Return by the name of each argument the line that first uses it.
+    """Return the source line that first uses each argument, by the argument's name.
 
     That line asks for a collective of which XLA says only that it serves the argument.
     """
@@ -68,7 +67,7 @@ def _lines_of_arguments(compiled: Compiled) -> dict[str, _Line]:
 
 
 def _first_uses(program: ClosedJaxpr) -> list[Equation | None]:
-    """Return per input of a program the first equation that uses it; programs it calls count."""
+    """Return for each input of a program the first equation that uses it, or its callee's."""
     uses: dict[object, Equation] = {}
     for equation in program.jaxpr.eqns:
         call = called_by(equation)

@@ -33,8 +33,8 @@ def distributions(
 ) -> Iterator[importlib.metadata.Distribution]:
     """Yield jax if the context asks for it or for all, unless that version of it is installed.
 
-    An installed jax of another version keeps its place behind this one: who asks for the version
-    wants to know what `import jax` gives.
+    An installed jax of another version keeps its place behind this one: a caller that asks for the
+    version wants to know what `import jax` gives.
     """
     context = context or importlib.metadata.DistributionFinder.Context()
     if context.name not in (None, "jax"):

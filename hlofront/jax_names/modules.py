@@ -19,7 +19,7 @@ class JaxFinder:
     """The finder of `jax`, its public modules that hlofront has, and the listed private ones.
 
     A module comes into being when it is first imported. Modules that are not listed do not exist,
-    also where a jax that is installed has them.
+    even if an installed jax has them.
     """
 
     def find_spec(

@@ -1,7 +1,7 @@
 """The private names of JAX that libraries use, and the names that jaxlib's C++ imports.
 
-The list is closed: what is not in it does not exist, as libraries expect of a version of JAX
-without that name. Each entry says who needs it.
+The list is closed: other names do not exist, as libraries expect of a version of JAX without them.
+Each entry says which library needs it.
 """
 
 # pyright: strict

@@ -96,7 +96,8 @@ def _transposed(dimensions: Sequence[int], order: Sequence[int]) -> list[int]:
     """Return the numbers 0, 1, ... of these dimensions after a transposition, in row-major order.
 
     Raises:
-      ValueError: if the order is no permutation of the dimensions, or there are too many numbers.
+      ValueError: if the order is not a permutation of the dimensions, or there are too many
+        numbers.
     """
     order = order or range(len(dimensions))
     if sorted(order) != list(range(len(dimensions))) or math.prod(dimensions) > _MOST_DEVICES:

@@ -23,7 +23,7 @@ Tell = Callable[[str], object]
 
 
 class NoEnvironment(Exception):
-    """The error that a version of jaxlib is unavailable; the message says why and what helps."""
+    """The error that a version of jaxlib is unavailable; the message says why and what to do."""
 
 
 def python_with(jaxlib: str, tell: Tell = lambda text: None) -> str:
