@@ -113,7 +113,7 @@ def canonicalize_dtype(dtype: object, allow_extended_dtype: bool = False) -> Any
       allow_extended_dtype: whether dtypes of keys are returned as they are, too.
 
     Raises:
-      TypeError: if it is no dtype.
+      TypeError: if it is not a dtype.
       ValueError: if it is an extended dtype and those are not allowed.
 
     Example:
@@ -199,7 +199,7 @@ def check_user_dtype_supported(dtype: Any, where: str = "dtype") -> Any:
     The Python types `int`, `float`, `complex` and None request a kind, not 64 bits.
 
     Raises:
-      TypeError: if it is no dtype, or one that no device supports.
+      TypeError: if it is not a dtype, or one that no device supports.
       ValueError: if it is a 64-bit dtype and the option is "error".
     """
     if dtype is None or (isinstance(dtype, type) and dtype in _PYTHON_32):
@@ -246,7 +246,7 @@ def issubdtype(a: object, b: object) -> bool:
       b: a dtype, or a kind of dtypes such as np.floating, jnp.integer or dtypes.prng_key.
 
     Raises:
-      TypeError: if one of them is no dtype, nor a name or class of dtypes.
+      TypeError: if one of them is not a dtype, nor a name or class of dtypes.
 
     Example:
       >>> jax.dtypes.issubdtype("bfloat16", np.floating)
@@ -467,7 +467,7 @@ def promote_types(a: object, b: object) -> Any:
 
     Raises:
       TypePromotionError: if they have no common dtype.
-      TypeError: if one is no dtype.
+      TypeError: if one is not a dtype.
 
     Example:
       >>> jnp.promote_types("int32", "float16")

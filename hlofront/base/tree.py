@@ -169,7 +169,7 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[PyTree]) -> PyTree:
 
     Raises:
       ValueError: if the number of leaves is not `treedef.num_leaves`.
-      AttributeError: if `treedef` is no PyTreeDef.
+      AttributeError: if `treedef` is not a PyTreeDef.
     """
     try:
         return treedef.unflatten(leaves)
@@ -228,7 +228,7 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
       treedefs: structures, as `tree_structure` returns them.
 
     Raises:
-      RuntimeError: if an element is no PyTreeDef.
+      RuntimeError: if an element is not a PyTreeDef.
     """
     treedefs = list(treedefs)
     for position, treedef in enumerate[object](treedefs):
@@ -298,7 +298,7 @@ def tree_map_with_path(
       is_leaf_takes_path: whether `is_leaf` is called with the key path and the node.
 
     Raises:
-      ValueError: if `tree` is no prefix of a pytree of `rest`.
+      ValueError: if `tree` is not a prefix of a pytree of `rest`.
 
     Example:
       >>> jax.tree_util.tree_map_with_path(lambda path, x: (path[0].key, x + 1), {"a": 1})

@@ -69,7 +69,7 @@ def tree_broadcast(prefix_tree: object, full_tree: object, is_leaf: IsLeaf = Non
       is_leaf: a function of a node; where it returns True, the node is a leaf.
 
     Raises:
-      ValueError: if `prefix_tree` is no prefix of `full_tree`.
+      ValueError: if `prefix_tree` is not a prefix of `full_tree`.
 
     Example:
       >>> jax.tree_util.tree_broadcast([1, 2], [(3, 4), 5])
@@ -157,7 +157,7 @@ def flatten_axes(
 
 
 def _append_widths(prefix: PyTreeDef, full: PyTreeDef, widths: list[int]) -> bool:
-    """Append the number of leaves of `full` per leaf of `prefix`; return False if it is no prefix.
+    """Append the number of leaves of `full` per leaf of `prefix`; return False for no prefix.
 
     Both are structures: `full.unflatten` followed by `flatten_up_to` would be shorter, but would
     construct values of users' classes from objects that are not their children.
@@ -237,7 +237,7 @@ def _node_of_treedef(treedef: PyTreeDef) -> _Node | None:
 def _differences(
     prefix: object, full: object, look: _Look, is_leaf: IsLeafAtPath, path: KeyPath
 ) -> Iterator[tuple[KeyPath, str, str, str, str]]:
-    """Yield where `prefix` is no prefix: (path, what differs, own text, other's text, advice).
+    """Yield where `prefix` is not a prefix: (path, what differs, own text, other's text, advice).
 
     `full` is a pytree or a structure, and `look` the function that returns its root node.
     """

@@ -77,6 +77,6 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
       name: the name under which the foreign function is registered.
 
     Raises:
-      TypeError: if the name is no string.
+      TypeError: if the name is not a string.
     """
     extension.register_custom_call_as_batch_partitionable(name)

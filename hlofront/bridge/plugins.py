@@ -35,7 +35,7 @@ _FIRST_FUNCTIONS = 4
 
 
 class NotAPlugin(Exception):
-    """The error of a library that is no usable plugin; its text is the reason, to follow "it"."""
+    """The error of a library that is not a usable plugin; its text is the reason, to follow "it"."""
 
 
 class _Version(ctypes.Structure):
@@ -64,7 +64,7 @@ def api_version(path: str) -> tuple[int, int]:
     jaxlib would abort the process on some of the libraries that are refused here.
 
     Raises:
-      NotAPlugin: if it is no library, has no entry point, or is of no version that jaxlib knows.
+      NotAPlugin: if it is not a library, has no entry point, or is of no version that jaxlib knows.
     """
     if not os.path.exists(path):
         raise NotAPlugin("is not there")

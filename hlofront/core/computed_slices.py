@@ -89,7 +89,7 @@ def ds(start: Any, size: Any = None, stride: Any = None) -> Any:
       stride: the distance between elements, 1 by default.
 
     Raises:
-      ValueError: if the stride is no integer, or negative.
+      ValueError: if the stride is not an integer, or negative.
 
     Examples:
       >>> x = jax.numpy.arange(10)

@@ -27,7 +27,7 @@ def canonical_shape(shape: Any, context: str = "") -> Shape:
       context: a sentence on the purpose of the shape, for the end of the error message.
 
     Raises:
-      TypeError: if a size is no integer, or is a traced value.
+      TypeError: if a size is not an integer, or is a traced value.
     """
     if type(shape) is tuple:
         for size in shape:
@@ -80,7 +80,7 @@ def integers(values: Any, what: str) -> tuple[int, ...]:
     """Return a sequence of axes, indices or strides as a tuple of ints, of any sign.
 
     Raises:
-      TypeError: if one is no integer, or there is no sequence; `what` names it in the message.
+      TypeError: if one is not an integer, or there is no sequence; `what` names it in the message.
     """
     if type(values) is tuple:
         for value in values:
@@ -104,7 +104,7 @@ def canonical_axis(axis: Any, ndim: int) -> int:
     Raises:
       numpy.exceptions.AxisError, a ValueError and IndexError: if an array of `ndim` axes has no
         such axis.
-      TypeError: if the axis is no integer, or is a tracer.
+      TypeError: if the axis is not an integer, or is a tracer.
     """
     if isinstance(axis, Tracer):
         raise errors.ConcretizationTypeError(axis, "An axis must be known while tracing.")
@@ -127,7 +127,7 @@ def canonical_axes(axes: Any, ndim: int) -> tuple[int, ...]:
     Raises:
       numpy.exceptions.AxisError, a ValueError and IndexError: if an array of `ndim` axes has no
         such axis.
-      TypeError: if an axis is no integer, or is a tracer.
+      TypeError: if an axis is not an integer, or is a tracer.
     """
     if isinstance(axes, Tracer):
         raise errors.ConcretizationTypeError(axes, "An axis must be known while tracing.")

@@ -42,7 +42,7 @@ class AbstractFuture(AbstractValue):
         return AbstractFuture(self.inner_aval.to_tangent_aval())
 
     def to_cotangent_aval(self) -> ShapedArray:
-        """Return the aval of the array's cotangent, which is no future."""
+        """Return the aval of the array's cotangent, which is not a future."""
         return self.inner_aval.to_cotangent_aval()
 
     def str_short(self, short_dtypes: bool = False, **_: object) -> str:

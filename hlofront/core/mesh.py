@@ -43,7 +43,7 @@ def _types(axis_types: object, names: tuple[Hashable, ...], what: str) -> tuple[
     """Return the checked types of mesh axes; None is Auto for all.
 
     Raises:
-      TypeError: if a type is no AxisType.
+      TypeError: if a type is not an AxisType.
       ValueError: if there are not as many types as names.
     """
     if axis_types is None:
@@ -181,7 +181,7 @@ class AbstractMesh(NamedAxes):
 
     Raises:
       ValueError: if there are not as many names or types as sizes.
-      TypeError: if a type is no AxisType.
+      TypeError: if a type is not an AxisType.
     """
 
     __slots__ = ("__weakref__", "_sizes", "abstract_device", "axis_names", "axis_types")
@@ -309,7 +309,7 @@ class Mesh(NamedAxes):
     Raises:
       ValueError: if there are not as many names or types as axes, or a name is None or repeated.
         JAX makes a mesh whose names repeat, which XLA then refuses or cannot survive.
-      TypeError: if a type is no AxisType.
+      TypeError: if a type is not an AxisType.
     """
 
     __slots__ = (

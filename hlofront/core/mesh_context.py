@@ -56,7 +56,7 @@ class set_mesh:
       mesh: the Mesh, or None.
 
     Raises:
-      ValueError: if it is no Mesh, or while a function is traced.
+      ValueError: if it is not a Mesh, or while a function is traced.
 
     Example:
       >>> mesh = jax.make_mesh((1,), ("x",))
@@ -96,7 +96,7 @@ class use_abstract_mesh:
       mesh: the AbstractMesh.
 
     Raises:
-      ValueError: if it is no AbstractMesh.
+      ValueError: if it is not an AbstractMesh.
     """
 
     def __init__(self, mesh: AbstractMesh):

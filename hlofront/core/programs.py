@@ -71,7 +71,7 @@ def valid_jaxtype(x: object) -> bool:
 
 
 def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
-    """Return a value that is no tracer, converted by `force`.
+    """Return a value that is not a tracer, converted by `force`.
 
     Args:
       force: the conversion, such as `int`; None leaves the value unchanged.

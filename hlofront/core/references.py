@@ -169,7 +169,7 @@ AxisIndex = ArrayLike | Slice
 
 
 class NDIndexer:
-    """An index of all axes of an array: a pytree whose leaves are the indices that are no slices.
+    """An index of all axes of an array: a pytree whose leaves are the indices that are not slices.
 
     Attributes:
       indices: per axis an integer, an array of integers or a Slice. If one is an array of one or
@@ -238,7 +238,7 @@ def indexers_text(transforms: Sequence[NDIndexer], text: Callable[[object], str]
 
     Args:
       transforms: the indexers.
-      text: returns the text of an index that is no slice.
+      text: returns the text of an index that is not a slice.
     """
     if not transforms:
         return "[...]"

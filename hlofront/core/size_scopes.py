@@ -189,7 +189,7 @@ def symbolic_shape(
       A tuple of ints and symbolic sizes.
 
     Raises:
-      ValueError: if the text is no shape, it differs from `like` in a known size, there are both
+      ValueError: if the text is not a shape, it differs from `like` in a known size, there are both
         constraints and a scope, or no sizes satisfy the constraints.
 
     Example:

@@ -26,7 +26,7 @@ class Trace:
 
     An operation that calls a function, with or without derivative rules of its own, is given to a
     method of its own, with the function as a `WrappedFun` of flat values; all other operations are
-    given to `process_primitive`. Operands that are no tracers of this trace are constants to it.
+    given to `process_primitive`. Operands that are not tracers of this trace are constants to it.
     """
 
     __slots__ = ("__weakref__", "alive")

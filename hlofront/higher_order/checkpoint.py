@@ -60,9 +60,9 @@ def checkpoint(
       A function with the arguments, results and derivatives of `fun`.
 
     Raises:
-      TypeError: if `fun` cannot be called, or an argument is no array.
-      ValueError: if `prevent_cse` is no prefix of the arguments, or static arguments are not among
-        those of `fun`.
+      TypeError: if `fun` cannot be called, or an argument is not an array.
+      ValueError: if `prevent_cse` is not a prefix of the arguments, or static arguments are not
+        among those of `fun`.
     """
     if not callable(fun):
         raise TypeError(f"Expected a callable value, got {source.shortened(repr(fun))}")

@@ -152,7 +152,7 @@ def checkpoint_name(x: Tree, name: Hashable) -> Tree:
       name: the name: a string or another hashable value.
 
     Raises:
-      TypeError: if the name cannot be hashed, or a leaf is no array.
+      TypeError: if the name cannot be hashed, or a leaf is not an array.
     """
     hash(name)
 

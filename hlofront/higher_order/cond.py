@@ -122,8 +122,8 @@ def cond(
       The result of the called function.
 
     Raises:
-      TypeError: if `pred` is no boolean or number, or not a scalar, if functions cannot be called,
-        or if they return different structures or types.
+      TypeError: if `pred` is not a boolean or number, or not a scalar, if functions cannot be
+        called, or if they return different structures or types.
     """
     if operand is not _not_passed:
         operands = _only_operand(operand, operands)
@@ -181,7 +181,7 @@ def _predicate_dtype(pred: object) -> "np.dtype[Any]":
     """Return the dtype of a predicate.
 
     Raises:
-      TypeError: if the predicate is no scalar of booleans or real numbers.
+      TypeError: if the predicate is not a scalar of booleans or real numbers.
     """
     if pred is None:
         raise TypeError("cond predicate is None: give a boolean scalar")
@@ -208,7 +208,7 @@ def array_type(x: ArrayLike) -> ShapedArray:
     """Return the aval of an array.
 
     Raises:
-      TypeError: if `x` is no array.
+      TypeError: if `x` is not an array.
     """
     aval = typeof(x)
     if type(aval) is not ShapedArray:  # A token has another aval.
@@ -238,7 +238,7 @@ def switch(
       The result of the called function.
 
     Raises:
-      TypeError: if `index` is no integer, or not a scalar, if branches cannot be called, or if
+      TypeError: if `index` is not an integer, or not a scalar, if branches cannot be called, or if
         they return different structures or types.
       ValueError: if there are no branches.
     """

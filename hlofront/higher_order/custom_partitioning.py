@@ -66,7 +66,7 @@ class custom_partitioning(CustomRule):
 
     Raises:
       AttributeError: when called before `def_partition`.
-      TypeError: when called with an argument that is no array and not static, or with keyword
+      TypeError: when called with an argument that is not an array and not static, or with keyword
         arguments that have no position.
       UnexpectedTracerError: when called with a traced value as a static argument, or where `fun`
         refers to a traced value other than its arguments.
@@ -119,7 +119,7 @@ class custom_partitioning(CustomRule):
           **factor_sizes: the sizes of factors that occur in compound factors alone.
 
         Raises:
-          TypeError: if the rule is no text, or a size is no integer.
+          TypeError: if the rule is not a text, or a size is not an integer.
           ValueError: if the rule's text is wrong, or options of a text come with another rule.
         """
         options: dict[str, Any] = {

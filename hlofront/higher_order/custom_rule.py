@@ -48,7 +48,7 @@ class CustomRuleArguments:
 
     Raises:
       TypeError: if the call does not match the function's signature, or a differentiated argument
-        has a leaf that is no array.
+        has a leaf that is not an array.
 
     Attributes:
       fixed: the nondifferentiable arguments by position, in the order in which rules take them.
@@ -283,7 +283,7 @@ class FlatFunction:
 
 
 def check_values(outputs: Iterable[object], out_tree: PyTreeDef, where: str) -> None:
-    """Raise a TypeError that names the first leaf of a function's result that is no array.
+    """Raise a TypeError that names the first leaf of a function's result that is not an array.
 
     Args:
       outputs: the leaves of the result.

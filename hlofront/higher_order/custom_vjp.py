@@ -63,7 +63,7 @@ def custom_vjp_primal_tree_values(tree: PyTree) -> PyTree:
       tree: a pytree of CustomVJPPrimal, as a forward rule with `symbolic_zeros` gets it.
 
     Raises:
-      TypeError: if a leaf is no CustomVJPPrimal.
+      TypeError: if a leaf is not a CustomVJPPrimal.
     """
 
     def value(leaf: object) -> ArrayLike:
@@ -85,7 +85,7 @@ def zero_from_primal(val: PyTree, symbolic_zeros: bool = False) -> PyTree:
       A pytree of the structure of `val`. Integers and booleans have zeros of float0.
 
     Raises:
-      TypeError: if a leaf is no array or scalar.
+      TypeError: if a leaf is not an array or scalar.
     """
 
     def zero(leaf: ArrayLike) -> ArrayLike | SymbolicZero:
@@ -378,7 +378,7 @@ class Backward:
         """Broadcast the rule's output, a prefix of the arguments, to one item per argument leaf.
 
         Raises:
-          TypeError: if the output is no pytree prefix of the arguments.
+          TypeError: if the output is not a pytree prefix of the arguments.
         """
         cotangents: list[object] = []
 

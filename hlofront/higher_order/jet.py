@@ -64,7 +64,8 @@ def jet(
       Terms of a result that is not floating or complex are zeros of the default float dtype.
 
     Raises:
-      ValueError: if arguments or terms are no arrays, or series are absent or of different lengths.
+      ValueError: if arguments or terms are not arrays, or series are absent or of different
+        lengths.
       TypeError: if a term's dtype does not promote to that of its argument, or its shape does not
         broadcast to the argument's.
 
@@ -137,7 +138,8 @@ def jet2(
       A pair: the result of `fun`, and its pytree with a list of n terms in the place of each array.
 
     Raises:
-      ValueError: if arguments or terms are no arrays, or series are absent or of different lengths.
+      ValueError: if arguments or terms are not arrays, or series are absent or of different
+        lengths.
       TypeError: if a term's dtype or shape does not fit its argument.
     """
     return jet(fun, primals, series, factorial_scaled)

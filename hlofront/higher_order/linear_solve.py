@@ -117,7 +117,7 @@ class _Staged:
         """Return the tree definition and types of the solution in a (solution, auxiliary) result.
 
         Raises:
-          error: if the result is no pair.
+          error: if the result is not a pair.
         """
         children = self.out_tree.children() if self.out_tree.node_data() is not None else []
         if len(children) != 2:

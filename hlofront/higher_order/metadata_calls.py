@@ -56,7 +56,7 @@ def xla_metadata_call(f: Any = None, **meta: Any) -> Any:
       meta: the attributes, strings by name.
 
     Raises:
-      TypeError: when the function is traced, if an attribute is no string.
+      TypeError: when the function is traced, if an attribute is not a string.
     """
     if f is None:
         return partial(xla_metadata_call, **meta)
@@ -102,7 +102,7 @@ def compute_on2(
 
     Raises:
       ValueError: when the function is called, if there is no such processor, or `out_memory_spaces`
-        is no prefix of the result.
+        is not a prefix of the result.
     """
     if f is None:
         return partial(

@@ -61,7 +61,7 @@ def random_gamma(keys: ArrayLike, alpha: ArrayLike, log_space: bool) -> Array:
       log_space: whether to return logarithms.
 
     Raises:
-      TypeError: if `keys` are no keys, `alpha` is not floating-point, or the shapes do not match.
+      TypeError: if `keys` are not keys, `alpha` is not floating-point, or the shapes do not match.
     """
     return process(random_gamma_p, (keys, alpha), {"log_space": log_space, **settings()})
 

@@ -119,7 +119,7 @@ def reduce(
       A pytree like `operands`, without the reduced axes.
 
     Raises:
-      ValueError: if the pytrees differ, an initial value is no scalar, or axes are out of range.
+      ValueError: if the pytrees differ, an initial value is not a scalar, or axes are out of range.
       TypeError: if dtypes of operands and initial values differ.
     """
     requested_sharding = requested("reduce", out_sharding)
@@ -255,7 +255,7 @@ def reduce_window(
     Raises:
       ValueError: if the pytrees differ, or there is not one padding per axis.
       TypeError: if numbers of axes differ, sizes are not positive, or dtypes differ.
-      RuntimeError: if `padding` is no known name.
+      RuntimeError: if `padding` is not a known name.
     """
     leaves, structure = tree.tree_flatten(operand)
     starts, start_structure = tree.tree_flatten(init_value)

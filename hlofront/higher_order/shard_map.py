@@ -523,7 +523,7 @@ def shard_map(
       A function with the arguments and results of `f`, of whole arrays.
 
     Raises:
-      TypeError: if `f` cannot be called, `mesh` is no mesh, or a spec is no PartitionSpec.
+      TypeError: if `f` cannot be called, `mesh` is not a mesh, or a spec is not a PartitionSpec.
       ValueError: if specs do not fit arguments or results, or name axes that are not manual.
 
     Example:

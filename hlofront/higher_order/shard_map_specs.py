@@ -52,7 +52,7 @@ def expanded(specs: object, full: object, name: str, full_name: str) -> list[Par
     """Return the spec of each leaf of a pytree, from a prefix of it.
 
     Raises:
-      ValueError: if `specs` is no prefix of `full`.
+      ValueError: if `specs` is not a prefix of `full`.
     """
     try:
         return broadcast_prefix(specs, full, is_none)
@@ -64,7 +64,7 @@ def specs_of_results(specs: object, result: object, labels: Sequence[str]) -> li
     """Return the spec of each leaf of a result.
 
     Raises:
-      ValueError: if `specs` is no prefix of the result, or None for one of its arrays.
+      ValueError: if `specs` is not a prefix of the result, or None for one of its arrays.
     """
     result_specs: list[PartitionSpec] = []
     for spec, label in zip(expanded(specs, result, "out_specs", "the result"), labels, strict=True):

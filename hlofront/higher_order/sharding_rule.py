@@ -28,7 +28,7 @@ class CompoundFactor(tuple[str, ...]):
       *factors: the names of two factors or more.
 
     Raises:
-      ValueError: if there are fewer than two, or one is no name of a factor.
+      ValueError: if there are fewer than two, or one is not a name of a factor.
     """
 
     __slots__ = ()
@@ -103,7 +103,7 @@ class SdyShardingRule:
       **factor_sizes: the sizes of the factors that occur in compound factors alone.
 
     Raises:
-      TypeError: if a size is no integer.
+      TypeError: if a size is not an integer.
       ValueError: if a factor has a size and is an axis of its own, or has none and is no axis, or
         is not in the rule, or is of two kinds.
     """
@@ -355,7 +355,7 @@ def sharding_rule_of(text: object, **options: Any) -> SdyShardingRule:
       **options: the other arguments of SdyShardingRule.
 
     Raises:
-      TypeError: if the rule is no text.
+      TypeError: if the rule is not a text.
       ValueError: if the text is none of a rule.
     """
     if not isinstance(text, str):

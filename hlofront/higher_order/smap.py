@@ -33,7 +33,7 @@ def smap(
       axis_name: the name of the mesh axis.
 
     Raises:
-      TypeError: if `axis_name` is a tuple, or axes are no integers. A call raises it if types do
+      TypeError: if `axis_name` is a tuple, or axes are not integers. A call raises it if types do
         not say how arguments are split.
       ValueError: in a call, if there is no mesh in context, or as in `shard_map`.
     """

@@ -170,7 +170,7 @@ class _Factor:
     """A factor of a product of sparse arrays: the batch axes of the product come first, in order.
 
     Attributes:
-      data: of shape (*batch, nse).
+      data: an array of shape (*batch, nse).
       contracted: the columns of the indices along contracted axes.
       free_coordinates: the columns of the indices along the other sparse axes.
       free_sizes: the sizes of those axes.

@@ -128,7 +128,7 @@ def histogram_bin_edges(
       a: the numbers that are counted.
       bins: the number of bins, or their edges.
       range: the least and the greatest limit; by default the least and the greatest number.
-      weights: not used.
+      weights: has no effect.
 
     Raises:
       NotImplementedError: for the name of a rule instead of `bins`.

@@ -97,7 +97,7 @@ def register_plugin(
       priority: the platform with the highest is the default one. CPUs have 0, TPUs 300, GPUs 500.
 
     Raises:
-      ValueError: if the name is that of the CPU, or is no valid name.
+      ValueError: if the name is that of the CPU, or is not a valid name.
       TypeError: if the options are neither a mapping nor a function.
       PluginError: if the library cannot be used; it is loaded to check that.
     """
@@ -273,7 +273,7 @@ def check(plugin: Plugin) -> tuple[int, int]:
     """Return the version of the PJRT API that a plugin's library has.
 
     Raises:
-      PluginError: if the library is no plugin, or of a version that jaxlib does not support.
+      PluginError: if the library is not a plugin, or of a version that jaxlib does not support.
     """
     prepare(plugin.name)
     try:

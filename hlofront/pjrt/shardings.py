@@ -30,7 +30,7 @@ def on_device(device: Device, memory_kind: str | None = None) -> SingleDeviceSha
       memory_kind: "device", "pinned_host", ...; None for the device's default.
 
     Raises:
-      ValueError: if `device` is no device, or has no such memory.
+      ValueError: if `device` is not a device, or has no such memory.
     """
     try:
         return _cached[device, memory_kind]
@@ -53,7 +53,7 @@ def make_single_device_sharding(
       memory_kind: "device", "pinned_host", ...; None for the device's default.
 
     Raises:
-      ValueError: if `device` is no device, or has no such memory.
+      ValueError: if `device` is not a device, or has no such memory.
     """
     return on_device(device, memory_kind)
 

@@ -295,7 +295,7 @@ def target(name: str) -> Target:
 
     Raises:
       TargetError: if there is no such target; the message suggests similar ones.
-      TypeError: if the name is no string.
+      TypeError: if the name is not a string.
     """
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"a target's name is a string, such as 'tpu:v5e:2x2': got {name!r}")

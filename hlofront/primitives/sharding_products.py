@@ -1,5 +1,5 @@
 # pyright: strict
-"""How products, convolutions, solutions and indexing split their results along explicit axes."""
+"""Sharding rules along explicit axes of products, convolutions, solutions and indexing."""
 
 from collections.abc import Hashable, Sequence
 

@@ -1,5 +1,5 @@
 # pyright: strict
-"""How operations split their results along explicit axes of a mesh: shapes, reductions, slices.
+"""Sharding rules along explicit axes of operations on shapes, of reductions and of slices.
 
 Families are in `sharding_families.py`; products and indexing are in `sharding_products.py`.
 """

@@ -75,7 +75,7 @@ class ShapeDtypeStruct:
         The sharding of an uncommitted array is left out.
 
         Raises:
-          TypeError: if `x` is no value and has no shape and dtype.
+          TypeError: if `x` is not a value and has no shape and dtype.
         """
         aval: Any = abstract(x)
         sharding = getattr(x, "sharding", None) if getattr(x, "committed", True) else None
@@ -328,7 +328,7 @@ def as_cache_key(fun: Callable[..., object]) -> Callable[..., object]:
 
 
 def refuse_generators(fun: object, what: str) -> None:
-    """Raise TypeError if `fun` is a generator function, whose results are no arrays.
+    """Raise TypeError if `fun` is a generator function, whose results are not arrays.
 
     Args:
       fun: a callable; `functools.partial` is looked through.

@@ -205,7 +205,7 @@ def linearize(fun: Callable[..., PyTree], *primals: object, has_aux: bool = Fals
       residuals.
 
     Raises:
-      TypeError: if an argument or a result is no array.
+      TypeError: if an argument or a result is not an array.
     """
     check_callable(fun)
     linearized, call = _linearize(fun, primals, has_aux, "linearize")
@@ -332,7 +332,7 @@ def vjp(
       of integers are of float0. f_vjp is a pytree of its residuals.
 
     Raises:
-      TypeError: if an argument or a result is no array.
+      TypeError: if an argument or a result is not an array.
     """
     check_callable(fun)
     refuse_reduce_axes("vjp", reduce_axes)
@@ -400,7 +400,7 @@ def grad(
       (gradient, auxiliary data).
 
     Raises:
-      TypeError: if the result is no scalar, or arguments or result are not of dtypes that have
+      TypeError: if the result is not a scalar, or arguments or result are not of dtypes that have
         gradients.
     """
     value_and_grad_fun = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
@@ -442,7 +442,7 @@ def value_and_grad(
       ((result, auxiliary data), gradient).
 
     Raises:
-      TypeError: if the result is no scalar, or arguments or result are not of dtypes that have
+      TypeError: if the result is not a scalar, or arguments or result are not of dtypes that have
         gradients.
     """
     check_callable(fun)

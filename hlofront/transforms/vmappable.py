@@ -1,4 +1,4 @@
-"""The registry of types that vmap maps by their own rules, though they are no arrays."""
+"""The registry of types that vmap maps by their own rules, though they are not arrays."""
 
 import functools
 from collections.abc import Callable

@@ -180,7 +180,7 @@ def flatten_axes(
       tupled_args: whether the structure is that of a tuple of arguments, as errors then say.
 
     Raises:
-      ValueError: if `axis_tree` is no prefix of the structure.
+      ValueError: if `axis_tree` is not a prefix of the structure.
     """
     try:
         return flatten_prefix(name, treedef, axis_tree)

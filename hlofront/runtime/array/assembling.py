@@ -42,7 +42,7 @@ def make_array_from_single_device_arrays(
       dtype: the dtype of the shards; needed only where there are none.
 
     Raises:
-      TypeError: if the arrays are not a list or tuple of arrays, or `sharding` is no sharding.
+      TypeError: if the arrays are not a list or tuple of arrays, or `sharding` is not a sharding.
       ValueError: if their number, devices, shapes or dtypes do not fit the sharding.
     """
     check_sharding(sharding, "make_array_from_single_device_arrays")
@@ -138,7 +138,7 @@ def make_array_from_callback(
       dtype: the dtype of the values; needed only where this process has no devices of the sharding.
 
     Raises:
-      TypeError: if `sharding` is no sharding, or a value is no array.
+      TypeError: if `sharding` is not a sharding, or a value is not an array.
       ValueError: if a value has the wrong shape or dtype.
     """
     target = sharding.sharding if isinstance(sharding, Format) else sharding
@@ -174,7 +174,7 @@ def make_array_from_process_local_data(
         pytree, one for all leaves or a pytree of shapes.
 
     Raises:
-      TypeError: if `sharding` is no sharding.
+      TypeError: if `sharding` is not a sharding.
       ValueError: if the shapes do not fit, or processes have parts of different sizes and
         `global_shape` is None.
 

@@ -93,7 +93,7 @@ def is_supported_dtype(dtype: DTypeLike) -> bool:
     """Return whether arrays of this dtype can be exchanged by DLPack.
 
     Raises:
-      TypeError: if `dtype` is no dtype.
+      TypeError: if `dtype` is not a dtype.
     """
     return dtype_of(dtype) in _EXCHANGED
 

@@ -37,7 +37,7 @@ def with_layout_constraint(x: PyTree, layouts: PyTree) -> PyTree:
       stride. Outside of programs the arrays themselves are laid out.
 
     Raises:
-      ValueError: if one of the layouts is no Layout or does not order the axes of its array.
+      ValueError: if one of the layouts is not a Layout or does not order the axes of its array.
 
     Example:
       >>> with_layout_constraint(jnp.ones((2, 3)), Layout((1, 0))).format.layout.major_to_minor

@@ -28,7 +28,7 @@ def mode_of(layout: "PjRtLayout") -> str:
 
 
 def is_laid_as(x: object, layout: "PjRtLayout") -> bool:
-    """Return whether a value is no array, or has its elements in the order of a layout.
+    """Return whether a value is not an array, or has its elements in the order of a layout.
 
     An array that a call has deleted was taken as it was: in another layout it would be a copy that
     was donated.

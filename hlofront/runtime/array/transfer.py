@@ -101,7 +101,7 @@ def device_put(
       TypeError: for leaves that are no values: strings, NumPy arrays of objects, ...
       OverflowError: for Python integers that do not fit the dtype.
       AssertionError: in all processes of a group, if they put values that differ on devices of all.
-      ValueError: for invalid devices, trees that are no prefixes, and donate=True together
+      ValueError: for invalid devices, trees that are not prefixes, and donate=True together
         with may_alias=True.
       RuntimeError: for deleted arrays.
     """

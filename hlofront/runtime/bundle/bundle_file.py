@@ -43,7 +43,7 @@ _KEYS = ("name", "static", "donated", "parameters", "compiler_options", "keep_un
 
 
 class BundleError(ValueError):
-    """The error of a file that is no bundle, or is damaged, or of a newer version."""
+    """The error of a file that is not a bundle, or is damaged, or of a newer version."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ def verify(path: str | os.PathLike[str]) -> list[Verdict]:
     executables are read; machine code is not loaded.
 
     Raises:
-      BundleError: if a part is damaged, or the file is no bundle, or of a newer version.
+      BundleError: if a part is damaged, or the file is not a bundle, or of a newer version.
       OSError: if it cannot be read.
     """
     contents = read(os.fspath(path))

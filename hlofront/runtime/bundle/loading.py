@@ -300,7 +300,7 @@ def attach(fun: Wrapped, path: str | os.PathLike[str], *, trust: bool = False) -
       The function.
 
     Raises:
-      ValueError: if `fun` is no jitted function.
+      ValueError: if `fun` is not a jitted function.
       BundleError: if the file is damaged, no bundle, or of a newer version.
       OSError: if it cannot be read.
 

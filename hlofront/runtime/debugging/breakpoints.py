@@ -157,7 +157,7 @@ def _is_traced(x: object) -> bool:
 
 
 def _is_iterator(x: object) -> bool:
-    """Return whether a value is an iterator, which is no pytree."""
+    """Return whether a value is an iterator, which is not a pytree."""
     return isinstance(x, Iterator)
 
 
@@ -220,7 +220,7 @@ class _Console(cmd.Cmd):
         return False
 
     def default(self, line: str) -> None:
-        """Treat a line that is no command as an expression, and print its value."""
+        """Treat a line that is not a command as an expression, and print its value."""
         self.do_p(line)
 
     def do_p(self, line: str) -> None:

@@ -93,7 +93,7 @@ def debug_print(
       **kwargs: the values that it formats by name.
 
     Raises:
-      TypeError: if `fmt` is no string, or options come with arguments and without it.
+      TypeError: if `fmt` is not a string, or options come with arguments and without it.
       ValueError: if the format does not mention an argument, or is malformed.
       IndexError, KeyError: if it mentions an argument that is not passed.
     """

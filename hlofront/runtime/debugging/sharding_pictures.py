@@ -87,7 +87,7 @@ def visualize_sharding(
       color_map: from the place of a cell's first device among all, between 0 and 1, to its color.
 
     Raises:
-      IndivisibleError: if an axis is no multiple of the number of its parts.
+      IndivisibleError: if an axis is not a multiple of the number of its parts.
       ValueError: if the shape has no axis, or more than two.
     """
     rows = _cells(tuple(shape), sharding, color_map or _default_color)

@@ -479,7 +479,7 @@ def jit(
     Raises:
       TypeError: if `fun` cannot be called.
       ValueError: if a position or name is not that of a parameter, or both a device and a
-        backend are passed, or `inline` is no boolean and no Inline.
+        backend are passed, or `inline` is not a boolean and no Inline.
 
       A call raises ValueError if the shardings do not fit the arguments or results, or devices
       differ.

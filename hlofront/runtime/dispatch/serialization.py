@@ -95,7 +95,7 @@ def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
       a pickle, the bytes are parsed without running code; the executable in them is machine code.
 
     Raises:
-      TypeError: if `compiled` is no compiled program.
+      TypeError: if `compiled` is not a compiled program.
       ValueError: if the program calls back to Python or has other effects, if it is for a target
         that is not attached, or if a value has a dtype or sharding with no serialized form.
 

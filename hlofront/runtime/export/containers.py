@@ -51,7 +51,7 @@ def register_pytree_node_serialization(
       The class.
 
     Raises:
-      ValueError: if the class or the name is registered already, or the class is no pytree node
+      ValueError: if the class or the name is registered already, or the class is not a pytree node
         and `from_children` is None.
     """
     if nodetype in _by_type:
@@ -87,7 +87,7 @@ def register_namedtuple_serialization(nodetype: Container, *, serialized_name: s
       The class.
 
     Raises:
-      ValueError: if it is no class of named tuples, or the class or name is registered already.
+      ValueError: if it is not a class of named tuples, or the class or name is registered already.
     """
     if not (issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")):
         raise ValueError(

@@ -69,7 +69,7 @@ def export(
       mutable references, and ValueError if it has custom calls without compatibility guarantees.
 
     Raises:
-      ValueError: if `fun_jit` is no jitted function.
+      ValueError: if `fun_jit` is not a jitted function.
 
     Example:
       >>> exported = export(jax.jit(jnp.sin), platforms=["cpu", "tpu"])(jnp.zeros(3))

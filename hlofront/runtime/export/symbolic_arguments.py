@@ -27,8 +27,8 @@ def symbolic_args_specs(
       ShapeDtypeStructs in the structure of `args`.
 
     Raises:
-      ValueError: if `shapes_specs` is no prefix of `args`, a text is no shape, or there are both
-        constraints and a scope.
+      ValueError: if `shapes_specs` is not a prefix of `args`, a text is not a shape, or there are
+        both constraints and a scope.
 
     Example:
       >>> specs = symbolic_args_specs((jnp.ones((4, 3)), jnp.ones(3)), ("b, ...", None))

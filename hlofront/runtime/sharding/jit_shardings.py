@@ -49,7 +49,7 @@ class JitShardings:
         The results of a function with a `device` are on it.
 
         Raises:
-          TypeError: for leaves that are no shardings.
+          TypeError: for leaves that are not shardings.
           ValueError: for shardings that leave axes to XLA, or beside a device or backend.
         """
         # A list stands for the tuple of positional arguments too.
@@ -97,7 +97,7 @@ class JitShardings:
         """Return the sharding of each input and each output of a program, or None.
 
         Raises:
-          ValueError: if the trees are no prefixes of the arguments and the result, an output
+          ValueError: if the trees are not prefixes of the arguments and the result, an output
             cannot be split so, or there are keyword arguments.
           RuntimeError: for PartitionSpecs without a mesh in context.
         """
@@ -167,7 +167,7 @@ def _checked_shardings(tree: object, name: str) -> object:
     """Return a tree of shardings of jit, PartitionSpecs and None, with the sharding of each device.
 
     Raises:
-      TypeError: for leaves that are no shardings, PartitionSpecs, devices or None.
+      TypeError: for leaves that are not shardings, PartitionSpecs, devices or None.
       ValueError: for shardings over abstract meshes.
     """
     leaves, structure = tree_flatten(tree, is_leaf=is_none)
@@ -235,7 +235,7 @@ def with_sharding_constraint(x: object, shardings: object) -> PyTree:
       vmap the new axis is split along `spmd_axis_name`, or as XLA decides.
 
     Raises:
-      TypeError: for leaves that are no shardings.
+      TypeError: for leaves that are not shardings.
       RuntimeError: for PartitionSpecs outside of a mesh context.
       ValueError: if the shardings are no prefix, an array cannot be split so, or a specification
         names axes that are not of type Auto.

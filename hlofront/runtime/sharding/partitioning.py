@@ -199,7 +199,7 @@ class _Partition:
         """Return the shardings in a structure that `partition` returned.
 
         Raises:
-          TypeError: if a leaf is no sharding.
+          TypeError: if a leaf is not a sharding.
           ValueError: if the structure is not that of the arguments or results.
         """
         shardings = structure.flatten_up_to(returned)

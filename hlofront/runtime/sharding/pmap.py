@@ -76,7 +76,7 @@ def pmap(
       A function with the method `lower`. Its results are split along the mapped axis.
 
     Raises:
-      TypeError: if `fun` cannot be called, or axes are no integers.
+      TypeError: if `fun` cannot be called, or axes are not integers.
       ValueError: if there are no devices. A call raises it if no argument is mapped, sizes differ,
         or there are fewer devices than elements.
     """

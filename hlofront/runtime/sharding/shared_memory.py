@@ -42,7 +42,7 @@ class Assembly(NamedTuple):
     Attributes:
       sources: the numbers of the devices whose shards are read; other shards are copies of those.
       shape: the shape of a new shard.
-      shards: the parts of each new shard that is no copy of another.
+      shards: the parts of each new shard that is not a copy of another.
       devices: the devices that get shards.
       shard_of: per device, the number of its shard in `shards`.
     """
