@@ -21,9 +21,9 @@ class GoldenCheck(NamedTuple):
 
     path: pathlib.Path
     written: bool
-    """Whether the golden was written, as it was new or an update was asked for."""
+    """Whether the golden was written, because it was new or an update was requested."""
     other_versions: str | None
-    """The versions that the golden came from, if others than today's; the program is the same."""
+    """The versions that the golden came from, if they differ from today's; the program is equal."""
 
 
 def versions(program: object) -> dict[str, str]:

@@ -35,7 +35,7 @@ _FIRST_FUNCTIONS = 4
 
 
 class NotAPlugin(Exception):
-    """The error of a library that is not a usable plugin; its text is the reason, to follow "it"."""
+    """The error of an unusable plugin; its text is the reason, to follow "it"."""
 
 
 class _Version(ctypes.Structure):

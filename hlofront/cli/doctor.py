@@ -67,7 +67,7 @@ class Finding(NamedTuple):
     state: str = FINE
     why: str = ""
     mend: str = ""
-    """The command that mends it, where it is wrong."""
+    """The command that mends the problem, if there is one."""
 
 
 def add_parser(commands: "Commands") -> None:

@@ -25,16 +25,16 @@ class Fits(NamedTuple):
     """The memory that a program needs and that a device has; true if the program fits."""
 
     fits: bool | None
-    """None where the device's memory is not known."""
+    """Whether the program fits; None where the device's memory is not known."""
     needed_bytes: int
-    """Arguments, results, temporaries and code; what is donated is counted once."""
+    """The bytes of arguments, results, temporaries and code; donated bytes are counted once."""
     available_bytes: int | None
     argument_bytes: int
     output_bytes: int
     temporary_bytes: int
     code_bytes: int
     alias_bytes: int
-    """What arguments and results share, by donation."""
+    """The bytes that arguments and results share, by donation."""
     device: str
     buffers: tuple[BufferCost, ...]
     """The largest buffers that live at the peak, with the lines that they come from."""

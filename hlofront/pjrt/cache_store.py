@@ -52,13 +52,13 @@ class Entry:
     path: str
     size: int
     last_used: float
-    """The time in seconds since the epoch, to within an hour."""
+    """The time of the last use in seconds since the epoch, to within an hour."""
     key: dict[str, str]
     about: dict[str, Any]
     problem: str | None = None
     """The fault of a damaged entry, in words that follow "it"."""
     damaged: bool = False
-    """Whether it is damaged; one of a newer hlofront has a problem and is not damaged."""
+    """Whether the entry is damaged; one of a newer hlofront has a problem and is not damaged."""
 
     @property
     def name(self) -> str:

@@ -44,15 +44,15 @@ class Plugin:
     """A PJRT plugin: the library that drives devices of one platform, and its origin."""
 
     name: str
-    """The platform: "tpu", "cuda", or the name that it was registered with."""
+    """The name of the platform: "tpu", "cuda", or the name that it was registered with."""
     library: str
     origin: str
-    """Its source: a distribution, an environment variable, or register_plugin."""
+    """The source of the plugin: a distribution, an environment variable, or register_plugin."""
     priority: int
     installed: bool = False
-    """Whether a distribution brought it."""
+    """Whether a distribution installed the plugin."""
     options: Mapping[str, object] | Callable[[], Mapping[str, object]] | None = None
-    """The options of its client."""
+    """The options of the plugin's client."""
 
     @property
     def version(self) -> str:

@@ -31,7 +31,7 @@ class Gpu(NamedTuple):
 
     title: str
     driver_name: str
-    """The name by which NVIDIA's driver, and so an attached device, calls it."""
+    """The name by which NVIDIA's driver, and so an attached device, calls the GPU."""
     memory: int
     bandwidth: float
     peak: Mapping[str, float]
@@ -41,9 +41,9 @@ class Gpu(NamedTuple):
     shared_memory: int
     shared_memory_optin: int
     threads: int
-    """The largest number that a multiprocessor holds at once."""
+    """The largest number of threads that a multiprocessor holds at once."""
     units: int
-    """The number for float32, per multiprocessor."""
+    """The number of units for float32, per multiprocessor."""
     l2_cache: int
     clock_ghz: float
 

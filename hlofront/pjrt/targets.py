@@ -50,13 +50,13 @@ class Description:
     platform: str
     devices: int
     memory_bytes: int | None
-    """Of each device, as are the other numbers."""
+    """The bytes of memory of each device; the other numbers are also of each device."""
     bandwidth: float | None
-    """Of that memory, in bytes per second."""
+    """The bandwidth of that memory, in bytes per second."""
     peak_flops: Mapping[str, float]
-    """Operations per second by dtype, dense; empty where they are not known."""
+    """The dense peak operations per second by dtype; empty where they are not known."""
     plugin: str
-    """The compiler: a plugin or jaxlib."""
+    """The name of the compiler: a plugin or jaxlib."""
     sources: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ class Target:
 
     name: str
     platform: str
-    """"cpu", "tpu" or "cuda"."""
+    """The platform of the target: "cpu", "tpu" or "cuda"."""
 
     def __init__(self, name: str, platform: str, chip: Tpu | Gpu | None, shape: str, count: int):
         self.name = name
@@ -434,7 +434,7 @@ class Listed:
     title: str
     devices: int
     ready: bool
-    """Whether its compiler is installed."""
+    """Whether the compiler of the target is installed."""
     how: str
     """The compiler, or the command that installs it."""
 

@@ -266,9 +266,9 @@ class Step:
 
     instruction: Instruction
     runs: int | None
-    """How often it runs; None where a loop does not say."""
+    """The number of runs of the instruction; None where a loop does not say."""
     times: int
-    """How often it runs at least: a loop that does not say counts as one iteration."""
+    """The least number of runs: a loop that does not say counts as one iteration."""
 
 
 def running_steps(module: HloModule, estimates: Estimates) -> list[Step]:

@@ -36,9 +36,9 @@ class Column(NamedTuple):
     """
 
     label: str
-    """How it was asked for: "jaxlib 0.8.3", "tpu:v5e:2x2", "at HEAD~3"."""
+    """The request for the column: "jaxlib 0.8.3", "tpu:v5e:2x2", "at HEAD~3"."""
     hlo: str | None
-    """The optimized HLO."""
+    """The optimized HLO of the function."""
     flops: float | None
     bytes_accessed: float | None
     argument_bytes: int | None
@@ -47,9 +47,9 @@ class Column(NamedTuple):
     code_bytes: int | None
     compile_seconds: float | None
     run_seconds: float | None
-    """The median of several runs; None where the device is absent."""
+    """The median time of several runs; None where the device is absent."""
     error: str | None = None
-    """Why there is no HLO."""
+    """The reason for which there is no HLO."""
 
 
 def failed(label: str, error: object) -> Column:

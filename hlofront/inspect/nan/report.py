@@ -15,13 +15,13 @@ class SourceLine:
     file: str
     line: int
     function: str
-    """The function that the line stands in; "<module>" where it stands in none."""
+    """The name of the function that contains the line; "<module>" outside of functions."""
     text: str
-    """The line, stripped; "" where the source is not at hand."""
+    """The text of the line, stripped; "" where the source is not available."""
     expression: str
-    """The part of the line that was being evaluated, on one line; "" where that is not known."""
+    """The part of the line that was being evaluated, on one line; "" where it is not known."""
     column: int | None = None
-    """Where the expression begins in the line, from 0; None where that is not known."""
+    """The column at which the expression begins, from 0; None where it is not known."""
 
     def __str__(self) -> str:
         inside = "" if self.function == "<module>" else f" in {self.function}"
@@ -45,13 +45,13 @@ class Inside:
     operation: str
     """The name of the operation: "scan", "while", "cond", "jit", "custom_vjp_call", ..."""
     function: str
-    """The name of the function whose program it runs; "" where that is not known."""
+    """The name of the function whose program the operation runs; "" where it is not known."""
     source_line: SourceLine | None
-    """The line that it is called at."""
+    """The source line that calls the operation."""
     iteration: int | None = None
-    """Which step of a loop, from 0; of a scan, the index along the first axis."""
+    """The number of the loop's step, from 0; of a scan, the index along the first axis."""
     branch: int | None = None
-    """Which branch of a cond or switch, from 0."""
+    """The number of the branch of a cond or switch, from 0."""
 
     def __str__(self) -> str:
         step = "" if self.iteration is None else f"iteration {self.iteration} of "
@@ -66,16 +66,16 @@ class Values:
     """A summary of an array: its type, its range, and how much of it is bad."""
 
     name: str
-    """An argument's or result's name, as in "params['w']"; "" for what lies between."""
+    """The name of an argument or result, as in "params['w']"; "" for other values."""
     dtype: str
     shape: tuple[int, ...]
     nans: int
     infinities: int
     minimum: np.generic | None
-    """The least and the greatest of its finite elements; None where there is none, or no order."""
+    """The least and the greatest of the finite elements; None where there is none, or no order."""
     maximum: np.generic | None
     index: tuple[int, ...] | None = None
-    """The first bad element's, in the order of rows; None where none is bad."""
+    """The index of the first bad element, in the order of rows; None where no element is bad."""
 
     @property
     def size(self) -> int:
@@ -133,15 +133,15 @@ class OperandReport:
 
     values: Values
     element: np.generic | None
-    """The element that went into the first bad one; None where several did."""
+    """The element from which the first bad one was computed; None where there were several."""
     source: str
-    """Where it comes from: "argument x", "the constant 0.0", or an operation and its line."""
+    """The origin of the operand: "argument x", "the constant 0.0", or an operation and its line."""
     source_line: SourceLine | None
-    """The line of the operation that made it."""
+    """The source line of the operation that made the operand."""
     before: tuple[str, ...] = ()
-    """What the operation that made it was given, and what made that: a line each."""
+    """A line of text for each operation that led to the operand, the nearest first."""
     infinite_since: str = ""
-    """Where its infinities come from, if it has some and that is somewhere else."""
+    """The origin of the operand's infinities, if it has some and they come from elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,27 +150,27 @@ class NanOrigin:
 
     primitive: str
     parameters: dict[str, str]
-    """Its parameters but for programs, as texts."""
+    """The parameters of the operation except for programs, as texts."""
     kind: str
-    """What it makes: "nan" or "inf"."""
+    """The kind of bad value that the operation makes: "nan" or "inf"."""
     expression: str
-    """It on the elements that made the first bad one, as in "log(-0.3)"."""
+    """The operation on the elements that made the first bad one, as in "log(-0.3)"."""
     value: str
-    """The first bad element of its result: "nan", "-inf", "(nan+nanj)"."""
+    """The first bad element of the result: "nan", "-inf", "(nan+nanj)"."""
     source_line: SourceLine | None
-    """The user's line."""
+    """The user's source line of the operation."""
     callers: tuple[SourceLine, ...]
-    """The lines that called that one, inside the function that was traced, innermost first."""
+    """The lines that called the source line, inside the traced function, innermost first."""
     name_stack: tuple[str, ...]
-    """The named scopes around it, outermost first."""
+    """The named scopes around the operation, outermost first."""
     inside: tuple[Inside, ...]
-    """The loops, branches and calls that it is in, outermost first."""
+    """The loops, branches and calls that surround the operation, outermost first."""
     operands: tuple[OperandReport, ...]
     result: Values
     way: tuple[OperationStep, ...] = ()
-    """The operations that handed it on to a result, first to last."""
+    """The operations that passed the bad value on to a result, first to last."""
     times: int = 1
-    """How often it did so, in all iterations that were looked at."""
+    """The number of times that the operation made a bad value, in all searched iterations."""
 
     @property
     def index(self) -> tuple[int, ...] | None:
@@ -266,25 +266,25 @@ class NanReport:
     """
 
     function: str
-    """The function's name and place, as in "loss at model.py:12"."""
+    """The name of the function and its source line, as in "loss at model.py:12"."""
     kinds: tuple[str, ...]
-    """What was looked for: "nan", "inf", or both."""
+    """The kinds of values that were searched for: "nan", "inf", or both."""
     has_nan: bool
     """Whether a result is bad."""
     operation: NanOrigin | None
     """The first operation that makes a bad value which reaches a result."""
     operations: tuple[NanOrigin, ...]
-    """All that do, in the order in which they ran; `operation` is the first of them."""
+    """All operations that make a bad value which reaches a result, in the order of the run."""
     hidden: tuple[NanOrigin, ...]
-    """Those whose bad values reach no result, as behind a `where`."""
+    """The operations whose bad values reach no result, as behind a `where`."""
     arguments: tuple[Values, ...]
-    """The arguments that are bad already."""
+    """The arguments that are bad before the call."""
     results: tuple[Values, ...]
     """The results that are bad."""
     only_compiled: bool = False
     """Whether results are bad when the program is compiled as a whole, and not step by step."""
     inputs: tuple[str, ...] = ()
-    """What was bad before and reaches a result: "argument x", or a captured constant."""
+    """The bad inputs that reach a result: "argument x", or a captured constant."""
 
     def __bool__(self) -> bool:
         return self.has_nan

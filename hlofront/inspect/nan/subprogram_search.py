@@ -51,9 +51,8 @@ class Watched(NamedTuple):
 
     carry: Arrays
     since: Sequence[Sequence[Array]]
-    """For each kind that is followed, the step that made each part of the carry so.
-
-    It is -1 for parts that are so from the start, -2 for those that are not.
+    """For each followed kind, the step that made each part of the carry bad: -1 for parts that are
+    bad from the start, -2 for those that are not bad.
     """
     firsts: Array
     """For each operation of a step, the first step in which it made bad elements, or -1."""

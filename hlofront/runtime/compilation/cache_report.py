@@ -15,7 +15,7 @@ class Timings(NamedTuple):
     lower: float
     compile: float
     load: float
-    """Reading executables from disk, in the place of lowering and compiling."""
+    """The seconds of reading executables from disk, instead of lowering and compiling."""
 
     def __str__(self) -> str:
         return ", ".join(f"{name} {1e3 * value:.1f} ms" for name, value in self._asdict().items())
@@ -25,11 +25,15 @@ class CachedProgram(NamedTuple):
     """A cached program of a jitted function, as a row of its cache report."""
 
     arguments: str
-    """The arguments that it was made for, as in "x: f32[8], static n=3"."""
+    """The arguments that the program was made for, as in "x: f32[8], static n=3"."""
     why: str
-    """Why it was made although there were others: what differed from the nearest of them."""
+    """The reason for which the program was made although there were others: what differed from the
+    nearest of them.
+    """
     hits: int
-    """How often it was found again by Python. Calls that C++ answers by itself are not counted."""
+    """The number of times that Python used the program again. Calls that C++ answers are not
+    counted.
+    """
     timings: Timings
 
 
@@ -39,7 +43,7 @@ class CacheReport(NamedTuple):
     name: str
     entries: tuple[CachedProgram, ...]
     executables: int
-    """How many executables C++ can call for it without asking Python."""
+    """The number of executables that C++ can call for the function without asking Python."""
 
     @property
     def seconds_by_cause(self) -> dict[str, float]:
