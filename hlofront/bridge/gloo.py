@@ -1,5 +1,5 @@
 # pyright: strict
-"""How processes stop waiting for a failed one while gloo makes the connections of their CPUs.
+"""The end of the wait for a failed process, while gloo connects the CPUs of a group.
 
 The devices that a program spans, a clique, each write a record into the key-value store of the
 group: the address at which their process listens, and a number for each device that may connect

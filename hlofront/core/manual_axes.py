@@ -8,7 +8,7 @@ _none: MeshAxisNames = frozenset()
 
 
 class ManualAxisType:
-    """How a value inside shard_map relates to its copies along the manual axes of the mesh.
+    """The relation of a value inside shard_map to its copies along the manual axes of the mesh.
 
     Along an axis that is in none of the three sets, the value is the same on all devices. Equal
     ones are one object.

@@ -15,7 +15,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Factory(NamedTuple):
-    """How the client of a platform is made, and where the platform stands among others."""
+    """The maker of the client of a platform, and the platform's priority among others."""
 
     make_client: Callable[[], Client | None]
     priority: int

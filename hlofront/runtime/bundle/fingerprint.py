@@ -1,4 +1,4 @@
-"""What a bundle records of a function and of a machine, so that a change of either is noticed."""
+"""A bundle's record of a function and of a machine, by which a change of either is noticed."""
 
 import re
 import sys

@@ -71,12 +71,12 @@ class ExportedFields:
 
     @property
     def in_splits(self) -> tuple[NamedSharding | None, ...]:
-        """How each argument is split over devices; None where XLA decides."""
+        """The split of each argument over devices; None where XLA decides."""
         return self._in_named_shardings
 
     @property
     def out_splits(self) -> tuple[NamedSharding | None, ...]:
-        """How each result is split over devices; None where XLA decides."""
+        """The split of each result over devices; None where XLA decides."""
         return self._out_named_shardings
 
     @property

@@ -1,4 +1,4 @@
-"""What the processes of a group have, brought to all of them: broadcasts, gathers, comparisons.
+"""Operations that bring values of a group's processes to all: broadcasts, gathers, comparisons.
 
 The values travel as bytes over the devices of all processes, in one program per call, so that every
 dtype arrives as it was, and a call also waits for what the devices computed before.

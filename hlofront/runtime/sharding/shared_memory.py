@@ -37,7 +37,7 @@ class _Part(NamedTuple):
 
 
 class Assembly(NamedTuple):
-    """How the shards of one sharding are assembled from those of another.
+    """The plan by which the shards of one sharding are assembled from those of another.
 
     Attributes:
       sources: the numbers of the devices whose shards are read; other shards are copies of those.
