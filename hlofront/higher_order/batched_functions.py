@@ -299,11 +299,11 @@ class BatchedBackward:
         if isinstance(x, Zero):
             return x if wanted is None else Zero(with_axis(x.aval, size, wanted))
         if wanted is None:
-            results_vary = any(a is not None for a in self.result_axes)
+            # As in JAX, what a rule gives without regard to the examples counts once, not once for
+            # each: a derivative is linear in the cotangents, and so varies if they do.
             if axis is None:
-                # The cotangent is equal in all examples.
-                return reduce_sum(to_front(x, axis, size), (0,)) if results_vary else x
-            if not results_vary:
+                return x
+            if all(a is None for a in self.result_axes):
                 raise varies("its backward rule gives a cotangent that varies over it")
             return reduce_sum(x, (axis,))
         return with_new_axis(x, size, wanted) if axis is None else move_axis(x, axis, wanted)
