@@ -50,8 +50,9 @@ class Primitive:
     takes_futures = False
     # Whether the result is a new mutable reference.
     ref_allocating = False
-    # Whether the transpose rule gives cotangents that are not zero for zero ones.
-    transposes_zeros = False
+    # By an equation's parameters, whether its transpose rule may give cotangents that are not zero
+    # for zero ones; None if it never does.
+    transposes_zeros: Callable[[Params], bool] | None = None
     # Whether results may be in another memory than operands.
     moves_memory = False
     # Attributes that JAX's interpreters read; all primitives here have these values.

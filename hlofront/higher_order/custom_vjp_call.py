@@ -42,7 +42,7 @@ custom_vjp_call_p = CustomVJPCallPrimitive(
 )
 custom_lin_p = Primitive("custom_lin", multiple_results=True, carries_programs=True)
 # A backward rule may return what is no derivative, such as statistics of this step.
-custom_lin_p.transposes_zeros = True
+custom_lin_p.transposes_zeros = lambda params: True
 remat_opt_p = Primitive("remat_opt", multiple_results=True, carries_programs=True)
 not_lowered(custom_vjp_call_p, "fwd_jaxpr_thunk", "bwd")
 not_lowered(remat_opt_p, "fun_jaxpr")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from hlofront.base.typing import ArrayLike
+from hlofront.base.typing import ArrayLike, Params
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.axes import AxisData
@@ -51,9 +51,11 @@ from hlofront.transforms.partial_eval import listed
 from hlofront.transforms.simplify import SmallerEquation, constants_as_inputs, dead_code_program
 from hlofront.transforms.stage import stage
 from hlofront.transforms.transpose import (
+    holds_rules_for_zeros,
     linear_input,
     references_written_with,
     transpose_jaxpr,
+    transposes_zeros,
 )
 
 Facts = TypeVar("Facts")
@@ -228,6 +230,10 @@ def _(
     if not all(var in depends for var in linear_carry):
         return _transpose_rest(cotangents, operands, linear, params)
     cotangents = list(map(as_tangent, cotangents))
+    if _transposes_zeros(params):
+        # The rules of an iteration may make cotangents for those before it from zero ones.
+        count: int = params["num_carry"]
+        cotangents[:count] = [as_tangent(instantiate(c)) for c in cotangents[:count]]
     types = tuple(None if isinstance(c, Zero) else typeof(c) for c in cotangents)
     key = (linear, types, not params["length"])
     step = _transposed_steps.get_or_compute(
@@ -257,6 +263,14 @@ def _(
         else:
             results.append(None)
     return results
+
+
+def _transposes_zeros(params: Params) -> bool:
+    """Return whether the body of a scan may make cotangents from zero ones of the carry."""
+    return params["num_carry"] > 0 and holds_rules_for_zeros(params["jaxpr"])
+
+
+scan_p.transposes_zeros = _transposes_zeros
 
 
 def _cotangent_aval(x: UndefinedPrimal) -> ShapedArray:
@@ -439,7 +453,7 @@ def _transpose_rest(
     if rest is not None:
         arriving = dict(zip(outvars, cotangents, strict=True))
         of_rest = [arriving[var] for var in rest.outvars]
-        if any(nonzero_flags(of_rest)):
+        if any(nonzero_flags(of_rest)) or transposes_zeros(rest):
             args = [values[a] if isinstance(a, Var) else a.operand for a in rest.invars]
             results = rules.transpose[scan_p](of_rest, *args, **rest.params)
             departing = dict(zip(rest.invars, results, strict=True))

@@ -23,7 +23,9 @@ from hlofront.core.trace import RuleTrace, Trace, current_trace, interpreting_wi
 from hlofront.transforms.jvp import JVPTrace, as_tangent
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.partial_eval import listed
+from hlofront.transforms.simplify import dead_code, without_unused_constants
 from hlofront.transforms.stage import JitTracer, StagingTrace
+from hlofront.transforms.transpose import holds_rules_for_zeros
 
 
 class SplitTrace(RuleTrace):
@@ -136,6 +138,10 @@ def linearize_flat(
         moved = [as_tangent(t) for _, t in pairs]
         present = [type(t) is not Zero for t in moved]
         program = tangents.finish([t for t in moved if type(t) is not Zero])
+        if holds_rules_for_zeros(program):
+            # Such a rule runs backwards where its results are read, whatever their cotangents are.
+            live, _ = dead_code(program.jaxpr, True, True)
+            program = without_unused_constants(live, program)
     finally:
         trace.alive = tangents.alive = False
         trace.programs_of.clear()

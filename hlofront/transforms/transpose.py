@@ -14,6 +14,7 @@ from hlofront.core.names import coming_from
 from hlofront.core.references import is_reference, touches_references
 from hlofront.core.requested_shardings import cotangent_sharding
 from hlofront.core.rule_checks import check_cotangents, checks_are_on
+from hlofront.core.subprograms import subprograms_of
 from hlofront.core.symbolic_zeros import Cotangent, UndefinedPrimal, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import add_tangents
@@ -75,7 +76,7 @@ def transpose_jaxpr(
             _take_references(equation, outgoing, accumulators)
         if all(cotangent is None for cotangent in outgoing) and not (
             (accumulators and _writes_to(equation, accumulators))
-            or (primitive.transposes_zeros and _is_live(equation, jaxpr, is_nonzero))
+            or (transposes_zeros(equation) and _is_live(equation, jaxpr))
         ):
             continue
         cotangents_out = [
@@ -120,10 +121,25 @@ def transpose_jaxpr(
     ]
 
 
-def _is_live(equation: Equation, jaxpr: Jaxpr, has_cotangent: Sequence[bool]) -> bool:
-    """Return whether an output of a jaxpr that has a cotangent depends on an equation."""
-    outputs = [atom for atom, g in zip(jaxpr.outvars, has_cotangent, strict=True) if g]
-    return any(live is equation for live in live_equations(jaxpr.eqns, outputs))
+def transposes_zeros(equation: Equation) -> bool:
+    """Return whether the transpose of an equation may give cotangents where it is given zeros."""
+    by_params = equation.primitive.transposes_zeros
+    return by_params is not None and by_params(equation.params)
+
+
+@once_per_program
+def holds_rules_for_zeros(program: ClosedJaxpr) -> bool:
+    """Return whether an equation of a program, or of one that it holds, transposes zeros."""
+    return any(
+        transposes_zeros(equation)
+        or any(holds_rules_for_zeros(part.closed) for part in subprograms_of(equation))
+        for equation in program.eqns
+    )
+
+
+def _is_live(equation: Equation, jaxpr: Jaxpr) -> bool:
+    """Return whether an output of a jaxpr depends on an equation."""
+    return any(live is equation for live in live_equations(jaxpr.eqns, jaxpr.outvars))
 
 
 def _take_references(

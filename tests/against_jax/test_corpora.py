@@ -29,6 +29,7 @@ CORPORA = (
     "corpus_checkpoints",
     "corpus_custom_rules",
     "corpus_custom_vmap",
+    "corpus_custom_zero_cotangents",
     "corpus_loops",
     "corpus_loops_derived",
     "corpus_derivatives",
