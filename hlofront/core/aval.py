@@ -277,6 +277,38 @@ def _manual_text(aval: ShapedArray) -> str:
     ).short_text()
 
 
+class AbstractHolder(AbstractValue):
+    """The type of a value that holds an array or will hold it: of a reference or of a future.
+
+    Attributes:
+      inner_aval: the aval of the array.
+    """
+
+    __slots__ = ("inner_aval",)
+
+    inner_aval: ShapedArray
+
+    def __init__(self, inner_aval: ShapedArray):
+        self.inner_aval = inner_aval
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> DType:
+        return self.inner_aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.inner_aval.ndim
+
+    def __str__(self) -> str:
+        return self.str_short()
+
+    __repr__ = __str__
+
+
 class AbstractToken(AbstractValue):
     """The type of a token, which orders side effects and carries no data."""
 

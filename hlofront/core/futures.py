@@ -2,35 +2,13 @@
 
 from typing import Any
 
-from hlofront.base.typing import DType
-from hlofront.core.aval import AbstractValue, ShapedArray
+from hlofront.core.aval import AbstractHolder, ShapedArray
 
 
-class AbstractFuture(AbstractValue):
-    """The type of a result that is awaited later: the aval of the array that it will be.
+class AbstractFuture(AbstractHolder):
+    """The type of a result that is awaited later: the aval of the array that it will be."""
 
-    Attributes:
-      inner_aval: the aval of the array.
-    """
-
-    __slots__ = ("inner_aval",)
-
-    inner_aval: ShapedArray
-
-    def __init__(self, inner_aval: ShapedArray):
-        self.inner_aval = inner_aval
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.inner_aval.shape
-
-    @property
-    def dtype(self) -> DType:
-        return self.inner_aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        return self.inner_aval.ndim
+    __slots__ = ()
 
     def update(self, inner_aval: ShapedArray | None = None, **changes: Any) -> "AbstractFuture":
         """Return a type whose array's aval is another, or has some fields replaced."""
@@ -53,8 +31,3 @@ class AbstractFuture(AbstractValue):
 
     def __hash__(self) -> int:
         return hash((AbstractFuture, self.inner_aval))
-
-    def __str__(self) -> str:
-        return self.str_short()
-
-    __repr__ = __str__

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 
 from hlofront.base import tree
-from hlofront.base.typing import ArrayLike, DType
-from hlofront.core.aval import AbstractValue, ShapedArray, Split, typeof
+from hlofront.base.typing import ArrayLike
+from hlofront.core.aval import AbstractHolder, ShapedArray, Split, typeof
 from hlofront.core.computed_slices import Slice
 from hlofront.core.effects import Effect
 from hlofront.core.mesh import AbstractMesh
 from hlofront.core.partition import PartitionSpec
 
 
-class AbstractRef(AbstractValue):
+class AbstractRef(AbstractHolder):
     """The type of a mutable reference: the aval of the array that it holds.
 
     Attributes:
@@ -23,28 +23,14 @@ class AbstractRef(AbstractValue):
       kind: a name that extensions give a reference, or None.
     """
 
-    __slots__ = ("inner_aval", "kind", "memory_space")
-
-    inner_aval: ShapedArray
+    __slots__ = ("kind", "memory_space")
 
     def __init__(
         self, inner_aval: ShapedArray, memory_space: object = None, kind: str | None = None
     ):
-        self.inner_aval = inner_aval
+        super().__init__(inner_aval)
         self.memory_space = memory_space
         self.kind = kind
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.inner_aval.shape
-
-    @property
-    def dtype(self) -> DType:
-        return self.inner_aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        return self.inner_aval.ndim
 
     @property
     def size(self) -> int:
@@ -109,11 +95,6 @@ class AbstractRef(AbstractValue):
 
     def __hash__(self) -> int:
         return hash((AbstractRef, self.inner_aval, self.memory_space, self.kind))
-
-    def __str__(self) -> str:
-        return self.str_short()
-
-    __repr__ = __str__
 
     def __len__(self) -> int:
         return len(self.inner_aval)
