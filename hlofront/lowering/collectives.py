@@ -8,7 +8,7 @@ The axes that vmap maps are gone where a program is lowered; positional ones are
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, NotRequired, TypedDict, Unpack
 
 import numpy as np
 
@@ -201,60 +201,47 @@ def _(
     )
 
 
+class _ScatterParams(TypedDict):
+    """The parameters of a reduce_scatter, and of the operation that starts one."""
+
+    axis_name: Sequence[Hashable]
+    axis_size: int
+    scatter_dimension: int
+    tiled: bool
+    axis_index_groups: NotRequired[Groups]
+
+
 @lower(exchanges.reduce_scatter_p, exchanges.unreduced_reduce_scatter_p)
-def _(
-    build: Builder,
-    x: Value,
-    *,
-    axis_name: Sequence[Hashable],
-    axis_size: int,
-    scatter_dimension: int,
-    tiled: bool,
-    axis_index_groups: Groups = None,
-) -> Value:
+def _(build: Builder, x: Value, **params: Unpack[_ScatterParams]) -> Value:
     out: ShapedArray = build.avals_out[0]
+    if params["tiled"]:
+        return _reduce_scattered(build, x, out, params)
     shape = list(out.shape)
-    if not tiled:
-        shape.insert(scatter_dimension, 1)
-    groups = _replica_groups(build, axis_name, axis_index_groups)
-    share = _reduce_scattered(build, x, out.update(shape=shape), scatter_dimension, groups)
-    return share if tiled else build.reshape(share, out)
+    shape.insert(params["scatter_dimension"], 1)
+    return build.reshape(_reduce_scattered(build, x, out.update(shape=shape), params), out)
 
 
 def _reduce_scattered(
-    build: Builder,
-    x: Value,
-    share: ShapedArray,
-    scatter_dimension: int,
-    groups: dict[str, ir.Attribute],
+    build: Builder, x: Value, share: ShapedArray, params: _ScatterParams
 ) -> Value:
     scalar = _scalar(share)
+    attributes = {
+        **_replica_groups(build, params["axis_name"], params.get("axis_index_groups")),
+        **_GLOBAL_IDS,
+        "scatter_dimension": types.i64(params["scatter_dimension"]),
+    }
+    combiner = _combiner("stablehlo.add", scalar)
     return build.with_region(
-        "stablehlo.reduce_scatter",
-        [x],
-        [share],
-        {**groups, **_GLOBAL_IDS, "scatter_dimension": types.i64(scatter_dimension)},
-        [scalar, scalar],
-        _combiner("stablehlo.add", scalar),
+        "stablehlo.reduce_scatter", [x], [share], attributes, [scalar, scalar], combiner
     )[0]
 
 
 @lower(futures.reduce_scatter_start_p, futures.unreduced_reduce_scatter_start_p)
-def _(
-    build: Builder,
-    x: Value,
-    *,
-    axis_name: Sequence[Hashable],
-    axis_size: int,
-    scatter_dimension: int,
-    tiled: bool,
-    axis_index_groups: Groups = None,
-) -> Value:
+def _(build: Builder, x: Value, **params: Unpack[_ScatterParams]) -> Value:
     future: AbstractFuture = build.avals_out[0]
-    groups = _replica_groups(build, axis_name, axis_index_groups)
 
     def started(inner: Builder, operand: Value) -> list[Value]:
-        return [_reduce_scattered(inner, operand, future.inner_aval, scatter_dimension, groups)]
+        return [_reduce_scattered(inner, operand, future.inner_aval, params)]
 
     return build.with_region("stablehlo.async_start", [x], [future], {}, build.avals_in, started)[0]
 
