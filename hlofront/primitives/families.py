@@ -248,7 +248,7 @@ def binary(
             filter_traceback(error)
             raise
 
-    doc += _binary_sections(kinds, result_dtype)
+    doc += sections_of_operands(kinds, result_dtype)
     return primitive, _named(function, function_name or name, doc)
 
 
@@ -313,21 +313,25 @@ def _unary_sections(
       An array of {_RESULT_WORDS[result_dtype]}, of the shape of `x`.
 
     Raises:
-      TypeError: if `x` is no array or scalar, or has another dtype.
+      TypeError: if `x` is not an array or scalar, or has another dtype.
     """
 
 
-def _binary_sections(kinds: Kinds, result_dtype: Callable[[NumPyDType], NumPyDType] | None) -> str:
-    """Return the sections of the docstring of an elementwise function of `x` and `y`."""
+def sections_of_operands(
+    kinds: Kinds,
+    result_dtype: Callable[[NumPyDType], NumPyDType] | None = None,
+    names: str = "x, y",
+) -> str:
+    """Return the sections of the docstring of an elementwise function of several operands."""
     return f"""
 
     Args:
-      x, y: arrays or scalars of {_dtype_words(kinds)}, the same for both.
+      {names}: arrays or scalars of {_dtype_words(kinds)}, the same for all.
         Their axes have equal sizes or size 1; a scalar fits every shape.
 
     Returns:
-      An array of {_RESULT_WORDS[result_dtype]}; the shapes of `x` and `y` broadcast to its shape.
+      An array of {_RESULT_WORDS[result_dtype]}; the operands' shapes broadcast to its shape.
 
     Raises:
-      TypeError: if an operand is no array or scalar, or their dtypes or shapes do not fit.
+      TypeError: if an operand is not an array or scalar, or their dtypes or shapes do not fit.
     """

@@ -1,6 +1,9 @@
 """Primitives of special functions: gamma, beta, error function, Bessel, zeta."""
 
+import inspect
 import math
+from collections.abc import Callable
+from typing import ParamSpec
 
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.trace import process
@@ -9,7 +12,9 @@ from hlofront.primitives.creating import constant_like, scalar_like
 from hlofront.primitives.derivatives import derivative, derivative_from_result, unknown_derivative
 from hlofront.primitives.elementwise import add, div, exp, log, log1p, mul, neg, sign, square, sub
 from hlofront.primitives.elementwise_rules import slope
-from hlofront.primitives.families import FLOAT, elementwise_primitive, unary
+from hlofront.primitives.families import FLOAT, elementwise_primitive, sections_of_operands, unary
+
+_Operands = ParamSpec("_Operands")
 
 erf_p, erf = unary("erf", FLOAT, "Compute elementwise the error function.")
 erfc_p, erfc = unary(
@@ -70,129 +75,64 @@ random_gamma_grad_p = elementwise_primitive("random_gamma_grad", FLOAT, 2)
 regularized_incomplete_beta_p = elementwise_primitive("regularized_incomplete_beta", FLOAT, 3)
 
 
+def _with_sections(function: Callable[_Operands, Array]) -> Callable[_Operands, Array]:
+    """Add the sections on operands, result and errors to the docstring of a function of floats."""
+    names = ", ".join(inspect.signature(function).parameters)
+    own = (function.__doc__ or "").rstrip()
+    function.__doc__ = own + sections_of_operands(FLOAT, names=names)
+    return function
+
+
+@_with_sections
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
-    """Compute elementwise the m-th derivative of the digamma function.
-
-    Args:
-      m, x: arrays or scalars of one floating-point dtype; m holds nonnegative whole numbers. Their
-        axes have equal sizes or size 1; a scalar fits every shape.
-
-    Returns:
-      An array of that dtype; the operands' shapes broadcast to its shape.
-
-    Raises:
-      TypeError: if an operand is not an array or scalar of floating-point dtype, or their dtypes or
-        shapes do not fit.
-    """
+    """Compute elementwise the m-th derivative of the digamma function, for whole numbers m >= 0."""
     return process(polygamma_p, (m, x), {})
 
 
+@_with_sections
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
-    """Compute elementwise the Hurwitz zeta function: the sum of (k + q) ** -x, k = 0, 1, 2, ...
-
-    Args:
-      x, q: arrays or scalars of one floating-point dtype. Their axes have equal sizes or size 1; a
-        scalar fits every shape.
-
-    Returns:
-      An array of that dtype; the operands' shapes broadcast to its shape.
-
-    Raises:
-      TypeError: if an operand is not an array or scalar of floating-point dtype, or their dtypes or
-        shapes do not fit.
-    """
+    """Compute elementwise the Hurwitz zeta function: the sum of (k + q) ** -x, k = 0, 1, 2, ..."""
     return process(zeta_p, (x, q), {})
 
 
+@_with_sections
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """Compute elementwise the regularized lower incomplete gamma function P(a, x).
 
     The result is NaN where a <= 0 or x < 0.
-
-    Args:
-      a, x: arrays or scalars of one floating-point dtype. Their axes have equal sizes or size 1; a
-        scalar fits every shape.
-
-    Returns:
-      An array of that dtype; the operands' shapes broadcast to its shape.
-
-    Raises:
-      TypeError: if an operand is not an array or scalar of floating-point dtype, or their dtypes or
-        shapes do not fit.
     """
     return process(igamma_p, (a, x), {})
 
 
+@_with_sections
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """Compute elementwise the regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
 
     The result is 1 where a <= 0 or x < 0.
-
-    Args:
-      a, x: arrays or scalars of one floating-point dtype. Their axes have equal sizes or size 1; a
-        scalar fits every shape.
-
-    Returns:
-      An array of that dtype; the operands' shapes broadcast to its shape.
-
-    Raises:
-      TypeError: if an operand is not an array or scalar of floating-point dtype, or their dtypes or
-        shapes do not fit.
     """
     return process(igammac_p, (a, x), {})
 
 
+@_with_sections
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
-    """Compute elementwise the derivative of igamma(a, x) with respect to a.
-
-    Args:
-      a, x: arrays or scalars of one floating-point dtype. Their axes have equal sizes or size 1; a
-        scalar fits every shape.
-
-    Returns:
-      An array of that dtype; the operands' shapes broadcast to its shape.
-
-    Raises:
-      TypeError: if an operand is not an array or scalar of floating-point dtype, or their dtypes or
-        shapes do not fit.
-    """
+    """Compute elementwise the derivative of igamma(a, x) with respect to a."""
     return process(igamma_grad_a_p, (a, x), {})
 
 
+@_with_sections
 def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
     """Compute elementwise the derivative of gamma samples x with respect to the shape a.
 
     A sample is a function x(a, u) with igamma(a, x) = u, and u is held fixed.
-
-    Args:
-      a, x: arrays or scalars of one floating-point dtype. Their axes have equal sizes or size 1; a
-        scalar fits every shape.
-
-    Returns:
-      An array of that dtype; the operands' shapes broadcast to its shape.
-
-    Raises:
-      TypeError: if an operand is not an array or scalar of floating-point dtype, or their dtypes or
-        shapes do not fit.
     """
     return process(random_gamma_grad_p, (a, x), {})
 
 
+@_with_sections
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Compute elementwise the regularized incomplete beta function I_x(a, b).
 
     The result is NaN where a or b is not positive, or x is not in [0, 1].
-
-    Args:
-      a, b, x: arrays or scalars of one floating-point dtype. Their axes have equal sizes or size 1;
-        a scalar fits every shape.
-
-    Returns:
-      An array of that dtype; the operands' shapes broadcast to its shape.
-
-    Raises:
-      TypeError: if an operand is not an array or scalar of floating-point dtype, or their dtypes or
-        shapes do not fit.
     """
     return process(regularized_incomplete_beta_p, (a, b, x), {})
 
