@@ -35,6 +35,22 @@ def programs_do_not_fill_the_memory_map():
         memory.count_anew()
 
 
+@pytest.fixture
+def compilations():
+    """The names of the functions that XLA compiles during the test."""
+    from hlofront.base import events
+
+    names = []
+
+    def listen(event, duration, **metadata):
+        if event == events.COMPILE:
+            names.append(metadata["fun_name"])
+
+    events.register_event_duration_secs_listener(listen)
+    yield names
+    events.unregister_event_duration_listener(listen)
+
+
 @pytest.fixture(autouse=True)
 def platform(request):
     """Where the test runs, if that is said. See tests/on_platforms.py."""

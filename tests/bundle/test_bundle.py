@@ -20,35 +20,12 @@ from hlofront.pjrt import cache_file
 from hlofront.runtime.bundle import programs
 from tests.bundle.programs import spec, specs, step
 from tests.pjrt.needed import need
+from tests.support.scaled_node import Scaled
 
 pytestmark = pytest.mark.filterwarnings("error")
 
 Pair = collections.namedtuple("Pair", "x y")
 export.register_namedtuple_serialization(Pair, serialized_name="tests.bundle.Pair")
-
-
-@jax.tree_util.register_pytree_node_class
-class Scaled:
-    """A container with static data."""
-
-    def __init__(self, value, factor):
-        self.value = value
-        self.factor = factor
-
-    def tree_flatten(self):
-        return (self.value,), self.factor
-
-    @classmethod
-    def tree_unflatten(cls, factor, children):
-        return cls(*children, factor)
-
-
-export.register_pytree_node_serialization(
-    Scaled,
-    serialized_name="tests.bundle.Scaled",
-    serialize_auxdata=lambda factor: str(factor).encode(),
-    deserialize_auxdata=lambda data: int(data.decode()),
-)
 
 
 def saved(tmp_path, function, *args, **options):

@@ -15,33 +15,10 @@ from hlofront import export
 from hlofront.bridge.mlir import version_of_artifact
 from hlofront.pjrt import cache_file
 from tests.export.programs import ARGUMENTS, X, energy
+from tests.support.scaled_node import Scaled
 
 Point = collections.namedtuple("Point", "x y")
 export.register_namedtuple_serialization(Point, serialized_name="tests.Point")
-
-
-@jax.tree_util.register_pytree_node_class
-class Scaled:
-    """A container with static data."""
-
-    def __init__(self, value, factor):
-        self.value = value
-        self.factor = factor
-
-    def tree_flatten(self):
-        return (self.value,), self.factor
-
-    @classmethod
-    def tree_unflatten(cls, factor, children):
-        return cls(*children, factor)
-
-
-export.register_pytree_node_serialization(
-    Scaled,
-    serialized_name="tests.Scaled",
-    serialize_auxdata=lambda factor: str(factor).encode(),
-    deserialize_auxdata=lambda data: int(data.decode()),
-)
 
 
 def again(exported, vjp_order=0):

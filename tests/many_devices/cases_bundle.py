@@ -6,7 +6,6 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import bundle
-from hlofront.base import events
 from hlofront.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from tests.pjrt.needed import need
 
@@ -19,27 +18,13 @@ def layer(x, w):
 
 
 @pytest.fixture
-def compiled():
-    """The names of what XLA compiles."""
-    names = []
-
-    def listen(event, duration, **metadata):
-        if event == events.COMPILE:
-            names.append(metadata["fun_name"])
-
-    events.register_event_duration_secs_listener(listen)
-    yield names
-    events.unregister_event_duration_listener(listen)
-
-
-@pytest.fixture
 def shardings():
     mesh = Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"))
     return [NamedSharding(mesh, PartitionSpec(*axes)) for axes in (("x",), (None, "y"))]
 
 
 @pytest.mark.parametrize("requested", ["jit", "arguments"])
-def test_shardings_of_jit_and_of_arguments(tmp_path, compiled, shardings, requested):
+def test_shardings_of_jit_and_of_arguments(tmp_path, compilations, shardings, requested):
     of_jit = {"in_shardings": tuple(shardings)} if requested == "jit" else {}
     args = (X, W) if requested == "jit" else list(map(jax.device_put, (X, W), shardings))
     jitted = jax.jit(layer, **of_jit)
@@ -48,27 +33,27 @@ def test_shardings_of_jit_and_of_arguments(tmp_path, compiled, shardings, reques
     expected = jitted(*args)
     for loaded in (bundle.load(path, trust=True), bundle.attach(jitted, path, trust=True)):
         jax.clear_caches()
-        compiled.clear()
+        compilations.clear()
         # Arrays of NumPy are split as the program wants them.
         for arrays in (args, args if loaded is jitted else (X, W)):
             result = loaded(*arrays)
             assert result.sharding == expected.sharding
             np.testing.assert_array_equal(result, expected)
-        assert not compiled
+        assert not compilations
     result = bundle.load(path)(*args)
-    assert compiled and result.sharding == expected.sharding
+    assert compilations and result.sharding == expected.sharding
 
 
-def test_types_that_say_how_arrays_are_split(tmp_path, compiled):
+def test_types_that_say_how_arrays_are_split(tmp_path, compilations):
     mesh = jax.make_mesh((8,), ("x",), (AxisType.Explicit,))
     x = jax.device_put(X, NamedSharding(mesh, PartitionSpec("x")))
     path = tmp_path / "doubled.hlob"
     doubled = jax.jit(lambda x: x * 2)
     bundle.save(path, doubled, x)
     expected = doubled(x)
-    compiled.clear()
+    compilations.clear()
     result = bundle.load(path, trust=True)(x)
-    assert not compiled
+    assert not compilations
     assert jax.typeof(result) == jax.typeof(expected)
     assert result.sharding == expected.sharding
 

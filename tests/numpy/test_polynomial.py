@@ -11,22 +11,13 @@ from hypothesis import strategies as st
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.test_util import check_grads
+from tests.numpy.double_precision import check, wide
 
 P, Q = np.float32([2, 3, -1, 5, 4]), np.float32([1, 2, -1])
 PLACES = np.float32([-1, 0, 0.5, 2, 3, 4])
 VALUES = np.float32([3, 1, 4, 1, 5, 9])
 WEIGHTS = np.float32([1, 2, 0.5, 1, 3, 1])
 DTYPES = [np.int32, np.float16, ml_dtypes.bfloat16, np.float32, np.complex64]
-
-
-def check(found, wanted, rtol=1e-5, atol=2e-5):
-    assert found.shape == np.shape(wanted)
-    wide = np.complex128 if np.iscomplexobj(wanted) else np.float64
-    np.testing.assert_allclose(np.asarray(found).astype(wide), wanted, rtol=rtol, atol=atol)
-
-
-def wide(x):
-    return np.asarray(x).astype(np.complex128 if np.iscomplexobj(x) else np.float64)
 
 
 # ---- arithmetic --------------------------------------------------------------------------------
