@@ -12,7 +12,7 @@ from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.targets import Target
 from hlofront.pjrt.targets import target as find_target
 from hlofront.tree_util import tree_leaves
-from hlotools.cost.costs import BufferCost
+from hlotools.cost.peak import BufferCost
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _TOO_LARGE = re.compile(

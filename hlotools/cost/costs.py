@@ -5,45 +5,17 @@ import linecache
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from hlotools.cost.estimates import ELEMENTWISE, Estimates, Work, is_collective, trip_count
+from hlotools.cost.estimates import Estimates, Work, is_collective, trip_count
+from hlotools.cost.peak import BufferCost, peaks
+from hlotools.cost.rates import DeviceRates
 from hlotools.ir.hlo import Computation, HloModule, Instruction, nearest_source
 from hlotools.ir.hlo_parser import parse
 from hlotools.ir.program_text import is_path, program_of_file
 
 FORMAT = "hlofront.costs/1"
 _UNPLACED = "(no line)"
-# Opcodes whose results are views of other values and have no buffers.
-_VIEWS = frozenset({"bitcast", "tuple", "get-tuple-element", "while", "opt-barrier", "copy-done",
-                    "async-done", "all-reduce-done", "all-gather-done", "collective-permute-done",
-                    "add-dependency", "domain"})  # fmt: skip
-# Opcodes of whose called computations only one is in memory at a time.
-_RUNNING = frozenset({"while", "conditional", "call", "async-start"})
-
-
-class DeviceRates(Protocol):
-    """The published rates of a device, which bound from below the time of a program on it."""
-
-    @property
-    def name(self) -> str:
-        """The target name of the device, such as "cuda:h100"."""
-        ...
-
-    @property
-    def title(self) -> str:
-        """The manufacturer's name of the device."""
-        ...
-
-    @property
-    def bandwidth(self) -> float | None:
-        """The bandwidth of the device's memory in bytes per second, None if unknown."""
-        ...
-
-    @property
-    def peak_flops(self) -> Mapping[str, float]:
-        """The dense peak operations per second by dtype; empty if unknown."""
-        ...
 
 
 class InstructionCost(NamedTuple):
@@ -87,17 +59,6 @@ class LineCost(NamedTuple):
     intensity: float | None
     seconds: float | None
     unknown: int
-
-
-class BufferCost(NamedTuple):
-    """A value that is in memory at the peak of memory use."""
-
-    name: str
-    type: str
-    bytes: int
-    kind: str  # "argument", "constant", "result" or "temporary"
-    file: str | None
-    line: int | None
 
 
 class Costs:
@@ -240,7 +201,7 @@ def costs(program: object, rates: DeviceRates | None = None) -> Costs:
     instructions.sort(key=lambda row: (-(row.seconds or 0), -(row.flops or 0) - row.bytes))
     rows = [total.as_cost(*key) for key, total in lines.items()]
     rows.sort(key=lambda row: (-(row.seconds or 0), -row.flops - row.transcendentals - row.bytes))
-    buffers, peak = _peaks(module)
+    buffers, peak = peaks(module)
     return Costs(module.name, rates, instructions, rows, buffers, peak)
 
 
@@ -406,146 +367,6 @@ def _by_line(
             total = lines.setdefault(key, _LineTotal())
             total.flops += work.flops
             total.transcendentals += work.transcendentals
-
-
-# ---- memory -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Live:
-    """A value in memory, and whether it is in the computation's result."""
-
-    instruction: Instruction
-    is_result: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Peak:
-    """The values in memory at the peak of memory use, and their bytes."""
-
-    bytes: int
-    live: list[_Live]
-
-
-def _peaks(module: HloModule) -> tuple[list[BufferCost], int]:
-    """Return the values live at the peak of memory use, the largest first, and the peak's bytes."""
-    known: dict[int, _Peak] = {}
-    running = {id(module.entry)}
-    for computation in reversed(module.callees_first()):
-        for instruction in computation.instructions:
-            if id(computation) in running and instruction.opcode in _RUNNING:
-                callees = [c for listed in instruction.called.values() for c in listed]
-                running.update(map(id, callees))
-    for computation in module.callees_first():
-        if id(computation) in running:
-            known[id(computation)] = _peak(computation, known)
-    most = known[id(module.entry)]
-    live = sorted(most.live, key=lambda value: -value.instruction.shape.stored_bytes)
-    return [_buffer(value) for value in live if value.instruction.shape.stored_bytes], most.bytes
-
-
-def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
-    """Return the peak memory of a computation, without its caller's operands and results.
-
-    The order is that of the text, which is the schedule of a compiled program. A value is live from
-    its definition to the last use of it or of a view of it; arguments are always live. Temporary
-    values of a loop or branch are live while it runs; its results belong to its caller.
-    """
-    order = computation.instructions
-    position = {id(i): n for n, i in enumerate(order)}
-    # By id of a value: the ids of the values that it is a view of.
-    owners: dict[int, set[int]] = {}
-    for instruction in computation.in_order():
-        own: set[int] = set()
-        if instruction.opcode in _VIEWS or instruction.opcode.endswith("-done"):
-            for operand in instruction.operands:
-                own |= owners[id(operand)]
-        else:
-            own = {id(instruction)}
-        owners[id(instruction)] = own
-    last = {id(i): n for n, i in enumerate(order)}
-    for instruction in order:
-        for operand in instruction.operands:
-            for owner in owners[id(operand)]:
-                last[owner] = max(last[owner], position[id(instruction)])
-    results = owners[id(computation.root)]
-    for owner in results:
-        last[owner] = len(order)
-    is_entry = computation.is_entry
-    always = [i for i in order if i.opcode == "constant" or (i.opcode == "parameter" and is_entry)]
-    made = [
-        i
-        for i in order
-        if owners[id(i)] == {id(i)}
-        and i.opcode not in ("parameter", "constant")
-        and (is_entry or id(i) not in results)
-    ]
-    inside: dict[int, _Peak] = {}
-    for instruction in order:
-        if instruction.opcode in _RUNNING:
-            callees = [c for listed in instruction.called.values() for c in listed]
-            peaks = [known[id(callee)] for callee in callees if id(callee) in known]
-            if peaks:
-                inside[position[id(instruction)]] = max(peaks, key=lambda peak: peak.bytes)
-    changes: list[tuple[int, int, int]] = []
-    # The ids of operands whose buffers are overwritten, and of the operations that do so.
-    reused: set[int] = set()
-    for instruction in made:
-        size = instruction.shape.stored_bytes
-        changes.append((position[id(instruction)], 1, size))
-        at = last[id(instruction)]
-        if at < len(order) and _overwrites(order[at], size) and id(order[at]) not in reused:
-            reused |= {id(instruction), id(order[at])}
-            changes.append((at, 0, -size))
-        else:
-            changes.append((at, 2, -size))
-    for at, peak in inside.items():
-        changes.append((at, 1, peak.bytes))
-        changes.append((at, 2, -peak.bytes))
-    held = sum(i.shape.stored_bytes for i in always)
-    most = now = held
-    when = -1
-    for at, _, size in sorted(changes):
-        now += size
-        if now > most:
-            most, when = now, at
-    live = [_Live(i, is_entry and id(i) in results) for i in always]
-    live += [
-        _Live(i, is_entry and id(i) in results)
-        for i in made
-        if position[id(i)] <= when < last[id(i)] or (when == last[id(i)] and id(i) not in reused)
-    ]
-    if when in inside:
-        live += inside[when].live
-    return _Peak(most, live)
-
-
-def _overwrites(instruction: Instruction, size: int) -> bool:
-    """Return whether an operation may write its result over an operand with a number of bytes."""
-    opcode = instruction.opcode
-    alike = opcode in ELEMENTWISE or opcode == "dynamic-update-slice"
-    if opcode == "fusion":
-        inside = instruction.fused.instructions if instruction.fused else []
-        alike = all(i.opcode in ELEMENTWISE or i.opcode in _IN_PLACE for i in inside)
-    return alike and instruction.shape.stored_bytes == size
-
-
-_IN_PLACE = frozenset({"parameter", "constant", "bitcast", "dynamic-update-slice", "broadcast"})
-
-
-def _buffer(value: _Live) -> BufferCost:
-    instruction = value.instruction
-    kinds = {"parameter": "argument", "constant": "constant"}
-    kind = kinds.get(instruction.opcode, "result" if value.is_result else "temporary")
-    source = nearest_source(instruction)
-    return BufferCost(
-        instruction.name,
-        instruction.shape.short_text(),
-        instruction.shape.stored_bytes,
-        kind,
-        source.file if source else None,
-        source.line if source else None,
-    )
 
 
 # ---- numbers as text ----------------------------------------------------------------------------

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from hlotools.cost.costs import Costs, DeviceRates, costs
+from hlotools.cost.costs import Costs, costs
 from hlotools.cost.estimates import Estimates, trip_count
+from hlotools.cost.rates import DeviceRates
 from hlotools.html.page_model import Files, ProgramData
 from hlotools.ir.hlo import CALLING, HloModule, Instruction, nearest_source
 

@@ -3,7 +3,7 @@
 import os
 import re
 
-from hlotools.cost.costs import DeviceRates
+from hlotools.cost.rates import DeviceRates
 from hlotools.html.hlo_page import add_costs, hlo_data
 from hlotools.html.page_file import standing_alone
 from hlotools.html.page_model import Files, ProgramData
