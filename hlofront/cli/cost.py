@@ -60,7 +60,11 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     staged = jitted(function)
     if options.target:
         with find_target(options.target) as target:
-            compiled = staged.lower(*args).compile()
+            # XLA then writes its own estimates into programs for GPUs.
+            extra_options = (
+                {"xla_gpu_collect_cost_model_stats": True} if target.platform == "cuda" else {}
+            )
+            compiled = staged.lower(*args).compile(compiler_options=extra_options)
             report = costs(compiled, target=target)
     else:
         report = costs(staged.lower(*args).compile())

@@ -2,7 +2,7 @@
 
 from hlofront.pjrt.targets import Description, Target
 from hlofront.pjrt.targets import target as find_target
-from hlofront.runtime.dispatch.stages import Compiled, Lowered
+from hlofront.runtime.dispatch.stages import Lowered
 from hlotools.cost import costs as text_costs
 from hlotools.cost.costs import Costs as Costs
 from hlotools.ir.hlo import HloModule
@@ -12,9 +12,9 @@ from hlotools.ir.hlo_parser import parse
 def costs(program: object, target: Target | Description | str | None = None) -> Costs:
     """Return the operations, bytes and time of a program, by instruction and by source line.
 
-    The numbers are estimates from shapes: a fusion moves its operands and its result; a loop runs
-    as often as its trip count. The time is a lower bound from the target's published rates: the
-    greater of operations by its peak rate for their dtype and bytes by its memory's bandwidth.
+    The operations and bytes follow from shapes; the time is a lower bound from the target's
+    published rates: see docs/costs.md. The peak of memory is that of XLA's buffers for a result of
+    `compile`, and follows from the schedule for texts.
 
     Args:
       program: a result of `compile`; HLO text, the path of an HLO file, or a result of `parse`;
@@ -35,9 +35,7 @@ def description_of(target: Target | Description | str | None) -> Description | N
 
 
 def _readable(program: object) -> object:
-    """Return a traced, lowered or compiled stage as an HloModule, and any other value unchanged."""
-    if isinstance(program, Compiled):
-        return parse(program.as_text() or "")
+    """Return a lowered stage as an HloModule, and any other value unchanged."""
     if isinstance(program, Lowered):
         module: HloModule = parse(program.as_text("hlo", debug_info=True))
         return module

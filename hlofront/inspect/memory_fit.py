@@ -12,7 +12,7 @@ from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.targets import Target
 from hlofront.pjrt.targets import target as find_target
 from hlofront.tree_util import tree_leaves
-from hlotools.cost.peak import BufferCost
+from hlotools.cost.peak import BufferCost, assigned_bytes
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _TOO_LARGE = re.compile(
@@ -105,13 +105,7 @@ def fits(
                 buffers=(),
             )
     memory = compiled.memory_analysis()
-    needed = (
-        memory.argument_size_in_bytes
-        + memory.output_size_in_bytes
-        + memory.temp_size_in_bytes
-        + memory.generated_code_size_in_bytes
-        - memory.alias_size_in_bytes
-    )
+    needed = assigned_bytes(memory) + memory.generated_code_size_in_bytes
     device = lowered._first_device
     if device_target is not None:
         name, available = str(device_target.name), device_target.describe().memory_bytes

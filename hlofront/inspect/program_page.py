@@ -4,11 +4,10 @@ from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.inspect.cost import costs, description_of
 from hlofront.inspect.jaxpr_page import jaxpr_data
 from hlofront.pjrt.targets import Description, Target
-from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced
+from hlofront.runtime.dispatch.stages import Lowered, Traced
 from hlotools.html.hlo_page import add_line_costs, hlo_data
 from hlotools.html.page_model import Files, ProgramData
 from hlotools.html.program_page import Facts, module_name, page_of_data, program_data
-from hlotools.ir.hlo_parser import parse
 from hlotools.ir.stablehlo_parser import read_stablehlo
 
 
@@ -56,6 +55,4 @@ def _data(
         data = hlo_data(read_stablehlo(text), files, "stablehlo")
         add_line_costs(data, costs(program, target))
         return data, module_name(text)
-    if isinstance(program, Compiled):
-        program = parse(program.as_text() or "")
     return program_data(program, files, description_of(target), facts)

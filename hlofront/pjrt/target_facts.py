@@ -1,7 +1,8 @@
 """The specifications of the chips that programs can be compiled for.
 
 Peak rates are of dense arithmetic without sparsity, in operations per second; memory and bandwidth
-in bytes. Each chip names where its numbers are published.
+in bytes. Each chip names where its numbers are published. Rates bound times from below, so where
+sources differ the higher one is taken.
 """
 
 from collections.abc import Mapping
@@ -9,6 +10,20 @@ from typing import NamedTuple
 
 _G, _T = 10**9, 10**12
 _GiB, _KiB, _MiB = 2**30, 2**10, 2**20
+
+
+class Links(NamedTuple):
+    """The links between devices: the bytes per second that one device sends, in one direction."""
+
+    bandwidth: float
+    """Over all links to the devices beside it."""
+    device_count: int
+    """The number of devices that these links reach: those of a host, or of a slice."""
+    network: float | None
+    """To devices of other hosts; None where the links reach all devices."""
+    reduces: bool
+    """Whether the switches between the devices sum: a device then sends an array once."""
+    source: str
 
 
 class Tpu(NamedTuple):
@@ -22,6 +37,12 @@ class Tpu(NamedTuple):
     peak: Mapping[str, float]
     shapes: tuple[str, ...]
     source: str
+    link: float
+    """The bandwidth of one link to a neighbor, in one direction."""
+    clock_ghz: float | None = None
+    """The clock of its cores, None where it is not published."""
+    vector_peak: float | None = None
+    """The peak rate of the units for elementwise operations, None where it is not published."""
     chip_config: str = ""
     """The name that libtpu gives the use of the cores; empty for its default."""
 
@@ -46,6 +67,12 @@ class Gpu(NamedTuple):
     """The number of units for float32, per multiprocessor."""
     l2_cache: int
     clock_ghz: float
+    link: float
+    """The bandwidth of one GPU to others of its host, in one direction: NVLink or PCI Express."""
+    link_source: str
+    network: float
+    """The bandwidth of one GPU of the maker's largest systems to those of other hosts."""
+    switch_reduces: bool = False
 
 
 _FLAT = ("1x1", "2x2", "2x4", "4x4", "4x8", "8x8", "8x16", "16x16")
@@ -62,6 +89,8 @@ TPUS: dict[str, Tpu] = {
         peak={"bfloat16": 45 * _T},
         shapes=("2x2", "4x4", "4x8", "8x8", "8x16", "16x16"),
         source=_DOCS + "v2",
+        link=62 * _G,
+        clock_ghz=0.7,
     ),
     "v3": Tpu(
         title="TPU v3",
@@ -72,6 +101,8 @@ TPUS: dict[str, Tpu] = {
         peak={"bfloat16": 123 * _T},
         shapes=("2x2", "4x4", "4x8", "8x8", "8x16", "16x16", "16x32", "32x32"),
         source=_DOCS + "v3",
+        link=82 * _G,
+        clock_ghz=0.94,
     ),
     "v4": Tpu(
         title="TPU v4",
@@ -83,6 +114,8 @@ TPUS: dict[str, Tpu] = {
         peak={"bfloat16": 275 * _T, "int8": 275 * _T},
         shapes=_CUBES,
         source=_DOCS + "v4",
+        link=50 * _G,
+        clock_ghz=1.05,
         chip_config="megacore",
     ),
     "v5e": Tpu(
@@ -94,6 +127,9 @@ TPUS: dict[str, Tpu] = {
         peak={"bfloat16": 197 * _T, "int8": 394 * _T},
         shapes=_FLAT,
         source=_DOCS + "v5e",
+        link=50 * _G,
+        clock_ghz=1.5,
+        vector_peak=4 * 8 * 128 * 1.5 * _G,
     ),
     "v5p": Tpu(
         title="TPU v5p",
@@ -104,6 +140,9 @@ TPUS: dict[str, Tpu] = {
         peak={"bfloat16": 459 * _T, "int8": 918 * _T},
         shapes=(*_CUBES, "16x16x16"),
         source=_DOCS + "v5p",
+        link=100 * _G,
+        clock_ghz=1.75,
+        vector_peak=2 * 4 * 8 * 128 * 1.75 * _G,
     ),
     "v6e": Tpu(
         title="TPU v6e (Trillium)",
@@ -114,6 +153,7 @@ TPUS: dict[str, Tpu] = {
         peak={"bfloat16": 918 * _T, "int8": 1836 * _T},
         shapes=_FLAT,
         source=_DOCS + "v6e",
+        link=112 * _G,
     ),
     "7x": Tpu(
         title="TPU 7x (Ironwood)",
@@ -124,10 +164,14 @@ TPUS: dict[str, Tpu] = {
         peak={"bfloat16": 2307 * _T, "float8": 4614 * _T},
         shapes=(*_CUBES, "16x16x16"),
         source=_DOCS + "tpu7x",
+        link=100 * _G,
     ),
 }
 
 _NVIDIA = "https://www.nvidia.com/en-us/data-center/"
+# The network is that of DGX systems: an adapter of 200 (A100) or 400 Gbit/s for each GPU.
+_NVLINK = _NVIDIA + "nvlink/"
+_PCIE = "https://pcisig.com/specifications"
 
 _H100 = Gpu(
     title="NVIDIA H100 SXM, 80 GB",
@@ -153,6 +197,10 @@ _H100 = Gpu(
     units=128,
     l2_cache=50 * _MiB,
     clock_ghz=1.98,
+    link=450 * _G,
+    link_source=_NVLINK,
+    network=50 * _G,
+    switch_reduces=True,
 )
 
 GPUS: dict[str, Gpu] = {
@@ -189,6 +237,10 @@ GPUS: dict[str, Gpu] = {
         units=128,
         l2_cache=126 * _MiB,
         clock_ghz=1.965,
+        link=900 * _G,
+        link_source=_NVLINK,
+        network=50 * _G,
+        switch_reduces=True,
     ),
     "a100": Gpu(
         title="NVIDIA A100 SXM, 80 GB",
@@ -213,6 +265,9 @@ GPUS: dict[str, Gpu] = {
         units=64,
         l2_cache=40 * _MiB,
         clock_ghz=1.41,
+        link=300 * _G,
+        link_source=_NVLINK,
+        network=25 * _G,
     ),
     "l4": Gpu(
         title="NVIDIA L4, 24 GB",
@@ -236,6 +291,9 @@ GPUS: dict[str, Gpu] = {
         units=128,
         l2_cache=48 * _MiB,
         clock_ghz=2.04,
+        link=32 * _G,
+        link_source=_PCIE,
+        network=32 * _G,
     ),
     "t4": Gpu(
         title="NVIDIA T4, 16 GB",
@@ -252,14 +310,57 @@ GPUS: dict[str, Gpu] = {
         units=64,
         l2_cache=4 * _MiB,
         clock_ghz=1.59,
+        link=16 * _G,
+        link_source=_PCIE,
+        network=16 * _G,
     ),
 }
 _CAPABILITIES = "https://docs.nvidia.com/cuda/cuda-c-programming-guide/#compute-capabilities"
 
 
+# The bytes that a multiprocessor reads from the second-level cache in a cycle, since Volta.
+_CACHE_BYTES_PER_CYCLE = 64
+_CACHE_SOURCE = "https://on-demand.gputechconf.com/gtc/2018/presentation/s81006-volta-architecture-and-performance-optimization.pdf"
+_TPU_UNITS = "https://jax-ml.github.io/scaling-book/tpus/"
+
+
 def sources_of(chip: Tpu | Gpu) -> tuple[str, ...]:
     """Return the URLs of the pages that publish a chip's numbers."""
-    return (chip.source, _CAPABILITIES) if isinstance(chip, Gpu) else (chip.source,)
+    if isinstance(chip, Gpu):
+        return (chip.source, _CAPABILITIES, _CACHE_SOURCE, chip.link_source)
+    return (chip.source, _TPU_UNITS)
+
+
+def vector_peak(chip: Tpu | Gpu) -> float | None:
+    """Return the most elementwise operations per second of any dtype, None if it is unknown.
+
+    GPUs compute with float16 at up to four times the rate of float32 (the A100 does).
+    """
+    return 4 * chip.peak["float32"] if isinstance(chip, Gpu) else chip.vector_peak
+
+
+def cache_bandwidth(chip: Gpu) -> float:
+    """Return the bytes per second that all multiprocessors read from the second-level cache."""
+    return _CACHE_BYTES_PER_CYCLE * chip.multiprocessors * chip.clock_ghz * _G
+
+
+def links_of(chip: Tpu | Gpu, shape: str, count: int, per_host: int) -> Links:
+    """Return the links of a chip in a system.
+
+    Args:
+      chip: the chip.
+      shape: of a TPU, the shape of its slice, such as "2x4".
+      count: the number of chips.
+      per_host: of GPUs, the greatest number in a host.
+    """
+    if isinstance(chip, Gpu):
+        beside = min(count, per_host)
+        network = chip.network if count > per_host else None
+        return Links(chip.link, beside, network, chip.switch_reduces, chip.link_source)
+    # A chip has a link to each neighbor: one along a side of 2, two along longer ones.
+    sides = [int(side) for side in shape.split("x")]
+    neighbors = sum(min(side - 1, 2) for side in sides)
+    return Links(chip.link * max(neighbors, 1), count, None, False, chip.source)
 
 
 def target_config(chip: Gpu) -> str:

@@ -16,7 +16,19 @@ from hlofront.bridge import plugins as bridge
 from hlofront.bridge.client import Device
 from hlofront.bridge.state import JaxRuntimeError
 from hlofront.pjrt import clients, platforms, toolchain
-from hlofront.pjrt.target_facts import GPUS, TPUS, Gpu, Tpu, is_shape, sources_of, target_config
+from hlofront.pjrt.target_facts import (
+    GPUS,
+    TPUS,
+    Gpu,
+    Links,
+    Tpu,
+    cache_bandwidth,
+    is_shape,
+    links_of,
+    sources_of,
+    target_config,
+    vector_peak,
+)
 
 # One of each, with the shapes and counts that are commonly rented.
 NAMES = (
@@ -58,6 +70,15 @@ class Description:
     plugin: str
     """The name of the compiler: a plugin or jaxlib."""
     sources: tuple[str, ...]
+    vector_flops: float | None = None
+    """The most elementwise operations per second, of any dtype."""
+    cache_bytes: int = 0
+    """The size of a GPU's second-level cache; 0 where programs manage the memory on the chip."""
+    cache_bandwidth: float | None = None
+    clock: float | None = None
+    """The cycles per second of the cores, in which the compiler estimates times."""
+    links: Links | None = None
+    """The links to other devices."""
 
     def __str__(self) -> str:
         rows = [("devices", f"{self.devices} x {self.title}" if self.devices > 1 else self.title)]
@@ -67,6 +88,15 @@ class Description:
             rows.append(("bandwidth", f"{self.bandwidth / 1e9:,.0f} GB/s"))
         for dtype, peak in self.peak_flops.items():
             rows.append((f"peak {dtype}", f"{peak / 1e12:,.1f} TFLOP/s"))
+        if self.vector_flops:
+            rows.append(("elementwise", f"{self.vector_flops / 1e12:,.1f} TFLOP/s"))
+        if self.cache_bytes and self.cache_bandwidth:
+            size, rate = self.cache_bytes / 2**20, self.cache_bandwidth / 1e9
+            rows.append(("cache", f"{size:,.0f} MiB, {rate:,.0f} GB/s"))
+        if self.links is not None and self.devices > 1:
+            rows.append(("links", f"{self.links.bandwidth / 1e9:,.0f} GB/s each way"))
+            if self.links.network:
+                rows.append(("network", f"{self.links.network / 1e9:,.0f} GB/s each way"))
         rows.append(("compiled by", self.plugin))
         rows += [("source", source) for source in self.sources]
         width = max(len(title) for title, _ in rows)
@@ -185,6 +215,11 @@ class Target:
             peak_flops={dtype: peak / share for dtype, peak in chip.peak.items()},
             plugin=plugin.source if plugin else f"nothing yet: {whats_missing(self.platform)}",
             sources=sources_of(chip),
+            vector_flops=peak / share if (peak := vector_peak(chip)) else None,
+            cache_bytes=chip.l2_cache if isinstance(chip, Gpu) else 0,
+            cache_bandwidth=cache_bandwidth(chip) if isinstance(chip, Gpu) else None,
+            clock=chip.clock_ghz * 1e9 if chip.clock_ghz else None,
+            links=links_of(chip, self._shape, self._count, _PER_HOST),
         )
 
     def __enter__(self) -> "Target":

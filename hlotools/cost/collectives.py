@@ -1,16 +1,15 @@
 """The collectives of a program: the mesh axes that they are along, bytes and source lines."""
 
-import math
 from typing import Any, NamedTuple
 
 from hlotools.cost.costs import hlo_module, running_steps
-from hlotools.cost.estimates import Estimates, is_collective
+from hlotools.cost.estimates import Estimates
+from hlotools.cost.links import device_count_of, groups_of, identity_of, is_collective, sent_bytes
 from hlotools.cost.mesh_groups import (
     Groups,
     MeshAxes,
     axes_of_groups,
     axes_of_pairs,
-    groups_of_text,
     mesh_of_text,
 )
 from hlotools.ir.hlo import HloModule, Instruction, Shape, nearest_source
@@ -143,23 +142,10 @@ def collectives(program: object, mesh: MeshAxes | str | None = None) -> Collecti
     for step in running_steps(module, Estimates(module)):
         for instruction in _operations(step.instruction):
             if instruction.opcode not in _TRANSFERS and is_collective(instruction.opcode):
-                running.setdefault(_identity(instruction), (instruction, step.runs))
+                running.setdefault(identity_of(instruction), (instruction, step.runs))
     rows = [_row(*each, mesh, _device_count(module, mesh)) for each in running.values()]
     rows.sort(key=lambda row: -row.total_bytes)
     return Collectives(module.name, mesh, rows)
-
-
-def _identity(instruction: Instruction) -> object:
-    """Return what tells a collective from others.
-
-    Programs for TPUs run one in pieces beside other work: each of these fusions has a copy of it,
-    of one chain.
-    """
-    attributes = instruction.attributes
-    if "chain_id" not in attributes.get("frontend_attributes", ""):
-        return instruction
-    names = ("channel_id", "frontend_attributes", "replica_groups")
-    return instruction.opcode, instruction.op_name, *map(attributes.get, names)
 
 
 def _operations(instruction: Instruction) -> list[Instruction]:
@@ -169,8 +155,7 @@ def _operations(instruction: Instruction) -> list[Instruction]:
 
 def _device_count(module: HloModule, mesh: MeshAxes | None) -> int:
     """Return the number of devices of a program, which its header says."""
-    counts = (module.attributes.get(name, "1") for name in ("num_partitions", "replica_count"))
-    count = math.prod(int(count) for count in counts)
+    count = device_count_of(module)
     if mesh is not None and mesh.size != count:
         raise ValueError(
             f"{module.name} is for {count} devices, and a mesh of {mesh} has {mesh.size}"
@@ -183,10 +168,7 @@ def _row(
 ) -> Collective:
     opcode = instruction.opcode.removesuffix("-start")
     pairs = instruction.attributes.get("source_target_pairs")
-    text = instruction.attributes.get("replica_groups", "{}") if pairs is None else pairs
-    if text.startswith("mesh[") and "device_ids" in instruction.attributes:
-        text += f", device_ids={instruction.attributes['device_ids']}"
-    groups = groups_of_text(text, device_count)
+    groups = groups_of(instruction, device_count)
     group_size = max(map(len, groups))
     operand_bytes = sum(operand.shape.bytes for operand in instruction.operands)
     axes: tuple[str, ...] | None = None
@@ -201,7 +183,7 @@ def _row(
         group_size,
         _result(instruction).short_text(),
         operand_bytes,
-        _moved(opcode, operand_bytes, group_size),
+        sent_bytes(opcode, operand_bytes, group_size),
         runs,
         source.file if source else None,
         source.line if source else None,
@@ -217,15 +199,3 @@ def _result(instruction: Instruction) -> Shape:
     if instruction.opcode.endswith("-start") and shape.is_tuple and len(parts) > 1:
         return parts[1]
     return shape
-
-
-def _moved(opcode: str, operand_bytes: int, group_size: int) -> int:
-    """Return the bytes that each device of a group sends in one run."""
-    others = group_size - 1
-    if opcode == "all-reduce":
-        return 2 * operand_bytes * others // group_size
-    if opcode == "all-gather":
-        return operand_bytes * others
-    if opcode in ("reduce-scatter", "all-to-all", "ragged-all-to-all"):
-        return operand_bytes * others // group_size
-    return operand_bytes

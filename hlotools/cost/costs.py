@@ -3,12 +3,19 @@
 import json
 import linecache
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from hlotools.cost.estimates import Estimates, Work, is_collective, trip_count
-from hlotools.cost.peak import BufferCost, peaks
+from hlotools.cost.bounds import Bound, Bounds, compiler_seconds, program_seconds
+from hlotools.cost.estimates import Estimates, Work, trip_count
+from hlotools.cost.peak import (
+    BufferCost,
+    MemoryStats,
+    assigned_bytes,
+    memory_of,
+    peaks,
+    without_unassigned,
+)
 from hlotools.cost.rates import DeviceRates
 from hlotools.ir.hlo import Computation, HloModule, Instruction, nearest_source
 from hlotools.ir.hlo_parser import parse
@@ -23,7 +30,9 @@ class InstructionCost(NamedTuple):
 
     `runs` is the number of runs, None where a loop around the instruction has no known trip count;
     the numbers are then those of one step. `flops` and `transcendentals` are None for custom calls
-    of unknown cost. `seconds` is a lower bound from the device's rates, None if these are unknown.
+    of unknown cost. `seconds` is a lower bound from the device's rates, None if these are unknown;
+    `compiler_seconds` is the compiler's own estimate, None where it wrote none.
+    `is_asynchronous` is whether other instructions run beside it.
     """
 
     name: str
@@ -39,6 +48,8 @@ class InstructionCost(NamedTuple):
     file: str | None
     line: int | None
     function: str | None
+    compiler_seconds: float | None = None
+    is_asynchronous: bool = False
 
 
 class LineCost(NamedTuple):
@@ -74,6 +85,7 @@ class Costs:
         lines: list[LineCost],
         buffers: list[BufferCost],
         peak_bytes: int,
+        seconds: float | None = None,
     ):
         self.program = program
         self.target = rates
@@ -84,14 +96,15 @@ class Costs:
         flops = sum(row.flops for row in lines)
         transcendentals = sum(row.transcendentals for row in lines)
         moved = sum(row.bytes for row in lines)
-        seconds = [row.seconds for row in instructions]
-        known = [each for each in seconds if each is not None]
+        estimated = [row.compiler_seconds for row in instructions]
+        known = [each for each in estimated if each is not None]
         self.total: dict[str, Any] = {
             "flops": flops,
             "transcendentals": transcendentals,
             "bytes": moved,
             "intensity": _ratio(flops + transcendentals, moved),
-            "seconds": sum(known) if known and len(known) == len(seconds) else None,
+            "seconds": seconds,
+            "compiler_seconds": sum(known) if known else None,
             "unknown": sum(row.unknown for row in lines),
             "peak_bytes": peak_bytes,
         }
@@ -156,6 +169,17 @@ class Costs:
             f"total: {total['flops']:,} flops, {total['transcendentals']:,} transcendentals, "
             f"{total['bytes']:,} bytes{seconds}"
         )
+        if total["compiler_seconds"] is not None:
+            count = sum(row.compiler_seconds is not None for row in self.instructions)
+            lines.append(
+                f"the compiler's own estimate of {count} of {len(self.instructions)} instructions: "
+                f"{_time(total['compiler_seconds'])}"
+            )
+        if seconds and any(row.is_asynchronous for row in self.instructions):
+            lines.append(
+                "asynchronous copies and collectives run beside others, so that the total may be "
+                "less than the sum"
+            )
         if total["unknown"]:
             lines.append(f"{total['unknown']} instructions have parts whose cost is not known")
         lines.append(f"the most memory at once: {self.peak_bytes:,} bytes, of which")
@@ -172,17 +196,23 @@ class Costs:
         yield from self.total.items()
 
 
-def costs(program: object, rates: DeviceRates | None = None) -> Costs:
+def costs(
+    program: object, rates: DeviceRates | None = None, memory: MemoryStats | None = None
+) -> Costs:
     """Return the operations, bytes and time of a program, by instruction and by source line.
 
-    The numbers are estimates from shapes: a fusion moves its operands and its result; a loop runs
-    as often as its trip count. The time is a lower bound from the device's published rates: the
-    greater of operations by its peak rate for their dtype and bytes by its memory's bandwidth.
+    The operations and bytes follow from shapes: a fusion reads what it needs of its operands and
+    writes its result, and values that are on the chip move nothing; a loop runs as often as its
+    trip count. The time of an instruction is a lower bound from the device's published rates: the
+    greatest of its operations by the peak rates of the units that compute them, its bytes by the
+    bandwidth of the memory, and what it sends by that of the links. docs/costs.md says more.
 
     Args:
       program: HLO text, the path of an HLO file, a result of `parse`, or an object whose
-        `as_text()` is HLO, such as a result of `compile` in jax or hlofront.
+        `as_text()` is HLO, such as a result of `compile` in jax or hlofront. Of one that has a
+        `memory_analysis()`, the peak is that of XLA's buffers.
       rates: the rates of a device; None for no times.
+      memory: XLA's record of the program's memory, by default that of the program itself.
 
     Raises:
       HloSyntaxError: if the text is not HLO.
@@ -190,11 +220,18 @@ def costs(program: object, rates: DeviceRates | None = None) -> Costs:
     """
     module = hlo_module(program)
     estimates = Estimates(module)
+    bounds = Bounds(module, estimates, rates) if rates is not None else None
+    known: list[Bound] = []
     instructions: list[InstructionCost] = []
     lines: dict[_LineKey, _LineTotal] = {}
     for step in running_steps(module, estimates):
         work = estimates.of(step.instruction).times(step.times)
-        row = _row(step.instruction, work, step.runs, rates)
+        bound = None
+        if bounds is not None:
+            bound = bounds.of(step.instruction, step.times, step.is_asynchronous)
+        known += [bound] if bound is not None else []
+        clock = rates.clock if rates is not None else None
+        row = _row(step, work, bound, clock)
         if row is not None:
             instructions.append(row)
             _by_line(step, row, estimates, lines)
@@ -202,7 +239,13 @@ def costs(program: object, rates: DeviceRates | None = None) -> Costs:
     rows = [total.as_cost(*key) for key, total in lines.items()]
     rows.sort(key=lambda row: (-(row.seconds or 0), -row.flops - row.transcendentals - row.bytes))
     buffers, peak = peaks(module)
-    return Costs(module.name, rates, instructions, rows, buffers, peak)
+    memory = memory or memory_of(program)
+    if memory is not None:
+        # XLA's own assignment of buffers, which the text does not have.
+        peak = assigned_bytes(memory)
+        buffers = without_unassigned(buffers, memory)
+    seconds = program_seconds(known) if known else None
+    return Costs(module.name, rates, instructions, rows, buffers, peak, seconds)
 
 
 def hlo_module(program: object) -> HloModule:
@@ -230,6 +273,8 @@ class Step:
     """The number of runs of the instruction; None where a loop does not say."""
     times: int
     """The least number of runs: a loop that does not say counts as one iteration."""
+    is_asynchronous: bool = False
+    """Whether an asynchronous start called it, so that others run beside it."""
 
 
 def running_steps(module: HloModule, estimates: Estimates) -> list[Step]:
@@ -238,17 +283,17 @@ def running_steps(module: HloModule, estimates: Estimates) -> list[Step]:
     Of a conditional's branches, the one with the most work is counted.
     """
     running: list[Step] = []
-    waiting: list[tuple[Computation, int | None, int]] = [(module.entry, 1, 1)]
+    waiting: list[tuple[Computation, int | None, int, bool]] = [(module.entry, 1, 1, False)]
     while waiting:
-        computation, runs, times = waiting.pop()
+        computation, runs, times, beside = waiting.pop()
         for instruction in computation.instructions:
-            inside = runs, times
+            inside = runs, times, beside or instruction.opcode == "async-start"
             if instruction.opcode == "while":
                 steps = trip_count(instruction)
                 known = None if runs is None or steps is None else runs * steps
-                inside = known, times * (steps or 1)
+                inside = known, times * (steps or 1), beside
             elif instruction.opcode not in ("conditional", "call", "async-start"):
-                running.append(Step(instruction, runs, times))
+                running.append(Step(instruction, runs, times, beside))
                 continue
             callees = [c for listed in instruction.called.values() for c in listed]
             if instruction.opcode == "conditional" and callees:
@@ -260,56 +305,32 @@ def running_steps(module: HloModule, estimates: Estimates) -> list[Step]:
 
 
 def _row(
-    instruction: Instruction, work: Work, runs: int | None, rates: DeviceRates | None
+    step: Step, work: Work, bound: Bound | None, clock: float | None
 ) -> InstructionCost | None:
-    if not (work.flops or work.transcendentals or work.bytes):
+    instruction = step.instruction
+    if not (work.flops or work.transcendentals or work.bytes or (bound and bound.seconds)):
         return None
     source = nearest_source(instruction)
     unknown = instruction.opcode == "custom-call" and not work.known
     total = work.flops + work.transcendentals
+    estimated = compiler_seconds(instruction, clock)
     return InstructionCost(
         instruction.name,
         instruction.computation.name,
         instruction.opcode,
         instruction.shape.short_text(),
-        runs,
+        step.runs,
         None if unknown else work.flops,
         None if unknown else work.transcendentals,
         work.bytes,
         None if unknown else _ratio(total, work.bytes),
-        None if unknown else _seconds(instruction, work, rates),
+        bound.seconds if bound is not None else None,
         source.file if source else None,
         source.line if source else None,
         source.function or None if source else None,
+        None if estimated is None else estimated * step.times,
+        bound.is_asynchronous if bound is not None else step.is_asynchronous,
     )
-
-
-def _seconds(instruction: Instruction, work: Work, rates: DeviceRates | None) -> float | None:
-    """Return the lower bound of the time from a device's rates, or None if these are unknown."""
-    if rates is None or not rates.bandwidth or is_collective(instruction.opcode):
-        return None
-    peak = _peak_rate(rates.peak_flops, _dtype(instruction))
-    computing = (work.flops + work.transcendentals) / peak if peak else 0.0
-    return max(computing, work.bytes / rates.bandwidth)
-
-
-def _dtype(instruction: Instruction) -> str:
-    """Return the operand dtype of a matrix product, also inside a fusion, or the result's dtype."""
-    inside = instruction.fused.instructions if instruction.fused else [instruction]
-    for inner in inside:
-        if inner.opcode in ("dot", "convolution") and inner.operands:
-            return inner.operands[0].shape.dtype
-    leaf = next(iter(instruction.shape.leaves()), None)
-    return leaf.dtype if leaf else "f32"
-
-
-def _peak_rate(peaks: Mapping[str, float], dtype: str) -> float | None:
-    """Return the peak rate for a dtype, or the highest rate of all, which is a bound too."""
-    names = {"f32": "float32", "bf16": "bfloat16", "f16": "float16", "f64": "float64", "s8": "int8"}
-    for name in (dtype, names.get(dtype, ""), f"tf32_{dtype}"):
-        if name in peaks:
-            return peaks[name]
-    return max(peaks.values(), default=None)
 
 
 # A file and a line number; None where they are unknown.

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from hlotools.cost.links import is_collective
+from hlotools.cost.traffic import is_allocation, moved_bytes
 from hlotools.ir.hlo import Computation, HloModule, Instruction, Shape, unquoted
 
 _ARITHMETIC = frozenset({
@@ -21,19 +23,8 @@ _TRANSCENDENTAL = frozenset({
     "asinh", "atanh", "cosh", "sinh",
 })  # fmt: skip
 ELEMENTWISE = _ARITHMETIC | _TRANSCENDENTAL
-# Opcodes that move no bytes.
-_FREE = frozenset({
-    "parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "add-dependency",
-    "opt-barrier", "partition-id", "replica-id", "get-dimension-size", "domain",
-})  # fmt: skip
-COLLECTIVES = frozenset({
-    "all-reduce", "all-gather", "all-to-all", "reduce-scatter", "collective-permute",
-    "collective-broadcast", "ragged-all-to-all", "send", "recv",
-})  # fmt: skip
-_COPIES = frozenset({"copy", "copy-start", "transpose"})
 _LABELS = re.compile(r"(\w+)_(\w+)->(\w+)")
 _FIELD = re.compile(r"(\w+)=((?:-?\d{1,9}(?:_-?\d{1,9})?x?)+)")
-_WINDOW_SIZE = re.compile(r"\bsize=([\dx]+)")
 
 
 class Work(NamedTuple):
@@ -66,10 +57,6 @@ class Work(NamedTuple):
         )
 
 
-def is_collective(opcode: str) -> bool:
-    return opcode.removesuffix("-start") in COLLECTIVES
-
-
 class Estimates:
     """The work of a module's operations, with the sum for each computation computed once."""
 
@@ -83,11 +70,7 @@ class Estimates:
         """Return the work of an operation, including that of the computations it calls."""
         opcode = instruction.opcode
         size = instruction.shape.size
-        moved = 0
-        if opcode not in _FREE and not opcode.endswith("-done"):
-            moved = instruction.shape.stored_bytes + sum(
-                o.shape.stored_bytes for o in instruction.operands
-            )
+        moved = moved_bytes(instruction)
         if opcode in _ARITHMETIC:
             # Conversions, comparisons and bitwise operations count as additions do.
             return Work(size, 0, moved)
@@ -105,13 +88,13 @@ class Estimates:
         called = [self._computations[id(c)] for cs in instruction.called.values() for c in cs]
         if not called:
             if opcode == "custom-call":
-                flops = _gemm_flops(instruction) or _convolution_flops(instruction)
-                return Work(flops or 0, 0, moved, flops is not None)
-            if opcode in ("dynamic-slice", "slice", "gather"):
-                # Only the selected elements are read.
-                moved = 2 * instruction.shape.stored_bytes
-            elif opcode == "dynamic-update-slice" and len(instruction.operands) > 1:
-                moved = 2 * instruction.operands[1].shape.stored_bytes
+                flops = (
+                    _gemm_flops(instruction)
+                    or _convolution_flops(instruction)
+                    or _kernel_flops(instruction)
+                )
+                known = flops is not None or is_allocation(instruction)
+                return Work(flops or 0, 0, moved, known)
             return Work(0, 0, moved)
         if opcode == "fusion":
             inside = called[0]
@@ -221,7 +204,7 @@ def _contracted(instruction: Instruction) -> int:
     return _product(sizes[n] for n in instruction.numbers("lhs_contracting_dims") if n < len(sizes))
 
 
-# The products of longer windows are not counted individually.
+# The products of longer windows with holes are not counted individually.
 _LONGEST_WINDOW = 100_000
 
 
@@ -249,34 +232,48 @@ def _products(instruction: Instruction, image: Shape, kernel: Shape, result: Sha
         dict(zip(label, shape.dimensions, strict=False))
         for label, shape in zip(labels.groups(), (image, kernel, result), strict=True)
     ]
-    window = {
-        key: value.split("x")
-        for key, value in _FIELD.findall(instruction.attributes.get("window", ""))
-    }
+    window = _window(instruction)
     groups = max([*instruction.numbers("batch_group_count"), 1])
     products = sizes[1].get("i", 0) * sizes[1].get("o", 0) * sizes[0].get("b", 0) // groups
-    for n, size in enumerate(window.get("size", ())):
-        key = str(n)
-
-        def field(name: str, default: str, n: int = n) -> str:
-            values = window.get(name, ())
-            return values[n] if n < len(values) else default
-
-        low = int(field("pad", "0_0").split("_")[0])
-        stride, holes, dilation = (
-            int(field(name, "1")) for name in ("stride", "lhs_dilate", "rhs_dilate")
-        )
-        length, outputs, taps = sizes[0].get(key, 0), sizes[2].get(key, 0), int(size)
-        if outputs * taps > _LONGEST_WINDOW:
-            products *= outputs * taps
-            continue
-        taps_at = (
-            out * stride + tap * dilation - low for out in range(outputs) for tap in range(taps)
-        )
-        products *= sum(
-            1 for at in taps_at if 0 <= at <= (length - 1) * holes and at % max(holes, 1) == 0
-        )
+    for n in range(len(window.get("size", ()))):
+        products *= _taps(window, n, sizes[0].get(str(n), 0), sizes[2].get(str(n), 0))
     return products
+
+
+_Window = dict[str, list[str]]
+
+
+def _window(instruction: Instruction) -> _Window:
+    """Return the fields of an operation's window, each with a text per dimension."""
+    text = instruction.attributes.get("window", "")
+    return {key: value.split("x") for key, value in _FIELD.findall(text)}
+
+
+def _taps(window: _Window, n: int, length: int, outputs: int) -> int:
+    """Return how many elements the windows of all outputs see along a dimension, without padding.
+
+    Args:
+      window: the fields of the window.
+      n: the dimension among those of the window.
+      length: the size of the operand along it.
+      outputs: the size of the result along it.
+    """
+
+    def field(name: str, default: str) -> str:
+        values = window.get(name, [])
+        return values[n] if n < len(values) else default
+
+    size, low = int(field("size", "1")), int(field("pad", "0_0").split("_")[0])
+    stride, holes, dilation = (
+        int(field(name, "1")) for name in ("stride", "lhs_dilate", "rhs_dilate")
+    )
+    if holes == dilation == 1:
+        starts = (out * stride - low for out in range(outputs))
+        return sum(max(min(at + size, length) - max(at, 0), 0) for at in starts)
+    if outputs * size > _LONGEST_WINDOW:
+        return outputs * size
+    taps = (out * stride + tap * dilation - low for out in range(outputs) for tap in range(size))
+    return sum(1 for at in taps if 0 <= at <= (length - 1) * holes and at % max(holes, 1) == 0)
 
 
 def _comparisons(instruction: Instruction) -> int:
@@ -297,9 +294,15 @@ def _applications(instruction: Instruction) -> int:
     match instruction.opcode:
         case "reduce":
             return max(first - size, 0)
-        case "reduce-window" | "select-and-scatter":
-            window = _WINDOW_SIZE.search(instruction.attributes.get("window", ""))
-            taps = _product(int(n) for n in window[1].split("x") if n) if window else 1
+        case "reduce-window":
+            window = _window(instruction)
+            results = next(instruction.shape.leaves()).dimensions
+            lengths = zip(operands[0].shape.dimensions, results, strict=False)
+            seen = _product(_taps(window, n, *both) for n, both in enumerate(lengths))
+            # However long the windows, no more than an application for each element is needed.
+            return max(min(seen - size, max(first, size)), 0)
+        case "select-and-scatter":
+            taps = _product(int(n) for n in _window(instruction).get("size", ()) if n.isdecimal())
             return size * max(taps - 1, 1)
         case "scatter":
             return operands[-1].shape.size
@@ -322,3 +325,12 @@ def _gemm_flops(instruction: Instruction) -> int | None:
     if result is None:
         return None
     return 2 * result.size * _product(sizes[n] for n in contracting if n < len(sizes))
+
+
+def _kernel_flops(instruction: Instruction) -> int | None:
+    """Return the flops that a TPU kernel's own estimate says, or None for other custom calls."""
+    config = instruction.backend_config
+    kernel = config.get("custom_call_config") if isinstance(config, dict) else None
+    estimate = kernel.get("cost_estimate") if isinstance(kernel, dict) else None
+    flops = str(estimate.get("flops")) if isinstance(estimate, dict) else ""
+    return int(flops) if flops.isdecimal() and len(flops) < 19 else None

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, cast
 
 from hlotools.cost.estimates import ELEMENTWISE
+from hlotools.cost.traffic import made_bytes
 from hlotools.ir.hlo import Computation, HloModule, Instruction, nearest_source
 
 # Opcodes whose results are views of other values and have no buffers.
@@ -42,6 +43,47 @@ class _Peak:
     live: list[_Live]
 
 
+class MemoryStats(Protocol):
+    """The sizes of a program's buffers as XLA assigned them: a record of jaxlib has these."""
+
+    argument_size_in_bytes: int
+    output_size_in_bytes: int
+    temp_size_in_bytes: int
+    alias_size_in_bytes: int
+
+
+def memory_of(program: object) -> MemoryStats | None:
+    """Return XLA's record of a compiled program's memory; None for texts and other programs."""
+    analysis = getattr(program, "memory_analysis", None)
+    return cast("MemoryStats | None", analysis()) if callable(analysis) else None
+
+
+def assigned_bytes(stats: MemoryStats) -> int:
+    """Return the bytes of all buffers of a program: arguments, results and temporaries.
+
+    What arguments and results share, by donation, counts once.
+    """
+    return (
+        stats.argument_size_in_bytes
+        + stats.output_size_in_bytes
+        + stats.temp_size_in_bytes
+        - stats.alias_size_in_bytes
+    )
+
+
+def without_unassigned(buffers: list[BufferCost], stats: MemoryStats) -> list[BufferCost]:
+    """Return the buffers without temporaries that XLA has no memory for: it shares their bytes."""
+    temporary = stats.temp_size_in_bytes
+    assigned: list[BufferCost] = []
+    for buffer in buffers:
+        if buffer.kind == "temporary":
+            if buffer.bytes > temporary:
+                continue
+            temporary -= buffer.bytes
+        assigned.append(buffer)
+    return assigned
+
+
 def peaks(module: HloModule) -> tuple[list[BufferCost], int]:
     """Return the values live at the peak of memory use, the largest first, and the peak's bytes."""
     known: dict[int, _Peak] = {}
@@ -55,8 +97,8 @@ def peaks(module: HloModule) -> tuple[list[BufferCost], int]:
         if id(computation) in running:
             known[id(computation)] = _peak(computation, known)
     most = known[id(module.entry)]
-    live = sorted(most.live, key=lambda value: -value.instruction.shape.stored_bytes)
-    return [_buffer(value) for value in live if value.instruction.shape.stored_bytes], most.bytes
+    live = sorted(most.live, key=lambda value: -made_bytes(value.instruction))
+    return [_buffer(value) for value in live if made_bytes(value.instruction)], most.bytes
 
 
 def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
@@ -106,7 +148,7 @@ def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
     # The ids of operands whose buffers are overwritten, and of the operations that do so.
     reused: set[int] = set()
     for instruction in made:
-        size = instruction.shape.stored_bytes
+        size = made_bytes(instruction)
         changes.append((position[id(instruction)], 1, size))
         at = last[id(instruction)]
         if at < len(order) and _overwrites(order[at], size) and id(order[at]) not in reused:
@@ -117,7 +159,7 @@ def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
     for at, peak in inside.items():
         changes.append((at, 1, peak.bytes))
         changes.append((at, 2, -peak.bytes))
-    held = sum(i.shape.stored_bytes for i in always)
+    held = sum(made_bytes(i) for i in always)
     most = now = held
     when = -1
     for at, _, size in sorted(changes):
@@ -138,13 +180,20 @@ def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
 def _overwrites(instruction: Instruction, size: int) -> bool:
     """Return whether an operation may write its result over an operand with a number of bytes."""
     opcode = instruction.opcode
-    alike = opcode in ELEMENTWISE or opcode == "dynamic-update-slice"
-    if opcode == "fusion":
-        inside = instruction.fused.instructions if instruction.fused else []
-        alike = all(i.opcode in ELEMENTWISE or i.opcode in _IN_PLACE for i in inside)
-    return alike and instruction.shape.stored_bytes == size
+    alike = opcode in ELEMENTWISE or opcode in _UPDATES
+    if instruction.fused is not None:
+        inside = instruction.fused.instructions
+        root = instruction.fused.root
+        while root.fused is not None:
+            root = root.fused.root
+        alike = root.opcode in _UPDATES or all(
+            i.opcode in ELEMENTWISE or i.opcode in _IN_PLACE for i in inside
+        )
+    return alike and made_bytes(instruction) == size
 
 
+# Opcodes whose first operand XLA updates in place where nothing else needs it.
+_UPDATES = frozenset({"dynamic-update-slice", "scatter", "sort"})
 _IN_PLACE = frozenset({"parameter", "constant", "bitcast", "dynamic-update-slice", "broadcast"})
 
 
@@ -156,7 +205,7 @@ def _buffer(value: _Live) -> BufferCost:
     return BufferCost(
         instruction.name,
         instruction.shape.short_text(),
-        instruction.shape.stored_bytes,
+        made_bytes(instruction),
         kind,
         source.file if source else None,
         source.line if source else None,

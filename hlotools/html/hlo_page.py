@@ -4,6 +4,7 @@ from typing import Any
 
 from hlotools.cost.costs import Costs, costs
 from hlotools.cost.estimates import Estimates, trip_count
+from hlotools.cost.peak import MemoryStats
 from hlotools.cost.rates import DeviceRates
 from hlotools.html.page_model import Files, ProgramData
 from hlotools.ir.hlo import CALLING, HloModule, Instruction, nearest_source
@@ -71,13 +72,18 @@ def _add(data: ProgramData, instruction: Instruction, numbers: dict[int, int]) -
     )
 
 
-def add_costs(data: ProgramData, module: HloModule, rates: DeviceRates | None) -> Costs:
+def add_costs(
+    data: ProgramData,
+    module: HloModule,
+    rates: DeviceRates | None,
+    memory: MemoryStats | None = None,
+) -> Costs:
     """Add the costs of each operation and of each source line to page data, and return them.
 
     Costs cover all runs of an operation. A loop or branch has the sum of its computations' costs.
     Operations inside a fusion have arithmetic alone: the fusion moves the bytes.
     """
-    report = costs(module, rates)
+    report = costs(module, rates, memory)
     estimates = Estimates(module)
     count = len(data.names)
     work: list[int | None] = [0] * count
@@ -113,9 +119,8 @@ def add_line_costs(
     """Add seconds, flops and bytes of source lines to page data, and of operations if known."""
     seconds, work, moved = values or ([], [], [])
     total = report.total
-    timed = [row.seconds for row in report.instructions if row.seconds is not None]
-    if timed:
-        data.metric("seconds", "time bound", seconds, sum(timed))
+    if total["seconds"] is not None:
+        data.metric("seconds", "time bound", seconds, total["seconds"])
     data.metric("flops", "FLOPs", work, total["flops"] + total["transcendentals"])
     data.metric("bytes", "bytes", moved, total["bytes"])
     keys = [metric["key"] for metric in data.metrics]

@@ -3,6 +3,7 @@
 import os
 import re
 
+from hlotools.cost.peak import memory_of
 from hlotools.cost.rates import DeviceRates
 from hlotools.html.hlo_page import add_costs, hlo_data
 from hlotools.html.page_file import standing_alone
@@ -53,6 +54,7 @@ def program_data(
     program: object, files: Files, rates: DeviceRates | None, facts: Facts
 ) -> tuple[ProgramData, str]:
     """Return a program's page data and name; add facts about it to `facts`."""
+    memory = memory_of(program)
     as_text = getattr(program, "as_text", None)
     if callable(as_text) and not isinstance(program, HloModule):
         program = as_text()
@@ -70,7 +72,7 @@ def program_data(
             f"StableHLO, or a module that `parse` read; got {type(program).__name__}"
         )
     data = hlo_data(program, files)
-    report = add_costs(data, program, rates)
+    report = add_costs(data, program, rates, memory)
     if report.target is not None:
         facts.append(("target", report.target.title))
     if report.total["unknown"]:

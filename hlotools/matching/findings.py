@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from hlotools.cost.estimates import is_collective
+from hlotools.cost.links import is_collective
 from hlotools.ir.hlo import HloModule, Instruction
 from hlotools.matching.changes import Change, OperationSite
 from hlotools.matching.match import CONVERTS, Matching

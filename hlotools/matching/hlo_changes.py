@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from hlotools.cost.estimates import is_collective
+from hlotools.cost.links import is_collective
 from hlotools.ir.digests import (
     COMMUTATIVE,
     clean_attributes,

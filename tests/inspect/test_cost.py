@@ -26,8 +26,9 @@ def text_of(name):
 @pytest.mark.parametrize(
     ("name", "flops", "transcendentals", "moved"),
     [
-        # As XLA's own analysis of these modules has it.
-        ("gpt_block.hlo", 743_936, 4160, 337_152),
+        # As XLA's own analysis of these modules has it, but that it counts 337,152 bytes for the
+        # first: all of an array of which fusions read thirds.
+        ("gpt_block.hlo", 743_936, 4160, 324_864),
         ("layer.hlo", 272_352, 4096, 100_108),
     ],
 )
@@ -73,7 +74,8 @@ def test_what_is_unknown_is_none():
     unknown = [row for row in report.instructions if row.opcode == "custom-call"]
     assert len(unknown) == report.total["unknown"] == 3
     assert all(row.flops is None and row.seconds is None for row in unknown)
-    assert report.total["seconds"] is None
+    known = sum(row.seconds or 0 for row in report.instructions)
+    assert known > 0 and report.total["seconds"] == pytest.approx(known)
     assert "3 instructions have parts" in report.text()
 
 

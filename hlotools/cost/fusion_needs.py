@@ -1,0 +1,99 @@
+"""The elements that a fusion needs of each value in it, of which slices read a part alone."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hlotools.ir.hlo import Computation, Instruction
+
+_WHOLE = frozenset({
+    "dot", "convolution", "sort", "fft", "cholesky", "triangular-solve", "reduce-window",
+    "select-and-scatter", "custom-call", "while", "conditional", "call", "topk",
+})  # fmt: skip
+# Opcodes that give a part of their first operand, at places that the other operands say.
+_PARTS = frozenset({"slice", "dynamic-slice", "gather"})
+
+
+class Needs(NamedTuple):
+    """The elements of a fusion's values that its results need.
+
+    Attributes:
+      elements: by the id of an operation in the fusion, the number of its elements.
+      overwritten: the ids of updates whose first operand is written in place: the bytes of their
+        results are those of the elements that they change.
+    """
+
+    elements: dict[int, int]
+    overwritten: set[int]
+
+    def share(self, instruction: Instruction) -> float:
+        """Return the needed share of an operation's elements, from 0 to 1."""
+        size = instruction.shape.size
+        return self.elements.get(id(instruction), 0) / size if size else 1.0
+
+
+def needs_of(fused: Computation) -> Needs:
+    """Return the elements that a fused computation needs of each of its values."""
+    elements: dict[int, int] = {}
+    overwritten = {id(i) for i in _results(fused.root) if written_elements(i) is not None}
+    elements[id(fused.root)] = fused.root.shape.size
+    for instruction in reversed(fused.in_order()):
+        needed = elements.get(id(instruction), 0)
+        if not needed:
+            continue
+        for operand, count in _reads(instruction, needed, id(instruction) in overwritten):
+            known = elements.get(id(operand), 0)
+            elements[id(operand)] = min(known + count, operand.shape.size)
+    return Needs(elements, overwritten)
+
+
+def written_elements(instruction: Instruction) -> int | None:
+    """Return the number of elements that an update in place writes, None for other operations."""
+    operands = instruction.operands
+    if instruction.opcode == "dynamic-update-slice" and len(operands) > 1:
+        return operands[1].shape.size
+    if instruction.opcode == "scatter" and len(operands) == 3:
+        return operands[2].shape.size
+    return None
+
+
+def _results(root: Instruction) -> list[Instruction]:
+    """Return the operations that compute a fusion's results, below views."""
+    results = root.operands if root.opcode == "tuple" else [root]
+    return [_viewed(result) for result in results]
+
+
+def _viewed(instruction: Instruction) -> Instruction:
+    while instruction.opcode == "bitcast" and instruction.operands:
+        instruction = instruction.operands[0]
+    return instruction
+
+
+def _reads(
+    instruction: Instruction, needed: int, overwrites: bool
+) -> Iterator[tuple[Instruction, int]]:
+    """Yield the operands of an operation of which `needed` elements are used, and what it reads."""
+    opcode, operands = instruction.opcode, instruction.operands
+    size = max(instruction.shape.size, 1)
+    if instruction.fused is not None:
+        inside = needs_of(instruction.fused)
+        for parameter in instruction.fused.parameters:
+            if parameter.number < len(operands):
+                yield operands[parameter.number], inside.elements.get(id(parameter), 0)
+        return
+    for position, operand in enumerate(operands):
+        whole = operand.shape.size
+        if opcode in _WHOLE or opcode == "tuple":
+            yield operand, whole
+        elif opcode in _PARTS:
+            yield operand, min(needed, whole) if position == 0 else whole
+        elif opcode in ("dynamic-update-slice", "scatter") and position == 0:
+            written = written_elements(instruction) or 0
+            yield operand, 0 if overwrites else max(min(needed, whole) - written, 0)
+        elif opcode in ("dynamic-update-slice", "scatter"):
+            yield operand, whole
+        elif opcode in ("reduce", "bitcast", "reshape") and position < max(len(operands) // 2, 1):
+            # A reduction reads as many elements for each result; views may regroup elements.
+            yield operand, min(-(-needed * whole // size), whole)
+        else:
+            # Elementwise operations, and those whose operands have fewer elements.
+            yield operand, min(needed, whole)

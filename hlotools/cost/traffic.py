@@ -1,0 +1,150 @@
+"""The bytes that an operation of a compiled program moves to and from its device's memory."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from hlotools.cost.fusion_needs import needs_of, written_elements
+from hlotools.ir.hlo import Instruction, Shape, unquoted
+
+# Opcodes that move no bytes of their own.
+_FREE = frozenset({
+    "parameter", "constant", "tuple", "get-tuple-element", "bitcast", "after-all", "add-dependency",
+    "opt-barrier", "partition-id", "replica-id", "get-dimension-size", "domain", "while",
+    "conditional", "call", "async-start", "async-update",
+})  # fmt: skip
+_PARTS = frozenset({"slice", "dynamic-slice", "gather"})
+_LIBRARIES = ("__cublas", "__cudnn", "__onednn")
+
+
+class Transfer(NamedTuple):
+    """A value that an operation reads from memory or writes to it, and how many of its bytes."""
+
+    value: Instruction
+    bytes: int
+    is_write: bool
+
+
+def bytes_in_memory(shape: Shape) -> int:
+    """Return the bytes of a shape that are in the device's main memory, with the tiles' padding.
+
+    A TPU's shapes have tiles, and their memory spaces other than 0 are on the chip (1 is the
+    vector memory) or on the host (5); a GPU's space 1 is a part of its main memory.
+    """
+    if shape.memory_space == 0 and not shape.elements:
+        return shape.stored_bytes
+    total = 0
+    for leaf in shape.leaves():
+        if leaf.memory_space == 0 or (leaf.memory_space == 1 and not leaf.tiles):
+            total += leaf.stored_bytes
+    return total
+
+
+def is_allocation(instruction: Instruction) -> bool:
+    """Return whether a custom call only makes a buffer, which others fill."""
+    target = unquoted(instruction.attributes.get("custom_call_target", ""))
+    return instruction.opcode == "custom-call" and target == "AllocateBuffer"
+
+
+def moved_bytes(instruction: Instruction) -> int:
+    """Return the bytes that an operation moves to and from the device's memory in one run."""
+    return sum(transfer.bytes for transfer in transfers(instruction))
+
+
+def transfers(instruction: Instruction) -> Iterator[Transfer]:
+    """Yield what an operation reads and writes, without what is on the chip already."""
+    opcode, operands = instruction.opcode, instruction.operands
+    if opcode in _FREE or opcode.endswith(("-done", "-update")):
+        return
+    if instruction.fused is not None:
+        yield from _of_fusion(instruction)
+    elif opcode.endswith("-start"):
+        yield from _of_start(instruction)
+    elif opcode == "custom-call":
+        yield from _of_custom_call(instruction)
+    elif opcode in _PARTS and operands:
+        # Only the selected elements are read.
+        read = _part(operands[0].shape, instruction.shape)
+        yield Transfer(operands[0], read, False)
+        for index in operands[1:] if opcode == "gather" else ():
+            yield Transfer(index, bytes_in_memory(index.shape), False)
+        yield Transfer(instruction, bytes_in_memory(instruction.shape), True)
+    elif opcode in ("dynamic-update-slice", "scatter") and written_elements(instruction):
+        for operand in operands[1:]:
+            yield Transfer(operand, bytes_in_memory(operand.shape), False)
+        update = operands[1] if opcode == "dynamic-update-slice" else operands[2]
+        yield Transfer(instruction, _part(instruction.shape, update.shape), True)
+    else:
+        for operand in dict.fromkeys(operands):
+            yield Transfer(operand, bytes_in_memory(operand.shape), False)
+        yield Transfer(instruction, bytes_in_memory(instruction.shape), True)
+
+
+def _part(whole: Shape, part: Shape) -> int:
+    """Return the bytes of a part of a value, 0 where the value is not in the device's memory."""
+    return min(part.stored_bytes, bytes_in_memory(whole))
+
+
+def _of_fusion(fusion: Instruction) -> Iterator[Transfer]:
+    fused = fusion.fused
+    if fused is None:
+        return
+    needs = needs_of(fused)
+    read: dict[Instruction, float] = {}
+    for parameter in fused.parameters:
+        if parameter.number < len(fusion.operands):
+            operand = fusion.operands[parameter.number]
+            share = needs.share(parameter)
+            # An operand that is given twice is read once, as far as a bound goes.
+            read[operand] = max(read.get(operand, 0.0), share)
+    for operand, share in read.items():
+        yield Transfer(operand, round(bytes_in_memory(operand.shape) * share), False)
+    results = fused.root.operands if fused.root.opcode == "tuple" else [fused.root]
+    shapes = fusion.shape.elements if fused.root.opcode == "tuple" else (fusion.shape,)
+    for result, shape in zip(results, shapes, strict=False):
+        while result.opcode == "bitcast" and result.operands:
+            result = result.operands[0]
+        written = written_elements(result) if id(result) in needs.overwritten else None
+        share = 1.0 if written is None else min(written / max(result.shape.size, 1), 1.0)
+        yield Transfer(fusion, round(bytes_in_memory(shape) * share), True)
+
+
+def result_of_start(start: Instruction) -> Shape:
+    """Return the shape of the result of an asynchronous operation, which its start's tuple has."""
+    elements = start.shape.elements
+    if len(elements) < 2 or start.opcode == "all-reduce-start":
+        return start.shape
+    # That of a copy is (destination, source, context), of others (operands, results, ...).
+    return elements[0 if start.opcode == "copy-start" else 1]
+
+
+def made_bytes(instruction: Instruction) -> int:
+    """Return the bytes in the device's memory of the buffers that an operation makes."""
+    is_start = instruction.opcode.endswith("-start")
+    return bytes_in_memory(result_of_start(instruction) if is_start else instruction.shape)
+
+
+def _of_start(start: Instruction) -> Iterator[Transfer]:
+    """Yield what an asynchronous operation moves."""
+    written = result_of_start(start)
+    for operand in dict.fromkeys(start.operands):
+        if operand.shape.size > written.size and start.opcode in (
+            "slice-start",
+            "dynamic-slice-start",
+        ):
+            yield Transfer(operand, _part(operand.shape, written), False)
+        else:
+            yield Transfer(operand, bytes_in_memory(operand.shape), False)
+    yield Transfer(start, bytes_in_memory(written), True)
+
+
+def _of_custom_call(call: Instruction) -> Iterator[Transfer]:
+    if is_allocation(call):
+        return
+    target = unquoted(call.attributes.get("custom_call_target", ""))
+    for operand in dict.fromkeys(call.operands):
+        yield Transfer(operand, bytes_in_memory(operand.shape), False)
+    # The last result of a library's call is its workspace, of which it may use none.
+    results = call.shape.elements or (call.shape,)
+    if target.startswith(_LIBRARIES) and len(results) > 1:
+        results = results[:-1]
+    yield Transfer(call, sum(map(bytes_in_memory, results)), True)
