@@ -193,7 +193,7 @@ def _hide(traceback: types.TracebackType | None) -> None:
 
 
 def _notes(error: BaseException) -> list[str]:
-    notes: Any = getattr(error, "__notes__", None)
+    notes: object = getattr(error, "__notes__", None)
     return cast(list[str], notes) if type(notes) is list else []
 
 
@@ -218,7 +218,7 @@ class user_context:
 
     __slots__ = ("traceback",)
 
-    def __init__(self, traceback: source.Traceback):
+    def __init__(self, traceback: source.Traceback | None):
         self.traceback = traceback
 
     def __enter__(self) -> None:
@@ -231,7 +231,7 @@ class user_context:
         if any(str(note).startswith(_REPLAYED) for note in _notes(error)):
             return
         frame = source.user_frame(self.traceback)
-        if frame is None:
+        if frame is None or self.traceback is None:
             return
         # Without str(error), which may raise itself.
         text = "".join(traceback.format_exception_only(error))

@@ -192,7 +192,7 @@ def default_dtype(kind: str) -> NumPyDType:
     return python_scalar_dtype({"b": bool, "i": int, "f": float, "c": complex}[kind])
 
 
-def check_user_dtype_supported(dtype: Any, where: str = "dtype") -> Any:
+def check_user_dtype_supported(dtype: object, where: str = "dtype") -> Any:
     """Return the canonical dtype of a dtype that a user requests in the function named `where`.
 
     Without x64, a 64-bit dtype warns and narrows, or does what `jax_explicit_x64_dtypes` selects.

@@ -4,7 +4,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 from hlofront.base.config import options
 
@@ -209,7 +208,7 @@ class timed:
         self.started = time.perf_counter()
         return self
 
-    def __exit__(self, kind: Any, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         self.seconds = time.perf_counter() - self.started
         if kind is None:
             record_event_duration_secs(self.event, self.seconds, **self.metadata)

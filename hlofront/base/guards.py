@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Generator
-from typing import Any
 
 from hlofront.base.config import options
 from hlofront.base.option import Option, unset
@@ -30,7 +29,7 @@ def transfer_guard(new_val: str | None) -> Generator[None]:
         yield
 
 
-def _enforce(field: str, option: Option, levels: Any) -> None:
+def _enforce(field: str, option: Option, levels: object) -> None:
     """Set a field of jaxlib's guard state whenever an option changes.
 
     Args:

@@ -206,7 +206,7 @@ class Option:
     def __init__(
         self,
         name: str,
-        default: Any,
+        default: object,
         kind: OptionKind,
         doc: str,
         affects_trace: bool,

@@ -410,7 +410,7 @@ _Locals = (lambda: type(frame_at().f_locals))()
 
 def _attributes(holder: object) -> dict[str, object]:
     try:
-        attributes: Any = object.__getattribute__(holder, "__dict__")
+        attributes: object = object.__getattribute__(holder, "__dict__")
     except AttributeError:
         return {}
     return cast(dict[str, object], attributes) if type(attributes) is dict else {}

@@ -475,7 +475,7 @@ class HostValues(dict[type, Callable[[Any], Any]]):
         """Return the function for a type or its nearest base class, or None if there is none."""
         return next((self.get(base) for base in type_.__mro__ if base in self), None)
 
-    def read(self, x: Any) -> Any:
+    def read(self, x: object) -> Any:
         """Return a value converted by the function for its type, or unchanged if there is none."""
         rule = self.of(x.__class__) if self else None
         return x if rule is None else rule(x)

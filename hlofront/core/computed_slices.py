@@ -76,7 +76,7 @@ class Slice:
         return cls(start, size, aux_data[2])
 
 
-def ds(start: Any, size: Any = None, stride: Any = None) -> Any:
+def ds(start: object, size: object = None, stride: object = None) -> Any:
     """Return an index of arrays: a slice of `size` elements from `start`, which may be traced.
 
     `x[ds(i, n)]` is `x[i:i + n]` for traced `i`; `n` must be an integer, as it is the size of the

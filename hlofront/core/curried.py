@@ -13,7 +13,7 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Any]]:
     The function raises ValueError for a wrong number of inputs.
     """
 
-    def run(*args: Any) -> list[Any]:
+    def run(*args: object) -> list[Any]:
         return eval_jaxpr(closed_jaxpr.jaxpr, closed_jaxpr.consts, *args)
 
     return run

@@ -72,7 +72,7 @@ class _Writer:
             self._constant(const)
         self._jaxpr(program.jaxpr)
 
-    def _seen(self, program: Any) -> bool:
+    def _seen(self, program: object) -> bool:
         number = self.programs.get(id(program))
         if number is not None:
             self.parts.append(f"program {number}")
@@ -164,7 +164,7 @@ class _Writer:
         else:
             raise _NoCanonicalForm(f"a parameter of type {kind}")
 
-    def _plain(self, value: Any) -> None:
+    def _plain(self, value: object) -> None:
         self.parts.append(repr(value))
 
     def _text(self, value: str) -> None:
@@ -234,7 +234,7 @@ def _is_named_tuple(kind: Any) -> bool:
     return tuple in kind.__mro__ and hasattr(kind, "_fields")
 
 
-def _aval_text(aval: Any) -> str:
+def _aval_text(aval: object) -> str:
     if type(aval) is not ShapedArray:
         raise _NoCanonicalForm(f"a value of type {aval}")
     if isinstance(aval.dtype, ExtendedDType):

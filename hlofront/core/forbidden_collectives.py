@@ -6,7 +6,6 @@ arrays that Explicit axes split, if the type of its result says that the axis no
 
 from collections.abc import Hashable, Iterable, Sequence
 from functools import wraps
-from typing import Any
 
 from hlofront.base.config import no_collectives
 from hlofront.base.errors import HlofrontError
@@ -42,7 +41,7 @@ def communicating(*primitives: Primitive) -> None:
 
 def _checked(primitive: Primitive, rule: InferRule) -> InferRule:
     @wraps(rule)
-    def checked(*avals: AbstractValue, **params: Any) -> AbstractValue | Sequence[AbstractValue]:
+    def checked(*avals: AbstractValue, **params: object) -> AbstractValue | Sequence[AbstractValue]:
         forbidden = no_collectives.value
         if forbidden:
             names = params["axes"] if "axes" in params else params["axis_name"]

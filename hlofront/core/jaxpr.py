@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from hlofront.base.config import enable_x64
+from hlofront.base.source import Traceback
 from hlofront.base.typing import Params, is_numpy_value
 from hlofront.base.typing import Value as Value
 from hlofront.bridge import state
@@ -187,7 +188,7 @@ class Equation:
         self.source_info = UNKNOWN_SOURCE if source_info is None else source_info
 
     @property
-    def traceback(self) -> Any:
+    def traceback(self) -> Traceback | None:
         """The C++ traceback of the call that made the equation, or None.
 
         base/source.py reads the user's lines from it.

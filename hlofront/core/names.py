@@ -7,6 +7,7 @@ from typing import Any
 
 from hlofront.base import source
 from hlofront.base.boundary import named_as
+from hlofront.base.source import Traceback
 
 
 class Transformation:
@@ -54,7 +55,7 @@ TRANSPOSE = Transformation("transpose")
 VMAP = Transformation("vmap")
 
 _stack: ContextVar[NameStack] = ContextVar("names", default=())
-_replayed: ContextVar[Any] = ContextVar("replayed_traceback", default=None)
+_replayed: ContextVar[Traceback | None] = ContextVar("replayed_traceback", default=None)
 
 current_name_stack = _stack.get
 # The traceback of the equation that is evaluated again; None while user code runs.
@@ -141,7 +142,7 @@ class SourceInfo:
 
     __slots__ = ("scopes", "traceback")
 
-    def __init__(self, traceback: Any, name_stack: NameStack):
+    def __init__(self, traceback: Traceback | None, name_stack: NameStack):
         self.traceback = traceback
         self.scopes = name_stack
 
@@ -151,7 +152,7 @@ class SourceInfo:
         return PrintedNameStack(self.scopes)
 
     def replace(
-        self, *, traceback: Any = None, name_stack: NameStack | None = None
+        self, *, traceback: Traceback | None = None, name_stack: NameStack | None = None
     ) -> "SourceInfo":
         """Return a copy with some fields replaced; None leaves a field unchanged."""
         return SourceInfo(
@@ -199,7 +200,7 @@ class coming_from:
 
     __slots__ = ("name_stack", "tokens", "traceback")
 
-    def __init__(self, name_stack: NameStack, traceback: Any):
+    def __init__(self, name_stack: NameStack, traceback: Traceback | None):
         self.name_stack = name_stack
         self.traceback = traceback
 
@@ -223,7 +224,7 @@ class scopes_replaced:
     def __enter__(self) -> None:
         self.token = _stack.set(self.name_stack)
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         _stack.reset(self.token)
 
 
@@ -260,7 +261,7 @@ def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[
         raise TypeError(f"named_call wants a function, got {source.shortened(repr(fun))}")
     label = source.callable_name(fun) if name is None else name
 
-    def named(*args: Any, **kwargs: Any) -> Any:
+    def named(*args: object, **kwargs: object) -> Any:
         with named_scope(label):
             return fun(*args, **kwargs)
 

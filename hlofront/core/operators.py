@@ -29,7 +29,7 @@ def load_operators() -> None:
 def _waiting(name: str) -> Callable[..., Any]:
     """Return an operator that loads the operators on first use and then calls the loaded one."""
 
-    def operator(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def operator(self: object, *args: object, **kwargs: object) -> Any:
         load_operators()
         member = getattr(self.__class__, name, operator)
         if member is operator:
@@ -40,7 +40,7 @@ def _waiting(name: str) -> Callable[..., Any]:
     return operator
 
 
-def _find(self: Any, name: str) -> Any:
+def _find(self: object, name: str) -> Any:
     """Return a missing attribute of an array or tracer after loading the operators.
 
     This is the `__getattr__` of classes whose operators are not loaded yet.

@@ -71,7 +71,7 @@ class Primitive:
         self.eager = {}
         ALL.setdefault(name, self)
 
-    def bind(self, *args: Value, **params: Any) -> Value:
+    def bind(self, *args: Value, **params: object) -> Value:
         """Apply the primitive to operands, in the current interpreter.
 
         Returns:
@@ -106,7 +106,7 @@ class Primitive:
           bind_with_trace, so that this is a decorator.
         """
 
-        def bind(*args: Value, **params: Any) -> Value:
+        def bind(*args: Value, **params: object) -> Value:
             return bind_with_trace(trace.current_trace(), args, [typeof(x) for x in args], params)
 
         # Attributes of this primitive go before the methods of the class.
@@ -132,7 +132,7 @@ class Primitive:
         rules.run[self] = rule
         self.eager.clear()
 
-    def _run(self, *args: Value, **params: Any) -> Value:
+    def _run(self, *args: Value, **params: object) -> Value:
         return trace.engine().process(self, args, params)
 
     def def_impl(self, impl: Rule) -> Rule:
@@ -173,10 +173,10 @@ class Primitive:
           abstract_eval, so that this is a decorator.
         """
 
-        def infer(*avals: AbstractValue, **params: Any) -> InferredTypes:
+        def infer(*avals: AbstractValue, **params: object) -> InferredTypes:
             return abstract_eval(*avals, **params)[0]
 
-        def effects(*avals: AbstractValue, **params: Any) -> Effects:
+        def effects(*avals: AbstractValue, **params: object) -> Effects:
             return frozenset(abstract_eval(*avals, **params)[1])
 
         self.inferred.clear()
@@ -184,7 +184,9 @@ class Primitive:
         rules.effects[self] = effects
         return abstract_eval
 
-    def abstract_eval(self, *avals: AbstractValue, **params: Any) -> tuple[InferredTypes, Effects]:
+    def abstract_eval(
+        self, *avals: AbstractValue, **params: object
+    ) -> tuple[InferredTypes, Effects]:
         """Return the aval of the result, or a list of avals, and the effects of the operation.
 
         Raises:

@@ -84,7 +84,7 @@ def _on_terminal() -> bool:
     return config.options["jax_pprint_use_color"].value and bool(sys.stdout and sys.stdout.isatty())
 
 
-def _opened(program: Any) -> AnyJaxpr:
+def _opened(program: object) -> AnyJaxpr:
     return getattr(program, "jaxpr", program)
 
 
@@ -190,7 +190,7 @@ class Printing:
             self._share_names(equation, equation.params[_SHARES_NAMES[equation.primitive.name]])
         return self.laid_out(equation, select(equation.params))
 
-    def laid_out(self, equation: AnyEquation, parameters: Sequence[tuple[str, Any]]) -> Document:
+    def laid_out(self, equation: AnyEquation, parameters: Sequence[tuple[str, object]]) -> Document:
         """Return the document of an equation with selected (name, value) parameters, in order."""
         parts: list[Document] = []
         if equation.outvars:

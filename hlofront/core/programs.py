@@ -70,7 +70,7 @@ def valid_jaxtype(x: object) -> bool:
     return not isinstance(x, np.ndarray) or not (dtype is None or dtype.kind in "OSUMm")
 
 
-def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str = "") -> Any:
+def concrete_or_error(force: Callable[[Any], Any] | None, val: object, context: str = "") -> Any:
     """Return a value that is not a tracer, converted by `force`.
 
     Args:

@@ -79,7 +79,7 @@ def _check_type(
     primitive: Primitive, rule: str, derivative: str, value: str, aval: Any, tangent: Tangent
 ) -> None:
     wanted = aval.to_tangent_aval()
-    actual: Any = tangent.aval if type(tangent) is Zero else typeof(tangent)
+    actual = tangent.aval if type(tangent) is Zero else typeof(tangent)
     if (actual.shape, actual.dtype) != (wanted.shape, wanted.dtype):
         raise JaxprTypeError(
             f"the {rule} rule of {primitive.name} gives a {derivative} of type "

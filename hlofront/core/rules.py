@@ -90,7 +90,7 @@ class RuleTable(dict[PrimitiveLike, Rule], Generic[Rule]):
 
     def __call__(self, *primitives: PrimitiveLike) -> Callable[[Rule], Rule]:
         def register(rule: Rule) -> Rule:
-            function: Any = rule
+            function: object = rule
             # Rules are written `def _`; tracebacks show names such as `in cumsum_batch`.
             if function.__name__ == "_":
                 name = f"{primitives[0].name}_{self.name}"

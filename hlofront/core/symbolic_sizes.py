@@ -178,20 +178,20 @@ class SizeExpression(SymbolicSize):
 
     # ---- arithmetic
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: object) -> Any:
         if not is_size(other):
             return self.as_value() + other
         return combination(self, 1, other, 1, self.scope)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: object) -> Any:
         return self + other if is_size(other) else other + self.as_value()
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: object) -> Any:
         if not is_size(other):
             return self.as_value() - other
         return combination(self, 1, other, -1, self.scope)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: object) -> Any:
         if not is_size(other):
             return other - self.as_value()
         return combination(other, 1, self, -1, self.scope)
@@ -199,7 +199,7 @@ class SizeExpression(SymbolicSize):
     def __neg__(self) -> "int | SizeExpression":
         return combination(self, -1, 0, 0, self.scope)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: object) -> Any:
         if not is_size(other):
             return self.as_value() * other
         check_scopes(self.scope, other, "in a product")
@@ -211,7 +211,7 @@ class SizeExpression(SymbolicSize):
                 coefficients[product] = known + coefficient * other_coefficient
         return normalized(coefficients, self.scope)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: object) -> Any:
         return self * other if is_size(other) else other * self.as_value()
 
     def __pow__(self, power: Any, modulo: None = None) -> Any:
@@ -230,7 +230,7 @@ class SizeExpression(SymbolicSize):
             result = result * self
         return result
 
-    def __rpow__(self, other: Any, modulo: None = None) -> Any:
+    def __rpow__(self, other: object, modulo: None = None) -> Any:
         return other ** self.as_value()
 
     def __floordiv__(self, other: Any) -> Any:
@@ -258,7 +258,7 @@ class SizeExpression(SymbolicSize):
     def __truediv__(self, other: Any) -> Any:
         return self.as_value() / (other.as_value() if isinstance(other, SizeExpression) else other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: object) -> Any:
         return other / self.as_value()
 
     def __int__(self) -> int:
@@ -334,7 +334,7 @@ class SizeExpression(SymbolicSize):
         """Return the size as a scalar of the program that is being traced."""
         return current_trace().lift(self)
 
-    def as_number(self, dtype: Any) -> Any:
+    def as_number(self, dtype: object) -> Any:
         """Return the size as a scalar of a dtype of the program that is being traced."""
         return self.as_value().astype(dtype)
 
@@ -447,7 +447,7 @@ def check_scopes(scope: Scope, size: object, when: str) -> None:
 
 
 def combination(
-    x: Any, factor_x: int, y: Any, factor_y: int, scope: Scope
+    x: object, factor_x: int, y: object, factor_y: int, scope: Scope
 ) -> "int | SizeExpression":
     """Return factor_x * x + factor_y * y, for sizes of a scope."""
     check_scopes(scope, x, "in a sum")

@@ -219,7 +219,7 @@ class Tracer(ArrayOperators):
     _trace: Trace
     aval: Any
 
-    def __init__(self, trace: Trace, aval: Any):
+    def __init__(self, trace: Trace, aval: object):
         self._trace = trace
         self.aval = aval
 
@@ -336,7 +336,7 @@ class Tracer(ArrayOperators):
     def __index__(self):
         return operator.index(self._concrete_or_raise(errors.TracerIntegerConversionError))
 
-    def __array__(self, *args: Any, **kwargs: Any):
+    def __array__(self, *args: object, **kwargs: object):
         value = self._underived_or_raise(errors.TracerArrayConversionError)
         return value.__array__(*args, **kwargs)
 
@@ -395,7 +395,7 @@ def _needs_value(name: str, *, called: bool) -> Value:
     `called` is whether the member is a method; else it is a property.
     """
 
-    def member(self: Tracer, *args: Any) -> Value:
+    def member(self: Tracer, *args: object) -> Value:
         value = self.to_concrete_value()
         if value is None or (self.has_derivative and name != "item"):
             what = f"the {name}() method was called" if called else f"{name!r} was asked for"
