@@ -24,12 +24,12 @@ from hlofront.primitives.shaping import broadcast, broadcast_in_dim, transpose
 
 
 @lower(c.ragged_dot_general_p, platform="gpu")
-def _(build: Builder, *operands: Value, **params: Any) -> Value:
+def _(build: Builder, *operands: Value, **params: object) -> Value:
     return _known_or_masked(build, operands, params, sizes_per_batch=True)
 
 
 @lower(c.ragged_dot_general_p, platform="tpu")
-def _(build: Builder, *operands: Value, **params: Any) -> Value:
+def _(build: Builder, *operands: Value, **params: object) -> Value:
     return _known_or_masked(build, operands, params, sizes_per_batch=False)
 
 

@@ -8,7 +8,7 @@ The axes that vmap maps are gone where a program is lowered; positional ones are
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NotRequired, TypedDict, Unpack
+from typing import NotRequired, TypedDict, Unpack
 
 import numpy as np
 
@@ -257,7 +257,7 @@ def _(
     x: Value,
     *,
     axis_index_groups: Groups,
-    axis_name: Any,
+    axis_name: object,
     concat_axis: int,
     split_axis: int,
     tiled: bool,

@@ -74,7 +74,7 @@ def _attribute(name: str, key: str, value: object) -> ir.Attribute:
         raise TypeError(f"attribute {key!r} of the composite op {name!r}: {error}") from error
 
 
-def _value(value: Any) -> ir.Attribute:
+def _value(value: object) -> ir.Attribute:
     """Return a Python or NumPy value as an MLIR attribute.
 
     Raises:

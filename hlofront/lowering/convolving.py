@@ -59,13 +59,13 @@ def _is_empty(build: Builder) -> bool:
 
 
 @lower(c.conv_general_dilated_p, platform="tpu")
-def _convolution_on_tpu(build: Builder, lhs: Value, rhs: Value, **params: Any) -> Value:
+def _convolution_on_tpu(build: Builder, lhs: Value, rhs: Value, **params: object) -> Value:
     (result,) = build.avals_out
     return build.full(0, result) if _is_empty(build) else _emit(build, lhs, rhs, result, params)
 
 
 @lower(c.conv_general_dilated_p)
-def _(build: Builder, lhs: Value, rhs: Value, **params: Any) -> Value:
+def _(build: Builder, lhs: Value, rhs: Value, **params: object) -> Value:
     (result,) = build.avals_out
     if _is_empty(build):
         return build.full(0, result)

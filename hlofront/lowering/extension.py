@@ -164,7 +164,7 @@ class LoweringRuleContext:
             )
         self._tokens_set[:] = [tokens_out]
 
-    def replace(self, **changes: Any) -> "LoweringRuleContext":
+    def replace(self, **changes: object) -> "LoweringRuleContext":
         """Return a copy with other values for some fields, for a call of another rule."""
         return replaced(self, **changes)
 
@@ -216,7 +216,7 @@ def builder_rule(rule: LoweringRule, inline: bool = True) -> BuilderRule:
       inline: whether the operations are emitted in place of the equation.
     """
 
-    def adapter(build: Builder, *operands: Any, **params: Any) -> Any:
+    def adapter(build: Builder, *operands: object, **params: object) -> Any:
         equation = build.equation
         assert equation is not None
         if inline:
@@ -319,7 +319,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Lowerin
       multiple_results: whether it returns a sequence of arrays rather than one array.
     """
 
-    def rule(ctx: LoweringRuleContext, *operands: IrValues, **params: Any) -> list[ir.Value]:
+    def rule(ctx: LoweringRuleContext, *operands: IrValues, **params: object) -> list[ir.Value]:
         build = builder_here(ctx)
         function = fun if multiple_results else lambda *xs, **kwargs: (fun(*xs, **kwargs),)
         return build.by_tracing(function, flatten_ir_values(operands), ctx.avals_in, **params)
@@ -343,7 +343,7 @@ def builder_here(ctx: LoweringRuleContext) -> Builder:
 
 
 def jaxpr_subcomp(
-    ctx: LoweringRuleContext, jaxpr: Jaxpr, consts: Sequence[Any], *args: IrValues
+    ctx: LoweringRuleContext, jaxpr: Jaxpr, consts: Sequence[object], *args: IrValues
 ) -> list[ir.Value]:
     """Emit the equations of a jaxpr at the ambient insertion point, and return its outputs."""
     return builder_here(ctx).inline(jaxpr, consts, flatten_ir_values(args))
@@ -367,7 +367,7 @@ def core_call_lowering(
 
 
 def ir_constant(
-    val: Any, *, const_lowering: object = None, aval: AbstractValue | None = None
+    val: object, *, const_lowering: object = None, aval: AbstractValue | None = None
 ) -> ir.Value:
     """Emit a constant at the ambient insertion point.
 
@@ -384,7 +384,7 @@ def ir_constant(
 
 
 def ir_constants(
-    val: Any, *, const_lowering: object = None, aval: AbstractValue | None = None
+    val: object, *, const_lowering: object = None, aval: AbstractValue | None = None
 ) -> tuple[ir.Value, ...]:
     """Emit a constant with `ir_constant`, and return the sequence of values that represent it."""
     return (ir_constant(val, aval=aval),)
@@ -409,7 +409,7 @@ def dtype_to_ir_type(dtype: Any) -> ir.Type:
     return types.element_type(np.dtype(dtype))
 
 
-def ir_attribute(val: Any) -> ir.Attribute:
+def ir_attribute(val: object) -> ir.Attribute:
     """Return a Python or NumPy value as an MLIR attribute.
 
     Booleans become `i1`, integers `i64`, floats `f64` attributes; NumPy scalars keep their dtype,
@@ -493,12 +493,12 @@ def token_type() -> ir.Type:
     return types.aval_type(token_aval)
 
 
-def flatten_ir_values(xs: Iterable[Any]) -> list[ir.Value]:
+def flatten_ir_values(xs: Iterable[object]) -> list[ir.Value]:
     """Return a flat list of values from entries that are values or sequences of values."""
     return _flat(xs, ir.Value)
 
 
-def flatten_ir_types(xs: Iterable[Any]) -> list[ir.Type]:
+def flatten_ir_types(xs: Iterable[object]) -> list[ir.Type]:
     """Return a flat list of types from entries that are types or sequences of types."""
     return _flat(xs, ir.Type)
 

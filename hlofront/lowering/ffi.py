@@ -4,7 +4,6 @@
 # pyright: basic, reportArgumentType=false, reportAttributeAccessIssue=false
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from hlofront.base.hashable import HashableArray
 from hlofront.bridge.mlir import Operation, Value, context, ir
@@ -30,7 +29,7 @@ from hlofront.primitives.ffi import (
 )
 
 
-def _attribute(value: Any) -> ir.Attribute:
+def _attribute(value: object) -> ir.Attribute:
     """Return the MLIR attribute of a value that `hashable_attribute` returned."""
     if isinstance(value, HashableArray):
         return types.dense(value.val)
@@ -41,7 +40,7 @@ def _attribute(value: Any) -> ir.Attribute:
     return ir_attribute(value)
 
 
-def _dictionary(attributes: Mapping[str, Any]) -> ir.Attribute:
+def _dictionary(attributes: Mapping[str, object]) -> ir.Attribute:
     return ir.DictAttr.get({name: _attribute(value) for name, value in attributes.items()}, context)
 
 
@@ -106,7 +105,7 @@ def build_ffi_lowering_function(
     result_layouts: Sequence[LayoutOptions] | None = None,
     backend_config: Mapping[str, ir.Attribute] | str | None = None,
     skip_ffi_layout_processing: bool = False,
-    **lowering_args: Any,
+    **lowering_args: object,
 ) -> Callable[..., ir.Operation]:
     """Return a function that emits the call of a foreign function, for use in lowering rules.
 
@@ -138,7 +137,7 @@ def build_ffi_lowering_function(
             f"for {api_version}"
         )
 
-    def lowering(ctx: LoweringRuleContext, *operands: IrValues, **params: Any) -> ir.Operation:
+    def lowering(ctx: LoweringRuleContext, *operands: IrValues, **params: object) -> ir.Operation:
         def written(
             layouts: Sequence[LayoutOptions] | None, avals: Sequence[AbstractValue]
         ) -> ir.Attribute:
@@ -192,7 +191,7 @@ def ffi_lowering(
     result_layouts: Sequence[LayoutOptions] | None = None,
     backend_config: Mapping[str, ir.Attribute] | str | None = None,
     skip_ffi_layout_processing: bool = False,
-    **lowering_args: Any,
+    **lowering_args: object,
 ) -> LoweringRule:
     """Return the lowering rule of a primitive that is the call of a foreign function.
 
@@ -223,7 +222,7 @@ def ffi_lowering(
         **lowering_args,
     )
 
-    def rule(ctx: LoweringRuleContext, *operands: IrValues, **params: Any) -> list[Value]:
+    def rule(ctx: LoweringRuleContext, *operands: IrValues, **params: object) -> list[Value]:
         return list(emit(ctx, *operands, **params).results)
 
     return rule

@@ -29,7 +29,7 @@ def marked(block: ir.Block, attributes: dict[str, str]) -> Generator[None, None,
 def _add_to_all(operation: ir.Operation, attributes: dict[str, str]) -> None:
     if operation.name not in ("stablehlo.constant", "stablehlo.return"):
         add(operation, attributes)
-    regions: Iterable[Any] = operation.regions
+    regions: Iterable[object] = operation.regions
     for region in regions:
         for block in region.blocks:
             for inner in block.operations:

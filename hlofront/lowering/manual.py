@@ -6,7 +6,6 @@
 
 from collections.abc import Collection, Generator, Hashable, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from hlofront.base.elements import ExtendedDType
 from hlofront.bridge.mlir import Value, ir
@@ -136,7 +135,7 @@ def manual_attributes(
     }
 
 
-def _entries(spec: PartitionSpec, aval: Any, is_whole: bool) -> list[str]:
+def _entries(spec: PartitionSpec, aval: object, is_whole: bool) -> list[str]:
     """Return the text of the mesh axes of each axis of a value; XLA may add axes if not whole."""
     if not isinstance(aval, ShapedArray):
         return []

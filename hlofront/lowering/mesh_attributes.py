@@ -39,7 +39,7 @@ def is_described(sharding: object) -> TypeGuard[DescribedSharding]:
     return hasattr(sharding, "described")
 
 
-def sharding_attribute(state: ModuleState, sharding: Any, aval: ShapedArray) -> Any:
+def sharding_attribute(state: ModuleState, sharding: object, aval: ShapedArray) -> Any:
     """Return the attribute `#sdy.sharding<@mesh, [{"x"}, {}]>` of a value with this aval."""
     return types.attribute(f"#sdy.sharding{_text(state, sharding, aval)}")
 

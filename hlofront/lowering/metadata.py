@@ -5,7 +5,6 @@
 # pyright: reportUnknownArgumentType=false
 
 from collections.abc import Sequence
-from typing import Any
 
 from hlofront.bridge.mlir import Value, context, ir
 from hlofront.core.jaxpr import ClosedJaxpr
@@ -22,7 +21,7 @@ from hlofront.primitives.metadata import (
 
 @lower(xla_metadata_value_p)
 def _(build: Builder, x: Value, *, xla_metadata_kvs: Sequence[tuple[str, object]]) -> Value:
-    owner: Any = x.owner
+    owner: object = x.owner
     # An argument of the function or of a region has no operation that could be marked.
     if not isinstance(owner, ir.Block) and xla_metadata_kvs:
         add(owner.operation, metadata_text(xla_metadata_kvs))
@@ -35,7 +34,7 @@ def _call(
     values: dict[str, ir.Attribute] = {
         name: ir.StringAttr.get(text, context=context) for name, text in attributes.items()
     }
-    metadata: Any = {"mhlo.frontend_attributes": ir.DictAttr.get(values, context=context)}
+    metadata: object = {"mhlo.frontend_attributes": ir.DictAttr.get(values, context=context)}
     return build.call(program, build.primitive.name, args, **metadata)
 
 

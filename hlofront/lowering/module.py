@@ -429,7 +429,7 @@ def _result_attributes(
     paths: Sequence[str],
     splits: Splits,
     layouts: LayoutModes | None,
-    in_memories: Sequence[Any],
+    in_memories: Sequence[object],
 ) -> ir.Attribute:
     infos: list[dict[str, ir.Attribute]] = [
         {"jax.result_info": types.string(path)} if path else {} for path in paths

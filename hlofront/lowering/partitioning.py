@@ -83,7 +83,7 @@ def _rule_of(build: Builder, params: Params) -> SdyShardingRule | None:
 
 
 @lower(inspect_sharding_p)
-def _(build: Builder, x: Value, **params: Any) -> list[Value]:
+def _(build: Builder, x: Value, **params: object) -> list[Value]:
     if build.module.several_devices and build.module.manual is None:
         _emit(build, (x,), [_NO_RESULT], INSPECTED, 1, params, {}, has_side_effect=True)
     else:

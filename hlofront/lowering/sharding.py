@@ -48,6 +48,6 @@ def _with_type(sharding: Any, aval: ShapedArray) -> Any:
 
 
 @lower(reshard_p)
-def _(build: Builder, x: Value, *, dst_sharding: Any, **_: object) -> Value:
+def _(build: Builder, x: Value, *, dst_sharding: object, **_: object) -> Value:
     # The builder constrains each result to its type.
     return x

@@ -1,7 +1,5 @@
 """Lowering rules of sparse matrices (COO, CSR): those of batched sparse arrays without a batch."""
 
-from typing import Any
-
 from hlofront.base.typing import Array, DType
 from hlofront.lowering import sparse_elements
 from hlofront.lowering.sparse_elements import by_tracing
@@ -18,7 +16,7 @@ def _lower(kind: s.MatrixFormat) -> None:
     """Register the lowering rules of the primitives of a format."""
 
     @by_tracing(kind.todense)
-    def todense(data: Array, first: Array, second: Array, **params: Any) -> Array:
+    def todense(data: Array, first: Array, second: Array, **params: object) -> Array:
         info = SparseInfo(s.shape_of(params))
         return sparse_elements.todense(data, kind.coordinates(first, second), spinfo=info)
 
@@ -26,7 +24,7 @@ def _lower(kind: s.MatrixFormat) -> None:
 
         @by_tracing(primitive)
         def product(
-            data: Array, first: Array, second: Array, v: Array, *, transpose: bool, **params: Any
+            data: Array, first: Array, second: Array, v: Array, *, transpose: bool, **params: object
         ) -> Array:
             return dot_general_of_sparse(
                 data,

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from hlofront.base.typing import Array, DType, Shape
 from hlofront.lowering.sparse_elements import by_tracing, sum_duplicates
@@ -65,7 +64,7 @@ def dot_general_of_sparse(
         batch_axes,
         [own[axis] for axis in contracted],
     )
-    dtype: Any = product_dtype("dot_general", data.dtype, rhs.dtype, preferred_element_type)
+    dtype = product_dtype("dot_general", data.dtype, rhs.dtype, preferred_element_type)
     first = tuple(range(n_result_batch))
     summed = tuple(range(n_result_batch, n_batch + 1))
     if not free_sparse:
@@ -133,9 +132,7 @@ def product_of_sparse(
         shape = (*batch, *counts, *x.shape[len(axes) :])
         return broadcast_in_dim(x, shape, (*axes, *range(n_batch + 2, len(shape))))
 
-    dtype: Any = product_dtype(
-        "dot_general", lhs_data.dtype, rhs_data.dtype, preferred_element_type
-    )
+    dtype = product_dtype("dot_general", lhs_data.dtype, rhs_data.dtype, preferred_element_type)
     x, y = (convert(factor.data, dtype, False) for factor in (lhs, rhs))
     products = mul(of_pairs(x, lhs_axes), of_pairs(y, rhs_axes))
     inside = bitwise_and(of_pairs(lhs.is_inside, lhs_axes), of_pairs(rhs.is_inside, rhs_axes))

@@ -9,7 +9,7 @@ split H into two blocks, which are divided in turn.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -199,7 +199,7 @@ def _projector(block: Array, size: Array) -> _Projection:
         border = add(select_n(eq(tries, _zero), mean, median), margin)
         shifted = sub(block, mul(ones, _as(_filled(border, block), block)))
         # The sizes are traced: only the rows and columns before them count.
-        sizes: Any = size, size
+        sizes = size, size
         sign, *_ = qdwh(shifted, is_hermitian=True, dynamic_shape=sizes)
         projector = mul(add(sign, ones), _scalar(sign, 0.5))
         trace = reduce_sum(m.real_part(m.diagonal(projector)), (0,))
@@ -227,7 +227,7 @@ def _bases(projector: Array, rank: ArrayLike, size: Array) -> Array:
     rows = _before(size, shape, 0)
     counts = [broadcasted_iota(_uint32, shape, axis) for axis in (0, 1)]
     bits, _ = threefry2x32((np.uint32(0), np.uint32(1)), counts)
-    real: Any = m.real_dtype(typeof(projector).dtype)
+    real = m.real_dtype(typeof(projector).dtype)
     numbers = sub(mul(convert(bits, real, False), real.type(2.0**-31)), real.type(1))
     turn = convert(numbers, typeof(projector).dtype, False)
     for _ in range(2):

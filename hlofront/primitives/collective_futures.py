@@ -4,7 +4,6 @@ Between the two XLA may run operations that do not need the result.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from hlofront.base import tree
 from hlofront.base.boundary import boundary
@@ -111,7 +110,7 @@ def psum_scatter_start(
 
 
 def _inferred_start(primitive: Primitive) -> Callable[..., AbstractFuture]:
-    def inferred(x: ShapedArray, **params: Any) -> AbstractFuture:
+    def inferred(x: ShapedArray, **params: object) -> AbstractFuture:
         return AbstractFuture(infer_types(primitive, [x], params))
 
     return inferred
@@ -137,7 +136,7 @@ def _(future: AbstractValue) -> ShapedArray:
 def _transposed_start(primitive: Primitive) -> Callable[..., Cotangents]:
     """Return the transpose rule of a primitive that starts a collective: the collective's rule."""
 
-    def transposed(cotangent: ArrayLike, x: UndefinedPrimal, /, **params: Any) -> Cotangents:
+    def transposed(cotangent: ArrayLike, x: UndefinedPrimal, /, **params: object) -> Cotangents:
         return transpose[primitive](cotangent, x, **params)
 
     return transposed

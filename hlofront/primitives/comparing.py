@@ -1,7 +1,6 @@
 """Primitives that compare elements and select by the result: eq, lt, select_n."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -114,7 +113,7 @@ def _(cotangent: ArrayLike, which: ArrayLike, *cases: Operand) -> Sequence[Cotan
     if len(cases) == 1:
         return [None, cotangent]
     zeros = zeros_of(typeof(cotangent))
-    results: list[Any] = [None]
+    results: list[Cotangent | None] = [None]
     for number, case in enumerate(cases):
         if not is_linear(case):
             results.append(None)

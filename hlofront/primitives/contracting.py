@@ -393,7 +393,7 @@ def bilinear(primitive: Primitive) -> None:
         result: ArrayLike = process(primitive, tuple(primals), params)
         if not issubdtype(typeof(result).dtype, np.inexact):
             return result, Zero.of(result)
-        tangent: Any = Zero.of(result)
+        tangent: Tangent = Zero.of(result)
         if type(tangents[0]) is not Zero:
             tangent = process(primitive, (tangents[0], rhs, *others), params)
         if type(tangents[1]) is not Zero:

@@ -236,7 +236,7 @@ def full_split(
 
 
 def _full(
-    shape: Shape, fill_value: ArrayLike, own: DType | None, weak: bool = False, split: Any = None
+    shape: Shape, fill_value: ArrayLike, own: DType | None, weak: bool = False, split: object = None
 ) -> Any:
     aval = typeof(fill_value)
     if aval.shape:

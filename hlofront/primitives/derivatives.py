@@ -187,7 +187,7 @@ def derivative(primitive: Primitive, *contributions: Contribution | None) -> Non
         primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
     ) -> tuple[Results, Tangents]:
         result = process(primitive, tuple(primals), params)
-        total: Any = None
+        total: Tangent | None = None
         for contribution, tangent in zip(contributions, tangents, strict=True):
             if type(tangent) is not Zero and contribution is not None:
                 share = contribution(tangent, *primals, **params)
@@ -210,7 +210,7 @@ def derivative_from_result(primitive: Primitive, *contributions: Contribution | 
         primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
     ) -> tuple[Results, Tangents]:
         result = process(primitive, tuple(primals), params)
-        total: Any = None
+        total: Tangent | None = None
         for contribution, tangent in zip(contributions, tangents, strict=True):
             if type(tangent) is not Zero and contribution is not None:
                 share = contribution(tangent, result, *primals, **params)

@@ -46,7 +46,7 @@ class HashableAttributes(tuple[tuple[str, object], ...]):
     __slots__ = ()
 
 
-def hashable_attribute(name: str, value: Any) -> Any:
+def hashable_attribute(name: str, value: object) -> Any:
     """Return an attribute of a foreign function as a value that can be hashed.
 
     Arrays become HashableArrays, mappings HashableAttributes, and sequences tuples; but a sequence
@@ -85,7 +85,7 @@ def hashable_attribute(name: str, value: Any) -> Any:
     return value
 
 
-def _array_of(name: str, numbers: Sequence[Any]) -> NumPyArray:
+def _array_of(name: str, numbers: Sequence[object]) -> NumPyArray:
     array = np.asarray(numbers)
     if array.dtype == object:
         raise OverflowError(

@@ -1,7 +1,6 @@
 """The primitive scaled_dot, which contracts arrays with one scale per block of elements."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -12,7 +11,7 @@ from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult, infer
-from hlofront.core.symbolic_zeros import BatchAxis, Operand, Tangent, Zero
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, to_front
 from hlofront.primitives.contracting import canonical_element_type, cotangent_of_factor
@@ -164,7 +163,7 @@ def _(
     primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
 ) -> tuple[ArrayLike, Tangent]:
     result = process(scaled_dot_p, tuple(primals), params)
-    total: Any = Zero.of(result)
+    total: Tangent = Zero.of(result)
     for i, tangent in enumerate(tangents):
         if type(tangent) is not Zero:
             varied = (*primals[:i], tangent, *primals[i + 1 :])
@@ -186,7 +185,7 @@ def _(
     params = {"precision": None, "preferred_element_type": _float32, "out_sharding": None}
     aval = aval_of_operand(x).update(dtype=_float32)
     product = cotangent_of_factor(cotangent, aval, other, numbers, params, last=last)
-    results: list[Any] = [None] * 4
+    results: list[Cotangent | None] = [None] * 4
     if is_linear(x):
         factors = convert(_repeat_scales(known(scale), axis, aval.shape), _float32, False)
         results[own] = convert(mul(product, factors), x.aval.dtype, False)

@@ -148,13 +148,13 @@ scatter_max = _function(
 
 def bind_scatter(
     primitive: Primitive,
-    operands: tuple[Any, Any, Any],
-    dimension_numbers: Any,
+    operands: tuple[ArrayLike, ArrayLike, ArrayLike],
+    dimension_numbers: object,
     indices_are_sorted: bool,
     unique_indices: bool,
     mode: str | GatherScatterMode | None,
     program: Jaxpr | None,
-    constants: tuple[Any, ...] = (),
+    constants: tuple[ArrayLike, ...] = (),
 ) -> Array:
     """Bind a scatter primitive to (operand, indices, updates) and canonical parameters.
 

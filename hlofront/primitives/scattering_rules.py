@@ -131,7 +131,7 @@ def _(
 
 def _sum_jvp(primitive: Primitive) -> None:
     def rule(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
     ) -> tuple[Results, Tangents]:
         operand, indices, updates = primals
         result = process(primitive, (operand, indices, updates), params)
@@ -158,7 +158,7 @@ def _cotangent_of_updates(
 
 @rules.transpose(scatter_add_p)
 def _(
-    cotangent: ArrayLike, operand: Operand, indices: ArrayLike, updates: Operand, **params: Any
+    cotangent: ArrayLike, operand: Operand, indices: ArrayLike, updates: Operand, **params: object
 ) -> Cotangents:
     of_operand = cotangent if is_linear(operand) else None
     if not is_linear(updates):
@@ -168,7 +168,7 @@ def _(
 
 @rules.transpose(scatter_sub_p)
 def _(
-    cotangent: ArrayLike, operand: Operand, indices: ArrayLike, updates: Operand, **params: Any
+    cotangent: ArrayLike, operand: Operand, indices: ArrayLike, updates: Operand, **params: object
 ) -> Cotangents:
     of_operand = cotangent if is_linear(operand) else None
     if not is_linear(updates):
@@ -236,7 +236,7 @@ def _numbered(shape: tuple[int, ...], scattered: list[int]) -> tuple[Array, Arra
 
 @rules.transpose(scatter_p)
 def _(
-    cotangent: ArrayLike, operand: Operand, indices: ArrayLike, updates: Operand, **params: Any
+    cotangent: ArrayLike, operand: Operand, indices: ArrayLike, updates: Operand, **params: object
 ) -> Cotangents:
     if not params["unique_indices"]:
         raise NotImplementedError(  # JAX raises this class.
@@ -304,7 +304,7 @@ def _extreme_jvp(primitive: Primitive, beyond: Callable[..., Array]) -> None:
     """
 
     def rule(
-        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
+        primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: object
     ) -> tuple[ArrayLike, Tangent]:
         operand, indices, updates = primals
         result: ArrayLike = process(primitive, (operand, indices, updates), params)
@@ -316,7 +316,7 @@ def _extreme_jvp(primitive: Primitive, beyond: Callable[..., Array]) -> None:
         there = _read_at(result, indices, typeof(updates).shape, params, zeros=False)
         won = convert(eq(updates, there), aval.dtype, False)
         count = _add_at(stayed, indices, won, params)
-        tangent: Any = None
+        tangent: Tangent | None = None
         if type(moved) is not Zero:
             tangent = mul(moved, stayed)
         if type(taken) is not Zero:
@@ -341,7 +341,7 @@ def _batch(primitive: Primitive) -> None:
         axes: BatchAxes,
         *,
         dimension_numbers: ScatterDimensionNumbers,
-        **params: Any,
+        **params: object,
     ) -> BatchResult:
         operand, indices, updates = values
         axis, indices_axis, updates_axis = axes

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from hlofront.core.symbolic_sizes import max_dim
 from hlofront.core.trace import is_eager, process
 from hlofront.primitives.families import check_same_dtypes
 from hlofront.primitives.shaping import squeeze_p
+
+T = TypeVar("T")
 
 # ---- slice ---------------------------------------------------------------------------------------
 
@@ -127,7 +129,7 @@ def slice_in_dim(
     )
 
 
-def with_entry(values: tuple[Any, ...], axis: int, value: Any) -> tuple[Any, ...]:
+def with_entry(values: tuple[T, ...], axis: int, value: T) -> tuple[T, ...]:
     """Return values, one per axis, with that of `axis` replaced by `value`."""
     return (*values[:axis], value, *values[axis + 1 :])
 

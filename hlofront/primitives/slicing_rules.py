@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -45,6 +45,8 @@ from hlofront.primitives.slicing import (
     unstack_p,
     with_entry,
 )
+
+T = TypeVar("T")
 
 # ---- slice ---------------------------------------------------------------------------------------
 
@@ -90,7 +92,7 @@ def _(
     return process(slice_p, (operand,), params), axis
 
 
-def _with_new(values: tuple[Any, ...], axis: int, value: Any) -> tuple[Any, ...]:
+def _with_new(values: tuple[T, ...], axis: int, value: T) -> tuple[T, ...]:
     """Return values, one per axis, with the value of a new axis inserted at `axis`."""
     return (*values[:axis], value, *values[axis:])
 

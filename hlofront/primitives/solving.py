@@ -1,7 +1,6 @@
 """Direct solvers of linear systems: triangular_solve, tridiagonal_solve."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -120,7 +119,7 @@ def _(
     a_tangent, b_tangent = tangents
     x = process(triangular_solve_p, (a, b), params)
     # a' x + a x' = b'
-    right: Any = b_tangent
+    right: Tangent = b_tangent
     if type(a_tangent) is not Zero:
         change = neg(_read(a_tangent, params))
         share = product(change, x) if params["left_side"] else product(x, change)
@@ -223,7 +222,7 @@ def _(
     *diagonal_tangents, b_tangent = tangents
     params = {"perturb_singular": perturb_singular}
     x = process(tridiagonal_solve_p, (*diagonals, b), params)
-    right: Any = b_tangent
+    right: Tangent = b_tangent
     if not all(type(tangent) is Zero for tangent in diagonal_tangents):
         below, on, above = map(instantiate, diagonal_tangents)
         change = _tridiagonal_product(below, on, above, x)

@@ -408,7 +408,7 @@ def _(
     axes: Sequence[int],
     *,
     reduction_dimension: int,
-    **params: Any,
+    **params: object,
 ) -> tuple[Sequence[ArrayLike], Sequence[int]]:
     (own,) = axes
     axis = canonical_axis(reduction_dimension, typeof(values[0]).ndim - 1)

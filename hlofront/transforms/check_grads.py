@@ -467,8 +467,8 @@ def _dot(x: NumPyArray, y: NumPyArray) -> float:
 
 
 def _allowed(
-    dtype: Any,
-    others: Sequence[Any],
+    dtype: object,
+    others: Sequence[object],
     noise: NumPyArray | None,
     atol: Tolerance,
     rtol: Tolerance,
