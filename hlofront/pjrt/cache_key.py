@@ -79,7 +79,7 @@ def machine_fields(devices: Sequence[Any]) -> Key:
     return fields
 
 
-def options_text(overrides: Mapping[str, Any]) -> str:
+def options_text(overrides: Mapping[str, object]) -> str:
     """Return a user's compiler options as text."""
     return " ".join(f"{name}={value}" for name, value in sorted(overrides.items()))
 

@@ -503,7 +503,7 @@ def _object(fields: Mapping[str, bytes], name: str) -> dict[str, Any]:
     if name not in fields:
         return {}
     try:
-        value: Any = json.loads(fields[name])
+        value: object = json.loads(fields[name])
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):

@@ -114,7 +114,7 @@ def options_of_size(replica_count: int, partition_count: int) -> bridge.CompileO
     return options
 
 
-def override(options: bridge.CompileOptions, overrides: Mapping[str, Any]) -> None:
+def override(options: bridge.CompileOptions, overrides: Mapping[str, object]) -> None:
     """Write a user's values into compile options: those of build options, and flags of XLA's."""
     build = options.executable_build_options
     flags: list[tuple[str, object]] = []

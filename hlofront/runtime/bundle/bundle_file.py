@@ -200,7 +200,7 @@ def _size(spans: Mapping[str, tuple[int, int]], field: str) -> int:
     return stop - start
 
 
-def literal(value: Any) -> str | None:
+def literal(value: object) -> str | None:
     """Return a static argument as a Python literal; None if it has none that is equal to it."""
     text = repr(value)
     try:

@@ -49,7 +49,7 @@ class _Writer:
         # Ids are unique while their values are alive.
         self._alive: list[object] = []
 
-    def value(self, value: Any, names: Iterable[str] = ()) -> None:
+    def value(self, value: object, names: Iterable[str] = ()) -> None:
         """Write a value.
 
         Args:
@@ -69,7 +69,7 @@ class _Writer:
         self._alive.append(value)
         self._once(value)
 
-    def _once(self, value: Any) -> None:
+    def _once(self, value: object) -> None:
         if isinstance(value, types.FunctionType):
             self._function(value)
         elif isinstance(value, types.CodeType):
@@ -96,7 +96,7 @@ class _Writer:
         else:
             self._instance(value)
 
-    def _members(self, kind: str, values: Iterable[Any]) -> None:
+    def _members(self, kind: str, values: Iterable[object]) -> None:
         self.parts.append(kind)
         for value in values:
             self.value(value)
@@ -158,7 +158,7 @@ class _Writer:
                 self.parts.append(name)
                 self.value(member)
 
-    def _instance(self, value: Any) -> None:
+    def _instance(self, value: object) -> None:
         cls = type(value)
         self.value(cls)
         if isinstance(value, enum.Enum):
@@ -195,7 +195,7 @@ def _names_in(code: types.CodeType) -> Iterator[str]:
             yield from _names_in(constant)
 
 
-def _attributes_of(value: Any) -> list[tuple[str, Any]]:
+def _attributes_of(value: object) -> list[tuple[str, Any]]:
     """Return the attributes of an instance by name, those in slots too, in order."""
     attributes: dict[str, Any] = dict(getattr(value, "__dict__", {}))
     for cls in type(value).__mro__:

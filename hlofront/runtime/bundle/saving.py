@@ -34,7 +34,7 @@ class Arguments(NamedTuple):
     kwargs: dict[str, Any]
 
 
-def arguments(*args: Any, **kwargs: Any) -> Arguments:
+def arguments(*args: object, **kwargs: object) -> Arguments:
     """Return the arguments of one call, for `save` of a function for calls of several kinds.
 
     Example:
@@ -50,11 +50,11 @@ def save(
     path: str | os.PathLike[str],
     fun: Wrapped | Traced | Lowered | Compiled,
     /,
-    *args: Any,
+    *args: object,
     targets: Sequence[str] = (),
     vjp_order: int = 0,
     disabled_checks: Sequence[DisabledSafetyCheck] = (),
-    **kwargs: Any,
+    **kwargs: object,
 ) -> None:
     """Write a function's programs to a file: traced, lowered to StableHLO, and compiled.
 

@@ -82,7 +82,7 @@ def export(
             "jax.jit(f)."
         )
 
-    def export_for(*args: Any, **kwargs: Any) -> Exported:
+    def export_for(*args: object, **kwargs: object) -> Exported:
         names = platforms_named(platforms) or (default_export_platform(),)
         traced = fun_jit.trace(*args, **kwargs)
         return export_traced(traced, names, disabled_checks, _override_lowering_rules or ())

@@ -131,7 +131,7 @@ def completed(coroutines: Sequence[Coroutine[Any, Any, _Result]]) -> list[_Resul
     return asyncio.run(together())
 
 
-async def write(array: Array, spec: Spec, transaction: Any = None) -> list[Any]:
+async def write(array: Array, spec: Spec, transaction: object = None) -> list[Any]:
     """Start to write this process's shards of an array, and return futures of the commits.
 
     When the coroutine ends, the array may be deleted.

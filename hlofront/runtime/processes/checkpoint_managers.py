@@ -117,7 +117,7 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         tensorstore_specs: Sequence[Mapping[str, object]],
         *,
         on_commit_callback: Callable[[], None] | None = None,
-        transaction: Any = None,
+        transaction: object = None,
     ) -> None:
         """Start to write arrays, after what was started before is written.
 
@@ -169,7 +169,7 @@ class GlobalAsyncCheckpointManager(GlobalAsyncCheckpointManagerBase):
         paths: Sequence[str | os.PathLike[str]],
         *,
         on_commit_callback: Callable[[], None] | None = None,
-        transaction: Any = None,
+        transaction: object = None,
     ) -> None:
         """Start to write arrays, each to a path; otherwise as `serialize`."""
         self.serialize(

@@ -231,7 +231,7 @@ class _Mapped:
             in_axes = tuple([axis for n, axis in enumerate(in_axes) if n not in static])
         return flatten_axes("pmap in_axes", in_tree, (in_axes, 0))
 
-    def _mesh(self, leaves: Sequence[Any], axes: Sequence[int | None]) -> Mesh:
+    def _mesh(self, leaves: Sequence[object], axes: Sequence[int | None]) -> Mesh:
         """Return the mesh of the devices: one device for each index along the mapped axes."""
         sizes = [
             abstract(x).shape[axis]

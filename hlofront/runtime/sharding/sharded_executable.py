@@ -277,7 +277,7 @@ class ShardedExecutable(Executable):
         )
 
 
-def _is_split_empty(aval: Any, sharding: Sharding) -> bool:
+def _is_split_empty(aval: object, sharding: Sharding) -> bool:
     shape = stored(aval).shape
     return 0 in shape and sharding.shard_shape(shape) != shape
 

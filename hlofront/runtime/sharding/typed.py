@@ -1,7 +1,6 @@
 """Shardings by type: of arrays over meshes with explicit axes, and of programs on such arrays."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from hlofront.base.caches import memoize
 from hlofront.bridge.client import NamedSharding, Sharding
@@ -20,7 +19,7 @@ from hlofront.runtime.sharding.device_assignment import (
 )
 
 
-def in_memory_of(aval: Any, sharding: Sharding) -> Sharding:
+def in_memory_of(aval: object, sharding: Sharding) -> Sharding:
     """Return a sharding in the memory that an aval is in: the host's, or another of the sharding.
 
     Args:
@@ -58,7 +57,7 @@ def replicated_over(mesh: Mesh, ndim: int) -> NamedSharding:
 
 def program_devices(
     program: ClosedJaxpr,
-    leaves: Sequence[Any],
+    leaves: Sequence[object],
     inputs: Sequence[Sharding | None] = (),
     outputs: Sequence[Sharding | None] = (),
     describe: Callable[[int], str] | None = None,
@@ -90,7 +89,7 @@ def with_typed_shardings(
     # Values that are not split are replicated over the first.
     first = next(iter(meshes.values()))
 
-    def of_type(sharding: Sharding | None, aval: Any) -> Sharding | None:
+    def of_type(sharding: Sharding | None, aval: object) -> Sharding | None:
         if sharding is not None or not isinstance(aval, ShapedArray):
             return sharding
         mesh = first if aval.mesh is None else meshes.get(aval.mesh)
