@@ -13,9 +13,11 @@ from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.mesh_context import NO_MESH
 from hlofront.core.trace import Tracer, engine, interpreting_with, is_eager
 from hlofront.higher_order.jit_call import jit_p
-from hlofront.inspect.nan.report import NanOrigin, NanReport, Values
-from hlofront.inspect.nan.search import Start, Trail, TrailSearch, Value, facts
+from hlofront.inspect.nan.report import NanOrigin, NanReport
+from hlofront.inspect.nan.search import TrailSearch, Value
 from hlofront.inspect.nan.subprogram_search import ProgramSearch
+from hlofront.inspect.stepwise.report_parts import Values, facts
+from hlofront.inspect.stepwise.trails import Start, Trail
 from hlofront.runtime.debugging.nan_search import nonfinite
 from hlofront.runtime.dispatch.jit import jit
 from hlofront.runtime.dispatch.stages import Traced, Wrapped

@@ -9,7 +9,7 @@ from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Literal
 from hlofront.core.subprograms import called_by, inputs_among
-from hlofront.inspect.nan.operands import ELEMENTWISE
+from hlofront.inspect.stepwise.operands import ELEMENTWISE
 from hlofront.numpy import isfinite, isinf, isnan, where
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.slicing import stack

@@ -4,96 +4,34 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from hlofront.base import source
-from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.base.typing import ArrayLike, NumPyArray, Shape
-from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
-from hlofront.core.liveness import last_uses, live_equations
+from hlofront.core.jaxpr import Atom, Equation
 from hlofront.core.names import path_of
-from hlofront.core.subprograms import subprograms_of
-from hlofront.inspect.nan.operands import ELEMENTWISE, Element, elements_of, expression_of, typed
-from hlofront.inspect.nan.report import (
-    Inside,
-    NanOrigin,
-    OperandReport,
+from hlofront.inspect.nan.report import NanOrigin, OperandReport
+from hlofront.inspect.stepwise.operands import ELEMENTWISE, Element, elements_of, expression_of
+from hlofront.inspect.stepwise.report_parts import (
+    Mask,
     OperationStep,
-    SourceLine,
-    Values,
+    callers,
+    facts,
+    parameters_of,
     source_line_of,
     written,
 )
+from hlofront.inspect.stepwise.run import Level, StepValue, StepwiseRun, before, computed
+from hlofront.inspect.stepwise.trails import Start, Trail
 from hlofront.runtime.debugging.nan_search import NanSearch, nonfinite
-from hlofront.transforms.stage import stage
 
 # The maximum number of trails of one array.
 _MOST_TRAILS = 8
 # The maximum number of described operations; later ones are only counted.
 _MOST_DESCRIBED = 100
-# Arrays of at most this many bytes stay until their program ends, for the report's expressions.
-_SMALL = 1 << 16
-
-# A boolean per element, True where it is bad; NumPy returns a scalar for an array of rank 0.
-Mask = NumPyArray | np.bool_
 
 
-class Start:
-    """The origin of bad values: an argument, a constant, or an operation."""
-
-    __slots__ = ("argument", "equation", "number", "operation")
-
-    def __init__(
-        self,
-        number: int,
-        equation: Equation | None = None,
-        operation: NanOrigin | None = None,
-        argument: str = "",
-    ):
-        self.number = number
-        self.equation = equation
-        self.operation = operation
-        self.argument = argument
-
-    def brief(self) -> str:
-        """Return the origin as one line of text."""
-        if self.operation is not None:
-            return self.operation.brief()
-        if self.equation is None:
-            return f"{self.argument}, which is so already"
-        return str(
-            OperationStep(self.equation.primitive.name, source_line_of(self.equation.traceback))
-        )
-
-
-class Trail:
-    """The path of bad values into an array: from a start, through operations in order."""
-
-    __slots__ = ("equation", "previous", "start")
-
-    def __init__(self, start: Start, equation: Equation | None, previous: "Trail | None"):
-        self.start = start
-        self.equation = equation
-        self.previous = previous
-
-    def steps(self) -> tuple[OperationStep, ...]:
-        """Return the operations that passed the bad values on, first to last."""
-        equations: list[Equation] = []
-        trail: Trail | None = self
-        while trail is not None and trail.previous is not None:
-            if trail.equation is not None and (
-                not equations or equations[-1] is not trail.equation
-            ):
-                equations.append(trail.equation)
-            trail = trail.previous
-        return tuple(
-            OperationStep(e.primitive.name, source_line_of(e.traceback))
-            for e in reversed(equations)
-        )
-
-
-class Value:
+class Value(StepValue):
     """An array of the running program, with its origin and the trails of its bad elements."""
 
-    __slots__ = ("array", "bad", "infinite", "origin")
+    __slots__ = ("bad", "infinite")
 
     def __init__(
         self,
@@ -102,61 +40,18 @@ class Value:
         bad: tuple[Trail, ...] = (),
         infinite: tuple[Trail, ...] = (),
     ):
-        self.array = array
-        # The equation that made the array, or a description of an input.
-        self.origin = origin
+        super().__init__(array, origin)
         self.bad = bad
         # The trails of infinities, while NaNs are searched for: infinities may become NaNs.
         self.infinite = infinite
 
 
-class Level:
-    """The values and equations of one run of one program."""
-
-    __slots__ = ("definitions", "inside", "program", "values")
-
-    def __init__(self, program: Jaxpr, inside: tuple[Inside, ...]):
-        self.program = program
-        self.inside = inside
-        self.values: dict[Atom, Value] = {}
-        self.definitions: dict[Atom, Equation] | None = None
-
-    def read(self, atom: Atom) -> Value:
-        if type(atom) is Literal:
-            return Value(atom.val, f"the constant {_scalar_text(atom.val)}")
-        return self.values[atom]
-
-    def definition(self, atom: Atom) -> Equation | None:
-        """Return the equation that defines a variable, or None for inputs and literals."""
-        if self.definitions is None:
-            self.definitions = {var: e for e in self.program.eqns for var in e.outvars}
-        return None if type(atom) is Literal else self.definitions.get(atom)
-
-
-def _scalar_text(value: ArrayLike) -> str:
-    return str(np.asarray(value)[()])
-
-
-def inside(
-    level: Level, equation: Equation, program: ClosedJaxpr, branch: int | None = None
-) -> tuple[Inside, ...]:
-    """Return the calls, loops and branches around the operations of an equation's subprogram."""
-    info = program.debug_info
-    name = equation.params.get("name")
-    name = name if isinstance(name, str) else "" if info is None else info.func_name
-    line = source_line_of(equation.traceback)
-    return (*level.inside, Inside(equation.primitive.name, name, line, None, branch))
-
-
-class TrailSearch(NanSearch[Value, list[Value], Level]):
+class TrailSearch(StepwiseRun[Value], NanSearch[Value, list[Value], "Level[Value]"]):
     """An interpreter that runs programs and records the origins of bad values."""
 
-    __slots__ = (
-        "carried", "described", "followed", "number", "starts", "steps", "times",
-    )  # fmt: skip
-
     def __init__(self, kinds: Sequence[str]):
-        super().__init__(kinds)
+        StepwiseRun.__init__(self)
+        NanSearch.__init__(self, kinds)
         # The attributes of `Value` that hold trails. Infinities may become NaNs.
         self.followed = ("bad", "infinite") if self.kinds == ("nan",) else ("bad",)
         self.starts: list[Start] = []
@@ -166,8 +61,6 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
         self.carried: set[int] = set()
         # The number of times that each equation was a start, by the equation's id.
         self.times: dict[int, int] = {}
-        # For each program that has run: its equations, with the variables last used by each.
-        self.steps: dict[Jaxpr, list[tuple[Equation, set[Var]]]] = {}
 
     # ---- masks of bad elements
 
@@ -200,52 +93,18 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
                 setattr(value, which, trail)
         return value
 
+    def literal_value(self, array: ArrayLike, name: str) -> Value:
+        return Value(array, name)
+
     def _next(self) -> int:
         self.number += 1
         return self.number
 
     # ---- running
 
-    def run(
-        self, program: ClosedJaxpr, args: Sequence[Value], inside: tuple[Inside, ...] = ()
+    def operation(
+        self, level: Level[Value], equation: Equation, operands: list[Value]
     ) -> list[Value]:
-        """Run a program on values one operation at a time, and return its results."""
-        jaxpr = program.jaxpr
-        level = Level(jaxpr, inside)
-        values = level.values
-        for var, const in zip(jaxpr.constvars, program.consts, strict=True):
-            values[var] = self.input_value(const, "a constant that the function captured")
-        values.update(zip(jaxpr.invars, args, strict=True))
-        steps = self.steps.get(jaxpr)
-        if steps is None:
-            # Dead equations are not compiled either, and might not run.
-            lean = jaxpr.replace(eqns=live_equations(jaxpr.eqns, jaxpr.outvars))
-            steps = self.steps[jaxpr] = list(zip(lean.eqns, last_uses(lean), strict=True))
-        for equation, done in steps:
-            operands = [level.read(atom) for atom in equation.invars]
-            results = self.enter(equation, operands, level)
-            if results is None:
-                results = self.operation(level, equation, operands)
-            values.update(zip(equation.outvars, results, strict=True))
-            for var in done:
-                if type(var) is not Var or getattr(values[var].array, "nbytes", 0) > _SMALL:
-                    del values[var]
-        return [level.read(atom) for atom in jaxpr.outvars]
-
-    def array_of(self, operand: Value) -> ArrayLike:
-        return operand.array
-
-    def in_call(
-        self,
-        equation: Equation,
-        program: ClosedJaxpr,
-        inputs: Sequence[Value],
-        context: Level,
-        branch: int | None,
-    ) -> list[Value]:
-        return self.run(program, inputs, inside(context, equation, program, branch))
-
-    def operation(self, level: Level, equation: Equation, operands: list[Value]) -> list[Value]:
         """Run one operation on its operands' arrays, and return its results as values."""
         primitive = equation.primitive
         results = primitive.bind(*(v.array for v in operands), **equation.params)
@@ -254,7 +113,7 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
         return [self.judged(level, equation, operands, x) for x in results]
 
     def judged(
-        self, level: Level, equation: Equation, operands: list[Value], x: ArrayLike
+        self, level: Level[Value], equation: Equation, operands: list[Value], x: ArrayLike
     ) -> Value:
         """Return a result of an operation as a value, with the trails of its bad elements."""
         host = nonfinite(x)
@@ -270,7 +129,7 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
 
     def _trails(
         self,
-        level: Level,
+        level: Level[Value],
         equation: Equation,
         operands: list[Value],
         host: NumPyArray,
@@ -317,7 +176,7 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
 
     def start(
         self,
-        level: Level,
+        level: Level[Value],
         equation: Equation,
         operands: list[Value],
         host: NumPyArray,
@@ -341,7 +200,7 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
 
     def _described(
         self,
-        level: Level,
+        level: Level[Value],
         equation: Equation,
         operands: list[Value],
         host: NumPyArray,
@@ -354,7 +213,7 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
         lines = callers(equation.traceback)
         return NanOrigin(
             primitive=equation.primitive.name,
-            parameters=_parameters(equation),
+            parameters=parameters_of(equation),
             kind=kind,
             expression=expression_of(equation, arrays, elements),
             value=str(host[index]),
@@ -372,15 +231,15 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
         )
 
     def _operand(
-        self, level: Level, atom: Atom, operand: Value, element: Element | None, index: Shape
+        self, level: Level[Value], atom: Atom, operand: Value, element: Element | None, index: Shape
     ) -> OperandReport:
         definition = level.definition(atom)
         lines: list[str] = []
         source_line = None
         if definition is not None:
             source_line = source_line_of(definition.traceback)
-            described = _computed(level, definition, index, written(source_line))
-            lines = _before(level, definition, index)
+            described = computed(level, definition, index, written(source_line))
+            lines = before(level, definition, index)
         elif isinstance(operand.origin, str):
             described = operand.origin
         else:
@@ -406,116 +265,3 @@ class TrailSearch(NanSearch[Value, list[Value], Level]):
         return OperandReport(
             facts(name, operand.array), element, described, source_line, tuple(lines), since
         )
-
-
-def _parameters(equation: Equation) -> dict[str, str]:
-    """Return an equation's parameters as text, without subprograms, callables and None."""
-    texts: dict[str, str] = {}
-    programs = {part.parameter for part in subprograms_of(equation)}
-    for name, value in equation.params.items():
-        if value is None or callable(value) or name in programs:
-            continue
-        if isinstance(value, tuple | list) and any(map(callable, value)):
-            continue
-        texts[name] = source.shortened(str(value))
-    return texts
-
-
-# The maximum number of operations listed before an operand.
-_MOST_BEFORE = 3
-
-
-def _before(level: Level, definition: Equation, index: Shape) -> list[str]:
-    """Return a line of text for each operation that leads to an operand, the nearest first."""
-    lines: list[str] = []
-    equation = definition
-    for _ in range(_MOST_BEFORE):
-        atoms = [atom for atom in equation.invars if type(atom) is not Literal]
-        inexact = [a for a in atoms if issubdtype(getattr(a.aval, "dtype", bool), np.inexact)]
-        atom = (inexact or atoms or [None])[0]
-        if atom is None:
-            break
-        previous = level.definition(atom)
-        if previous is None:
-            value = level.values.get(atom)
-            if value is not None:
-                origin = value.origin
-                described = origin if isinstance(origin, str) else origin.primitive.name
-                lines.append(f"<- {described}")
-            break
-        lines.append(
-            f"<- {_computed(level, previous, index, written(source_line_of(previous.traceback)))}"
-        )
-        equation = previous
-    return lines
-
-
-def _computed(level: Level, equation: Equation, index: Shape, at: str) -> str:
-    """Return an operation as text, with its operands' elements at an index if available."""
-    text = equation.primitive.name
-    values = [level.read(a) if type(a) is Literal else level.values.get(a) for a in equation.invars]
-    if text in ELEMENTWISE and all(v is not None for v in values):
-        arrays = [v.array for v in values if v is not None]
-        elements = elements_of(equation, arrays, index)
-        if all(x is not None for x in elements):
-            text = expression_of(equation, arrays, elements)
-    return f"{text} at {at}" if at else text
-
-
-def callers(traceback: "source.Traceback | None") -> tuple[SourceLine, ...]:
-    """Return the user's source lines inside the traced function, innermost first."""
-    if traceback is None:
-        return ()
-    start = stage.__code__
-    lines: list[SourceLine] = []
-    for code, instruction in zip(*traceback.raw_frames(), strict=True):
-        if code.co_name == start.co_name and code.co_filename == start.co_filename:
-            break
-        if source.is_user_file(code.co_filename):
-            frame = source.Frame(code, instruction)
-            lines.append(
-                SourceLine(
-                    frame.file,
-                    frame.line,
-                    frame.function,
-                    source.line_text(frame),
-                    source.expression_text(frame),
-                    frame.column,
-                )
-            )
-    if lines:
-        return tuple(lines)
-    # The frame is in a program that hlofront's own code traced: the user's line is further out.
-    outer = source_line_of(traceback)
-    return (outer,) if outer else ()
-
-
-def facts(
-    name: str,
-    array: ArrayLike,
-    index: Shape | None = None,
-    mask: Mask | None = None,
-) -> Values:
-    """Return a summary of an array: its dtype, shape, range and bad elements.
-
-    Args:
-      index: the index of the first bad element; by default the first in `mask`, or not finite.
-    """
-    dtype, shape = typed(array)
-    if isinstance(dtype, ExtendedDType):
-        return Values(name, str(dtype), shape, 0, 0, None, None)
-    host = np.asarray(array)
-    nans = infinities = 0
-    ordered = host
-    if issubdtype(host.dtype, np.inexact):
-        finite = np.isfinite(host)
-        if not finite.all():
-            nans, infinities = int(np.isnan(host).sum()), int(np.isinf(host).sum())
-            ordered = host[finite]
-            if index is None:
-                wanted = ~finite if mask is None else mask
-                index = tuple(int(i) for i in np.unravel_index(int(wanted.argmax()), host.shape))
-    least = greatest = None
-    if ordered.size and not issubdtype(host.dtype, np.complexfloating):
-        least, greatest = ordered.min(), ordered.max()
-    return Values(name, str(host.dtype), shape, nans, infinities, least, greatest, index)

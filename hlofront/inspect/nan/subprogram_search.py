@@ -25,8 +25,10 @@ from hlofront.inspect.nan.instrumentation import (
     strong,
     watched_step,
 )
-from hlofront.inspect.nan.report import Inside
-from hlofront.inspect.nan.search import Level, Trail, TrailSearch, Value, inside
+from hlofront.inspect.nan.search import TrailSearch, Value
+from hlofront.inspect.stepwise.report_parts import Inside
+from hlofront.inspect.stepwise.run import Level, inside
+from hlofront.inspect.stepwise.trails import Trail
 from hlofront.numpy import full, where
 from hlofront.primitives.converting import convert_element_type
 from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim
@@ -69,7 +71,9 @@ def size(jaxpr: Jaxpr) -> int:
 class _Loop:
     """A run of a loop, whose time counts steps from 0 even in a reversed scan."""
 
-    def __init__(self, search: TrailSearch, level: Level, equation: Equation, program: ClosedJaxpr):
+    def __init__(
+        self, search: TrailSearch, level: Level[Value], equation: Equation, program: ClosedJaxpr
+    ):
         self.search = search
         self.level = level
         self.equation = equation
@@ -148,7 +152,7 @@ class _Loop:
             )
         # No reruns are left, or the operations one by one have different results.
         host = np.asarray(value.array)
-        level = Level(self.level.program, self.inside(time))
+        level: Level[Value] = Level(self.level.program, self.inside(time))
         mask = self.search.mask(host, which)
         start = self.search.start(level, self.equation, [], host, mask, which)
         return (Trail(start, self.equation, None),)
@@ -229,7 +233,7 @@ class _Scan(_Loop):
     def __init__(
         self,
         search: TrailSearch,
-        level: Level,
+        level: Level[Value],
         equation: Equation,
         body: Subprogram,
         operands: list[Value],
@@ -318,7 +322,11 @@ def _stacked(search: TrailSearch, values: Sequence[Value], equation: Equation) -
 
 
 def _in_scan(
-    search: TrailSearch, level: Level, equation: Equation, body: Subprogram, operands: list[Value]
+    search: TrailSearch,
+    level: Level[Value],
+    equation: Equation,
+    body: Subprogram,
+    operands: list[Value],
 ) -> list[Value]:
     loop = _Scan(search, level, equation, body, operands)
     program, length = loop.program, loop.length
@@ -353,7 +361,7 @@ class _While(_Loop):
     def __init__(
         self,
         search: TrailSearch,
-        level: Level,
+        level: Level[Value],
         equation: Equation,
         body: Subprogram,
         condition: Subprogram,
@@ -457,7 +465,7 @@ def _watch_while(
 
 def _in_while(
     search: TrailSearch,
-    level: Level,
+    level: Level[Value],
     equation: Equation,
     body: Subprogram,
     condition: Subprogram,
@@ -480,15 +488,13 @@ def _in_while(
 class ProgramSearch(TrailSearch):
     """A search for NaNs that also searches loops."""
 
-    __slots__ = ()
-
     def in_loop(
         self,
         equation: Equation,
         body: Subprogram,
         condition: Subprogram | None,
         operands: Sequence[Value],
-        context: Level,
+        context: Level[Value],
     ) -> list[Value]:
         if condition is not None:
             return _in_while(self, context, equation, body, condition, list(operands))

@@ -1,25 +1,12 @@
-"""The search that debug_nans and find_nan share: bad elements, and the visiting of subprograms."""
+"""The search that debug_nans and find_nan share: the elements that are NaN or infinite."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Generic, TypeVar
 
 import numpy as np
 
 from hlofront.base.dtypes import ExtendedDType, issubdtype
 from hlofront.base.typing import NumPyArray
-from hlofront.core.jaxpr import ClosedJaxpr, Equation
-from hlofront.core.subprograms import (
-    Subprogram,
-    branches_of,
-    condition_of,
-    executed_by,
-    inputs_among,
-)
-
-Operand = TypeVar("Operand")
-Outcome = TypeVar("Outcome")
-Context = TypeVar("Context")
+from hlofront.runtime.debugging.program_walk import Context, Operand, Outcome, ProgramWalk
 
 
 def nonfinite(x: object) -> NumPyArray | None:
@@ -38,12 +25,8 @@ def nonfinite(x: object) -> NumPyArray | None:
     return array
 
 
-class NanSearch(ABC, Generic[Operand, Outcome, Context]):
+class NanSearch(ProgramWalk[Operand, Outcome, Context]):
     """A search for NaNs or infinities, which descends into the programs inside equations.
-
-    Subclasses define how a program and a loop are searched. An operand is the search's data for a
-    value, a context its data for the program that contains an equation, and an outcome its result
-    for an equation.
 
     Args:
       kinds: the bad values: "nan", "inf", or both.
@@ -63,46 +46,3 @@ class NanSearch(ABC, Generic[Operand, Outcome, Context]):
     def kind_of(self, array: NumPyArray) -> str:
         """Return "nan" or "inf", the kind of the bad elements that an array has."""
         return "nan" if "nan" in self.kinds and np.isnan(array).any() else "inf"
-
-    def enter(
-        self, equation: Equation, operands: Sequence[Operand], context: Context
-    ) -> Outcome | None:
-        """Search the program that an equation runs on its operands; return None if it runs none."""
-        part = executed_by(equation)
-        if part is None:
-            return None
-        if part.role == "body":
-            return self.in_loop(equation, part, condition_of(equation), operands, context)
-        chosen = None
-        if part.role == "branch":
-            branches = branches_of(equation)
-            index = int(np.asarray(self.array_of(operands[0])))
-            chosen = min(max(index, 0), len(branches) - 1)
-            part = branches[chosen]
-        return self.in_call(equation, part.closed, inputs_among(part, operands), context, chosen)
-
-    def array_of(self, operand: Operand) -> object:
-        """Return the array of an operand."""
-        return operand
-
-    @abstractmethod
-    def in_call(
-        self,
-        equation: Equation,
-        program: ClosedJaxpr,
-        inputs: Sequence[Operand],
-        context: Context,
-        branch: int | None,
-    ) -> Outcome | None:
-        """Search a program that runs once, as a call or as the branch of this index."""
-
-    @abstractmethod
-    def in_loop(
-        self,
-        equation: Equation,
-        body: Subprogram,
-        condition: Subprogram | None,
-        operands: Sequence[Operand],
-        context: Context,
-    ) -> Outcome | None:
-        """Search a program that runs in each iteration, while the condition, if any, is true."""
