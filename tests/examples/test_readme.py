@@ -95,6 +95,23 @@ def test_the_code_prints_what_its_comments_say():
     assert "stablehlo.sine" in names["f"].lower(np.arange(3.0)).as_text()
 
 
+def test_the_searches_run_on_a_loss():
+    calls = re.findall(r"`hlofront\.inspect\.(find_\w+\(.*?\)\(.*?\))`", TEXT)
+    assert len(calls) == 2
+    params, x = {"w": np.ones((3, 2), np.float32)}, np.ones((4, 3), np.float32)
+    names = {
+        "find_nan": jax.inspect.find_nan,
+        "find_error": jax.inspect.find_error,
+        "grad": jax.grad,
+        "loss": lambda params, x: (x @ params["w"]).sum(),
+        "params": params,
+        "x": x,
+    }
+    for call in calls:
+        assert not eval(call, names)
+        assert str(eval(call, names)).startswith("No ")
+
+
 def test_a_bundle_is_loaded_without_the_function(folder):
     code = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)[1]
     arguments = (np.ones((8, 8), np.float32),)

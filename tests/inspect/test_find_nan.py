@@ -469,3 +469,13 @@ def test_a_program_that_goes_bad_only_when_it_is_compiled(monkeypatch):
 def test_debug_nans_is_no_hindrance():
     with jax.debug_nans(True):
         assert find_nan(jnp.log)(-1.0).operation.expression == "log(-1.0)"
+
+
+def test_what_is_before_an_operand_of_another_shape():
+    """The index of an element of the transposed array is none of the array before."""
+    x = np.ones((2, 3), f32)
+    x[1, 2] = -1
+    report = find_nan(lambda x: jnp.log((x - 0.0).T))(x)
+    assert report.operation.index == (2, 1)
+    (operand,) = report.operation.operands
+    assert operand.source.startswith("transpose at ") and operand.before[0].startswith("<- sub at ")

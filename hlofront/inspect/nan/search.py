@@ -18,7 +18,14 @@ from hlofront.inspect.stepwise.report_parts import (
     source_line_of,
     written,
 )
-from hlofront.inspect.stepwise.run import Level, StepValue, StepwiseRun, before, computed
+from hlofront.inspect.stepwise.run import (
+    Level,
+    StepValue,
+    StepwiseRun,
+    before,
+    computed,
+    index_in_operands,
+)
 from hlofront.inspect.stepwise.trails import Start, Trail
 from hlofront.runtime.debugging.nan_search import NanSearch, nonfinite
 
@@ -211,6 +218,7 @@ class TrailSearch(StepwiseRun[Value], NanSearch[Value, list[Value], "Level[Value
         arrays = [v.array for v in operands]
         elements = elements_of(equation, arrays, index)
         lines = callers(equation.traceback)
+        inner = index_in_operands(equation, index)
         return NanOrigin(
             primitive=equation.primitive.name,
             parameters=parameters_of(equation),
@@ -222,7 +230,7 @@ class TrailSearch(StepwiseRun[Value], NanSearch[Value, list[Value], "Level[Value
             name_stack=tuple(filter(None, path_of(equation.name_stack).split("/"))),
             inside=level.inside,
             operands=tuple(
-                self._operand(level, atom, operand, element, index)
+                self._operand(level, atom, operand, element, inner)
                 for atom, operand, element in zip(equation.invars, operands, elements, strict=True)
             )
             if operands
@@ -231,7 +239,12 @@ class TrailSearch(StepwiseRun[Value], NanSearch[Value, list[Value], "Level[Value
         )
 
     def _operand(
-        self, level: Level[Value], atom: Atom, operand: Value, element: Element | None, index: Shape
+        self,
+        level: Level[Value],
+        atom: Atom,
+        operand: Value,
+        element: Element | None,
+        index: Shape | None,
     ) -> OperandReport:
         definition = level.definition(atom)
         lines: list[str] = []

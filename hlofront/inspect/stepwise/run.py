@@ -135,11 +135,23 @@ class StepwiseRun(ProgramWalk[V, list[V], Level[V]]):
 _MOST_BEFORE = 3
 
 
-def before(level: Level[V], definition: Equation, index: Shape) -> list[str]:
-    """Return a line of text for each operation that leads to an operand, the nearest first."""
+def index_in_operands(equation: Equation, index: Shape | None) -> Shape | None:
+    """Return the index of the operands' elements that make a result's; None where it is another."""
+    return index if equation.primitive.name in ELEMENTWISE else None
+
+
+def before(level: Level[V], definition: Equation, index: Shape | None) -> list[str]:
+    """Return a line of text for each operation that leads to an operand, the nearest first.
+
+    Args:
+      level: the run of the program.
+      definition: the equation that makes the operand.
+      index: the index of an element of the operand; None where it is not known.
+    """
     lines: list[str] = []
     equation = definition
     for _ in range(_MOST_BEFORE):
+        index = index_in_operands(equation, index)
         atoms = [atom for atom in equation.invars if type(atom) is not Literal]
         inexact = [a for a in atoms if issubdtype(getattr(a.aval, "dtype", bool), np.inexact)]
         atom = (inexact or atoms or [None])[0]
@@ -160,14 +172,14 @@ def before(level: Level[V], definition: Equation, index: Shape) -> list[str]:
     return lines
 
 
-def computed(level: Level[V], equation: Equation, index: Shape, at: str) -> str:
+def computed(level: Level[V], equation: Equation, index: Shape | None, at: str) -> str:
     """Return an operation as text, with its operands' elements at an index if available."""
     text = equation.primitive.name
     arrays = [
         a.val if type(a) is Literal else None if (v := level.values.get(a)) is None else v.array
         for a in equation.invars
     ]
-    if text in ELEMENTWISE and all(x is not None for x in arrays):
+    if index is not None and text in ELEMENTWISE and all(x is not None for x in arrays):
         elements = elements_of(equation, arrays, index)
         if all(x is not None for x in elements):
             text = expression_of(equation, arrays, elements)

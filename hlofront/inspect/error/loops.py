@@ -1,0 +1,306 @@
+"""The search for lost precision inside loops.
+
+Short loops run one operation at a time. In long ones each step is a compiled program, in the
+program's precision and in the reference's, and only steps at whose end the error has jumped run
+one operation at a time.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hlofront.base.dtypes import ExtendedDType
+from hlofront.base.typing import ArrayLike, NumPyArray
+from hlofront.core.aval import typeof
+from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr
+from hlofront.core.subprograms import Subprogram, split_inputs, subjaxprs
+from hlofront.inspect.error.measure import epsilon, is_inexact
+from hlofront.inspect.error.origins import JUMP
+from hlofront.inspect.error.references import compiled_call
+from hlofront.inspect.error.search import ErrorSearch, Pair, note_consequence
+from hlofront.inspect.stepwise.operands import typed
+from hlofront.inspect.stepwise.report_parts import Inside
+from hlofront.inspect.stepwise.run import Level, inside
+from hlofront.inspect.stepwise.trails import Trail
+from hlofront.numpy import where
+from hlofront.primitives.dynamic_slicing import dynamic_index_in_dim
+from hlofront.primitives.slicing import stack
+
+# Loops of at most this many operations over all steps run one operation at a time.
+SHORT = 2_000
+# The maximum number of steps of a long loop that run one operation at a time.
+_MOST_STEPS = 16
+
+
+def _size(jaxpr: Jaxpr) -> int:
+    """Return the number of equations of a jaxpr and of its subprograms."""
+    return sum(map(_size, subjaxprs(jaxpr)), len(jaxpr.eqns))
+
+
+class _Loop:
+    """A run of a loop."""
+
+    def __init__(
+        self, search: ErrorSearch, level: Level[Pair], equation: Equation, program: ClosedJaxpr
+    ):
+        self.search = search
+        self.level = level
+        self.equation = equation
+        self.program = program
+        self.path = inside(level, equation, program)
+        # The number of steps that may still run one operation at a time, after a compiled one.
+        self.left = _MOST_STEPS
+        # The step with the greatest growth of the error, with its inputs.
+        self.greatest: tuple[float, int, list[Pair]] | None = None
+
+    def inside(self, index: int) -> tuple[Inside, ...]:
+        """Return the loops, branches and calls that surround the operations of a step."""
+        *around, here = self.path
+        return (*around, Inside(here.operation, here.function, here.source_line, index))
+
+    def step(self, index: int, inputs: list[Pair], is_short: bool) -> list[Pair]:
+        """Return the outputs of one step.
+
+        Args:
+          index: the number of the step; of a scan, the index along the first axis.
+          inputs: the inputs of the loop's program.
+          is_short: whether the step runs one operation at a time in any case.
+        """
+        search = self.search
+        if is_short:
+            return search.run(self.program, inputs, self.inside(index))
+        results = compiled_call(self.program, [v.array for v in inputs])
+        exacts = search.reference.call(self.program, [search.exact(v) for v in inputs])
+        outputs = [
+            search.pair(x, exact, self.equation, inputs)
+            for x, exact in zip(results, exacts, strict=True)
+        ]
+        growth = self._growth(inputs, outputs)
+        if self.greatest is None or growth > self.greatest[0]:
+            self.greatest = growth, index, inputs
+        jumps = growth > JUMP and any(search.is_lost(v.array, v.error) for v in outputs)
+        if jumps and self.left > 0:
+            self.left -= 1
+            return self._alike(outputs, search.run(self.program, inputs, self.inside(index)))
+        return outputs
+
+    def _alike(self, outputs: list[Pair], stepwise: list[Pair]) -> list[Pair]:
+        """Return the outputs of a compiled step with the trails that the operations have."""
+        for value, other in zip(outputs, stepwise, strict=True):
+            if self.search.is_lost(value.array, value.error):
+                value.trails = self.search.together((*other.trails, *value.trails))
+            value.is_undetermined |= other.is_undetermined
+        return outputs
+
+    def _growth(self, inputs: Sequence[Pair], outputs: Sequence[Pair]) -> float:
+        """Return how many times larger the error of the outputs is than that of the inputs.
+
+        Integers and booleans that begin to differ count as infinitely larger.
+        """
+        if any(v.error for v in outputs if not is_inexact(v.array)) and not any(
+            v.error for v in inputs if not is_inexact(v.array)
+        ):
+            return float("inf")
+        had = [v.error for v in inputs if is_inexact(v.array)]
+        floors = [epsilon(typed(v.array)[0]) for v in inputs if is_inexact(v.array)]
+        now = max((v.error for v in outputs if is_inexact(v.array)), default=0.0)
+        return now / max((*had, min(floors, default=1.0)))
+
+    def finished(self, results: list[Pair]) -> list[Pair]:
+        """Return the results of the loop; look for the reasons of an error that grew slowly.
+
+        An error that each step adds a little to has its origin inside a step, where it is large,
+        though it is small in what the step returns.
+        """
+        search = self.search
+        lost = [v for v in results if search.is_lost(v.array, v.error) and not v.trails]
+        if lost and self.greatest is not None:
+            _, index, inputs = self.greatest
+            known = len(search.starts)
+            search.run(self.program, inputs, self.inside(index))
+            trails = [Trail(start, self.equation, None) for start in search.starts[known:]]
+            for value in lost:
+                value.trails = search.together(trails)
+        return results
+
+
+# ---- scans ---------------------------------------------------------------------------------------
+
+
+def _in_scan(
+    search: ErrorSearch,
+    level: Level[Pair],
+    equation: Equation,
+    body: Subprogram,
+    operands: Sequence[Pair],
+) -> list[Pair]:
+    """Run a scan, and return its results with their errors."""
+    length = body.iterations or 0
+    if not length:
+        return search.operation(level, equation, list(operands))
+    program = body.closed
+    loop = _Loop(search, level, equation, program)
+    consts, carry, xs = split_inputs(body, operands)
+    is_short = bool(program.effects) or length * _size(program.jaxpr) <= SHORT
+    collected: list[list[Pair]] = [[] for _ in equation.outvars[len(carry) :]]
+    order = range(length)
+    for index in reversed(order) if equation.params["reverse"] else order:
+        rows = [_row(search, x, index) for x in xs]
+        outputs = loop.step(index, [*consts, *carry, *rows], is_short)
+        carry = outputs[: len(carry)]
+        for values, value in zip(collected, outputs[len(carry) :], strict=True):
+            values.append(value)
+    if equation.params["reverse"]:
+        for values in collected:
+            values.reverse()
+    return loop.finished([*carry, *(_stacked(search, values, equation) for values in collected)])
+
+
+def _row(search: ErrorSearch, whole: Pair, index: int) -> Pair:
+    """Return one index of the first axis of a value, with the trails if the row is lost."""
+    array = _at(whole.array, index)
+    if whole.reference is whole.array:
+        return search.pair(array, array, whole.origin, [whole])
+    return search.pair(array, _at(whole.reference, index), whole.origin, [whole])
+
+
+def _at(x: ArrayLike, index: int) -> ArrayLike:
+    if isinstance(typeof(x).dtype, ExtendedDType):
+        return dynamic_index_in_dim(x, index, keepdims=False)
+    return np.asarray(x)[index]
+
+
+def _stacked(search: ErrorSearch, values: Sequence[Pair], equation: Equation) -> Pair:
+    """Return the outputs of all steps stacked along a new first axis, with their trails."""
+    array = _stack([v.array for v in values])
+    if all(v.reference is v.array for v in values):
+        return search.pair(array, array, equation, values)
+    return search.pair(array, _stack([v.reference for v in values]), equation, values)
+
+
+def _stack(arrays: Sequence[ArrayLike]) -> ArrayLike:
+    if isinstance(typeof(arrays[0]).dtype, ExtendedDType):
+        return stack(arrays)
+    return np.stack([np.asarray(x) for x in arrays])
+
+
+# ---- while loops ---------------------------------------------------------------------------------
+
+
+def _in_while(
+    search: ErrorSearch,
+    level: Level[Pair],
+    equation: Equation,
+    body: Subprogram,
+    condition: Subprogram,
+    operands: Sequence[Pair],
+) -> list[Pair]:
+    """Run a while loop, on each side as often as its condition says, and return its results."""
+    loop = _Loop(search, level, equation, body.closed)
+    read = split_inputs(condition, operands)[0]
+    consts, carry, _ = split_inputs(body, operands)
+    cost = _size(body.jaxpr) + _size(condition.jaxpr)
+    effects = body.closed.effects | condition.closed.effects
+    time, answer = 0, None
+    while True:
+        is_short = bool(effects) or time * cost <= SHORT
+        answer = _answer(search, loop, condition.closed, [*read, *carry], time, is_short)
+        ours, exact = np.asarray(answer.array), np.asarray(answer.reference)
+        if not ours.any() or not exact.any():
+            break
+        new = loop.step(time, [*consts, *carry], is_short)
+        carry = [_merged(search, ours, exact, x, y) for x, y in zip(new, carry, strict=True)]
+        time += 1
+    if ours.any() or exact.any():
+        carry = _alone(search, loop, condition.closed, read, consts, carry, answer)
+    return loop.finished(carry)
+
+
+def _answer(
+    search: ErrorSearch,
+    loop: _Loop,
+    condition: ClosedJaxpr,
+    inputs: list[Pair],
+    time: int,
+    is_short: bool,
+) -> Pair:
+    """Return the value of a loop's condition: booleans, several where the loop is batched."""
+    if is_short:
+        return search.run(condition, inputs, loop.inside(time))[0]
+    (ours,) = compiled_call(condition, [v.array for v in inputs])
+    (exact,) = search.reference.call(condition, [search.exact(v) for v in inputs])
+    value = search.pair(ours, exact, loop.equation)
+    if not value.error:
+        return value
+    return search.run(condition, inputs, loop.inside(time))[0]
+
+
+def _merged(search: ErrorSearch, ours: NumPyArray, exact: NumPyArray, new: Pair, old: Pair) -> Pair:
+    """Return a part of the carry after a step, old where the condition of its side is false."""
+    if not ours.ndim:
+        return new
+    if new.reference is new.array and old.reference is old.array and (ours == exact).all():
+        merged = _chosen(ours, new.array, old.array)
+        return search.pair(merged, merged, new.origin, [new, old])
+    return search.pair(
+        _chosen(ours, new.array, old.array),
+        _chosen(exact, new.reference, old.reference),
+        new.origin,
+        [new, old],
+    )
+
+
+def _chosen(mask: NumPyArray, new: ArrayLike, old: ArrayLike) -> ArrayLike:
+    rank = len(typeof(new).shape)
+    return where(mask.reshape(mask.shape + (1,) * (rank - mask.ndim)), new, old)
+
+
+def _alone(
+    search: ErrorSearch,
+    loop: _Loop,
+    condition: ClosedJaxpr,
+    read: Sequence[Pair],
+    consts: Sequence[Pair],
+    carry: list[Pair],
+    answer: Pair,
+) -> list[Pair]:
+    """Return the results of a loop that one side has left, after the other one has left it, too."""
+    ours_goes_on = bool(np.asarray(answer.array).any())
+
+    def arrays_of(values: Sequence[Pair]) -> list[ArrayLike]:
+        return [v.array if ours_goes_on else search.exact(v) for v in values]
+
+    call = compiled_call if ours_goes_on else search.reference.call
+    read_arrays, const_arrays, state = map(arrays_of, (read, consts, carry))
+    while True:
+        (goes_on,) = call(condition, [*read_arrays, *state])
+        goes_on = np.asarray(goes_on)
+        if not goes_on.any():
+            break
+        new = call(loop.program, [*const_arrays, *state])
+        if goes_on.ndim:
+            new = [_chosen(goes_on, x, y) for x, y in zip(new, state, strict=True)]
+        state = list(new)
+    pairs: list[Pair] = []
+    for value, array in zip(carry, state, strict=True):
+        ours, exact = (array, search.exact(value)) if ours_goes_on else (value.array, array)
+        pairs.append(search.pair(ours, exact, loop.equation, [answer, *carry]))
+    for trail in answer.trails:
+        note_consequence(trail.start, max((v.error for v in pairs), default=0.0))
+    return pairs
+
+
+class LoopErrorSearch(ErrorSearch):
+    """A search for lost precision that also searches loops."""
+
+    def in_loop(
+        self,
+        equation: Equation,
+        body: Subprogram,
+        condition: Subprogram | None,
+        operands: Sequence[Pair],
+        context: Level[Pair],
+    ) -> list[Pair]:
+        if condition is not None:
+            return _in_while(self, context, equation, body, condition, operands)
+        return _in_scan(self, context, equation, body, operands)

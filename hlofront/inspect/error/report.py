@@ -1,0 +1,278 @@
+"""The report of a search for lost precision: operations, operands and source lines, as text too."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from hlofront.base import source
+from hlofront.inspect.stepwise.report_parts import (
+    Inside,
+    OperationStep,
+    SourceLine,
+    Values,
+    folded,
+    written,
+)
+
+# How an operation loses digits:
+# - "cancellation": it subtracts, or adds up, terms that are much larger than what is left of them;
+# - "ill-conditioned": its result changes much more, relative to its size, than its operands do;
+# - "rounding": its operands have their digits, and it does not compute or keep them all;
+# - "overflow", "underflow": the result is outside of the range of the dtype;
+# - "decision": an integer or boolean differs from the reference, and with it what follows.
+Kind = Literal["cancellation", "ill-conditioned", "rounding", "overflow", "underflow", "decision"]
+
+
+@dataclass(frozen=True, slots=True)
+class OperandError:
+    """An operand of an operation that loses digits."""
+
+    values: Values
+    error: float
+    """The relative error of the operand; of integers and booleans the part that differs."""
+    element: np.generic | None
+    """The element from which the worst one was computed; None where there were several."""
+    source: str
+    """The origin of the operand: "argument x", "the constant 0.0", or an operation and its line."""
+    source_line: SourceLine | None
+    """The source line of the operation that made the operand."""
+    before: tuple[str, ...] = ()
+    """A line of text for each operation that led to the operand, the nearest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorOrigin:
+    """An operation at which the relative error jumps."""
+
+    primitive: str
+    kind: Kind
+    parameters: dict[str, str]
+    """The parameters of the operation except for programs, as texts."""
+    error_before: float
+    """The largest relative error of the operands."""
+    error: float
+    """The relative error of the result."""
+    own_error: float
+    """The error of the result if the operands had no error."""
+    condition: float
+    """The size of the added terms relative to the result; 1 for operations that are not sums."""
+    expression: str
+    """The operation on the elements that made the worst one, as in "1000001.0 - 1000000.0"."""
+    value: str
+    """The worst element of the result."""
+    reference: str
+    """The worst element in the reference."""
+    index: tuple[int, ...]
+    """The index of the worst element."""
+    differing: int
+    """The number of integer or boolean elements that differ from the reference, at a decision."""
+    source_line: SourceLine | None
+    """The user's source line of the operation."""
+    callers: tuple[SourceLine, ...]
+    """The lines that called the source line, inside the traced function, innermost first."""
+    name_stack: tuple[str, ...]
+    """The named scopes around the operation, outermost first."""
+    inside: tuple[Inside, ...]
+    """The loops, branches and calls that surround the operation, outermost first."""
+    operands: tuple[OperandError, ...]
+    result: Values
+    way: tuple[OperationStep, ...] = ()
+    """The operations that passed the error on to a result, first to last."""
+    times: int = 1
+    """The number of times that the error jumped here, in all searched iterations."""
+
+    def brief(self) -> str:
+        """Return the operation, its values and its source line as one line of text."""
+        at = f" at {written(self.source_line)}" if self.source_line else ""
+        return f"{self.kind}: {self.expression} = {self.value}, not {self.reference}{at}"
+
+    @property
+    def explanation(self) -> str:
+        """A clause about what happens to the error at the operation."""
+        name, error = self.primitive, written_error(self.error)
+        before = written_error(self.error_before)
+        if self.kind == "cancellation":
+            return (
+                f"cancellation: {name} leaves 1 part in {_large(self.condition)} of its terms, "
+                f"and the error grows from {before} to {error}"
+            )
+        if self.kind == "ill-conditioned":
+            return (
+                f"{name} is ill-conditioned here: the error of its operands, {before}, "
+                f"becomes {error}"
+            )
+        if self.kind == "rounding":
+            return f"rounding: {name} alone has an error of {written_error(self.own_error)}"
+        if self.kind == "decision":
+            if not self.differing:
+                return f"decision: {name} jumps between values, and the error becomes {error}"
+            count, size = self.differing, self.result.size
+            part = f" in {count:,} of {size:,} elements" if size > 1 else ""
+            return f"decision: {name} is another one than in the reference{part}"
+        return f"{self.kind}: the result of {name} is outside of the range of {self.result.dtype}"
+
+    def lines(self) -> list[str]:
+        """Return the lines of the report: source, operation, result, scopes and operands."""
+        lines: list[str] = []
+        if self.source_line is not None:
+            lines.append(f"  {self.source_line}")
+            if self.source_line.text:
+                text = source.shortened(self.source_line.text, 92)
+                lines.append(f"      {text}")
+                part = self.source_line.expression
+                at = text.find(part) if part else -1
+                if at >= 0 and part != text:
+                    lines.append("      " + " " * at + "^" * len(part))
+        lines += [f"  called at {written(each)}" for each in self.callers]
+        lines.append(f"  {self.explanation}")
+        where = f" at [{', '.join(map(str, self.index))}]" if self.index else ""
+        lines.append(f"  {self.expression} = {self.value}, not {self.reference}{where}")
+        if self.parameters:
+            shown = ", ".join(f"{name}={text}" for name, text in self.parameters.items())
+            lines.append(f"  {self.primitive}[{shown}]")
+        if self.name_stack:
+            lines.append(f"  scope {'/'.join(self.name_stack)}")
+        lines += [f"  in {each}" for each in reversed(self.inside)]
+        if self.times > 1:
+            lines.append(f"  and {self.times - 1:,} more times")
+        if self.operands:
+            lines.append("operands:")
+        for number, operand in enumerate(self.operands):
+            facts = [f"error {written_error(operand.error)}"]
+            if operand.values.summary:
+                facts.insert(0, operand.values.summary)
+            head = f"  {number}  {operand.values.type} ({', '.join(facts)})"
+            lines.append(f"{head} from {operand.source}")
+            lines += [f"       {each}" for each in operand.before]
+        if self.way:
+            lines.append("on its way to the result:")
+            lines += [f"  {step}" for step in folded(self.way)]
+        return lines
+
+
+@dataclass(frozen=True, slots=True)
+class ResultError:
+    """A result of the function, with its error."""
+
+    values: Values
+    error: float
+    """The relative error of the result; of integers and booleans the part that differs."""
+    compiled_error: float | None
+    """The error of the program compiled as a whole; None for programs with effects, which run once,
+    and for results that depend on undetermined values.
+    """
+    tolerance: float
+    """The error from which on digits count as lost; 0 for integers and booleans."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the error exceeds the tolerance, of the operations one by one or compiled."""
+        return self.error > self.tolerance or (self.compiled_error or 0.0) > self.tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorReport:
+    """The result of `find_error`, which is true if a result of the function has lost its digits.
+
+    `str()` of the report is its full text.
+    """
+
+    function: str
+    """The name of the function and its source line, as in "loss at model.py:12"."""
+    against: str
+    """The name of the reference: "float64", or a device."""
+    tolerance: float
+    """The relative error from which on digits count as lost."""
+    results: tuple[ResultError, ...]
+    """All results, in order."""
+    operation: ErrorOrigin | None
+    """The operation with the largest error which reaches a result."""
+    operations: tuple[ErrorOrigin, ...]
+    """The operations whose errors reach a result, one per line and kind, the largest first."""
+    hidden: tuple[ErrorOrigin, ...]
+    """The operations whose errors reach no result, which does not depend on the lost digits."""
+    undetermined: tuple[ErrorOrigin, ...]
+    """The cancellations that leave no digits in the reference either."""
+    own_dtypes: tuple[str, ...]
+    """The operations that the reference computed in the dtypes of the program."""
+
+    @property
+    def lost(self) -> tuple[ResultError, ...]:
+        """The results whose error exceeds the tolerance."""
+        return tuple(each for each in self.results if each.is_lost)
+
+    def __bool__(self) -> bool:
+        return bool(self.lost)
+
+    def __str__(self) -> str:
+        lines: list[str] = []
+        if not self.lost:
+            most = max((each.error for each in self.results), default=0.0)
+            lines.append(
+                f"No result of {self.function} has lost its digits: the largest error against "
+                f"{self.against} is {written_error(most)}, of {written_error(self.tolerance)} "
+                "that are tolerated"
+            )
+        else:
+            named = ", ".join(
+                f"{each.values.name} ({written_error(max(each.error, each.compiled_error or 0.0))})"
+                for each in self.lost[:3]
+            )
+            more = f" and {len(self.lost) - 3} more results" if self.lost[3:] else ""
+            lines.append(f"Error against {self.against} in {named}{more} of {self.function}")
+            lines += self._reasons()
+        if self.own_dtypes and self.lost:
+            lines.append(
+                f"The reference computed in the program's own dtypes: {', '.join(self.own_dtypes)}"
+            )
+        return "\n".join(lines)
+
+    def _reasons(self) -> list[str]:
+        lines: list[str] = []
+        if self.operation is not None:
+            lines.append("the operation where the most is lost:")
+            lines += self.operation.lines()
+            lines += [f"also {each.brief()}" for each in self.operations[1:4]]
+            if len(self.operations) > 4:
+                lines.append(f"and {len(self.operations) - 4} more operations")
+        elif self.undetermined:
+            lines.append("no operation loses them at once, but these leave nothing to compare:")
+            lines += [f"  {each.brief()}" for each in self.undetermined[:5]]
+        elif all(each.error <= each.tolerance for each in self.lost):
+            lines.append(
+                "No operation loses them when they are run one by one: compiled as a whole, the "
+                "program computes in another way."
+            )
+        else:
+            lines.append("No single operation loses them: the error grows from one to the next.")
+        compiled = [each.compiled_error for each in self.lost]
+        if all(
+            error is not None and error <= each.tolerance
+            for error, each in zip(compiled, self.lost, strict=True)
+        ):
+            most = max(error for error in compiled if error is not None)
+            lines.append(
+                f"Compiled as a whole, the program computes in another way, and the error is at "
+                f"most {written_error(most)}."
+            )
+        return lines
+
+    __repr__ = __str__
+
+
+def written_error(error: float) -> str:
+    """Return a relative error as short text, such as "6e-08" or "0"."""
+    if error == 0 or np.isinf(error):
+        return "0" if error == 0 else "infinite"
+    return f"{error:.1e}" if error < 1e-2 or error >= 1e3 else f"{error:.2g}"
+
+
+def _large(x: float) -> str:
+    return f"{x:,.0f}" if x < 1e6 else f"{x:.1e}"
+
+
+def largest_first(operations: Sequence[ErrorOrigin]) -> tuple[ErrorOrigin, ...]:
+    """Return operations in the order of their errors, the largest first."""
+    return tuple(sorted(operations, key=lambda each: -each.error))
