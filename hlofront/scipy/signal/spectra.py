@@ -465,8 +465,6 @@ def istft(
     frequency_count = typeof(Zxx).shape[-2]
     whole = 2 * (frequency_count - 1) if input_onesided else frequency_count
     count = whole if nperseg is None else int(nperseg)
-    if count < 1:
-        raise ValueError(f"nperseg must be a positive integer, got {count}")
     if nfft is None:
         transformed = count if input_onesided and count == whole + 1 else whole
     else:
