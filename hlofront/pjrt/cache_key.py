@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from hlofront.base.version import __version__
+from hlofront.bridge import client as bridge
 from hlofront.bridge import state
+from hlofront.bridge.client import Device
 
 Key = dict[str, str]
 
@@ -37,7 +39,10 @@ DECISIVE_FOLDERS = (
 
 
 def compilation_key(
-    program: Mapping[str, str], devices: Sequence[Any], options: Any, overrides: Mapping[str, Any]
+    program: Mapping[str, str],
+    devices: Sequence[Device],
+    options: bridge.CompileOptions,
+    overrides: Mapping[str, object],
 ) -> Key:
     """Return the cache key of a program compiled for devices.
 
@@ -84,7 +89,7 @@ def options_text(overrides: Mapping[str, object]) -> str:
     return " ".join(f"{name}={value}" for name, value in sorted(overrides.items()))
 
 
-def numbers_in_key(devices: Sequence[Any]) -> list[int]:
+def numbers_in_key(devices: Sequence[Device]) -> list[int]:
     """Return the numbers of a program's devices that its key contains.
 
     Executables for CPUs run on any devices of the same number and order, so that these are counted

@@ -60,14 +60,14 @@ _COMPILER_OPTIONS = (
 )
 
 
-def compiler_settings() -> tuple[tuple[str, Any], ...]:
+def compiler_settings() -> tuple[tuple[str, object], ...]:
     """Return the config options of XLA's compiler that are not at defaults, for cache keys."""
     return changed_options(_COMPILER_OPTIONS)
 
 
 def compile_options(
     devices: Sequence[Device],
-    overrides: dict[str, Any] | None = None,
+    overrides: Mapping[str, object] | None = None,
     *,
     keep_barriers: bool = False,
     chosen_outputs: Sequence[bool] = (),
@@ -192,7 +192,7 @@ def compile_module(
         return compiled() if partition is None else compile_partitioned(compiled, partition)
 
 
-def choose_logging(options: Any, ir_module: Any) -> None:
+def choose_logging(options: bridge.CompileOptions, ir_module: Any) -> None:
     """Enable XLA's detailed compilation logging, or disable it, depending on the module's size."""
     options.executable_build_options.debug_options.xla_detailed_logging = _has_more_operations(
         ir_module.operation, _detailed_logging_min_ops.value

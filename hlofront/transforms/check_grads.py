@@ -9,6 +9,7 @@ import numpy as np
 
 from hlofront.base import source
 from hlofront.base.dtypes import ExtendedDType, finfo, float0, issubdtype
+from hlofront.base.elements import NumPyDType
 from hlofront.base.tree import PyTree, keystr, tree_flatten, tree_flatten_with_path, tree_structure
 from hlofront.base.typing import Array, ArrayLike, DType, NumPyArray, Shape
 from hlofront.core.aval import ShapedArray, typeof
@@ -439,12 +440,12 @@ def _wide(x: ArrayLike) -> NumPyArray:
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
-def _real_class(dtype: Any) -> Any:
+def _real_class(dtype: NumPyDType) -> Any:
     """Return the NumPy scalar type of a dtype's real part, such as float32 for complex64."""
     return {np.complex64: np.float32, np.complex128: np.float64}.get(dtype.type, dtype.type)
 
 
-def _as_array(x: NumPyArray, dtype: Any) -> Array:
+def _as_array(x: NumPyArray, dtype: NumPyDType) -> Array:
     """Return a device array of a dtype; functions may use methods that NumPy arrays lack."""
     return device_put([x.astype(dtype)], [None], [None], [CopySemantics.ALWAYS_COPY])[0]
 
@@ -467,8 +468,8 @@ def _dot(x: NumPyArray, y: NumPyArray) -> float:
 
 
 def _allowed(
-    dtype: object,
-    others: Sequence[object],
+    dtype: NumPyDType,
+    others: Sequence[NumPyDType],
     noise: NumPyArray | None,
     atol: Tolerance,
     rtol: Tolerance,
@@ -481,7 +482,7 @@ def _allowed(
     return absolute, _of_dtype(rtol, dtype, default)
 
 
-def _of_dtype(tolerance: Tolerance, dtype: Any, default: float) -> float:
+def _of_dtype(tolerance: Tolerance, dtype: NumPyDType, default: float) -> float:
     if isinstance(tolerance, Mapping):
         by_dtype = {np.dtype(key): value for key, value in tolerance.items()}
         return by_dtype.get(np.dtype(dtype), default)

@@ -3,13 +3,12 @@
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from hlofront.base.version import __version__
 from hlofront.bridge import state
-from hlofront.bridge.client import NamedSharding, Sharding
+from hlofront.bridge.client import Device, NamedSharding, Sharding
 from hlofront.pjrt.cache_key import machine_fields, options_text
 from hlofront.pjrt.clients import plugin_source
 from hlofront.runtime.bundle.function_digest import function_digest
@@ -60,7 +59,7 @@ def compilation_fields(key: CompilationKey) -> dict[str, str]:
     }
 
 
-def fields_of_devices(devices: Sequence[Any]) -> dict[str, str]:
+def fields_of_devices(devices: Sequence[Device]) -> dict[str, str]:
     """Return what must be as it was for machine code to run on devices, by name."""
     fields = machine_fields(devices)
     if fields["platform"] == "gpu":
@@ -69,7 +68,7 @@ def fields_of_devices(devices: Sequence[Any]) -> dict[str, str]:
     return fields
 
 
-def devices_of(where: ProgramDevices) -> Sequence[Any]:
+def devices_of(where: ProgramDevices) -> Sequence[Device]:
     return where.devices if isinstance(where, DeviceAssignment) else (where,)
 
 

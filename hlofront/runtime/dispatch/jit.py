@@ -145,7 +145,7 @@ class Jitted(Function):
 
     def traced(
         self, args: tuple[object, ...], kwargs: dict[str, object]
-    ) -> tuple[TracedProgram, list[Any]]:
+    ) -> tuple[TracedProgram, list[object]]:
         """Return the program for a call's arguments, traced on first use, and their flat values.
 
         Raises:
@@ -183,7 +183,7 @@ class Jitted(Function):
 
     def key_of(
         self, args: tuple[object, ...], kwargs: dict[str, object]
-    ) -> tuple[TracedKey, list[Any]]:
+    ) -> tuple[TracedKey, list[object]]:
         """Return the kind of a call's arguments, which its program is for, and their flat values.
 
         Raises:
@@ -323,7 +323,7 @@ class Jitted(Function):
             return program
         return in_requested_memories(program, self.jit_shardings.of(traced))
 
-    def _bind(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
+    def _bind(self, traced: TracedProgram, leaves: Sequence[object]) -> list[Any]:
         """Add a call of the program, with sharding constraints, to the enclosing program."""
         if self.jit_shardings is None:
             return self._bound(traced, leaves)
@@ -331,7 +331,7 @@ class Jitted(Function):
         results = self._bound(traced, list(map(constrained, leaves, shardings.inputs)))
         return list(map(constrained, results, shardings.outputs))
 
-    def _bound(self, traced: TracedProgram, leaves: Sequence[Any]) -> list[Any]:
+    def _bound(self, traced: TracedProgram, leaves: Sequence[object]) -> list[Any]:
         program = traced.program
         if self.compiler_options:
             self._refuse_options()
