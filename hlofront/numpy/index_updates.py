@@ -143,7 +143,7 @@ def in_common_dtype(array: Array, values: ArrayLike) -> tuple[Array, ArrayLike]:
     aval, other = typeof(array), typeof(values)
     dtype, weak = _common(aval, other)
     if dtype == aval.dtype:
-        return array, convert(values, dtype, False)
+        return array, convert(values, dtype, aval.weak_type and other.weak_type)
     return convert(array, dtype, weak), convert(values, dtype, weak)
 
 

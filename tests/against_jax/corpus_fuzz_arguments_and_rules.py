@@ -11,6 +11,7 @@ def programs(jax, jnp, lax):
     unread_rules(corpus, jax, jnp, lax)
     arguments(corpus, jax, jnp, lax)
     paddings(corpus, jnp)
+    weak_updates(corpus, jnp, lax)
     return corpus
 
 
@@ -93,3 +94,22 @@ def paddings(corpus, jnp):
                 floats(2, 3),
                 modes=("value", "equations"),
             )
+
+
+def weak_updates(corpus, jnp, lax):
+    """Weakly typed values written to a weakly typed array are not converted."""
+    weak = lambda c: lax.full((3,), 1.0) * c
+    at = np.array([2, 0])
+    for name, write in {
+        "slice": lambda x, c: x.at[:2].set(c),
+        "array": lambda x, c: x.at[:].set(x * 2),
+        "indices": lambda x, c: x.at[at].add(c, mode="fill"),
+        "product": lambda x, c: x.at[1].multiply(c),
+        "strong_array": lambda x, c: jnp.ones(3).at[:].set(c),
+    }.items():
+        corpus.add(
+            f"weak_values_written_to_{name}",
+            lambda c, write=write: write(weak(c), c),
+            1.5,
+            modes=("equations", "value"),
+        )
