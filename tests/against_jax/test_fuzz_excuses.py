@@ -110,3 +110,50 @@ def test_a_custom_vjp_function_that_jax_refuses_is_excused_where_hlofront_derive
             excuses.running, "described", lambda *_, f=unread: jax.make_jaxpr(f)(1.0)
         )
         assert differs(program("custom_vjp"), RESULT, theirs) is expected
+
+
+def described_by(monkeypatch, function):
+    """Let the program of the comparer be a function, and return what it gives."""
+
+    def described(*_):
+        x = function()
+        leaf = ("array", f"{x.dtype}{list(x.shape)} weak={x.weak_type}", np.asarray(x))
+        return {"value": {"structure": "PyTreeDef(*)", "leaves": [leaf]}}
+
+    monkeypatch.setattr(excuses.running, "described", described)
+    return described()
+
+
+def test_a_jitted_function_of_another_generator_is_excused_as_jax_runs_it(monkeypatch):
+    """jax runs a program that was traced under another generator; the numbers must be its."""
+
+    def bits(generator):
+        with jax.default_prng_impl(generator):
+            return jax.random.bits(jax.random.key(3), (2,))
+
+    def under_options():
+        jitted = jax.jit(lambda: jax.random.bits(jax.random.key(3), (2,)))
+        with jax.default_prng_impl("rbg"):
+            jitted()
+        return jitted()
+
+    one = program("jit_under_options")
+    stale = described_by(monkeypatch, lambda: bits("rbg"))
+    others = described_by(monkeypatch, lambda: bits("rbg") + 1)
+    ours = described_by(monkeypatch, under_options)
+    assert not shrinking.difference(one, ours, stale)
+    assert shrinking.difference(program("unary"), ours, stale)
+    assert shrinking.difference(one, ours, others)
+
+
+def test_the_weak_type_of_a_batched_update_is_excused_as_a_scatter_has_it(monkeypatch):
+    def written():
+        weak, strong = jax.lax.full((2, 3), 1.0), jnp.ones(2)
+        return jax.vmap(lambda x: jax.lax.dynamic_update_slice(x, strong, (0,)))(weak)
+
+    scattered = described_by(monkeypatch, lambda: jax.lax.full((2, 3), 1.0))
+    others = described_by(monkeypatch, lambda: jax.lax.full((2, 3), 2.0))
+    ours = described_by(monkeypatch, written)
+    assert not shrinking.difference(program("taken"), ours, scattered)
+    assert shrinking.difference(program("unary"), ours, scattered)
+    assert shrinking.difference(program("taken"), ours, others)
