@@ -256,9 +256,14 @@ def cotangent_of(aval: ShapedArray) -> ShapedArray:
     return aval
 
 
+def spec_of(aval: ShapedArray) -> PartitionSpec:
+    """Return the PartitionSpec in the type of an array: P() if nothing splits the array."""
+    return PartitionSpec() if aval.spec is None else aval.spec
+
+
 def _split_shape_text(aval: ShapedArray) -> str:
     """Return the sizes of an array's axes, each with the mesh axes that split it: "8@x,4"."""
-    entries = aval.spec.partitions if aval.spec else (None,) * aval.ndim
+    entries = (None,) * aval.ndim if aval.spec is None else aval.spec.partitions
     return ",".join(
         f"{size}@{names_text(axes_of(entry))}" if axes_of(entry) else str(size)
         for size, entry in zip(aval.shape, entries, strict=True)
@@ -377,6 +382,11 @@ def _split_by(sharding: "Split | NamedSharding", shape: tuple[int, ...]) -> Spli
     entries = [tuple(n for n in axes_of(entry) if n in explicit) for entry in spec.partitions]
     if not any(entries) and not spec.unreduced and not spec.reduced:
         return None
+    if spec.unreduced and mesh.auto_axes:
+        raise ValueError(
+            f"an array of summands is over a mesh without axes of type Auto: got {spec}, and "
+            f"{mesh}. Add the summands up first, by jax.sharding.reshard(x, jax.P(...))"
+        )
     for axis, (size, names) in enumerate(zip(shape, entries)):
         parts = math.prod(mesh.shape[name] for name in names)
         if not isinstance(size, SymbolicSize) and size % parts:

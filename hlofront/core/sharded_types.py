@@ -211,7 +211,7 @@ def _sums(primitive: Primitive, avals: Sequence[ShapedArray]) -> dict[str, froze
     """
     none = frozenset[Hashable](), frozenset[Hashable]()
     sums = {
-        (aval.spec.unreduced, aval.spec.reduced) if aval.spec else none
+        none if aval.spec is None else (aval.spec.unreduced, aval.spec.reduced)
         for aval in avals
         if aval.ndim or aval.spec is not None
     }
@@ -263,6 +263,7 @@ _LINEAR_IN_SUMMANDS = frozenset(
         "split",
         "stack",
         "concatenate",
+        "dynamic_update_slice",
         "select_n",
         "conj",
         "real",

@@ -7,7 +7,7 @@ from typing import Any
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, tree_leaves, tree_map
 from hlofront.base.typing import ArrayLike
-from hlofront.core.aval import typeof
+from hlofront.core.aval import spec_of, typeof
 from hlofront.core.mesh import AbstractMesh, AxisType
 from hlofront.core.mesh_context import get_abstract_mesh, use_abstract_mesh
 from hlofront.core.partition import PartitionSpec, axes_of
@@ -199,7 +199,7 @@ def _moved_tree(arrays: PyTree, mesh: AbstractMesh, inside: AbstractMesh) -> PyT
 
 def _moved(x: ArrayLike, mesh: AbstractMesh, inside: AbstractMesh) -> ArrayLike:
     """Return an array of one mesh as one of a mesh with other types of the axes."""
-    spec = typeof(x).spec or PartitionSpec()
+    spec = spec_of(typeof(x))
     entries = [
         tuple(name for name in axes_of(entry) if name in inside.explicit_axes)
         for entry in spec.partitions

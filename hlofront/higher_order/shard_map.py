@@ -12,7 +12,7 @@ from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike
 from hlofront.bridge import state
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, ShapedArray, Split, typeof
+from hlofront.core.aval import AbstractValue, ShapedArray, Split, spec_of, typeof
 from hlofront.core.axes import axes_in_scope
 from hlofront.core.effects import Effects
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
@@ -46,7 +46,6 @@ shard_map_p = Primitive("shard_map", multiple_results=True, carries_programs=Tru
 
 MeshAxes = frozenset[Hashable]
 Specs = Sequence[PartitionSpec]
-_unsplit = PartitionSpec()
 
 
 # ---- the operation -------------------------------------------------------------------------------
@@ -128,7 +127,7 @@ class ShardMapParams(NamedTuple):
 
     def _sums_of_type(self, aval: ShapedArray) -> dict[str, MeshAxes]:
         """Return the newly manual axes along which an array is unreduced, and reduced."""
-        spec = aval.spec or _unsplit
+        spec = spec_of(aval)
         return {
             "unreduced": spec.unreduced & self.newly_manual_axes,
             "reduced": spec.reduced & self.newly_manual_axes,
@@ -169,7 +168,7 @@ class ShardMapParams(NamedTuple):
             tuple([name for name in names if name not in self.newly_manual_axes])
             for names in explicit_entries(aval)
         ]
-        kind, outside = aval.manual_axis_type, aval.spec or _unsplit
+        kind, outside = aval.manual_axis_type, spec_of(aval)
         if self.check_vma:
             kind = ManualAxisType(
                 varying=kind.varying.union(spec.names()),
@@ -198,7 +197,7 @@ class ShardMapParams(NamedTuple):
         for axis, entry in enumerate(spec.partitions):
             shape[axis] *= self.size(axes_of(entry))
             entries[axis] = (*axes_of(entry), *entries[axis])
-        kind, inside = aval.manual_axis_type, aval.spec or _unsplit
+        kind, inside = aval.manual_axis_type, spec_of(aval)
         # Outside of shard_map, types show sums along Explicit axes only.
         explicit = frozenset(self.mesh.explicit_axes)
         entries = PartitionSpec(

@@ -54,7 +54,9 @@ def _text(state: ModuleState, sharding: Any, aval: ShapedArray) -> str:
     ]
     if isinstance(aval.dtype, ExtendedDType):
         parts += ["{}"] * (len(aval.dtype.physical(aval.shape)[0]) - ndim)
-    return f"<@{mesh_symbol(state, axes, ids)}, [{', '.join(parts)}]>"
+    spec = getattr(sharding, "spec", None)
+    sums = "" if spec is None else unreduced_text(spec, [name for name, _ in axes])
+    return f"<@{mesh_symbol(state, axes, ids)}, [{', '.join(parts)}]{sums}>"
 
 
 def quoted(name: object) -> str:

@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, axes_of, check_rank
 
 REPLICATED = OpSharding.Type.REPLICATED
+_UNREDUCED = OpSharding.Type.UNREDUCED
 _Split = NamedSharding | GSPMDSharding
 _Index = tuple[slice, ...]
 # The names of the mesh axes that one axis of an array is split along.
@@ -124,14 +125,19 @@ def _hlo_of_spec(
     names = [name for name, _ in sizes]
     axes = per_axis(spec, ndim)
     tiles = [math.prod(size_of[name] for name in group) for group in axes]
-    if math.prod(tiles) == 1:
-        return HloSharding.replicate()
     used = [name for group in axes for name in group]
-    rest = [name for name in names if name not in used]
-    copies = math.prod(size_of[name] for name in rest)
-    order = [names.index(name) for name in (*used, *rest)]
-    dims, types = (tiles, []) if copies == 1 else ([*tiles, copies], [REPLICATED])
-    return HloSharding.iota_tile(tuple(dims), [size for _, size in sizes], order, types)
+    summed = [name for name in names if name in spec.unreduced]
+    rest = [name for name in names if name not in used and name not in summed]
+    counts = {
+        kind: math.prod(size_of[name] for name in group)
+        for kind, group in ((_UNREDUCED, summed), (REPLICATED, rest))
+    }
+    if math.prod(tiles) == counts[_UNREDUCED] == 1:
+        return HloSharding.replicate()
+    types = [kind for kind, count in counts.items() if count > 1]
+    dims = (*tiles, *[counts[kind] for kind in types])
+    order = [names.index(name) for name in (*used, *summed, *rest)]
+    return HloSharding.iota_tile(dims, [size for _, size in sizes], order, types)
 
 
 def _hlo_of_named(self: NamedSharding, ndim: int) -> HloSharding:
@@ -152,10 +158,11 @@ def tiles_of(described: HloSharding, ndim: int) -> tuple[tuple[int, ...], np.nda
 
     Returns:
       A tuple of `ndim` tile counts, and an integer array of device numbers, of shape
-      (*tile counts, replicas).
+      (*tile counts, replicas), where devices with summands of a tile count as replicas.
     """
-    count = described.num_devices() if not described.is_replicated() else 0
-    if described.is_replicated() or described.is_maximal():
+    alike = described.is_replicated() or described.is_unreduced()
+    count = 0 if alike else described.num_devices()
+    if alike or described.is_maximal():
         return (1,) * ndim, np.arange(max(count, 1)).reshape((1,) * ndim + (-1,))
     tiles = tuple(described.tile_assignment_dimensions()[:ndim])
     return tiles, np.array(described.tile_assignment_devices()).reshape((*tiles, -1))
@@ -300,8 +307,28 @@ def _tiles_for(self: _Split, shape: tuple[int, ...], least: int) -> tuple[int, .
     return tiles
 
 
+def has_summands(sharding: Sharding) -> TypeGuard[NamedSharding]:
+    """Return whether devices have summands of an array, rather than parts of it."""
+    if type(sharding) is not NamedSharding:
+        return False
+    sizes: Mapping[object, int] = sharding.mesh.shape
+    return any(sizes[name] > 1 for name in sharding.spec.unreduced)
+
+
+def added_up(sharding: Sharding) -> Sharding:
+    """Return the sharding of an array whose summands, if devices have any, are added up."""
+    if not has_summands(sharding):
+        return sharding
+    return _update(sharding, spec=sharding.spec.update(unreduced=frozenset()))
+
+
 @caches.memoize(maxsize=1024)
 def _indices(sharding: _Split, shape: tuple[int, ...]) -> dict[Device, _Index]:
+    if has_summands(sharding):
+        raise NotImplementedError(  # JAX raises this class.
+            f"devices have summands of an array with {sharding}, and not parts of it: add them up "
+            "first, by jax.sharding.reshard(x, jax.P(...))"
+        )
     part_shape = _shard_shape(sharding, shape)
     tiles, device_ids = tiles_of(hlo_sharding(sharding, len(shape)), len(shape))
     devices = tuple(_devices(sharding))
@@ -384,6 +411,9 @@ def _is_equivalent_to(self: _Split, other: Sharding, ndim: int) -> bool:
     abstract = is_abstract(self)
     if abstract != is_abstract(other):
         return False
+    if has_summands(self) or has_summands(other):
+        same_devices = abstract or device_list_of(self) == device_list_of(other)
+        return same_devices and hlo_sharding(self, ndim) == hlo_sharding(other, ndim)
     if not abstract and device_list_of(self) != device_list_of(other):
         shape = tuple(
             np.lcm(a, b)
@@ -458,7 +488,7 @@ def _is_replicated(self: _Split) -> bool:
     if type(self) is NamedSharding:
         sizes: Mapping[object, int] = self.mesh.shape
         spec: PartitionSpec = self.spec
-        return all(sizes[name] == 1 for name in spec.names())
+        return all(sizes[name] == 1 for name in (*spec.names(), *spec.unreduced))
     return hlo_sharding_of(self).is_replicated() or self.num_devices == 1
 
 

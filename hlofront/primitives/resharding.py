@@ -9,11 +9,10 @@ from hlofront.base.tree_prefixes import broadcast_prefix, is_none
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray, Split, cotangent_of, typeof
+from hlofront.core.aval import ShapedArray, Split, cotangent_of, spec_of, typeof
 from hlofront.core.forbidden_collectives import check_moves, check_splits
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.mesh_context import context_mesh, get_abstract_mesh
-from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
 from hlofront.core.requested_shardings import (
     named_sharding,
@@ -172,7 +171,7 @@ def _(
     concrete_mesh: Mesh | None,
     source_mesh: AbstractMesh,
 ) -> Sequence[Cotangent | None]:
-    spec = cotangent_of(x.aval).spec or PartitionSpec()
+    spec = spec_of(cotangent_of(x.aval))
     back = named_sharding(source_mesh, spec)
     return [bind_reshard(cotangent, back, concrete_mesh, dst_sharding.mesh)]
 

@@ -157,19 +157,6 @@ def test_terms_of_a_sum_are_not_taken_for_shards():
     assert shared_memory.assembly_of(split("x"), terms, (8, 8)) is None
 
 
-def test_shards_that_are_terms_of_a_sum_in_types_are_read_and_moved():
-    explicit = jax.make_mesh((4, 2), ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
-    values = np.arange(64, dtype=np.float32).reshape(8, 8)
-    terms = NamedSharding(explicit, P(unreduced={"x"}))
-    assert terms.shard_shape((8, 8)) == (8, 8)
-    for start in (values, jax.device_put(values, NamedSharding(explicit, P("y")))):
-        x = jax.device_put(start, terms)
-        np.testing.assert_array_equal(x.addressable_shards[3].data, values)
-        np.testing.assert_array_equal(jax.device_put(x, split("x")), values)
-        with jax.set_mesh(explicit):
-            np.testing.assert_array_equal(jax.sharding.reshard(x, P()), values)
-
-
 def test_donated_shards_are_deleted_where_programs_exchange_them(monkeypatch):
     by_programs_alone(monkeypatch)
     for target in (split(None, "x"), NamedSharding(backwards, P("x"))):

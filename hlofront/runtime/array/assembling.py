@@ -94,7 +94,7 @@ def make_array_from_single_device_arrays(
 
 def _in_order(arrays: Sequence[Array], aval: ShapedArray, sharding: Sharding) -> list[Array]:
     """Check the shards against the sharding; return them in the order of its devices."""
-    devices = list(sharding.addressable_devices_indices_map(aval.shape))
+    devices = list(sharding._addressable_device_assignment)
     if len(arrays) != len(devices):
         raise ValueError(
             f"{sharding} has {len(devices)} devices of this process, and needs as many arrays: got "

@@ -4,6 +4,7 @@ import numpy as np
 
 from hlofront.base.typing import Array
 from hlofront.bridge.members import sharding_of
+from hlofront.pjrt.named_shardings import has_summands
 from hlofront.runtime.array.host_value import host_value
 
 _PREFIX = "Array("
@@ -42,6 +43,8 @@ def array_format(array: Array, spec: str) -> str:
 
 def _has_value(array: Array) -> bool:
     sharding = sharding_of(array)
+    if has_summands(sharding):
+        return False
     if sharding.is_fully_replicated:
         return bool(sharding.addressable_devices)
     return sharding.is_fully_addressable

@@ -9,7 +9,7 @@ from hlofront.base.tree_prefixes import broadcast_prefix, is_none
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import Device, Sharding, SingleDeviceSharding
 from hlofront.bridge.members import device_of
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import ShapedArray, spec_of, typeof
 from hlofront.core.mesh import AbstractMesh, entered_mesh
 from hlofront.core.mesh_context import get_abstract_mesh
 from hlofront.core.partition import UNCONSTRAINED, PartitionSpec
@@ -271,7 +271,7 @@ def _constrained_leaf(x: ArrayLike, target: object) -> ArrayLike:
 def _assert_split(aval: ShapedArray, spec: PartitionSpec) -> None:
     """Raise AssertionError unless the type of an array says that it is split as the spec."""
     wanted = spec_of_rank(spec, aval.ndim)
-    actual = aval.spec or spec_of_rank(PartitionSpec(), aval.ndim)
+    actual = spec_of_rank(spec_of(aval), aval.ndim)
     if wanted is not actual:
         raise AssertionError(
             "`with_sharding_constraint` acts as an assert when all axes of mesh are of type "

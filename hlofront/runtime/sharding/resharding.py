@@ -31,7 +31,14 @@ from hlofront.bridge.members import device_list_of, is_committed, sharding_of
 from hlofront.core.aval import ShapedArray
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
-from hlofront.pjrt.named_shardings import REPLICATED, hlo_sharding, reordered, tiles_of
+from hlofront.pjrt.named_shardings import (
+    REPLICATED,
+    added_up,
+    has_summands,
+    hlo_sharding,
+    reordered,
+    tiles_of,
+)
 from hlofront.pjrt.shardings import on_device
 from hlofront.primitives.shaping import reshape
 from hlofront.primitives.slicing import slice as slice_of
@@ -69,6 +76,8 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
     own_sharding, shape = sharding_of(x), x.aval.shape
     if is_on_one_of_several(own_sharding):
         return resharded(pieces(x)[0], sharding)  # The other devices hold nothing.
+    if has_summands(own_sharding) or has_summands(sharding):
+        return _with_summands(x, sharding, donated)
     has_shards = _has_shards_of(own_sharding, sharding, shape)
     own_devices, devices = device_list_of(own_sharding), device_list_of(sharding)
     if has_shards and (own_devices == devices or own_sharding.device_set != sharding.device_set):
@@ -100,8 +109,21 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
     return _distributed(_cut_for(x, sharding, donated), aval, sharding)
 
 
+def _with_summands(x: Array, sharding: Sharding, donated: bool) -> Array:
+    """Return an array with another sharding, where one of both has summands of the array."""
+    own_sharding = sharding_of(x)
+    if device_list_of(own_sharding) == device_list_of(sharding):
+        return _typed(_exchanged(x, sharding, donated))
+    if has_summands(own_sharding):
+        return resharded(_exchanged(x, added_up(own_sharding), donated), sharding)
+    return resharded(resharded(x, added_up(sharding), donated), sharding, donated=True)
+
+
 def split_on_host(value: np.ndarray, aval: ShapedArray, sharding: Sharding) -> Array:
     """Return an array on devices, each of which is sent its shard of a NumPy array."""
+    if has_summands(sharding):
+        whole = added_up(sharding)
+        return resharded(split_on_host(value, aval_split_by(whole, aval), whole), sharding, True)
     parts = sharding.addressable_devices_indices_map(aval.shape)
     shards = [value[index] for index in parts.values()]
     return batched_device_put(aval, sharding, shards, list(parts), True)

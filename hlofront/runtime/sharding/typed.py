@@ -101,7 +101,9 @@ def with_typed_shardings(
             )
         if mesh.auto_axes:
             return None
-        return over_mesh(mesh, aval.spec) if aval.spec else replicated_over(mesh, aval.ndim)
+        if aval.spec is None:
+            return replicated_over(mesh, aval.ndim)
+        return over_mesh(mesh, aval.spec)
 
     outputs = devices.outputs or (None,) * len(program.out_avals)
     return DeviceAssignment(
