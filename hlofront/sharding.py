@@ -13,6 +13,7 @@ from hlofront.core.mesh_context import get_mesh as get_mesh
 from hlofront.core.mesh_context import set_mesh as set_mesh
 from hlofront.core.mesh_context import use_abstract_mesh as use_abstract_mesh
 from hlofront.core.partition import PartitionSpec as PartitionSpec
+from hlofront.core.partition import UnreducedKind as UnreducedKind
 from hlofront.higher_order.axis_types import auto_axes as auto_axes
 from hlofront.higher_order.axis_types import explicit_axes as explicit_axes
 from hlofront.pjrt.named_shardings import NamedSharding as NamedSharding

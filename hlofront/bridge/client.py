@@ -74,6 +74,18 @@ hlo_module_cost_analysis: "Callable[[Client, HloModule], dict[str, float]]" = (
 profile_of_json: Callable[[str], bytes] = _jax.json_to_pprof_profile
 
 _replicated = HloSharding.replicate()
+_REDUCTIONS = {"sum": 0, "max": 1, "min": 2}
+
+
+def with_reduction(sharding: HloSharding, kind: str) -> HloSharding:
+    """Return a new sharding, after setting how values along its unreduced axes are combined.
+
+    Where jaxlib knows sums alone, programs of other kinds are refused when they are lowered.
+    """
+    set_reduction: Callable[[int], None] | None = getattr(sharding, "set_reduction_op", None)
+    if set_reduction is not None:
+        set_reduction(_REDUCTIONS[kind])
+    return sharding
 
 
 def _to_xla_hlo_sharding(sharding: SingleDeviceSharding, ndim: int) -> HloSharding:

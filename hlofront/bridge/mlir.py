@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 _jax_mlir_ext: ModuleType = importlib.import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
 _passmanager: ModuleType = importlib.import_module("jaxlib.mlir.passmanager")
 stablehlo: ModuleType = importlib.import_module("jaxlib.mlir.dialects.stablehlo")
+_sdy: ModuleType = importlib.import_module("jaxlib.mlir.dialects.sdy")
 _DIALECTS: tuple[ModuleType, ...] = (
     stablehlo,
     importlib.import_module("jaxlib.mlir.dialects.chlo"),
-    importlib.import_module("jaxlib.mlir.dialects.sdy"),
+    _sdy,
 )
 
 
@@ -73,6 +74,27 @@ def hlo_text(module: "HloModule", metadata: bool) -> str:
     options = hlo.HloPrintOptions()
     options.print_metadata = metadata
     return module.to_string(options)
+
+
+def unreduced_word(kind: str) -> str:
+    """Return what is before the unreduced axes in the text of a Shardy attribute, by their kind.
+
+    Args:
+      kind: "sum", "max" or "min".
+
+    Raises:
+      ValueError: if jaxlib's Shardy knows sums alone.
+    """
+    if kind == "sum":
+        return ""
+    if not hasattr(_sdy, "ReductionOp"):
+        installed = ".".join(map(str, state.jaxlib_version))
+        raise ValueError(
+            f"arrays with unreduced_kind={kind} need the Shardy of jaxlib 0.11 or newer, and that "
+            f"of jaxlib {installed}, which is installed, knows sums alone: combine the values "
+            "along unreduced axes first, or install a newer jaxlib"
+        )
+    return kind
 
 
 def stablehlo_version() -> str:

@@ -245,14 +245,9 @@ def cotangent_of(aval: ShapedArray) -> ShapedArray:
     """Return an aval with reduced and unreduced axes exchanged, as cotangents have them."""
     spec, manual = aval.spec, aval.manual_axis_type
     if spec is not None and (spec.unreduced or spec.reduced):
-        exchanged = spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
-        aval = aval.update(sharding=Split(cast(AbstractMesh, aval.mesh), exchanged))
+        aval = aval.update(sharding=Split(cast(AbstractMesh, aval.mesh), spec.of_cotangent()))
     if manual.unreduced or manual.reduced:
-        aval = aval.update(
-            manual_axis_type=ManualAxisType(
-                varying=manual.varying, unreduced=manual.reduced, reduced=manual.unreduced
-            )
-        )
+        aval = aval.update(manual_axis_type=manual.of_cotangent())
     return aval
 
 
@@ -279,6 +274,7 @@ def _manual_text(aval: ShapedArray) -> str:
         varying=manual.varying,
         unreduced=manual.unreduced | spec.unreduced,
         reduced=manual.reduced | spec.reduced,
+        unreduced_kind=manual.unreduced_kind or spec.unreduced_kind,
     ).short_text()
 
 

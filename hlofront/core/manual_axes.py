@@ -1,6 +1,9 @@
 """ManualAxisType: along which manual axes of a mesh a value differs, and how."""
 
 from collections.abc import Collection, Hashable, Sequence
+from typing import Any
+
+from hlofront.core.partition import UnreducedKind, check_kind, cotangent_kind
 
 MeshAxisNames = frozenset[Hashable]
 
@@ -17,16 +20,21 @@ class ManualAxisType:
       varying: the axes along which devices hold different values.
       unreduced: the axes along which devices hold summands of the value.
       reduced: the axes along which the value's cotangent consists of summands.
+      unreduced_kind: whether devices hold summands along the unreduced axes, as by default, or
+        values of which the maximum or the minimum is meant.
 
     Raises:
-      ValueError: if an axis is in more than one of the sets.
+      TypeError: if `unreduced_kind` is no UnreducedKind.
+      ValueError: if an axis is in more than one of the sets, or there is a kind without unreduced
+        axes.
     """
 
-    __slots__ = ("__weakref__", "reduced", "unreduced", "varying")
+    __slots__ = ("__weakref__", "reduced", "unreduced", "unreduced_kind", "varying")
 
     varying: MeshAxisNames
     unreduced: MeshAxisNames
     reduced: MeshAxisNames
+    unreduced_kind: UnreducedKind | None
 
     def __new__(
         cls,
@@ -34,18 +42,20 @@ class ManualAxisType:
         varying: Collection[Hashable] = _none,
         unreduced: Collection[Hashable] = _none,
         reduced: Collection[Hashable] = _none,
+        unreduced_kind: UnreducedKind | None = None,
     ) -> "ManualAxisType":
-        key = frozenset(varying), frozenset(unreduced), frozenset(reduced)
+        sets = frozenset(varying), frozenset(unreduced), frozenset(reduced)
+        key = *sets, check_kind(sets[1], unreduced_kind)
         made = _interned.get(key)
         if made is None:
-            if sum(map(len, key)) != len(key[0] | key[1] | key[2]):
+            if sum(map(len, sets)) != len(sets[0] | sets[1] | sets[2]):
                 raise ValueError(
                     "a manual axis is varying, unreduced or reduced, and one of these alone: got "
-                    f"varying={set(key[0])}, unreduced={set(key[1])}, reduced={set(key[2])}"
+                    f"varying={set(sets[0])}, unreduced={set(sets[1])}, reduced={set(sets[2])}"
                 )
             made = object.__new__(cls)
-            for name, axes in zip(_FIELDS, key, strict=True):
-                object.__setattr__(made, name, axes)
+            for name, value in zip(_FIELDS, key, strict=True):
+                object.__setattr__(made, name, value)
             made = _interned.setdefault(key, made)
         return made
 
@@ -59,27 +69,58 @@ class ManualAxisType:
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _remade, (self.varying, self.unreduced, self.reduced)
+        return _remade, (self.varying, self.unreduced, self.reduced, self.unreduced_kind)
 
     def __bool__(self) -> bool:
         return self is not SAME
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in _FIELDS)
-        return f"ManualAxisType({fields})"
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in SETS)
+        kind = f", unreduced_kind={self.unreduced_kind}" if self.has_extremes else ""
+        return f"ManualAxisType({fields}{kind})"
+
+    @property
+    def has_extremes(self) -> bool:
+        """Whether devices hold values of which the maximum or minimum is meant, not summands."""
+        return self.unreduced_kind not in (None, UnreducedKind.sum)
 
     def short_text(self) -> str:
         """Return the text of this type in that of an array: "{V:x}", or "" if it has no axes."""
+        unreduced = "U" if self.unreduced_kind is None else _LETTERS[self.unreduced_kind]
         parts = [
             f"{letter}:{names_text(sorted(map(str, axes)))}"
-            for letter, axes in (("V", self.varying), ("U", self.unreduced), ("R", self.reduced))
+            for letter, axes in (
+                ("V", self.varying),
+                (unreduced, self.unreduced),
+                ("R", self.reduced),
+            )
             if axes
         ]
         return "{" + ", ".join(parts) + "}" if parts else ""
 
     def with_varying(self, varying: Collection[Hashable]) -> "ManualAxisType":
         """Return the type of values that vary along these axes, otherwise as this one."""
-        return ManualAxisType(varying=varying, unreduced=self.unreduced, reduced=self.reduced)
+        return self.update(varying=varying)
+
+    def update(self, **changes: Any) -> "ManualAxisType":
+        """Return a type with other sets of axes or another kind; without unreduced axes, none."""
+        fields = {name: getattr(self, name) for name in _FIELDS} | changes
+        if not fields["unreduced"] and "unreduced_kind" not in changes:
+            fields["unreduced_kind"] = None
+        return ManualAxisType(**fields)
+
+    def of_cotangent(self) -> "ManualAxisType":
+        """Return the type of cotangents: unreduced where this one is reduced, and conversely.
+
+        Raises:
+          ValueError: if devices have maxima or minima, which have no cotangents.
+        """
+        return ManualAxisType(
+            varying=self.varying,
+            unreduced=self.reduced,
+            reduced=self.unreduced,
+            unreduced_kind=cotangent_kind(self.unreduced_kind, self.reduced),
+        )
 
 
 def names_text(names: Sequence[object]) -> str:
@@ -87,14 +128,21 @@ def names_text(names: Sequence[object]) -> str:
     return str(names[0]) if len(names) == 1 else f"({','.join(map(str, names))})"
 
 
-_FIELDS = ("varying", "unreduced", "reduced")
-_interned: dict[tuple[MeshAxisNames, MeshAxisNames, MeshAxisNames], ManualAxisType] = {}
+SETS = ("varying", "unreduced", "reduced")
+_FIELDS = (*SETS, "unreduced_kind")
+_LETTERS = {UnreducedKind.sum: "U", UnreducedKind.max: "U_max", UnreducedKind.min: "U_min"}
+_interned: dict[Hashable, ManualAxisType] = {}
 
 # The type of values that are the same on all devices, and of all values outside of shard_map.
 SAME = ManualAxisType()
 
 
 def _remade(
-    varying: MeshAxisNames, unreduced: MeshAxisNames, reduced: MeshAxisNames
+    varying: MeshAxisNames,
+    unreduced: MeshAxisNames,
+    reduced: MeshAxisNames,
+    unreduced_kind: UnreducedKind | None = None,
 ) -> ManualAxisType:
-    return ManualAxisType(varying=varying, unreduced=unreduced, reduced=reduced)
+    return ManualAxisType(
+        varying=varying, unreduced=unreduced, reduced=reduced, unreduced_kind=unreduced_kind
+    )

@@ -1,7 +1,8 @@
 """PartitionSpec: the mesh axes along which each axis of an array is split."""
 
+import enum
 from collections.abc import Collection, Hashable, Iterator
-from typing import SupportsIndex, cast
+from typing import Any, SupportsIndex, cast
 from weakref import WeakValueDictionary
 
 from hlofront.base.typing import is_tuple_or_list
@@ -36,6 +37,54 @@ class InferFromArgs:
 
 # The specs of the arguments of shard_map that the types of the arguments say.
 INFER = InferFromArgs()
+
+
+class UnreducedKind(enum.Enum):
+    """The reduction that makes one value of those that devices have along unreduced axes."""
+
+    sum = enum.auto()
+    max = enum.auto()
+    min = enum.auto()
+
+
+def check_kind(unreduced: Collection[Hashable], kind: object) -> UnreducedKind | None:
+    """Return the kind of a type with these unreduced axes: `sum` if none is given.
+
+    Raises:
+      TypeError: if `kind` is neither an UnreducedKind nor None.
+      ValueError: if there is a kind, and no axis is unreduced.
+    """
+    if kind is None:
+        return UnreducedKind.sum if unreduced else None
+    if not isinstance(kind, UnreducedKind):
+        raise TypeError(
+            "unreduced_kind is a jax.sharding.UnreducedKind or None: got "
+            f"{kind!r} of type {type(kind).__name__}"
+        )
+    if not unreduced:
+        raise ValueError(
+            f"unreduced_kind says how values along unreduced axes are combined: got {kind}, and no "
+            "unreduced axes"
+        )
+    return kind
+
+
+def cotangent_kind(
+    kind: UnreducedKind | None, reduced: Collection[Hashable]
+) -> UnreducedKind | None:
+    """Return the kind of cotangents of values of a kind, which are reduced along these axes.
+
+    Raises:
+      ValueError: if devices have maxima or minima of parts: which one is the value, and so has its
+        derivative, they do not know.
+    """
+    if kind not in (None, UnreducedKind.sum):
+        raise ValueError(
+            f"values with unreduced_kind={kind.name} have no cotangents: a device does not know "
+            f"whether the {kind.name} of all is its own. Make one value of them before what is "
+            "differentiated"
+        )
+    return UnreducedKind.sum if reduced else None
 
 
 def _axes(name: str, names: Collection[Hashable]) -> frozenset[Hashable]:
@@ -79,19 +128,24 @@ class PartitionSpec:
         if XLA decides. Axes of the array without an entry are not split.
       unreduced: names of mesh axes along which the array consists of summands to be added.
       reduced: names of mesh axes along which its cotangent consists of summands.
+      unreduced_kind: whether devices have summands along the unreduced axes, as by default, or
+        values of which the array is the maximum or the minimum.
 
     Raises:
-      TypeError: if `unreduced` or `reduced` is no set, or a name cannot be hashed.
-      ValueError: if a name is in more than one of the three, or a tuple of names holds a tuple.
+      TypeError: if `unreduced` or `reduced` is no set, `unreduced_kind` is no UnreducedKind, or a
+        name cannot be hashed.
+      ValueError: if a name is in more than one of the three, a tuple of names holds a tuple, or
+        there is a kind without unreduced axes.
     """
 
-    __slots__ = ("__weakref__", "_hash", "partitions", "reduced", "unreduced")
+    __slots__ = ("__weakref__", "_hash", "partitions", "reduced", "unreduced", "unreduced_kind")
 
     UNCONSTRAINED = UNCONSTRAINED
 
     partitions: tuple[PartitionEntry, ...]
     unreduced: frozenset[Hashable]
     reduced: frozenset[Hashable]
+    unreduced_kind: UnreducedKind | None
     _hash: int
 
     def __new__(
@@ -99,16 +153,18 @@ class PartitionSpec:
         *partitions: PartitionEntry | list[Hashable],
         unreduced: Collection[Hashable] = frozenset(),
         reduced: Collection[Hashable] = frozenset(),
+        unreduced_kind: UnreducedKind | None = None,
     ) -> "PartitionSpec":
         entries = tuple(map(_entry, partitions))
         sums, derivatives = _axes("unreduced", unreduced), _axes("reduced", reduced)
+        kind = check_kind(sums, unreduced_kind)
         # 1 and True are equal, but different names.
-        key = entries, sums, derivatives, tuple(map(type, entries))
+        key = entries, sums, derivatives, kind, tuple(map(type, entries))
         spec = _specs.get(key)
         if spec is not None:
             return spec
         self = object.__new__(cls)
-        for name, value in zip(_FIELDS, (entries, sums, derivatives), strict=True):
+        for name, value in zip(_FIELDS, (entries, sums, derivatives, kind), strict=True):
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_hash", hash(key))
         self._check()
@@ -149,10 +205,29 @@ class PartitionSpec:
             names += axes_of(entry)
         return names
 
-    def update(self, **changes: Collection[PartitionEntry]) -> "PartitionSpec":
-        """Return a spec with other `partitions`, `unreduced` or `reduced`."""
+    def update(self, **changes: Any) -> "PartitionSpec":
+        """Return a spec with other `partitions`, `unreduced`, `reduced` or `unreduced_kind`.
+
+        Without unreduced axes it has no kind.
+        """
         fields = {name: getattr(self, name) for name in _FIELDS} | changes
+        if not fields["unreduced"] and "unreduced_kind" not in changes:
+            fields["unreduced_kind"] = None
         return PartitionSpec(*fields.pop("partitions"), **fields)
+
+    def of_cotangent(self) -> "PartitionSpec":
+        """Return the spec of cotangents: unreduced where this one is reduced, and conversely.
+
+        Raises:
+          ValueError: if devices have maxima or minima, which have no cotangents.
+        """
+        kind = cotangent_kind(self.unreduced_kind, self.reduced)
+        return PartitionSpec(
+            *self.partitions,
+            unreduced=self.reduced,
+            reduced=self.unreduced,
+            unreduced_kind=kind,
+        )
 
     def __iter__(self) -> Iterator[PartitionEntry]:
         if self.unreduced or self.reduced:
@@ -182,11 +257,18 @@ class PartitionSpec:
 
     def __add__(self, other: object) -> "PartitionSpec":
         if isinstance(other, PartitionSpec):
+            kinds = {self.unreduced_kind, other.unreduced_kind} - {None}
+            if len(kinds) > 1:
+                raise TypeError(
+                    "PartitionSpecs that are joined have one unreduced_kind: got "
+                    f"{self} and {other}"
+                )
             return PartitionSpec(
                 *self.partitions,
                 *other.partitions,
                 unreduced=self.unreduced | other.unreduced,
                 reduced=self.reduced | other.reduced,
+                unreduced_kind=kinds.pop() if kinds else None,
             )
         if isinstance(other, tuple):
             entries = cast("tuple[PartitionEntry, ...]", other)
@@ -215,7 +297,7 @@ class PartitionSpec:
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _remade, (self.partitions, self.unreduced, self.reduced)
+        return _remade, (self.partitions, self.unreduced, self.reduced, self.unreduced_kind)
 
     def __repr__(self) -> str:
         entries = ", ".join(map(repr, self.partitions))
@@ -226,10 +308,12 @@ class PartitionSpec:
                 listed = ", ".join(map(repr, sorted(axes, key=str)))
                 entries += f"{', ' if entries else ''}{name}={{{listed}}}"
                 comma = ""
+        if self.unreduced_kind not in (None, UnreducedKind.sum):
+            entries += f", unreduced_kind={self.unreduced_kind.name}"
         return f"P({entries}{comma})"
 
 
-_FIELDS = ("partitions", "unreduced", "reduced")
+_FIELDS = ("partitions", "unreduced", "reduced", "unreduced_kind")
 _specs: WeakValueDictionary[Hashable, PartitionSpec] = WeakValueDictionary()
 
 # User programs use this short name.
@@ -240,8 +324,11 @@ def _remade(
     partitions: tuple[PartitionEntry, ...],
     unreduced: frozenset[Hashable],
     reduced: frozenset[Hashable],
+    unreduced_kind: UnreducedKind | None = None,
 ) -> PartitionSpec:
-    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
+    return PartitionSpec(
+        *partitions, unreduced=unreduced, reduced=reduced, unreduced_kind=unreduced_kind
+    )
 
 
 def axes_of(entry: PartitionEntry) -> tuple[Hashable, ...]:

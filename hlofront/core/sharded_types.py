@@ -11,12 +11,12 @@ from hlofront.base.dtypes import short_name
 from hlofront.base.errors import ShardingTypeError
 from hlofront.base.typing import Params
 from hlofront.core import rules
-from hlofront.core.aval import AbstractValue, MemorySpace, ShapedArray, Split
+from hlofront.core.aval import AbstractValue, MemorySpace, ShapedArray, Split, spec_of
 from hlofront.core.forbidden_collectives import check_moves, check_splits, may_communicate
 from hlofront.core.manual_axes import SAME, ManualAxisType, names_text
 from hlofront.core.mesh import AbstractMesh
 from hlofront.core.mesh_context import types_vary
-from hlofront.core.partition import PartitionSpec, axes_of
+from hlofront.core.partition import PartitionSpec, UnreducedKind, axes_of
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import AbstractRef
 from hlofront.core.requested_shardings import spec_of_rank
@@ -152,6 +152,8 @@ _ASKED_BY = {
     "broadcast_in_dim": "the argument out_sharding=",
     "conv_general_dilated": "the argument out_sharding=",
     "reduce_sum": "the argument out_sharding=",
+    "reduce_max": "the argument out_sharding=",
+    "reduce_min": "the argument out_sharding=",
     "gather": "x.at[...].get(out_sharding=)",
     **dict.fromkeys(
         ("scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-min", "scatter-max"),
@@ -175,13 +177,16 @@ def _with_splits(
     request: Split | None,
 ) -> list[AbstractValue]:
     mesh = common_mesh([*avals], request.mesh if request else None)
+    _check_extremes(primitive, avals)
     if request is not None:
+        _check_requested_kind(primitive, avals, request.spec)
         check = rules.sharding.get(primitive)
         if check is not None:
             for natural in check(avals, results, **params):
                 check_moves(primitive, natural, request.spec)
+        spec = _with_own_unreduced(primitive, avals, request.spec)
         splits: list[AbstractValue] = [
-            result.update(sharding=Split(mesh, spec_of_rank(request.spec, result.ndim)))
+            result.update(sharding=Split(mesh, spec_of_rank(spec, result.ndim)))
             for result in results
         ]
         check_splits(primitive, avals, splits)
@@ -194,7 +199,7 @@ def _with_splits(
             "XLA decides how results are split."
         )
     entries = rules.sharding[primitive](avals, results, **params)
-    specs = [PartitionSpec(*each, **_sums(primitive, avals)) for each in entries]
+    specs = [_sums(primitive, avals).update(partitions=each) for each in entries]
     splits = [
         _split_result(primitive, avals, result, mesh, spec)
         for result, spec in zip(results, specs, strict=True)
@@ -203,43 +208,130 @@ def _with_splits(
     return splits
 
 
-def _sums(primitive: Primitive, avals: Sequence[ShapedArray]) -> dict[str, frozenset[Hashable]]:
-    """Return the `unreduced` and `reduced` axes of the results.
+# The operations that make maxima and minima of parts, which may be parts of maxima and minima.
+_MAKE_EXTREMES = {
+    "reduce_max": UnreducedKind.max,
+    "reduce_min": UnreducedKind.min,
+    "pmax": UnreducedKind.max,
+    "pmin": UnreducedKind.min,
+}
+
+# Operations that may be applied to the maxima or minima on devices one by one: they move elements.
+_MOVE_ELEMENTS = frozenset(
+    {
+        "transpose",
+        "reshape",
+        "squeeze",
+        "slice",
+        "stack",
+        "concatenate",
+        "dynamic_update_slice",
+        "copy",
+        "copy_p",
+        "stop_gradient",
+        "optimization_barrier",
+        "pvary",
+        "unreduced_pmax",
+        "unreduced_pmin",
+    }
+)
+
+
+def _check_extremes(primitive: Primitive, avals: Sequence[ShapedArray]) -> None:
+    """Check that an operation may be applied to the maxima or minima on devices one by one.
+
+    Raises:
+      ValueError: if an operand consists of those, and it may not.
+    """
+    for aval in avals:
+        kind = aval.manual_axis_type.unreduced_kind or spec_of(aval).unreduced_kind
+        if kind is None or kind is UnreducedKind.sum:
+            continue
+        if primitive.name not in _MOVE_ELEMENTS and _MAKE_EXTREMES.get(primitive.name) is not kind:
+            raise ValueError(
+                f"{primitive} takes no operand with unreduced_kind={kind.name}, of which devices "
+                f"have the {kind.name} of their parts: got {types_text(avals)}. Make one value of "
+                f"them first, by reshard(x, jax.P(...)), or lax.p{kind.name} in shard_map."
+            )
+
+
+def _check_requested_kind(
+    primitive: Primitive, avals: Sequence[ShapedArray], spec: PartitionSpec
+) -> None:
+    """Check that an operation makes what `unreduced_kind` of the requested spec says.
+
+    Raises:
+      ShardingTypeError: if it does not.
+    """
+    kind, name = spec.unreduced_kind, primitive.name
+    own = spec_of(avals[0]) if name == "reshape" else PartitionSpec()
+    if own.unreduced_kind not in (None, UnreducedKind.sum):
+        if (own.unreduced, own.unreduced_kind) == (spec.unreduced, kind):
+            return
+    elif kind is None or kind is _MAKE_EXTREMES.get(name, UnreducedKind.sum):
+        return
+    raise ShardingTypeError(
+        f"{name} of {types_text(avals)} was asked by out_sharding= for a result split as {spec}, "
+        "whose unreduced_kind is not what it makes: reduce_max makes UnreducedKind.max, reduce_min "
+        "makes min, reshape keeps that of its operand, and others make sum"
+    )
+
+
+def _with_own_unreduced(
+    primitive: Primitive, avals: Sequence[ShapedArray], spec: PartitionSpec
+) -> PartitionSpec:
+    """Return a requested spec with the axes along which the operand of a reduction is unreduced.
+
+    Raises:
+      ValueError: if a reshape is asked to combine values along such axes.
+    """
+    if primitive.name not in ("reshape", "reduce_sum", "reduce_max", "reduce_min"):
+        return spec
+    own = spec_of(avals[0])
+    if own.unreduced <= spec.unreduced:
+        return spec
+    if primitive.name == "reshape":
+        raise ValueError(
+            f"out_sharding of reshape is unreduced along the axes of its operand: got {spec} for "
+            f"{types_text(avals)}. Combine the values of devices first, by reshard(x, jax.P(...))"
+        )
+    return spec.update(unreduced=spec.unreduced | own.unreduced, unreduced_kind=own.unreduced_kind)
+
+
+def _sums(primitive: Primitive, avals: Sequence[ShapedArray]) -> PartitionSpec:
+    """Return a spec of no entries, with the unreduced and reduced axes of the results.
 
     All operands must agree in them. Scalars without any are ignored, unless another
     operand is unreduced.
     """
-    none = frozenset[Hashable](), frozenset[Hashable]()
     sums = {
-        none if aval.spec is None else (aval.spec.unreduced, aval.spec.reduced)
-        for aval in avals
-        if aval.ndim or aval.spec is not None
+        spec_of(aval).update(partitions=()) for aval in avals if aval.ndim or aval.spec is not None
     }
     name = primitive.name
-    if name == "dot_general" and not any(unreduced for unreduced, _ in sums):
+    if name == "dot_general" and not any(spec.unreduced for spec in sums):
         # The cotangents of its operands are summed up, and so need not be reduced.
-        return {}
+        return PartitionSpec()
     if name == "mul" and len(sums) == 2:
         # A product of summands and a value that all devices have is one of summands.
-        (unreduced, reduced), (others_unreduced, others_reduced) = sorted(sums, key=_is_reduced)
-        if unreduced == others_reduced and not reduced and not others_unreduced:
-            return {"unreduced": unreduced, "reduced": reduced}
+        own, other = sorted(sums, key=_is_reduced)
+        if own.unreduced == other.reduced and not own.reduced and not other.unreduced:
+            return own
     if len(sums) > 1:
         raise ShardingTypeError(
             f"{primitive} wants operands that are unreduced, and reduced, along the same mesh "
             f"axes: got {types_text(avals)}. Add up the summands first, by reshard(x, jax.P(...))."
         )
-    unreduced, reduced = sums.pop() if sums else none
-    if unreduced and name not in _LINEAR_IN_SUMMANDS:
+    own = sums.pop() if sums else PartitionSpec()
+    if own.unreduced_kind is UnreducedKind.sum and name not in _LINEAR_IN_SUMMANDS:
         raise ShardingTypeError(
             f"{primitive} of summands is not the summand of its result: got {types_text(avals)}. "
             "Add them up first, by reshard(x, jax.P(...))."
         )
-    return {"unreduced": unreduced, "reduced": reduced}
+    return own
 
 
-def _is_reduced(sums: tuple[frozenset[Hashable], frozenset[Hashable]]) -> bool:
-    return bool(sums[1])
+def _is_reduced(spec: PartitionSpec) -> bool:
+    return bool(spec.reduced)
 
 
 # Operations that may be applied to summands one by one.
@@ -265,7 +357,6 @@ _LINEAR_IN_SUMMANDS = frozenset(
         "concatenate",
         "dynamic_update_slice",
         "select_n",
-        "conj",
         "real",
         "imag",
         "stop_gradient",
@@ -358,6 +449,7 @@ def _with_manual_types(
     results: Sequence[AbstractValue],
     params: Params,
 ) -> list[AbstractValue]:
+    _check_extremes(primitive, avals)
     rule = rules.varying.get(primitive)
     if rule is not None:
         types = rule(avals, **params)
@@ -372,16 +464,16 @@ def _with_manual_types(
 def _joined(primitive: Primitive, avals: Sequence[ShapedArray]) -> ManualAxisType:
     """Return the manual type of the result of operands; `process` makes them vary alike."""
     varying = frozenset[Hashable]().union(*[aval.manual_axis_type.varying for aval in avals])
-    others = {(a.manual_axis_type.unreduced, a.manual_axis_type.reduced) for a in avals}
+    others = {aval.manual_axis_type.with_varying(()) for aval in avals}
     if len(others) > 1:
         raise ShardingTypeError(
             f"{primitive} wants operands that are unreduced along the same manual axes: got "
             f"{types_text(avals)}"
         )
-    unreduced, reduced = others.pop()
-    if unreduced and primitive.name not in _LINEAR_IN_SUMMANDS:
+    own = others.pop()
+    if own.unreduced_kind is UnreducedKind.sum and primitive.name not in _LINEAR_IN_SUMMANDS:
         raise ShardingTypeError(
             f"{primitive} of summands is not the summand of its result: got {types_text(avals)}. "
             "Add them up first, by psum."
         )
-    return ManualAxisType(varying=varying, unreduced=unreduced, reduced=reduced)
+    return own.with_varying(varying)

@@ -19,7 +19,7 @@ from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.manual_axes import ManualAxisType
 from hlofront.core.mesh import AbstractMesh, AxisType, Mesh
 from hlofront.core.mesh_context import context_mesh, get_abstract_mesh, tracing_manual_axes
-from hlofront.core.partition import INFER, PartitionSpec, axes_of
+from hlofront.core.partition import INFER, PartitionSpec, UnreducedKind, axes_of
 from hlofront.core.primitive import Primitive
 from hlofront.core.references import is_reference
 from hlofront.core.sharded_types import entries_of as explicit_entries
@@ -121,17 +121,18 @@ class ShardMapParams(NamedTuple):
                 f"axes {others} of {self.mesh}"
             )
         return [
-            PartitionSpec(*self._entries_of_type(aval), **self._sums_of_type(aval))
+            self._sums_of_type(aval).update(partitions=self._entries_of_type(aval))
             for aval in map(typeof, operands)
         ]
 
-    def _sums_of_type(self, aval: ShapedArray) -> dict[str, MeshAxes]:
+    def _sums_of_type(self, aval: ShapedArray) -> PartitionSpec:
         """Return the newly manual axes along which an array is unreduced, and reduced."""
         spec = spec_of(aval)
-        return {
-            "unreduced": spec.unreduced & self.newly_manual_axes,
-            "reduced": spec.reduced & self.newly_manual_axes,
-        }
+        return spec.update(
+            partitions=(),
+            unreduced=spec.unreduced & self.newly_manual_axes,
+            reduced=spec.reduced & self.newly_manual_axes,
+        )
 
     def check_types(
         self, specs: Specs, avals: Sequence[AbstractValue], labels: Sequence[str]
@@ -147,7 +148,7 @@ class ShardMapParams(NamedTuple):
                 tuple([n for n in axes_of(entry) if n in explicit]) for entry in spec.partitions
             ]
             entries += [()] * (aval.ndim - len(entries))
-            sums = {"unreduced": spec.unreduced, "reduced": spec.reduced}
+            sums = spec.update(partitions=())
             if entries != self._entries_of_type(aval) or sums != self._sums_of_type(aval):
                 raise ValueError(
                     f"in_specs passed to shard_map: {spec} does not match the type of {label}, "
@@ -174,9 +175,10 @@ class ShardMapParams(NamedTuple):
                 varying=kind.varying.union(spec.names()),
                 unreduced=kind.unreduced | spec.unreduced,
                 reduced=kind.reduced | spec.reduced,
+                unreduced_kind=spec.unreduced_kind or kind.unreduced_kind,
             )
-        entries = PartitionSpec(
-            *entries,
+        entries = outside.update(
+            partitions=entries,
             unreduced=outside.unreduced - self.newly_manual_axes,
             reduced=outside.reduced - self.newly_manual_axes,
         )
@@ -200,10 +202,12 @@ class ShardMapParams(NamedTuple):
         kind, inside = aval.manual_axis_type, spec_of(aval)
         # Outside of shard_map, types show sums along Explicit axes only.
         explicit = frozenset(self.mesh.explicit_axes)
+        unreduced = inside.unreduced | (spec.unreduced & explicit)
         entries = PartitionSpec(
             *entries,
-            unreduced=inside.unreduced | (spec.unreduced & explicit),
+            unreduced=unreduced,
             reduced=inside.reduced | (spec.reduced & explicit),
+            unreduced_kind=(spec.unreduced_kind or inside.unreduced_kind) if unreduced else None,
         )
         return ShapedArray(
             shape,
@@ -211,7 +215,7 @@ class ShardMapParams(NamedTuple):
             aval.weak_type,
             sharding=Split(self.mesh.abstract_mesh, entries),
             memory_space=aval.memory_space,
-            manual_axis_type=ManualAxisType(
+            manual_axis_type=kind.update(
                 varying=kind.varying - self.newly_manual_axes,
                 unreduced=kind.unreduced - self.newly_manual_axes,
                 reduced=kind.reduced - self.newly_manual_axes,
@@ -464,12 +468,21 @@ def _check_same(
 ) -> None:
     """Raise ValueError if a result varies along axes that its spec does not name."""
     kind = aval.manual_axis_type
-    if not spec.reduced <= kind.reduced or not spec.unreduced <= kind.varying | kind.unreduced:
+    # Values that vary are summands as well, but not maxima: types of results say which those are.
+    is_sum = spec.unreduced_kind is UnreducedKind.sum
+    as_summands = kind.varying if is_sum else frozenset[Hashable]()
+    if not spec.reduced <= kind.reduced or not spec.unreduced <= as_summands | kind.unreduced:
         raise ValueError(
             f"shard_map applied to the function {function!r} was given out_specs of another type "
             f"than its result: {label} has the spec {spec}, and is of type {aval.str_short()}, "
             "which is not reduced along the same axes, or does not vary along the unreduced ones; "
             "see jax.lax.pcast"
+        )
+    if spec.unreduced and kind.unreduced and spec.unreduced_kind is not kind.unreduced_kind:
+        raise ValueError(
+            f"shard_map applied to the function {function!r} was given out_specs of another "
+            f"unreduced_kind than its result has: {label} has the spec {spec}, and is of type "
+            f"{aval.str_short()}"
         )
     differs = (kind.varying | kind.unreduced) - spec.unreduced | (kind.reduced - spec.reduced)
     missing = [n for n in params.manual_axes if n in differs and n not in spec.names()]

@@ -119,10 +119,10 @@ def _(
         transposed.program,
         (*arriving, *known),
         (
-            *map(_of_cotangent, where(out_specs, split.nonzero)),
+            *map(PartitionSpec.of_cotangent, where(out_specs, split.nonzero)),
             *where_not(in_specs, split.linear),
         ),
-        [_of_cotangent(x) for x in where(where(in_specs, split.linear), transposed.present)],
+        [x.of_cotangent() for x in where(where(in_specs, split.linear), transposed.present)],
     )
     return split.cotangents(results, transposed.present)
 
@@ -131,11 +131,6 @@ def _unnamed(params: ShardMapParams, spec: PartitionSpec) -> tuple[Any, ...]:
     """Return the manual axes along which, by a spec, an array and its cotangent are the same."""
     named = names_in(spec) | spec.unreduced | spec.reduced
     return tuple([name for name in params.manual_axes if name not in named])
-
-
-def _of_cotangent(spec: PartitionSpec) -> PartitionSpec:
-    """Return the spec of the cotangent: of a reduced value it is unreduced, and conversely."""
-    return spec.update(unreduced=spec.reduced, reduced=spec.unreduced)
 
 
 def _shared(params: ShardMapParams, spec: PartitionSpec, cotangent: ArrayLike) -> ArrayLike:
@@ -363,7 +358,10 @@ def _residual_spec(params: ShardMapParams, aval: ShapedArray) -> PartitionSpec:
     names = params.varying(aval)
     kind = aval.manual_axis_type
     return PartitionSpec(
-        *([names] if names else []), unreduced=kind.unreduced, reduced=kind.reduced
+        *([names] if names else []),
+        unreduced=kind.unreduced,
+        reduced=kind.reduced,
+        unreduced_kind=kind.unreduced_kind,
     )
 
 

@@ -32,6 +32,8 @@ from hlofront.primitives.collectives import Groups
 from hlofront.primitives.pcast import (
     preduced_p,
     reduced_vary_cast_p,
+    unreduced_pmax_p,
+    unreduced_pmin_p,
     unreduced_psum_p,
     vary_unreduced_cast_p,
 )
@@ -161,10 +163,19 @@ _reduction(c.pmax_p, "stablehlo.maximum", reduce_max)
 _reduction(c.pmin_p, "stablehlo.minimum", reduce_min)
 
 
-@lower(psum_invariant_p, unreduced_psum_p)
+_COMBINING = {
+    psum_invariant_p: "stablehlo.add",
+    unreduced_psum_p: "stablehlo.add",
+    unreduced_pmax_p: "stablehlo.maximum",
+    unreduced_pmin_p: "stablehlo.minimum",
+}
+
+
+@lower(*_COMBINING)
 def _(build: Builder, x: Value, *, axes: Sequence[Hashable]) -> Value:
     attributes = _replica_groups(build, axes, None)
-    return _all_reduced(build, x, build.avals_out[0], "stablehlo.add", attributes)
+    operation = _COMBINING[build.primitive]
+    return _all_reduced(build, x, build.avals_out[0], operation, attributes)
 
 
 @lower(pvary_p, preduced_p, reduced_vary_cast_p, vary_unreduced_cast_p)

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeGuard
 
 from hlofront.base.elements import ExtendedDType
-from hlofront.bridge.mlir import Operation, ir
+from hlofront.bridge.mlir import Operation, ir, unreduced_word
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import Equation, Var
 from hlofront.core.mesh import NamedAxes
-from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, axes_of
+from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, UnreducedKind, axes_of
 from hlofront.lowering import types
 from hlofront.lowering.module_state import ModuleState
 from hlofront.primitives.resharding import reshard_p
@@ -37,6 +37,12 @@ class DescribedSharding(Protocol):
 def is_described(sharding: object) -> TypeGuard[DescribedSharding]:
     """Return whether a sharding is over a mesh, rather than a device, a memory or None."""
     return hasattr(sharding, "described")
+
+
+def is_unreduced(sharding: object) -> bool:
+    """Return whether devices have values that are to be combined along axes of a mesh."""
+    spec = getattr(sharding, "spec", None)
+    return spec is not None and bool(spec.unreduced)
 
 
 def sharding_attribute(state: ModuleState, sharding: object, aval: ShapedArray) -> Any:
@@ -134,11 +140,16 @@ def _typed_text(state: ModuleState, mesh: NamedAxes, aval: ShapedArray) -> str:
 
 
 def unreduced_text(spec: PartitionSpec, axis_names: Sequence[object]) -> str:
-    """Return the end of a sharding's text: its unreduced axes in the order of the mesh, or ""."""
+    """Return the end of a sharding's text: its unreduced axes in the order of the mesh, or "".
+
+    Raises:
+      ValueError: if jaxlib's Shardy cannot say their kind.
+    """
     if not spec.unreduced:
         return ""
     ordered = [quoted(name) for name in axis_names if name in spec.unreduced]
-    return ", unreduced={" + ", ".join(ordered) + "}"
+    kind = UnreducedKind.sum if spec.unreduced_kind is None else spec.unreduced_kind
+    return f", unreduced={unreduced_word(kind.name)}{{{', '.join(ordered)}}}"
 
 
 def mesh_of_results(equation: Equation, meshes: Mapping[Var, NamedAxes]) -> NamedAxes | None:

@@ -18,6 +18,7 @@ from hlofront.bridge.client import (
     NamedSharding,
     OpSharding,
     Sharding,
+    with_reduction,
 )
 from hlofront.bridge.members import (
     device_list_of,
@@ -26,7 +27,13 @@ from hlofront.bridge.members import (
     set_device_list_getter,
 )
 from hlofront.core.mesh import AbstractMesh, Mesh
-from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, axes_of, check_rank
+from hlofront.core.partition import (
+    UNCONSTRAINED,
+    PartitionSpec,
+    UnreducedKind,
+    axes_of,
+    check_rank,
+)
 
 REPLICATED = OpSharding.Type.REPLICATED
 _UNREDUCED = OpSharding.Type.UNREDUCED
@@ -137,7 +144,10 @@ def _hlo_of_spec(
     types = [kind for kind, count in counts.items() if count > 1]
     dims = (*tiles, *[counts[kind] for kind in types])
     order = [names.index(name) for name in (*used, *summed, *rest)]
-    return HloSharding.iota_tile(dims, [size for _, size in sizes], order, types)
+    described = HloSharding.iota_tile(dims, [size for _, size in sizes], order, types)
+    if spec.unreduced_kind is None:
+        return described
+    return with_reduction(described, spec.unreduced_kind.name)
 
 
 def _hlo_of_named(self: NamedSharding, ndim: int) -> HloSharding:
@@ -315,6 +325,10 @@ def has_summands(sharding: Sharding) -> TypeGuard[NamedSharding]:
     return any(sizes[name] > 1 for name in sharding.spec.unreduced)
 
 
+def _kind_of(sharding: Sharding) -> UnreducedKind | None:
+    return sharding.spec.unreduced_kind if type(sharding) is NamedSharding else None
+
+
 def added_up(sharding: Sharding) -> Sharding:
     """Return the sharding of an array whose summands, if devices have any, are added up."""
     if not has_summands(sharding):
@@ -413,7 +427,8 @@ def _is_equivalent_to(self: _Split, other: Sharding, ndim: int) -> bool:
         return False
     if has_summands(self) or has_summands(other):
         same_devices = abstract or device_list_of(self) == device_list_of(other)
-        return same_devices and hlo_sharding(self, ndim) == hlo_sharding(other, ndim)
+        same_kind = _kind_of(self) is _kind_of(other)
+        return same_devices and same_kind and hlo_sharding(self, ndim) == hlo_sharding(other, ndim)
     if not abstract and device_list_of(self) != device_list_of(other):
         shape = tuple(
             np.lcm(a, b)

@@ -182,15 +182,14 @@ def _moved(aval: ShapedArray, axes: Sequence[Hashable], before: str, after: str)
       ValueError: if an axis is not in the set `before`.
     """
     kind, names = aval.manual_axis_type, frozenset(manual_among(axes))
-    sets = {name: getattr(kind, name) for name in ("varying", "unreduced", "reduced")}
-    if not names.issubset(sets[before]):
+    if not names.issubset(getattr(kind, before)):
         raise ValueError(
             f"this collective goes from {before} to {after} values along {tuple(axes)}: got an "
             f"operand of type {aval.str_short()}"
         )
-    sets[before] -= names
-    sets[after] |= names
-    return ManualAxisType(**sets)
+    return kind.update(
+        **{before: getattr(kind, before) - names, after: getattr(kind, after) | names}
+    )
 
 
 @boundary

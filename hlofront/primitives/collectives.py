@@ -25,7 +25,13 @@ from hlofront.primitives.converting import convert, convert_element_type
 from hlofront.primitives.creating import scalar_of
 from hlofront.primitives.derivatives import aval_of_operand
 from hlofront.primitives.elementwise import add, div, mul
-from hlofront.primitives.pcast import pcast, state_along, unreduced_psum
+from hlofront.primitives.pcast import (
+    pcast,
+    state_along,
+    unreduced_pmax,
+    unreduced_pmin,
+    unreduced_psum,
+)
 from hlofront.primitives.shaping import broadcast_in_dim
 from hlofront.primitives.varying import manual_among, psum_invariant, pvary
 
@@ -133,9 +139,22 @@ def bind_reduction(
     if not manual:
         return [process(primitive, (x,), params)[0] for x in operands]
     if primitive is not psum_p:
-        return [process(primitive, (pvary(x, manual),), params)[0] for x in operands]
+        return [_extreme(primitive, x, manual, tuple(axes)) for x in operands]
     rest = tuple([axis for axis in axes if axis not in manual])
     return [_summed(x, manual, rest) for x in operands]
+
+
+def _extreme(
+    primitive: Primitive, x: ArrayLike, manual: Sequence[Hashable], axes: tuple[Hashable, ...]
+) -> ArrayLike:
+    """Return the maximum or minimum over axes, of which types speak of the manual ones."""
+    params: dict[str, Any] = {"axes": axes, "axis_index_groups": None}
+    if state_along(typeof(x), manual) != "unreduced":
+        return process(primitive, (pvary(x, manual),), params)[0]
+    rest = tuple([axis for axis in axes if axis not in manual])
+    if rest:
+        (x,) = process(primitive, (x,), {**params, "axes": rest})
+    return unreduced_pmax(x, manual) if primitive is pmax_p else unreduced_pmin(x, manual)
 
 
 def _summed(x: ArrayLike, manual: Sequence[Hashable], rest: tuple[Hashable, ...]) -> ArrayLike:

@@ -14,7 +14,8 @@ from hlofront.base.typing import ArrayLike, is_tuple_or_list
 from hlofront.core import axes as named
 from hlofront.core.aval import ShapedArray, typeof
 from hlofront.core.forbidden_collectives import communicating
-from hlofront.core.manual_axes import ManualAxisType
+from hlofront.core.manual_axes import SETS, ManualAxisType
+from hlofront.core.partition import UnreducedKind
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, infer, varying
 from hlofront.core.trace import process
@@ -29,6 +30,9 @@ reduced_vary_cast_p = Primitive("reduced_vary_cast_p")
 vary_unreduced_cast_p = Primitive("vary_unreduced_cast_p")
 # The sum of summands, from unreduced to invarying.
 unreduced_psum_p = Primitive("unreduced_psum")
+# The maximum and the minimum of devices' values, from unreduced to invarying.
+unreduced_pmax_p = Primitive("unreduced_pmax")
+unreduced_pmin_p = Primitive("unreduced_pmin")
 
 Names = tuple[Hashable, ...]
 # The set of a ManualAxisType from which an operation takes its axes, that to which it adds them,
@@ -39,43 +43,61 @@ _STEPS: dict[Primitive, tuple[str, str, Primitive]] = {
     vary_unreduced_cast_p: ("varying", "unreduced", reduced_vary_cast_p),
     unreduced_psum_p: ("unreduced", "", preduced_p),
 }
-_SETS = ("varying", "unreduced", "reduced")
+
+# What combines the values of devices along unreduced axes, by their kind.
+_COMBINES = {
+    unreduced_psum_p: UnreducedKind.sum,
+    unreduced_pmax_p: UnreducedKind.max,
+    unreduced_pmin_p: UnreducedKind.min,
+}
 
 
-def _register(primitive: Primitive, before: str, after: str, transposed: Primitive) -> None:
+def _register(primitive: Primitive, before: str, after: str) -> None:
     @infer(primitive)
     def _(x: ShapedArray, *, axes: Names) -> ShapedArray:
         return x
 
     @varying(primitive)
     def _(avals: Sequence[ShapedArray], *, axes: Names) -> list[ManualAxisType]:
-        sets = {name: getattr(avals[0].manual_axis_type, name) for name in _SETS}
+        kind = avals[0].manual_axis_type
+        combined = _COMBINES.get(primitive, UnreducedKind.sum)
+        if kind.unreduced_kind not in (None, combined):
+            raise ValueError(
+                f"{primitive} wants values with unreduced_kind={combined.name}: got an operand of "
+                f"type {avals[0].str_short()}"
+            )
+        changes: dict[str, frozenset[Hashable]] = {}
         if before:
-            sets[before] -= frozenset(axes)
+            changes[before] = getattr(kind, before) - frozenset(axes)
         if after:
-            sets[after] |= frozenset(axes)
-        return [ManualAxisType(**sets)]
+            changes[after] = getattr(kind, after) | frozenset(axes)
+        return [kind.update(**changes)]
 
     @batch(primitive)
     def _(values: Sequence[ArrayLike], batch_axes: Sequence[int], *, axes: Names) -> PyTree:
         return process(primitive, (values[0],), {"axes": axes}), batch_axes[0]
 
+
+def _register_transpose(primitive: Primitive, transposed: Primitive) -> None:
     def transpose(cotangent: ArrayLike, x: object, *, axes: Names) -> Cotangents:
         return [process(transposed, (cotangent,), {"axes": axes})]
 
     linear(primitive, transpose)
 
 
-for _primitive, _ends in _STEPS.items():
-    _register(_primitive, *_ends)
-may_mix(*_STEPS)
+for _primitive, (_before, _after, _transposed) in _STEPS.items():
+    _register(_primitive, _before, _after)
+    _register_transpose(_primitive, _transposed)
+for _primitive in (unreduced_pmax_p, unreduced_pmin_p):
+    _register(_primitive, "unreduced", "")
+may_mix(*_STEPS, *_COMBINES)
 
 
 def state_along(aval: ShapedArray, axes: Collection[Hashable]) -> str:
     """Return the state of a type along manual axes: "varying", ..., or "mixed" if they differ."""
     kind = aval.manual_axis_type
     states = {
-        next((name for name in _SETS if axis in getattr(kind, name)), "invarying") for axis in axes
+        next((name for name in SETS if axis in getattr(kind, name)), "invarying") for axis in axes
     }
     return states.pop() if len(states) == 1 else "mixed"
 
@@ -91,6 +113,8 @@ _CASTS: dict[tuple[str, str], Callable[[ArrayLike, Sequence[Hashable]], ArrayLik
     ("varying", "unreduced"): _step(vary_unreduced_cast_p),
 }
 unreduced_psum = _step(unreduced_psum_p)
+unreduced_pmax = _step(unreduced_pmax_p)
+unreduced_pmin = _step(unreduced_pmin_p)
 
 
 @boundary
@@ -135,4 +159,4 @@ def pcast(x: object, axis_name: object, *, to: str) -> PyTree:
     return tree.tree_map(cast, x)
 
 
-communicating(unreduced_psum_p)
+communicating(*_COMBINES)

@@ -10,11 +10,14 @@ from hlofront.base.boundary import boundary
 from hlofront.base.dtypes import check_user_dtype_supported, finfo, iinfo, issubdtype
 from hlofront.base.elements import NumPyDType, exact_dtype
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray, Shape
+from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core import rules
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import ShapedArray, spec_of, typeof
+from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
 from hlofront.core.requested_shardings import (
     cotangent_sharding,
+    named_sharding,
     permuted,
     requested,
     with_batch_axis,
@@ -33,6 +36,7 @@ from hlofront.primitives.derivatives import (
 )
 from hlofront.primitives.elementwise import div, mul
 from hlofront.primitives.families import ANY, NUMBER, Kinds, check_dtype
+from hlofront.primitives.resharding import bind_reshard
 from hlofront.primitives.shaping import (
     broadcast_in_dim,
     broadcast_in_dim_p,
@@ -141,9 +145,25 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object 
     return _bind_sum(operand, canonical_axes(axes), out_sharding)
 
 
+def _extreme_reduction(name: str) -> tuple[Primitive, Callable[..., Array]]:
+    """Define the maximum or minimum over axes; return its primitive and what binds it."""
+    primitive = _reduction(name, ANY)[0]
+
+    def function(operand: ArrayLike, axes: Sequence[int], *, out_sharding: object = None) -> Array:
+        params: dict[str, object] = {"axes": canonical_axes(axes)}
+        sharding = None if out_sharding is None else requested(name, out_sharding)
+        # Without a request there is no parameter, as in the reference, which has it since 0.12.
+        if sharding is not None:
+            params["out_sharding"] = sharding
+        return process(primitive, (operand,), params)
+
+    function.__name__ = function.__qualname__ = name
+    return primitive, function
+
+
 reduce_prod_p, reduce_prod = _reduction("reduce_prod", NUMBER)
-reduce_max_p, reduce_max = _reduction("reduce_max", ANY)
-reduce_min_p, reduce_min = _reduction("reduce_min", ANY)
+reduce_max_p, reduce_max = _extreme_reduction("reduce_max")
+reduce_min_p, reduce_min = _extreme_reduction("reduce_min")
 reduce_and_p, reduce_and = _logical_reduction("reduce_and")
 reduce_or_p, reduce_or = _logical_reduction("reduce_or")
 reduce_xor_p, reduce_xor = _logical_reduction("reduce_xor")
@@ -158,9 +178,9 @@ Raises:
   TypeError: for booleans.
   ValueError: if an axis is out of range or given twice.
 """
-for _function, _which, _empty in (
-    (reduce_max, "greatest", "-inf, the least integer or False"),
-    (reduce_min, "least", "inf, the greatest integer or True"),
+for _function, _which, _kind, _empty in (
+    (reduce_max, "greatest", "max", "-inf, the least integer or False"),
+    (reduce_min, "least", "min", "inf, the greatest integer or True"),
 ):
     _function.__doc__ = f"""The {_which} element over some axes; {_empty} over no elements.
 
@@ -170,9 +190,15 @@ for _function, _which, _empty in (
     Args:
       operand: an array.
       axes: which axes to fold away, as non-negative integers.
+      out_sharding: how the result is split over a mesh; with `unreduced` and the kind
+        `jax.sharding.UnreducedKind.{_kind}`, along which axes of the mesh each device keeps the
+        {_which} of its part. None if it is split as the operand.
 
     Raises:
-      ValueError: if an axis is out of range or given twice.
+      ShardingTypeError: if `out_sharding` is of another kind, or unreduced along axes that split
+        none of those that are folded away.
+      ValueError: if an axis is out of range or given twice, and for derivatives of a result that is
+        unreduced.
     """
 for _function, _which, _empty in (
     (reduce_and, "conjunction", "True or all bits set"),
@@ -371,11 +397,33 @@ def _(
     return [_bind_sum(reshape(cotangent, split, out_sharding=sharding), tuple(copies))]
 
 
+def _check_derivative(spec: PartitionSpec) -> None:
+    """Raise ValueError if devices keep the extremes of their parts, which have no tangents."""
+    if spec.unreduced:
+        raise ValueError(
+            "the maximum or minimum along unreduced axes has no derivative, as a device does not "
+            f"know whether that of its part is that of all: got out_sharding={spec}. Reduce along "
+            "these axes, too, before what is differentiated"
+        )
+
+
 def _extreme_tangent(
-    tangent: ArrayLike, result: ArrayLike, operand: ArrayLike, *, axes: tuple[int, ...], **_: object
+    tangent: ArrayLike,
+    result: ArrayLike,
+    operand: ArrayLike,
+    *,
+    axes: tuple[int, ...],
+    out_sharding: NamedSharding | None = None,
 ) -> Array:
     """Return the tangent of an extreme: the mean of the tangents of all elements equal to it."""
     shape = typeof(operand).shape
+    if out_sharding is not None:
+        _check_derivative(out_sharding.spec)
+        spec = spec_of(typeof(operand))
+        entries = [entry for axis, entry in enumerate(spec.partitions) if axis not in axes]
+        natural = named_sharding(out_sharding.mesh, PartitionSpec(*entries))
+        mean = _extreme_tangent(tangent, bind_reshard(result, natural), operand, axes=axes)
+        return bind_reshard(mean, out_sharding)
     if typeof(result).shape:
         keepdims_shape = [1 if axis in axes else size for axis, size in enumerate(shape)]
         result = reshape(result, keepdims_shape)

@@ -13,6 +13,7 @@ from hlofront.core.aval import ShapedArray, Split, cotangent_of, spec_of, typeof
 from hlofront.core.forbidden_collectives import check_moves, check_splits
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.mesh_context import context_mesh, get_abstract_mesh
+from hlofront.core.partition import PartitionSpec, UnreducedKind
 from hlofront.core.primitive import Primitive
 from hlofront.core.requested_shardings import (
     named_sharding,
@@ -123,6 +124,7 @@ def bind_reshard(
       source_mesh: the mesh of the array; None if that is its type's or the mesh in context.
     """
     aval = typeof(x)
+    check_kinds(spec_of(aval), sharding.spec)
     mesh = sharding.mesh
     if source_mesh is None:
         source_mesh = aval.mesh or get_abstract_mesh()
@@ -132,6 +134,24 @@ def bind_reshard(
         "source_mesh": mesh if source_mesh.empty else source_mesh,
     }
     return process(reshard_p, (x,), params)
+
+
+def check_kinds(own: PartitionSpec, wanted: PartitionSpec) -> None:
+    """Check that the values of devices along unreduced axes can become what a spec says.
+
+    Raises:
+      ValueError: if they are of another kind, or are maxima or minima along fewer axes.
+    """
+    kind, is_sum = wanted.unreduced_kind, wanted.unreduced_kind is UnreducedKind.sum
+    if kind is None or (is_sum and own.unreduced_kind is None):
+        return
+    if kind is own.unreduced_kind and (is_sum or wanted.unreduced <= own.unreduced):
+        return
+    raise ValueError(
+        f"reshard does not make an array that is split as {wanted} of one that is split as {own}: "
+        "both have the same unreduced_kind, and values become summands alone along more axes than "
+        "before. Combine the values along unreduced axes first, by reshard(x, jax.P(...))"
+    )
 
 
 def resharded_to(x: ArrayLike, sharding: NamedSharding | None) -> ArrayLike:

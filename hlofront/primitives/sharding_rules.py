@@ -8,9 +8,11 @@ from collections.abc import Hashable
 from typing import cast
 
 from hlofront.bridge.jaxlib_types import NamedSharding
+from hlofront.core.aval import spec_of
 from hlofront.core.dimensions import canonical_axis
 from hlofront.core.forbidden_collectives import check_sums
 from hlofront.core.mesh import AbstractMesh
+from hlofront.core.primitive import Primitive
 from hlofront.core.rules import Entries, sharding
 from hlofront.core.sharded_types import entries_of, refusal
 from hlofront.primitives.barriers import dce_sink_p, optimization_barrier_p
@@ -52,6 +54,8 @@ from hlofront.primitives.keys import (
 from hlofront.primitives.pcast import (
     preduced_p,
     reduced_vary_cast_p,
+    unreduced_pmax_p,
+    unreduced_pmin_p,
     unreduced_psum_p,
     vary_unreduced_cast_p,
 )
@@ -131,6 +135,8 @@ split_as_first_operand(
     preduced_p,
     reduced_vary_cast_p,
     vary_unreduced_cast_p,
+    unreduced_pmax_p,
+    unreduced_pmin_p,
     unreduced_psum_p,
 )
 split_as_each_operand(optimization_barrier_p)
@@ -138,8 +144,6 @@ reduced(
     argmax_p,
     argmin_p,
     reduce_and_p,
-    reduce_max_p,
-    reduce_min_p,
     reduce_or_p,
     reduce_prod_p,
     reduce_xor_p,
@@ -156,24 +160,33 @@ def _(avals: Avals, results: Avals, **_: object) -> list[Entries]:
     return []
 
 
-@sharding(reduce_sum_p)
-def _(
-    avals: Avals, results: Avals, *, axes: tuple[int, ...], out_sharding: NamedSharding | None
-) -> list[Entries]:
-    entries = entries_of(avals[0])
-    if out_sharding is not None:
-        check_sums("reduce_sum", [name for i in axes for name in entries[i]], out_sharding.spec)
-    if out_sharding is not None and out_sharding.spec.unreduced:
-        summed = {name for axis in axes for name in entries[axis]}
-        missing = sorted(out_sharding.spec.unreduced - summed, key=str)
-        if missing:
-            raise refusal(
-                "reduce_sum",
-                avals,
-                f"out_sharding= asks for a result that is unreduced along {missing}, which split "
-                f"none of the axes {axes} that are summed over",
-            )
-    return [without(entries, axes)]
+def _reduces_as_requested(primitive: Primitive) -> None:
+    @sharding(primitive)
+    def _(
+        avals: Avals,
+        results: Avals,
+        *,
+        axes: tuple[int, ...],
+        out_sharding: NamedSharding | None = None,
+    ) -> list[Entries]:
+        entries = entries_of(avals[0])
+        if out_sharding is not None:
+            splitting = [name for axis in axes for name in entries[axis]]
+            check_sums(primitive.name, splitting, out_sharding.spec)
+            own = spec_of(avals[0]).unreduced
+            missing = sorted(out_sharding.spec.unreduced.difference(splitting, own), key=str)
+            if missing:
+                raise refusal(
+                    primitive.name,
+                    avals,
+                    f"out_sharding= asks for a result that is unreduced along {missing}, which "
+                    f"split none of the axes {axes} that are reduced",
+                )
+        return [without(entries, axes)]
+
+
+for _primitive in (reduce_sum_p, reduce_max_p, reduce_min_p):
+    _reduces_as_requested(_primitive)
 
 
 # ---- shapes --------------------------------------------------------------------------------------

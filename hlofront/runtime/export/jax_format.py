@@ -14,7 +14,7 @@ from hlofront.base.dtypes import float0
 from hlofront.base.tree import PyTreeDef
 from hlofront.core.aval import MemorySpace, ShapedArray, Split
 from hlofront.core.mesh import AbstractDevice, AbstractMesh, AxisType
-from hlofront.core.partition import PartitionSpec, axes_of
+from hlofront.core.partition import PartitionSpec, UnreducedKind, axes_of
 from hlofront.core.size_scopes import SymbolicScope, symbolic_shape
 from hlofront.pjrt.named_shardings import NamedSharding
 from hlofront.primitives.keys import KeyDType, generator_named, key_dtype_of
@@ -180,6 +180,11 @@ def _mesh_table(mesh: AbstractMesh) -> Table:
 
 def _sharding_table(sharding: NamedSharding, mesh_number: int) -> Table:
     spec = sharding.spec
+    if spec.unreduced_kind not in (None, UnreducedKind.sum):
+        raise ValueError(
+            f"JAX's format has no shardings of another unreduced_kind than sum, and got {spec}: "
+            "serialize in the format 'hlofront'"
+        )
     table: dict[int, Any] = {
         0: _mesh_table(sharding.mesh.abstract_mesh),
         1: {

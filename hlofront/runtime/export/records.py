@@ -21,7 +21,7 @@ from hlofront.base.tree import PyTreeDef
 from hlofront.bridge.client import Device
 from hlofront.core.aval import MemorySpace, ShapedArray, Split
 from hlofront.core.mesh import AbstractDevice, AbstractMesh, AxisType, Mesh
-from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, axes_of
+from hlofront.core.partition import UNCONSTRAINED, PartitionSpec, UnreducedKind, axes_of
 from hlofront.core.size_scopes import SymbolicScope, symbolic_shape
 from hlofront.core.symbolic_sizes import is_symbolic_dim
 from hlofront.pjrt.named_shardings import NamedSharding
@@ -99,9 +99,16 @@ def _split_as_json(mesh: AbstractMesh, spec: PartitionSpec, memory: str | None) 
             None if entry is UNCONSTRAINED else list(axes_of(entry)) for entry in spec.partitions
         ],
         "reduced": sorted(map(str, spec.reduced)),
-        "unreduced": sorted(map(str, spec.unreduced)),
+        "unreduced": _unreduced_as_json(spec),
         "memory": memory,
     }
+
+
+def _unreduced_as_json(spec: PartitionSpec) -> Any:
+    """Return the names of the unreduced axes, under their kind if they are no summands."""
+    names = sorted(map(str, spec.unreduced))
+    kind = spec.unreduced_kind
+    return names if kind in (None, UnreducedKind.sum) else {kind.name: names}
 
 
 # ---- read ----------------------------------------------------------------------------------------
@@ -184,8 +191,16 @@ def _mesh_and_spec(record: JSONObject) -> tuple[AbstractMesh, PartitionSpec]:
         abstract_device=record["device"] and AbstractDevice(*record["device"]),
     )
     entries = [UNCONSTRAINED if axes is None else _entry(axes) for axes in record["spec"]]
-    reduced, unreduced = frozenset(record["reduced"]), frozenset(record["unreduced"])
-    return mesh, PartitionSpec(*entries, reduced=reduced, unreduced=unreduced)
+    unreduced, kind = record["unreduced"], None
+    if isinstance(unreduced, dict):
+        ((name, unreduced),) = unreduced.items()
+        kind = UnreducedKind[name]
+    return mesh, PartitionSpec(
+        *entries,
+        reduced=frozenset(record["reduced"]),
+        unreduced=frozenset(unreduced),
+        unreduced_kind=kind,
+    )
 
 
 def _entry(axes: Sequence[str]) -> str | tuple[str, ...] | None:

@@ -28,7 +28,7 @@ from hlofront.bridge.client import (
     result_handler,
 )
 from hlofront.bridge.members import device_list_of, is_committed, sharding_of
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import ShapedArray, spec_of
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
 from hlofront.pjrt.named_shardings import (
@@ -40,6 +40,7 @@ from hlofront.pjrt.named_shardings import (
     tiles_of,
 )
 from hlofront.pjrt.shardings import on_device
+from hlofront.primitives.resharding import check_kinds
 from hlofront.primitives.shaping import reshape
 from hlofront.primitives.slicing import slice as slice_of
 from hlofront.runtime.array.deletion import check_not_deleted
@@ -112,6 +113,8 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
 def _with_summands(x: Array, sharding: Sharding, donated: bool) -> Array:
     """Return an array with another sharding, where one of both has summands of the array."""
     own_sharding = sharding_of(x)
+    if has_summands(sharding):
+        check_kinds(spec_of(x.aval), sharding.spec)
     if device_list_of(own_sharding) == device_list_of(sharding):
         return _typed(_exchanged(x, sharding, donated))
     if has_summands(own_sharding):
