@@ -31,7 +31,7 @@ from hlofront.lowering.direct import DIRECT
 from hlofront.lowering.emitter import Emitter
 from hlofront.lowering.extended import EXTENDED, extend_to_elements
 from hlofront.lowering.frontend_attributes import marked
-from hlofront.lowering.mesh_attributes import mesh_of_results, typed_attribute
+from hlofront.lowering.mesh_attributes import is_unreduced, mesh_of_results, typed_attribute
 from hlofront.lowering.per_platform import INDEX, index_aval, lower_per_platform
 from hlofront.lowering.pruning import live_equations
 from hlofront.lowering.unknown_sizes import size_aval, without_unknown_sizes
@@ -79,6 +79,12 @@ class Builder(Emitter):
         fences = self.module.fences
         fenced = fences.of(jaxpr) if fences is not None else ()
         typed_mesh = self.module.typed_mesh
+        if typed_mesh is not None:
+            for var in jaxpr.invars:
+                value: Any = environment[var]
+                # An input that is not used has no value.
+                if value is not None and is_unreduced(var.aval):
+                    environment[var] = self.split_by_type(value, var.aval)
         after_equation = self.module.after_equation
         # The mesh of each value that is on another one than the program.
         elsewhere: dict[Var, NamedAxes] = {}
@@ -90,9 +96,12 @@ class Builder(Emitter):
             self.lower_equation(equation, environment)
             if after_equation is not None:
                 after_equation(self, equation, environment)
-            if self.module.typed_mesh is not None and not equation.primitive.carries_programs:
+            if self.module.typed_mesh is not None:
+                constrains = not equation.primitive.carries_programs
                 for var in equation.outvars:
-                    environment[var] = self.split_by_type(environment[var], var.aval)
+                    # XLA takes values for whole ones that are not said to be unreduced everywhere.
+                    if constrains or is_unreduced(var.aval):
+                        environment[var] = self.split_by_type(environment[var], var.aval)
             self.module.typed_mesh = typed_mesh
             if fenced:
                 for var in equation.outvars:

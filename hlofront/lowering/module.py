@@ -40,7 +40,7 @@ from hlofront.lowering import types
 from hlofront.lowering.builder import Builder, Constant, hoisted_arguments, large_constants
 from hlofront.lowering.fences import Fence, Fences
 from hlofront.lowering.host_call import HostCall
-from hlofront.lowering.mesh_attributes import sharding_attribute
+from hlofront.lowering.mesh_attributes import is_unreduced, sharding_attribute
 from hlofront.lowering.module_state import AfterEquation, ManualMesh, ModuleState, symbol_name
 from hlofront.lowering.partitioned_call import PartitionedCall
 from hlofront.lowering.per_platform import INDEX, index_aval
@@ -214,6 +214,8 @@ def lower_program(
     if unknown_sizes is not None:
         emit_variables(builder, unknown_sizes, values)
     outputs = builder.inline(jaxpr, program.consts, values)
+    if splits.has_unreduced:
+        outputs = splits.constrained(builder, outputs, jaxpr.out_avals)
     outputs = [*builder.tokens_of(ordered), *outputs]
     Operation.create("func.return", (), outputs, loc=types.unknown, ip=builder.ip)
 
@@ -270,18 +272,20 @@ def _used_inputs(program: ClosedJaxpr) -> tuple[int, ...]:
 class Splits:
     """The sharding attributes of a program's inputs and outputs, by position, where known."""
 
-    __slots__ = ("_declared", "_state", "inputs", "outputs")
+    __slots__ = ("_declared", "_state", "has_unreduced", "inputs", "outputs")
 
     def __init__(self, state: ModuleState, jaxpr: Jaxpr, device_assignment: DeviceShardings | None):
         self._state = state
         self._declared: tuple[Sequence[Any], Sequence[Any]] | None = None
         self.inputs: dict[int, ir.Attribute] = {}
         self.outputs: dict[int, ir.Attribute] = {}
+        self.has_unreduced = False
         if device_assignment is not None:
             outputs = device_assignment.outputs or (None,) * len(jaxpr.outvars)
             self._declared = device_assignment.inputs, outputs
             self.inputs = self._attributes(device_assignment.inputs, jaxpr.in_avals)
             self.outputs = self._attributes(outputs, jaxpr.out_avals)
+            self.has_unreduced = any(map(is_unreduced, (*device_assignment.inputs, *outputs)))
 
     def _attributes(
         self, shardings: Sequence[Any], avals: Sequence[Any]
@@ -292,6 +296,21 @@ class Splits:
             for i, (sharding, aval) in enumerate(pairs)
             if sharding is not None
         }
+
+    def constrained(
+        self, build: Builder, outputs: Sequence[Value], avals: Sequence[AbstractValue]
+    ) -> list[Value]:
+        """Return outputs that are constrained to their shardings.
+
+        Shardy combines values along unreduced axes, and makes summands, where a constraint says so,
+        and not where a function returns them.
+        """
+        return [
+            build.op("sdy.sharding_constraint", (x,), aval, sharding=self.outputs[i])
+            if i in self.outputs
+            else x
+            for i, (x, aval) in enumerate(zip(outputs, avals, strict=True))
+        ]
 
     def alike(self, index: int, output: int) -> bool:
         """Return whether an input's sharding is sure to be an output's, so that they may alias."""

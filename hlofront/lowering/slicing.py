@@ -8,6 +8,7 @@ from hlofront.core.rules import lower
 from hlofront.core.symbolic_sizes import has_symbolic_size
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
+from hlofront.lowering.mesh_attributes import is_unreduced
 from hlofront.primitives import slicing as p
 
 
@@ -66,11 +67,13 @@ def _(build: Builder, *operands: Value, axis: int) -> Value:
     aval = build.avals_in[0]
     member = aval.update(shape=(*aval.shape[:axis], 1, *aval.shape[axis:]))
     axes = [i for i in range(member.ndim) if i != axis]
-    return build.op(
-        "stablehlo.concatenate",
-        [build.broadcast(x, member, axes) for x in operands],
-        dimension=types.i64(axis),
-    )
+    members = [build.broadcast(x, member, axes) for x in operands]
+    (result,) = build.avals_out
+    if is_unreduced(result):
+        # XLA would take what is between two constraints for whole values.
+        member = result.update(shape=member.shape, sharding=result.split)
+        members = [build.split_by_type(x, member) for x in members]
+    return build.op("stablehlo.concatenate", members, dimension=types.i64(axis))
 
 
 @lower(p.unstack_p)

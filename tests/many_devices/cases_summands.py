@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import hlofront as jax
+import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.sharding import AxisType, Mesh, NamedSharding
 from hlofront.sharding import PartitionSpec as P
@@ -13,6 +14,38 @@ half = Mesh(mesh.devices[:2], ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
 backwards = Mesh(mesh.devices[::-1], ("x", "y"), axis_types=(AxisType.Explicit,) * 2)
 VALUES = np.arange(16, dtype=np.float32).reshape(8, 2)
 TOTALS = VALUES.sum(0)
+# What may be applied to the summands one by one, as functions of them and of jnp or NumPy.
+LINEAR = {
+    "add": lambda a, np: a + a,
+    "sub": lambda a, np: a - a - a,
+    "neg": lambda a, np: -a,
+    "transpose": lambda a, np: np.transpose(np.reshape(a, (1, 2))),
+    "reshape": lambda a, np: np.reshape(a, (2, 1)),
+    "squeeze": lambda a, np: np.squeeze(np.reshape(a, (2, 1)), 1),
+    "broadcast_in_dim": lambda a, np: np.broadcast_to(a, (3, 2)),
+    "expand_dims": lambda a, np: a[None],
+    "convert_element_type": lambda a, np: a.astype(np.float16),
+    "to complex": lambda a, np: a.astype(np.complex64),
+    "real and imag": lambda a, np: np.real(a + 0j) + np.imag(a + 0j),
+    "slice": lambda a, np: a[:2],
+    "pad": lambda a, np: np.pad(a, 2),
+    "concatenate": lambda a, np: np.concatenate([a, a]),
+    "stack": lambda a, np: np.stack([a, -a]),
+    "stack at the end": lambda a, np: np.stack([a, -a], 1),
+    "split": lambda a, np: np.split(np.concatenate([a, -a]), 2)[1],
+    "select_n": lambda a, np: np.where(True, a, -a),
+    "reduce_sum": lambda a, np: np.sum(a),
+}
+# Programs of summands `a`, whose result is `times` their sum.
+PROGRAMS = {
+    "jit": (4, lambda a: _doubled(_doubled(a))),
+    "scan": (8, lambda a: lax.scan(lambda c, _: (c + c, None), a, None, length=3)[0]),
+    "while": (8, lambda a: lax.fori_loop(0, jnp.int32(3), lambda i, c: c + c, a)),
+    "cond": (2, lambda a: lax.cond(jnp.int32(1) > 0, lambda c: c + c, lambda c: c, a)),
+    "cond untouched": (1, lambda a: lax.cond(jnp.int32(1) < 0, lambda c: c + c, lambda c: c, a)),
+    "checkpoint": (2, jax.checkpoint(lambda a: a + a)),
+    "vmap": (2, lambda a: lax.reshape(jax.vmap(lambda b: b + b)(a[None]), (2,))),
+}
 SPECS = [P("y", unreduced={"x"}), P(None, unreduced={"x"})]
 
 
@@ -32,6 +65,11 @@ def summands(spec=SPECS[0]):
     return jax.reshard(_by_column(jax.reshard(VALUES, P("x", "y"))), spec)
 
 
+@jax.jit
+def _doubled(a):
+    return a + a
+
+
 def shards(x):
     return [shard.data.tolist() for shard in x.addressable_shards]
 
@@ -48,6 +86,37 @@ def test_programs_take_and_return_summands(spec):
     np.testing.assert_array_equal(jax.reshard(doubled, P()), 2 * TOTALS)
     added = jax.jit(lambda a: jax.reshard(a + a, P("y")))(summands(spec))
     np.testing.assert_array_equal(added, 2 * TOTALS)
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("spec", SPECS)
+def test_linear_operations_are_applied_to_summands(name, spec):
+    operation = LINEAR[name]
+    result = jax.jit(lambda a: operation(a, jnp))(summands(spec))
+    assert result.sharding.spec.unreduced == {"x"}
+    np.testing.assert_array_equal(jax.reshard(result, P()), operation(TOTALS, np))
+    eager = operation(summands(spec), jnp)
+    np.testing.assert_array_equal(jax.reshard(eager, P()), operation(TOTALS, np))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_inside_of_programs_keep_summands(name):
+    times, program = PROGRAMS[name]
+    result = jax.jit(program)(summands())
+    assert result.sharding.spec == SPECS[0]
+    np.testing.assert_array_equal(jax.reshard(result, P()), times * TOTALS)
+
+
+def test_conjugation_is_refused_for_summands():
+    with pytest.raises(jax.errors.ShardingTypeError, match="conj of summands"):
+        jnp.conj(summands() + 0j)
+
+
+def test_summands_stay_unreduced_in_a_sum_and_are_not_reshaped_into_whole_values():
+    total = lax.reduce_sum(summands(), (0,), out_sharding=P())
+    assert total.sharding.spec == P(unreduced={"x"})
+    with pytest.raises(ValueError, match="unreduced along the axes of its operand"):
+        summands().reshape((2, 1), out_sharding=P())
 
 
 def test_scalars_are_summands_too():
