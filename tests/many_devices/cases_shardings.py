@@ -11,7 +11,8 @@ import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.bridge.client import GSPMDSharding
 from hlofront.errors import DuplicateSpecError, IndivisibleError
-from hlofront.pjrt.named_shardings import from_hlo, hlo_sharding, spec_of
+from hlofront.pjrt.hlo_shardings import spec_of
+from hlofront.pjrt.named_shardings import from_hlo, hlo_sharding
 from hlofront.sharding import AxisType, Mesh, NamedSharding, SingleDeviceSharding
 from hlofront.sharding import PartitionSpec as P
 from tests.many_devices.meshes import devices, matrix, mesh, split

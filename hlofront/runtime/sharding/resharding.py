@@ -31,14 +31,8 @@ from hlofront.bridge.members import device_list_of, is_committed, sharding_of
 from hlofront.core.aval import ShapedArray, spec_of
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
-from hlofront.pjrt.named_shardings import (
-    REPLICATED,
-    added_up,
-    has_summands,
-    hlo_sharding,
-    reordered,
-    tiles_of,
-)
+from hlofront.pjrt.hlo_shardings import REPLICATED, tiles_of
+from hlofront.pjrt.named_shardings import added_up, has_summands, hlo_sharding, reordered
 from hlofront.pjrt.shardings import on_device
 from hlofront.primitives.resharding import check_kinds
 from hlofront.primitives.shaping import reshape
