@@ -14,6 +14,12 @@ from hlotools.cost.collectives import Collectives as Collectives
 from hlotools.cost.collectives import collectives as collectives
 from hlotools.cost.costs import Costs as Costs
 from hlotools.cost.costs import costs as costs
+from hlotools.dumps.dump_files import DumpedModule as DumpedModule
+from hlotools.dumps.dump_files import dumped_modules as dumped_modules
+from hlotools.dumps.kernels import Kernel as Kernel
+from hlotools.dumps.kernels import kernels as kernels
+from hlotools.dumps.timeline import Timeline as Timeline
+from hlotools.dumps.timeline import timeline as timeline
 from hlotools.html.program_page import page as page
 from hlotools.ir.canonical_form import canonical as canonical
 from hlotools.ir.hlo import Computation as Computation
@@ -32,16 +38,22 @@ __all__ = (
     "Computation",
     "Costs",
     "Diff",
+    "DumpedModule",
     "HloModule",
     "HloSyntaxError",
     "Instruction",
+    "Kernel",
     "Shape",
+    "Timeline",
     "canonical",
     "collectives",
     "costs",
     "diff",
+    "dumped_modules",
+    "kernels",
     "page",
     "parse",
     "styled",
+    "timeline",
     "write",
 )

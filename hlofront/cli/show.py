@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
+from hlofront.cli.dumps import add_options, show_dumps, wants_dumps
 from hlofront.cli.options import add_args, add_command
 from hlofront.cli.program_files import (
     PAGES,
@@ -39,6 +40,8 @@ example:
   python -m hlofront show train.py:step --stage sharding
   python -m hlofront show dump.hlo --style source
   python -m hlofront show dump.hlo --mesh data=4,model=2
+  python -m hlofront show model.py:loss --passes --operation fusion.3
+  python -m hlofront show model.py:loss --kernel loop_add_fusion --code ptx --target cuda:h100
 """
 
 
@@ -53,7 +56,8 @@ def add_parser(commands: "Commands") -> None:
     show.add_argument(
         "function",
         metavar="FILE:FUNCTION",
-        help="or a file with HLO, StableHLO or a jaxpr; - for standard input",
+        help="or a file with HLO, StableHLO or a jaxpr; - for standard input; or a folder that "
+        "XLA dumped its passes into",
     )
     add_args(show)
     show.add_argument(
@@ -95,10 +99,13 @@ def add_parser(commands: "Commands") -> None:
         default="auto",
         help="colors and headings in color; by default on a terminal only",
     )
+    add_options(show)
     show.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace, out: TextIO) -> int:
+    if wants_dumps(options):
+        return show_dumps(options, out)
     if is_program(options.function):
         return _show_program(options, out)
     if options.mesh:

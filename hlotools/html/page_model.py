@@ -77,6 +77,8 @@ class ProgramData:
         self.extra: dict[int, str] = {}
         self.hidden: dict[int, str] = {}
         self.called: dict[int, list[tuple[str, int]]] = {}
+        # By operation: the passes of the compiler that made or changed it, in order.
+        self.histories: dict[int, list[str]] = {}
         self.runs: dict[int, int | None] = {}
         self.roots: list[int] = []
         self.metrics: list[dict[str, Any]] = []
@@ -136,6 +138,7 @@ class ProgramData:
             "extra": self.extra,
             "hidden": self.hidden,
             "called": self.called,
+            "histories": self.histories,
             "runs": self.runs,
             "roots": self.roots,
             "metrics": self.metrics,

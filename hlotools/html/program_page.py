@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Mapping
 
 from hlotools.cost.peak import memory_of
 from hlotools.cost.rates import DeviceRates
@@ -18,7 +19,13 @@ _MODULE = re.compile(r"^\s*module @([\w$.\-]+)", re.MULTILINE)
 Facts = list[tuple[str, str]]
 
 
-def page(program: object, rates: DeviceRates | None = None, *, title: str | None = None) -> str:
+def page(
+    program: object,
+    rates: DeviceRates | None = None,
+    *,
+    title: str | None = None,
+    histories: Mapping[str, list[str]] | None = None,
+) -> str:
     """Return a program as one self-contained HTML page, which needs no network.
 
     The user's source is on the left; the operations are on the right, as a list and as a graph;
@@ -30,6 +37,8 @@ def page(program: object, rates: DeviceRates | None = None, *, title: str | None
         of `parse`; or an object whose `as_text()` is one of these, such as jax's stages.
       rates: the rates of the device for which times are estimated.
       title: the title of the page; by default the program's name.
+      histories: the passes that made each operation, by its name, as `Timeline.histories` of a
+        folder of dumps returns them; they are among the details of the operation.
 
     Raises:
       HloSyntaxError: if HLO text cannot be parsed.
@@ -39,6 +48,10 @@ def page(program: object, rates: DeviceRates | None = None, *, title: str | None
     files = Files()
     facts: Facts = []
     data, name = program_data(program, files, rates, facts)
+    if histories:
+        for number, operation in enumerate(data.names):
+            if operation in histories:
+                data.histories[number] = histories[operation]
     return page_of_data(data, files, name, title, facts)
 
 

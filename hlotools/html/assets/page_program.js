@@ -315,6 +315,8 @@ class Details {
           ? "not known how often: figures are of one run"
           : many(program.runs[op], "time"),
       );
+    for (const event of program.histories[op] ?? [])
+      add(rows.some((row) => row.textContent === "passes") ? "then" : "passes", event);
     rows.push(
       ...this.links("operands", [...new Set(program.operands[op])]),
       ...this.links("users", program.users[op]),

@@ -1,0 +1,179 @@
+"""Printing of XLA's passes and kernels of a program: `show --passes` and `show --kernels`."""
+
+import argparse
+import contextlib
+import json
+import pathlib
+import tempfile
+from collections.abc import Iterator
+from typing import TextIO
+
+from hlofront.cli.program_files import write_file
+from hlofront.cli.progress import announce, finish
+from hlofront.cli.target import UsageError, arguments_for, load_function
+from hlofront.inspect.dumps import dumped
+from hlofront.pjrt.targets import target as find_target
+from hlotools.cost.costs import DeviceRates
+from hlotools.dumps.dump_files import DumpedModule, dumped_modules, main_module
+from hlotools.dumps.kernels import CODES, Kernel, MissingToolError, kernel_table, kernels
+from hlotools.dumps.timeline import Timeline, timeline
+from hlotools.html.program_page import page
+
+
+def add_options(show: argparse.ArgumentParser) -> None:
+    """Add the options of dumps to the parser of the command `show`."""
+    show.add_argument(
+        "--passes",
+        action="store_true",
+        help="print what each of XLA's passes changed; with --html the page tells of each "
+        "operation which pass made it and which one fused it",
+    )
+    show.add_argument(
+        "--operation",
+        metavar="NAME",
+        help="with --passes: which passes made this operation of the optimized program",
+    )
+    show.add_argument(
+        "--kernels", action="store_true", help="list the kernels, with the operations they compute"
+    )
+    show.add_argument(
+        "--kernel", metavar="NAME", help="print the code of this kernel or operation; see --code"
+    )
+    show.add_argument(
+        "--code",
+        choices=CODES,
+        default="llvm",
+        help="with --kernel: LLVM IR, a CPU's assembly by objdump, PTX, or a GPU's SASS by "
+        "nvdisasm",
+    )
+    show.add_argument(
+        "--dump",
+        metavar="FOLDER",
+        help="with --passes or --kernels: keep XLA's dumps in this folder, which must be empty; "
+        "`show FOLDER --passes` reads them, and those of XLA_FLAGS=--xla_dump_to",
+    )
+
+
+def wants_dumps(options: argparse.Namespace) -> bool:
+    """Return whether the command line asks for XLA's passes or kernels."""
+    wants = options.passes or options.kernels or options.kernel
+    if not wants and (options.operation or options.dump):
+        option = "--operation" if options.operation else "--dump"
+        raise UsageError(f"{option} goes with --passes or --kernels")
+    return bool(wants) or pathlib.Path(options.function).is_dir()
+
+
+def show_dumps(options: argparse.Namespace, out: TextIO) -> int:
+    """Print the passes or kernels of a function, which is compiled, or of a folder of dumps."""
+    if options.stage or options.style or options.mesh:
+        raise UsageError("--stage, --style and --mesh do not go with --passes and --kernels")
+    if len(options.target) > 1:
+        raise UsageError("--passes and --kernels are of one program: give one --target with them")
+    with _module(options) as module:
+        finish()
+        if options.kernel:
+            print(_code(kernels(module), options.kernel, options.code), file=out)
+        elif options.kernels:
+            _print_kernels(kernels(module), options, out)
+        else:
+            _print_passes(timeline(module), options, out)
+    return 0
+
+
+@contextlib.contextmanager
+def _module(options: argparse.Namespace) -> Iterator[DumpedModule]:
+    """Yield the dumps of the program that the command line names, made if they are not there."""
+    name = options.target[0] if options.target else None
+    if pathlib.Path(options.function).is_dir():
+        if options.args or options.dump or name:
+            raise UsageError(
+                f"{options.function} is a folder of dumps: --args, --target and --dump are for "
+                "functions"
+            )
+        try:
+            yield main_module(dumped_modules(options.function))
+        except ValueError as error:
+            raise UsageError(f"{options.function}: {error}") from error
+        return
+    function, module = load_function(options.function)
+    args = arguments_for(module, options.function, options.args)
+    announce(f"compiling {options.function}")
+    with tempfile.TemporaryDirectory() as temporary:
+        try:
+            dumps = dumped(function, options.dump or temporary, name)(*args)
+        except FileExistsError as error:
+            raise UsageError(f"--dump: {error}") from error
+        yield dumps
+
+
+def _print_passes(changes: Timeline, options: argparse.Namespace, out: TextIO) -> None:
+    if options.html:
+        if changes.module.optimized is None:
+            raise UsageError(f"the dumps of {changes.module.name} have no optimized program")
+        rates = find_target(options.target[0]).describe() if options.target else None
+        write_file(options.html, page_with_passes(changes, rates))
+    elif options.operation:
+        try:
+            history = changes.history(options.operation)
+        except KeyError as error:
+            raise UsageError(error.args[0]) from error
+        print(json.dumps(history) if options.json else "\n".join(history), file=out)
+    elif options.json:
+        print(json.dumps(_as_dict(changes), indent=1), file=out)
+    else:
+        print(changes.text(), file=out)
+
+
+def page_with_passes(changes: Timeline, rates: DeviceRates | None = None) -> str:
+    """Return the page of the optimized program, with the passes that made each operation."""
+    assert changes.module.optimized is not None
+    return page(
+        str(changes.module.optimized),
+        rates,
+        title=changes.module.function,
+        histories=changes.histories(),
+    )
+
+
+def _as_dict(changes: Timeline) -> dict[str, object]:
+    return {
+        "module": changes.module.name,
+        "operations": len(changes.first.operations),
+        "passes": [
+            {"pass": each.stage.title, "operations": each.count, "change": each.summary()}
+            for each in changes.changes
+            if each
+        ],
+    }
+
+
+def _print_kernels(listed: list[Kernel], options: argparse.Namespace, out: TextIO) -> None:
+    if options.html:
+        raise UsageError("--html goes with --passes, not with --kernels")
+    if not options.json:
+        print(kernel_table(listed) if listed else _NO_KERNELS, file=out)
+        return
+    rows = [
+        {
+            "kernel": each.name,
+            "operation": each.operation.name if each.operation is not None else None,
+            "files": {code: str(path) for code, path in each.files.items()},
+        }
+        for each in listed
+    ]
+    print(json.dumps(rows, indent=1), file=out)
+
+
+_NO_KERNELS = "the dumps have no code of kernels: XLA writes it for CPUs and GPUs, libtpu does not"
+
+
+def _code(listed: list[Kernel], name: str, code: str) -> str:
+    """Return the code of the kernel of a name, its own or that of its operation."""
+    for kernel in listed:
+        if name in (kernel.name, kernel.operation.name if kernel.operation is not None else None):
+            try:
+                return kernel.code(code)
+            except (MissingToolError, ValueError) as error:
+                raise UsageError(str(error)) from error
+    names = ", ".join(kernel.name for kernel in listed)
+    raise UsageError(f"there is no kernel {name!r}: {names or _NO_KERNELS}")

@@ -1,0 +1,99 @@
+"""The files of a folder that XLA's flag `--xla_dump_to` names, by module and stage."""
+
+import os
+import pathlib
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+# module_0001.jit_step.cl_1014260217.0024.fusion.after_cse.before_dce.txt; some stages of libtpu
+# have no pass before them, and those inside of a pass none after them.
+_STAGE = re.compile(
+    r"(?P<module>module_\d+\..+?)\.(?P<number>\d{4,})\.(?P<pipeline>.+?)"
+    r"(?:\.after_(?P<after>.+?))?(?:\.before_(?P<before>.+))?\.txt"
+)
+_BEFORE = re.compile(r"(?P<module>module_\d+\..+)\.before_optimizations\.txt")
+_AFTER = re.compile(r"(?P<module>module_\d+\..+?)\.(?:\w[\w.]*?_)?after_optimizations\.txt")
+
+
+class Stage(NamedTuple):
+    """A dump of a module between two of XLA's passes.
+
+    The title names the pipeline and the pass that changed the module last, such as
+    `simplification > algsimp`; at the start of a pipeline the pipeline, such as `before fusion`.
+    """
+
+    title: str
+    path: pathlib.Path
+
+
+class DumpedModule(NamedTuple):
+    """The dumps of one module: the stages in order of passes, and the optimized module's path."""
+
+    name: str
+    stages: tuple[Stage, ...]
+    optimized: pathlib.Path | None
+
+    @property
+    def function(self) -> str:
+        """The module's name without its number, such as `jit_step`."""
+        return self.name.split(".")[1]
+
+
+def dumped_modules(folder: str | os.PathLike[str]) -> list[DumpedModule]:
+    """Return the modules whose passes were dumped into a folder, by number.
+
+    Modules of which only the final program was dumped have no stages and are left out.
+
+    Args:
+      folder: the folder that `--xla_dump_to` named, with `--xla_dump_hlo_pass_re=.*`.
+
+    Raises:
+      FileNotFoundError: if there is no such folder.
+    """
+    stages: dict[str, list[tuple[int, Stage]]] = {}
+    before: dict[str, pathlib.Path] = {}
+    optimized: dict[str, pathlib.Path] = {}
+    for path in _files(folder):
+        if match := _STAGE.fullmatch(path.name):
+            stage = Stage(_title(match["pipeline"], match["after"]), path)
+            stages.setdefault(match["module"], []).append((int(match["number"]), stage))
+        elif match := _BEFORE.fullmatch(path.name):
+            before[match["module"]] = path
+        elif match := _AFTER.fullmatch(path.name):
+            optimized[match["module"]] = path
+    modules: list[DumpedModule] = []
+    for name, numbered in sorted(stages.items()):
+        ordered = [stage for _, stage in sorted(numbered, key=lambda each: each[0])]
+        if name in before:
+            ordered.insert(0, Stage("before optimizations", before[name]))
+        final = optimized.get(name)
+        if final is not None:
+            ordered.append(Stage("after optimizations", final))
+        modules.append(DumpedModule(name, tuple(ordered), final))
+    return modules
+
+
+def _title(pipeline: str, after: str | None) -> str:
+    if after is None or after == "pipeline-start":
+        return f"before {pipeline}"
+    return f"{pipeline} > {after}"
+
+
+def _files(folder: str | os.PathLike[str]) -> Iterator[pathlib.Path]:
+    """Yield the files of a folder in the order of their names."""
+    yield from sorted(path for path in pathlib.Path(folder).iterdir() if path.is_file())
+
+
+def main_module(modules: list[DumpedModule]) -> DumpedModule:
+    """Return the module of most stages: compilers also dump helper modules of single fusions.
+
+    Raises:
+      ValueError: if there are no modules.
+    """
+    if not modules:
+        raise ValueError(
+            "no module's passes are in this folder. XLA writes them with "
+            "--xla_dump_to=FOLDER --xla_dump_hlo_pass_re=.* in XLA_FLAGS"
+        )
+    return max(modules, key=lambda module: len(module.stages))
