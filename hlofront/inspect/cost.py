@@ -1,8 +1,9 @@
 """The costs of hlofront's programs on a target, by instruction and by source line."""
 
-from hlofront.pjrt.targets import Description, Target
+from hlofront.base.errors import TargetError
+from hlofront.pjrt.targets import Description, Target, named, target_of
 from hlofront.pjrt.targets import target as find_target
-from hlofront.runtime.dispatch.stages import Lowered
+from hlofront.runtime.dispatch.stages import Compiled, Lowered
 from hlotools.cost import costs as text_costs
 from hlotools.cost.costs import Costs as Costs
 from hlotools.ir.hlo import HloModule
@@ -19,13 +20,37 @@ def costs(program: object, target: Target | Description | str | None = None) -> 
     Args:
       program: a result of `compile`; HLO text, the path of an HLO file, or a result of `parse`;
         or a result of `lower`, for the program before optimization.
-      target: a result of `hlofront.target`, or the target's name, such as "cuda:h100".
+      target: a result of `hlofront.target`, or the target's name, such as "cuda:h100". By default
+        that for which a result of `compile` is compiled.
 
     Raises:
       HloSyntaxError: if the text is not HLO.
+      TargetError: if a compiled program is for another platform than the target's.
       TypeError: if the program is of another type.
     """
-    return text_costs.costs(_readable(program), description_of(target))
+    described = description_of(target)
+    if isinstance(program, Compiled):
+        described = _description_for(program, described)
+    return text_costs.costs(_readable(program), described)
+
+
+def _description_for(compiled: Compiled, described: Description | None) -> Description | None:
+    """Return the description of the device that a program is compiled for, if it has rates.
+
+    Raises:
+      TargetError: if the program is compiled for another platform than that of the description.
+    """
+    device = compiled._first_device
+    if described is None:
+        own = target_of(device)
+        return None if own is None else own.describe()
+    platforms = ("cuda", "gpu") if described.platform == "cuda" else (described.platform,)
+    if device.platform not in platforms and described.platform in ("cpu", "cuda", "tpu"):
+        raise TargetError(
+            f"the program is compiled for {named(device)}, and its cost was asked for "
+            f"{described.name}: compile it inside of `with hlofront.target({described.name!r})`"
+        )
+    return described
 
 
 def description_of(target: Target | Description | str | None) -> Description | None:

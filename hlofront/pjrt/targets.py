@@ -7,7 +7,7 @@ import math
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from hlofront.base.config import options as settings
 from hlofront.base.errors import PluginError, TargetError
@@ -290,6 +290,27 @@ _target_of: dict[Device, Target] = {}
 def target_of(device: Device) -> Target | None:
     """Return the target that a device belongs to; None for attached devices."""
     return _target_of.get(device)
+
+
+def named(device: Device) -> str:
+    """Return the name of a device's target, and of an attached device its own."""
+    device_target = target_of(device)
+    return str(device) if device_target is None else device_target.name
+
+
+def check_targeted(devices: Sequence[Device]) -> None:
+    """Raise TargetError for devices that are not the target's inside of `with hlofront.target`."""
+    target_devices = clients.compiling_for.get()
+    if target_devices is None:
+        return
+    wanted = target_devices.devices[0]
+    for device in devices:
+        if target_of(device) is not target_of(wanted) or device.platform != wanted.platform:
+            raise TargetError(
+                f"the program is to be compiled for {named(wanted)}, and the shardings of its "
+                f"arguments or results are over {named(device)}: make their mesh of the target's "
+                "devices, hlofront.target(name).devices, or compile without a target"
+            )
 
 
 def compiler_options(platform: str, options: Mapping[str, object]) -> dict[str, object]:

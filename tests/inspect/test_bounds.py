@@ -1,10 +1,12 @@
 """Bounds are bounds: none is above the compiler's own figure; tests/inspect/bounds holds fifty."""
 
+import numpy as np
 import pytest
 
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
+from hlofront.base.errors import TargetError
 from hlofront.inspect import costs
 from hlofront.pjrt.targets import target
 from tests.inspect.bounds.holding import held_of
@@ -217,3 +219,37 @@ def test_the_peak_is_that_of_xlas_buffers():
         assert fits.needed_bytes == report.peak_bytes + fits.code_bytes
         listed = sum(buffer.bytes for buffer in fits.buffers if buffer.kind == "temporary")
         assert listed <= fits.temporary_bytes
+
+
+# ---- never another device -----------------------------------------------------------------------
+
+
+def over(devices):
+    mesh = jax.sharding.Mesh(np.array(devices), ("d",))
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("d"))
+    return jax.ShapeDtypeStruct((64, 64), f32, sharding=sharding)
+
+
+@pytest.mark.parametrize("named", ["tpu:v5e:1x1", "cuda:h100"])
+def test_shardings_over_other_devices_than_the_targets_are_refused(named):
+    shardings = [
+        over(jax.devices("cpu")[:1]),
+        over(target("cuda:a100").devices),
+        jax.ShapeDtypeStruct(
+            (64, 64), f32, sharding=jax.sharding.SingleDeviceSharding(jax.devices("cpu")[0])
+        ),
+    ]
+    for argument, other in zip(shardings, ("cpu:0", "cuda:a100", "cpu:0"), strict=True):
+        with pytest.raises(TargetError, match=f"(?s){named}.*{other}"), target(named):
+            jax.jit(jnp.sin).lower(argument)
+
+
+def test_shardings_over_the_targets_devices_are_taken():
+    with target("cuda:h100:2") as two:
+        compiled = jax.jit(lambda x: x.sum()).lower(over(two.devices)).compile()
+    # The rates are those of the device that the program is compiled for.
+    assert costs(compiled).target.name == "cuda:h100:2"
+    with pytest.raises(TargetError, match=r"(?s)cuda:h100:2.*tpu:v5e:1x1"):
+        costs(compiled, "tpu:v5e:1x1")
+    with target("cpu"):
+        jax.jit(lambda x: x.sum()).lower(over(jax.devices("cpu")[:1]))
