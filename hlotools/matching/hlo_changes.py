@@ -13,7 +13,7 @@ from hlotools.ir.digests import (
     module_attributes,
 )
 from hlotools.ir.graph_building import captures
-from hlotools.ir.hlo import HloModule, Instruction, Shape, nearest_source
+from hlotools.ir.hlo import HloModule, Instruction, Shape, nearest_source, unquoted
 from hlotools.matching.changes import Change, OperationSite, grouped
 from hlotools.matching.match import Compared, Matching
 from hlotools.matching.regrouping import TRIVIAL, Regrouped, content
@@ -216,9 +216,10 @@ def described(instruction: Instruction, caller: Instruction | None = None) -> st
         return f"{shape} fusion of {_summary(instruction)}"
     if instruction.opcode == "parameter":
         return f"{shape} parameter({instruction.number})"
+    target = unquoted(instruction.attributes.get("custom_call_target", ""))
     named = ", ".join(_named(operand, caller) for operand in instruction.operands[:4])
     more = ", ..." if len(instruction.operands) > 4 else ""
-    return f"{shape} {instruction.opcode}({named}{more})"
+    return f"{shape} {instruction.opcode} {target}".rstrip() + f"({named}{more})"
 
 
 def _named(instruction: Instruction, caller: Instruction | None) -> str:
