@@ -1,6 +1,8 @@
 """The command `diff`: the differences between two programs; exit status 0 if they are equal."""
 
 import argparse
+import contextlib
+import sys
 from typing import TYPE_CHECKING, TextIO
 
 from hlofront.cli.options import add_args, add_command, add_outputs
@@ -8,6 +10,7 @@ from hlofront.cli.program_files import is_program, read_program, write_file
 from hlofront.cli.progress import announce, finish
 from hlofront.cli.target import UsageError, arguments_for, load_function
 from hlofront.inspect.jitted import jitted
+from hlofront.pjrt.targets import target as find_target
 from hlotools.ir.program_text import STDIN
 from hlotools.terminal_colors import Painter
 
@@ -23,6 +26,7 @@ Each is a file with HLO, StableHLO or a jaxpr, or a function as FILE:FUNCTION.
 example:
   python -m hlofront diff before.hlo after.hlo
   python -m hlofront diff model.py:step model.py:faster_step --args "f32[32,64]" --html diff.html
+  python -m hlofront diff model.py:step model.py:faster_step --target cuda:h100 --fail-on 'bytes>1%'
 """
 
 
@@ -45,6 +49,17 @@ def add_parser(commands: "Commands") -> None:
         action="store_true",
         help="operations that run earlier or later in a compiled program differ too",
     )
+    diff.add_argument(
+        "--target", metavar="DEVICE", help="compile functions for it, attached or not"
+    )
+    diff.add_argument(
+        "--fail-on",
+        action="append",
+        default=[],
+        metavar="LIMIT",
+        help="a total and how much it may grow by, such as 'bytes>1%%' or 'peak>0'; the exit "
+        "status is then 1 if a limit is exceeded, and 0 for other differences",
+    )
     add_outputs(diff)
     diff.set_defaults(run=_run)
 
@@ -55,6 +70,8 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     arguments = options.before, options.after
     if arguments == (STDIN, STDIN):
         raise UsageError("standard input holds one program: give a file for the other")
+    if options.target and all(map(is_program, arguments)):
+        raise UsageError("--target is for functions: the programs in files are compiled already")
     read = [read_program(text) if is_program(text) else None for text in arguments]
     known = [each.kind for each in read if each is not None]
     if options.stage is None:
@@ -69,10 +86,15 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     ]
     try:
         difference = diff(*sides, schedule=options.schedule, labels=(labels[0], labels[1]))
+        exceeded = difference.exceeded(options.fail_on)
     except ValueError as error:
         # A text cannot be parsed, or the two are of different kinds; the message says which.
         raise UsageError(str(error)) from error
     print_difference(difference, options, out)
+    if options.fail_on:
+        for limit in exceeded:
+            print(f"hlofront diff: {limit}: exceeded", file=sys.stderr)
+        return 1 if exceeded else 0
     return 0 if difference.equal else 1
 
 
@@ -87,14 +109,15 @@ def _text(text: str, options: argparse.Namespace) -> str:
     function, module = load_function(text)
     args = arguments_for(module, text, options.args)
     staged = jitted(function)
-    traced = staged.trace(*args)
-    if options.stage == "jaxpr":
-        return traced.jaxpr.pretty_print(source_info=True, use_color=False)
-    lowered = traced.lower()
-    if options.stage == "stablehlo":
-        return lowered.as_text(debug_info=True)
-    announce(f"compiling {text}")
-    return lowered.compile().as_text() or ""
+    with find_target(options.target) if options.target else contextlib.nullcontext():
+        traced = staged.trace(*args)
+        if options.stage == "jaxpr":
+            return traced.jaxpr.pretty_print(source_info=True, use_color=False)
+        lowered = traced.lower()
+        if options.stage == "stablehlo":
+            return lowered.as_text(debug_info=True)
+        announce(f"compiling {text}")
+        return lowered.compile().as_text() or ""
 
 
 def print_difference(

@@ -2,9 +2,11 @@
 
 import json
 import os
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from hlotools.cost.estimates import Estimates
+from hlotools.cost.peak import peaks
 from hlotools.html.diff_page import fragment, page
 from hlotools.ir.digests import Hashes, module_attributes
 from hlotools.ir.hlo import HloModule, HloSyntaxError
@@ -22,6 +24,7 @@ from hlotools.ir.stablehlo_parser import read_stablehlo
 from hlotools.matching.changes import Change, grouped
 from hlotools.matching.findings import findings
 from hlotools.matching.hlo_changes import hlo_changes
+from hlotools.matching.limits import limit_of
 from hlotools.matching.match import Matching
 from hlotools.matching.schedules import is_scheduled, same_schedule, schedule_changes
 
@@ -96,6 +99,22 @@ class Diff:
             return []
         first, second = self.totals
         return [(key, first[key], second[key]) for key in first if first[key] != second[key]]
+
+    def exceeded(self, limits: Iterable[str]) -> list[str]:
+        """Return those of some limits that the second program exceeds, such as "bytes>1%".
+
+        A limit is the name of a total, ">", and how much the total may grow by, also as a
+        percentage: "peak>0", "flops>5%", "copies>2". Programs of other kinds than HLO have none.
+
+        Raises:
+          ValueError: if a text is not a limit, or names no total.
+        """
+        read = [limit_of(text) for text in limits]
+        if self.totals is None:
+            if read and not self.equal:
+                raise ValueError(f"{TITLES[self.kind]} has no totals to limit: compare HLO")
+            return []
+        return [limit.text for limit in read if limit.is_exceeded(*self.totals)]
 
     def text(self, color: bool = False, limit: int | None = 100, verbose: bool = False) -> str:
         """Return the differences as text, one per line, with the user's source lines.
@@ -238,9 +257,14 @@ def diff_of_sides(
         )
     if a.kind == "hlo":
         modules = _parsed(a), _parsed(b)
-        totals = Estimates(modules[0]).totals(), Estimates(modules[1]).totals()
+        totals = _totals(modules[0]), _totals(modules[1])
         return _of_modules(a, b, modules, totals, schedule)
     return _of_text_kinds(a, b)
+
+
+def _totals(module: HloModule) -> dict[str, int]:
+    """Return the counts and estimates of an HLO program, and its peak of memory by the schedule."""
+    return Estimates(module).totals() | {"peak_bytes": peaks(module)[1]}
 
 
 def _of_text_kinds(a: Side, b: Side) -> Diff:
