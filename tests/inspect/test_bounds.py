@@ -8,7 +8,7 @@ import hlofront.numpy as jnp
 from hlofront import lax
 from hlofront.base.errors import TargetError
 from hlofront.inspect import costs
-from hlofront.pjrt.targets import target
+from hlofront.pjrt.targets import target, whats_missing
 from tests.inspect.bounds.holding import held_of
 from tests.inspect.bounds.programs import PROGRAMS
 
@@ -16,8 +16,14 @@ SAMPLE = ("embedding_gradient", "scanned_layers", "perceptron_step", "max_poolin
 f32 = "float32"
 
 
+def needing(*platforms):
+    """A mark that skips a test where the compiler of a platform is not installed."""
+    missing = list(filter(None, map(whats_missing, platforms)))
+    return pytest.mark.skipif(bool(missing), reason=f"compiling takes `{missing}`")
+
+
 @pytest.mark.parametrize("name", SAMPLE)
-@pytest.mark.parametrize("device", ["cpu", "cuda:h100"])
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda:h100", marks=needing("cuda"))])
 def test_no_bound_is_above_the_compilers_figure(name, device):
     rows = held_of(name, PROGRAMS[name], device)
     assert [row for row in rows if not row.is_bound] == []
@@ -26,6 +32,7 @@ def test_no_bound_is_above_the_compilers_figure(name, device):
 
 
 @pytest.mark.slow
+@needing("tpu")
 @pytest.mark.parametrize("name", ["product", "perceptron_step"])
 def test_no_bound_is_above_libtpus_cycles(name):
     rows = held_of(name, PROGRAMS[name], "tpu:v5e:1x1")
@@ -155,6 +162,7 @@ def test_a_padded_window_applies_to_what_is_there():
     assert costs(text).total["flops"] == 64 * 1000
 
 
+@needing("tpu")
 def test_the_compilers_own_estimate_is_read():
     with target("tpu:v5e:1x1"):
         args = (jax.ShapeDtypeStruct((1024, 1024), f32),) * 2
@@ -192,6 +200,7 @@ def collective(opcode, devices, size=1 << 20, rest=""):
         ("cuda:h100:16", "all-to-all", ", dimensions={0}", 8 * 2**22 / 2 / (8 * 50e9)),
     ],
 )
+@needing("cuda", "tpu")
 def test_collectives_take_the_time_of_the_links(device, opcode, rest, seconds):
     count = target(device).describe().devices
     report = costs(collective(opcode, count, rest=rest), device)
@@ -199,6 +208,7 @@ def test_collectives_take_the_time_of_the_links(device, opcode, rest, seconds):
     assert row.seconds == pytest.approx(seconds, rel=1e-6)
 
 
+@needing("cuda")
 def test_the_peak_is_that_of_xlas_buffers():
     def step(x, w):
         return jax.grad(lambda w: (jnp.tanh(x @ w) ** 2).sum())(w)
@@ -230,6 +240,7 @@ def over(devices):
     return jax.ShapeDtypeStruct((64, 64), f32, sharding=sharding)
 
 
+@needing("cuda", "tpu")
 @pytest.mark.parametrize("named", ["tpu:v5e:1x1", "cuda:h100"])
 def test_shardings_over_other_devices_than_the_targets_are_refused(named):
     shardings = [
@@ -244,6 +255,7 @@ def test_shardings_over_other_devices_than_the_targets_are_refused(named):
             jax.jit(jnp.sin).lower(argument)
 
 
+@needing("cuda")
 def test_shardings_over_the_targets_devices_are_taken():
     with target("cuda:h100:2") as two:
         compiled = jax.jit(lambda x: x.sum()).lower(over(two.devices)).compile()
