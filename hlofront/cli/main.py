@@ -1,4 +1,4 @@
-"""The command line: `python -m hlofront show | diff | compare | cost | cache | bundle | ...`."""
+"""The command line: `python -m hlofront show | diff | compare | bisect | cost | cache | ...`."""
 
 import argparse
 import pathlib
@@ -10,7 +10,19 @@ from typing import TextIO
 
 from hlofront.base.errors import JaxRuntimeError, PluginError, TargetError
 from hlofront.base.version import __version__
-from hlofront.cli import as_jax, bundle, cache, compare, cost, diff, doctor, progress, run, show
+from hlofront.cli import (
+    as_jax,
+    bisect,
+    bundle,
+    cache,
+    compare,
+    cost,
+    diff,
+    doctor,
+    progress,
+    run,
+    show,
+)
 from hlofront.cli.target import UsageError
 from hlotools.ir.hlo import HloSyntaxError
 
@@ -19,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m hlofront", description=__doc__)
     top.add_argument("--version", action="version", version=f"hlofront {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (show, diff, compare, cost, cache, bundle, doctor, as_jax, run):
+    for command in (show, diff, compare, bisect, cost, cache, bundle, doctor, as_jax, run):
         command.add_parser(commands)
     return top
 

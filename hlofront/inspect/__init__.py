@@ -19,8 +19,10 @@ __getattr__, __dir__ = _lazy(
         "Shape": "hlotools.ir.hlo",
         "Timeline": "hlotools.dumps.timeline",
         "Comparison": "hlofront.inspect.comparison.compare",
+        "Bisection": "hlofront.inspect.bisection",
         "ErrorReport": "hlofront.inspect.error.report",
         "Fits": "hlofront.inspect.memory_fit",
+        "bisect": "hlofront.inspect.bisection",
         "canonical": "hlotools.ir.canonical_form",
         "compare": "hlofront.inspect.comparison.compare",
         "collectives": "hlofront.inspect.sharding",
@@ -41,6 +43,7 @@ __getattr__, __dir__ = _lazy(
 )
 
 __all__ = (
+    "Bisection",
     "Comparison",
     "Computation",
     "Costs",
@@ -55,6 +58,7 @@ __all__ = (
     "NanReport",
     "Shape",
     "Timeline",
+    "bisect",
     "canonical",
     "collectives",
     "compare",

@@ -1,0 +1,88 @@
+"""The command `bisect`: the first jaxlib or git revision at which a function's program changes."""
+
+import argparse
+import json
+from typing import TYPE_CHECKING, TextIO
+
+from hlofront.cli.options import add_args, add_command
+from hlofront.cli.progress import announce, finish
+from hlofront.cli.target import UsageError, arguments_for, load_function
+
+if TYPE_CHECKING:
+    from hlofront.cli.options import Commands
+
+_BISECT_HELP = """\
+Finds the first version of jaxlib, or the first git revision, at which the compiled program of a
+function changes, and shows the difference. What counts as a change is a difference in the optimized
+HLO, or a condition, or what a command says of the HLO that it reads.
+
+example:
+  python -m hlofront bisect model.py:step --at v1..HEAD
+  python -m hlofront bisect model.py:step --jaxlib 0.10.2..0.12.0.1 --when 'flops>1e9'
+  python -m hlofront bisect model.py:step --at HEAD~20..HEAD --command '! grep -q custom-call'
+"""
+
+
+def add_parser(commands: "Commands") -> None:
+    """Add the command `bisect` to the command line's parser."""
+    bisect = add_command(
+        commands, "bisect", "the first version at which a program changes", _BISECT_HELP
+    )
+    bisect.add_argument("target_function", metavar="FILE:FUNCTION")
+    add_args(bisect)
+    ranges = bisect.add_mutually_exclusive_group(required=True)
+    ranges.add_argument("--jaxlib", metavar="A..B", help="versions, also a list: 0.10.2,0.11.2")
+    ranges.add_argument("--at", metavar="A..B", help="git revisions")
+    questions = bisect.add_mutually_exclusive_group()
+    questions.add_argument(
+        "--when",
+        metavar="CONDITION",
+        help="on flops, bytes, arguments, results, temporaries, code (bytes), compile_seconds or "
+        "run_seconds, such as 'flops>1e9'",
+    )
+    questions.add_argument(
+        "--command",
+        dest="shell",
+        metavar="COMMAND",
+        help="reads the HLO; a status other than 0 says that it has changed, 125 to skip it",
+    )
+    bisect.add_argument("--json", action="store_true", help="print JSON")
+    bisect.add_argument("--verbose", action="store_true", help="list all changes")
+    bisect.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace, out: TextIO) -> int:
+    from hlofront.inspect.bisection import bisect
+    from hlofront.inspect.comparison.environments import NoEnvironment
+
+    function, module = load_function(options.target_function)
+    args = arguments_for(module, options.target_function, options.args)
+    try:
+        bisection = bisect(
+            function,
+            *args,
+            jaxlib=options.jaxlib,
+            at=options.at,
+            when=options.when,
+            command=options.shell,
+            file=options.target_function,
+            specs=options.args,
+            tell=announce,
+        )
+    except (ValueError, NoEnvironment) as error:
+        raise UsageError(str(error)) from error
+    finish()
+    if options.json:
+        difference = bisection.difference
+        report = {
+            "before": bisection.before and bisection.before.label,
+            "after": bisection.after and bisection.after.label,
+            "skipped": bisection.skipped,
+            "reason": bisection.reason,
+            "tried": [each._asdict() for each in bisection.tried],
+            "difference": json.loads(difference.json()) if difference is not None else None,
+        }
+        print(json.dumps(report, indent=1), file=out)
+    else:
+        print(bisection.text(verbose=options.verbose), file=out)
+    return 0 if bisection.after is not None else 1
