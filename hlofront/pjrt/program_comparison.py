@@ -101,6 +101,23 @@ class ComparedValue(ComparedProgram):
     )
 
 
+class CallbackFailure(JaxRuntimeError):
+    """The error of a program whose callback failed in another process."""
+
+
+class CallbackOutcome(ComparedProgram):
+    """The outcome of the callbacks of a program over several processes, after it has run."""
+
+    __slots__ = ()
+
+    every_time = True
+    error = CallbackFailure
+    problem = (
+        "has another outcome of the callbacks of a program",
+        "A callback that raises in one process is the error of the call in all of them.",
+    )
+
+
 class _Waiting(NamedTuple):
     """A meeting at which a process waits for the others.
 
@@ -171,7 +188,8 @@ class ProgramComparisons:
             hlofront_compare_programs_timeout_secs.
           ProcessFailureError: if one of them has failed.
         """
-        if not _is_on.value or self._group.process_id not in processes:
+        is_optional = not isinstance(program, CallbackOutcome)
+        if (is_optional and not _is_on.value) or self._group.process_id not in processes:
             return
         with self._lock:
             own = self._of_processes.setdefault(processes, _Comparisons(self._group, processes))

@@ -7,7 +7,7 @@ from hlofront.core.digest import program_digest
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt.cache_key import text_digest
 from hlofront.pjrt.process_group import current_group
-from hlofront.pjrt.program_comparison import ComparedProgram
+from hlofront.pjrt.program_comparison import CallbackFailure, CallbackOutcome, ComparedProgram
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 
 # The most changes that an error lists.
@@ -54,6 +54,39 @@ class FirstRun:
         full = f"{digest} {self.settings} {self.device_assignment.text()}"
         compared = ComparedProgram(self.name, text_digest(full), text, difference)
         group.programs.compare(processes, compared)
+
+
+def agreed_error(
+    processes: tuple[int, ...], name: str, own: RuntimeError | None
+) -> RuntimeError | None:
+    """Return the error of a program's callbacks in this process, or else in another one.
+
+    The processes meet after each run of a program with callbacks, in which devices wait for those
+    of other processes: where a callback failed in one of them, the call fails in all.
+
+    Args:
+      processes: the processes whose devices the program spans.
+      name: the name of the traced function.
+      own: the error of this process's callbacks, or None.
+
+    Raises:
+      ProcessFailureError: if a process has failed.
+    """
+    group = current_group()
+    if group is None:
+        return own
+    text = "no callback failed" if own is None else str(own)
+
+    def each(first: str, second: str, labels: tuple[str, str]) -> str:
+        return "\n".join(
+            f"{of}: {outcome}" for of, outcome in zip(labels, (first, second), strict=True)
+        )
+
+    try:
+        group.programs.compare(processes, CallbackOutcome(name, text, lambda: text, each))
+    except CallbackFailure as error:
+        return own or error
+    return own
 
 
 def note_start(processes: tuple[int, ...], name: str) -> None:

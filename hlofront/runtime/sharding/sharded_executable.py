@@ -36,7 +36,7 @@ from hlofront.runtime.dispatch.executable import (
 )
 from hlofront.runtime.sharding.cpu_queue import exchanges_values, meets_on_cpu, on_cpu
 from hlofront.runtime.sharding.device_assignment import CompiledShardings, DeviceAssignment
-from hlofront.runtime.sharding.first_run import FirstRun, note_launch, note_start
+from hlofront.runtime.sharding.first_run import FirstRun, agreed_error, note_launch, note_start
 from hlofront.runtime.sharding.placement import readable
 from hlofront.runtime.sharding.resharding import empty, resharded, split_on_host
 from hlofront.runtime.sharding.typed import in_memory_of
@@ -177,7 +177,7 @@ class ShardedExecutable(Executable):
         self.processes = tuple(numbers) if len(numbers) > 1 else ()
         self.first_run = None
         # The exceptions of its callbacks, if its devices would wait for one that raises them.
-        self.host_failures = host_failures if self.meets_on_cpu and not self.processes else None
+        self.host_failures = host_failures if self.meets_on_cpu else None
         if self.host_failures is not None:
             self.host_failures.are_kept = True
         super().__init__(program, name, call, loaded, device_assignment.device, True, donates)
@@ -244,7 +244,7 @@ class ShardedExecutable(Executable):
             if self.processes:
                 note_start(self.processes, self.name)
                 launched = partial(note_launch, connecting)
-            take_error = self.host_failures and self.host_failures.take_error
+            take_error = self._take_error if self.host_failures is not None else None
             executed, token = on_cpu.launch(self.loaded, buffers, launched, take_error)
         else:
             executed = self.loaded.execute_sharded(buffers, with_tokens=self.unordered)
@@ -252,6 +252,12 @@ class ShardedExecutable(Executable):
         if self.unordered:
             host_side().keep_running(token)
         return executed.consume_with_handlers(self.handlers)
+
+    def _take_error(self) -> RuntimeError | None:
+        """Return the error of the callbacks of the run that has ended, in any process, or None."""
+        assert self.host_failures is not None, "only programs with callbacks have errors of them"
+        error = self.host_failures.take_error()
+        return agreed_error(self.processes, self.name, error) if self.processes else error
 
     def fast_path(
         self, out_tree: PyTreeDef, args: Sequence[object], result: object
