@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, TextIO
 
-from hlofront.cli.diff import print_difference
+from hlofront.cli.diff import print_difference, status_of
 from hlofront.cli.options import add_args, add_command, add_outputs
 from hlofront.cli.progress import announce, finish
 from hlofront.cli.target import UsageError, arguments_for, load_function
@@ -58,7 +58,9 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
         tell=announce,
     )
     finish()
+    try:
+        status = status_of(comparison, options)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
     print_difference(comparison, options, out)
-    if comparison.errors:
-        return 2
-    return 0 if comparison.equal else 1
+    return 2 if comparison.errors else status

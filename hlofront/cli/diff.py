@@ -2,12 +2,11 @@
 
 import argparse
 import contextlib
-import sys
 from typing import TYPE_CHECKING, TextIO
 
 from hlofront.cli.options import add_args, add_command, add_outputs
 from hlofront.cli.program_files import is_program, read_program, write_file
-from hlofront.cli.progress import announce, finish
+from hlofront.cli.progress import announce, finish, say
 from hlofront.cli.target import UsageError, arguments_for, load_function
 from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.targets import target as find_target
@@ -52,14 +51,6 @@ def add_parser(commands: "Commands") -> None:
     diff.add_argument(
         "--target", metavar="DEVICE", help="compile functions for it, attached or not"
     )
-    diff.add_argument(
-        "--fail-on",
-        action="append",
-        default=[],
-        metavar="LIMIT",
-        help="a total and how much it may grow by, such as 'bytes>1%%' or 'peak>0'; the exit "
-        "status is then 1 if a limit is exceeded, and 0 for other differences",
-    )
     add_outputs(diff)
     diff.set_defaults(run=_run)
 
@@ -86,16 +77,12 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     ]
     try:
         difference = diff(*sides, schedule=options.schedule, labels=(labels[0], labels[1]))
-        exceeded = difference.exceeded(options.fail_on)
+        status = status_of(difference, options)
     except ValueError as error:
         # A text cannot be parsed, or the two are of different kinds; the message says which.
         raise UsageError(str(error)) from error
     print_difference(difference, options, out)
-    if options.fail_on:
-        for limit in exceeded:
-            print(f"hlofront diff: {limit}: exceeded", file=sys.stderr)
-        return 1 if exceeded else 0
-    return 0 if difference.equal else 1
+    return status
 
 
 def _text(text: str, options: argparse.Namespace) -> str:
@@ -120,6 +107,20 @@ def _text(text: str, options: argparse.Namespace) -> str:
         return lowered.compile().as_text() or ""
 
 
+def status_of(difference: "Diff | Comparison", options: argparse.Namespace) -> int:
+    """Return the exit status: 1 for a difference, or with `--fail-on` for an exceeded limit alone.
+
+    Raises:
+      ValueError: if a text is not a limit, or names no total.
+    """
+    if not options.fail_on:
+        return 0 if difference.equal else 1
+    exceeded = difference.exceeded(options.fail_on)
+    for limit in exceeded:
+        say(f"{limit}: exceeded")
+    return 1 if exceeded else 0
+
+
 def print_difference(
     difference: "Diff | Comparison", options: argparse.Namespace, out: TextIO
 ) -> None:
@@ -128,6 +129,8 @@ def print_difference(
         write_file(options.html, difference.html())
     if options.json:
         print(difference.json(), file=out)
+    elif options.markdown:
+        print(difference.markdown(), file=out)
     elif not options.html:
         how = {"verbose": True, "limit": None} if options.verbose else {}
         print(difference.text(color=Painter(out, options.color).on, **how), file=out)

@@ -34,7 +34,18 @@ def add_args(parser: argparse.ArgumentParser, repeated: bool = False) -> None:
 def add_outputs(parser: argparse.ArgumentParser) -> None:
     """Add the output options of commands that print differences, such as --json and --html."""
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--markdown", action="store_true", help="print Markdown, as for a pull request's comment"
+    )
     parser.add_argument("--html", metavar="OUT", help="write one self-contained page to this file")
+    parser.add_argument(
+        "--fail-on",
+        action="append",
+        default=[],
+        metavar="LIMIT",
+        help="a total and how much it may grow by, such as 'bytes>1%%' or 'peak>0'; the exit "
+        "status is then 1 if a limit is exceeded, and 0 for other differences",
+    )
     parser.add_argument(
         "--verbose", action="store_true", help="list all changes, and what is folded into them"
     )

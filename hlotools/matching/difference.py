@@ -25,6 +25,7 @@ from hlotools.matching.changes import Change, grouped
 from hlotools.matching.findings import findings
 from hlotools.matching.hlo_changes import hlo_changes
 from hlotools.matching.limits import limit_of
+from hlotools.matching.markdown import diff_markdown
 from hlotools.matching.match import Matching
 from hlotools.matching.schedules import is_scheduled, same_schedule, schedule_changes
 
@@ -195,6 +196,11 @@ class Diff:
             "b": {"label": self.b.label, "totals": totals[1]},
             "changes": [change.as_dict() for change in self.changes],
         }
+
+    def markdown(self) -> str:
+        """Return the differences as Markdown, such as for the comment of a pull request."""
+        labels = self.a.label, self.b.label
+        return diff_markdown(self.title, labels, self.total_rows(), self.changes)
 
     def html(self) -> str:
         """Return a self-contained HTML page with both programs side by side."""

@@ -1,13 +1,17 @@
-"""diff --fail-on: limits of what totals may grow by, and functions compiled for a target."""
+"""diff and compare in CI: limits of what totals may grow by, Markdown, and absent targets."""
 
 import io
 import pathlib
+import re
+import shlex
 
 import pytest
 
-from hlofront.cli.main import main
+from hlofront.cli.main import main, parser
 from hlofront.pjrt.targets import whats_missing
 from hlotools import diff
+from hlotools.matching.limits import limit_of
+from hlotools.matching.markdown import code
 
 MODEL = """\
 import hlofront as jax
@@ -71,6 +75,53 @@ def test_limits_of_text_programs():
     )
     with pytest.raises(ValueError, match="no totals to limit"):
         jaxprs.exceeded(["bytes>0"])
+
+
+def test_markdown_has_the_totals_and_the_changes(model):
+    status, text = run(f"{model}:before", f"{model}:after", "--markdown")
+    assert status == 1
+    title, _, sides, _, heads, rule, *rest = text.splitlines()
+    assert title.startswith("### HLO: ")
+    assert sides == f"`{model}:before` → `{model}:after`"
+    assert heads == "| total | before | after | change |  |"
+    assert rule == "| --- | --: | --: | --: | --: |"
+    assert any(line.startswith("| peak bytes | ") for line in rest)
+    (sort,) = [line for line in rest if line.startswith("- ") and "sort" in line]
+    assert sort.endswith(" at `model.py:9`")
+    same, text = run(f"{model}:before", f"{model}:before", "--markdown")
+    assert same == 0 and text.startswith("### HLO: the same program\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("add.1", "`add.1`"),
+        ("a `b` c", "`` a `b` c ``"),
+        ("@team <b>|</b>\n*x*", "`@team <b>¦</b> *x*`"),
+        ("x" * 500, f"`{'x' * 400} ...`"),
+    ],
+)
+def test_texts_of_programs_are_code(text, shown):
+    assert code(text) == shown
+
+
+def test_compare_has_limits_and_markdown(model, capsys):
+    out = io.StringIO()
+    base = ["compare", f"{model}:before", "--target", "cpu", "--jaxlib", "current", "--no-run"]
+    assert main([*base, "--markdown", "--fail-on", "flops>0"], out) == 0
+    assert out.getvalue().startswith("## `before`\n\n|  | `jaxlib current` | `cpu` |\n| --- |")
+    assert main([*base, "--fail-on", "weight"], io.StringIO()) == 2
+    assert "is written as" in capsys.readouterr().err
+
+
+def test_the_workflow_in_the_documentation_calls_commands_that_exist():
+    text = (pathlib.Path(__file__).parents[2] / "docs" / "pull_requests.md").read_text()
+    (workflow,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    (command,) = re.findall(r"python -m hlofront (.*?) > comment.md", workflow, re.DOTALL)
+    command = command.replace("${{ github.base_ref }}", "main")
+    options = parser().parse_args(shlex.split(command))
+    assert options.command == "compare" and options.at == ["origin/main", "HEAD"]
+    assert options.markdown and [limit_of(text).total for text in options.fail_on]
 
 
 @pytest.mark.skipif(bool(whats_missing("cuda")), reason="the compiler for GPUs is not here")

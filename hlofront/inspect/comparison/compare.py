@@ -9,6 +9,7 @@ from hlofront.inspect.comparison.columns import Artifact, Column, at_revision, h
 from hlofront.inspect.difference import Diff, diff
 from hlofront.inspect.jitted import jitted
 from hlotools.html.diff_page import page
+from hlotools.matching.markdown import code, table
 
 
 class Row(NamedTuple):
@@ -87,6 +88,34 @@ class Comparison:
         return "\n".join(lines)
 
     __str__ = text
+
+    def markdown(self) -> str:
+        """Return the table and each column's differences as Markdown, as for a pull request."""
+        rows = [
+            (row.title, *(_shown(value, row.unit) for value in row.values))
+            for row in self.rows()
+            if any(value is not None for value in row.values)
+        ]
+        lines = [f"## {code(self.name)}", ""]
+        lines += table(("", *(code(column.label) for column in self.columns)), rows)
+        for label, error in self.errors.items():
+            lines += ["", f"{code(label)} was not compiled: {code(error)}"]
+        for each in self.diffs.values():
+            lines += ["", each.markdown()]
+        return "\n".join(lines)
+
+    def exceeded(self, limits: Iterable[str]) -> list[str]:
+        """Return those of some limits that a column exceeds, with its label: see `Diff.exceeded`.
+
+        Raises:
+          ValueError: if a text is not a limit, or names no total.
+        """
+        limits = list(limits)
+        return [
+            f"{label}: {limit}"
+            for label, each in self.diffs.items()
+            for limit in each.exceeded(limits)
+        ]
 
     def html(self) -> str:
         """Return an HTML page of the table and each program side by side with the first one."""
