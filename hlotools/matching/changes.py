@@ -38,6 +38,34 @@ class OperationSite(NamedTuple):
         }
 
 
+class Effect(NamedTuple):
+    """The effect of a change: how much more the operations that it touches move and compute.
+
+    `bytes` are bytes of memory, `operations` those of arithmetic, over all runs of loops.
+    """
+
+    bytes: int
+    operations: int
+
+    def __str__(self) -> str:
+        parts = [
+            f"{_scaled(number)}{unit}"
+            for number, unit in ((self.bytes, "B"), (self.operations, "FLOP"))
+            if number
+        ]
+        return ", ".join(parts)
+
+
+def _scaled(number: int) -> str:
+    """Return a number with its sign and a decimal prefix of its unit, such as `+1.2 M`."""
+    size = float(number)
+    for prefix in ("", "k", "M", "G"):
+        if abs(size) < 999.5:
+            return f"{size:+.3g} {prefix}"
+        size /= 1000
+    return f"{size:+.3g} T"
+
+
 class Change(NamedTuple):
     """A difference of two programs, with all sites at which it occurs.
 
@@ -48,7 +76,7 @@ class Change(NamedTuple):
     "constant", "operands", "body", "views", "schedule" or the name of an attribute.
     `before` and `after` are the subject's texts, and `note` is a remark; `count` is the number of
     occurrences, for changes with several sites each; changes with equal `key`, if set, are
-    grouped whatever their texts.
+    grouped whatever their texts. `effect` is what the change adds to the costs of HLO programs.
     """
 
     kind: str
@@ -61,6 +89,7 @@ class Change(NamedTuple):
     count: int = 1
     key: str = ""
     parts: "tuple[Change, ...]" = ()
+    effect: Effect | None = None
 
     @property
     def sentence(self) -> str:
@@ -134,6 +163,7 @@ class Change(NamedTuple):
             "a": [site.as_dict() for site in self.a],
             "b": [site.as_dict() for site in self.b],
             "text": self.sentence,
+            "effect": self.effect._asdict() if self.effect is not None else None,
             "parts": [part.as_dict() for part in self.parts],
         }
 

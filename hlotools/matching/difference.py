@@ -22,6 +22,7 @@ from hlotools.ir.mlir_lines import (
 from hlotools.ir.program_text import TITLES, is_path, program_of_file, program_of_text
 from hlotools.ir.stablehlo_parser import read_stablehlo
 from hlotools.matching.changes import Change, grouped
+from hlotools.matching.effects import by_effect
 from hlotools.matching.findings import findings
 from hlotools.matching.hlo_changes import hlo_changes
 from hlotools.matching.limits import limit_of
@@ -56,7 +57,8 @@ class Side(NamedTuple):
 class Diff:
     """The differences between two programs.
     `equal` is True if only names, source lines and orders without meaning differ. `changes` are the
-    differences with their sites; those with one cause are the `parts` of one change. `kind` is
+    differences with their sites; those with one cause are the `parts` of one change. Changes of HLO
+    have an `effect`; causes come first, and of changes of one kind those of most effect. `kind` is
     "jaxpr", "stablehlo" or "hlo"; `totals` are counts and estimates of both HLO programs.
     `same_schedule` is whether equal scheduled HLO programs have equal schedules, else None.
     """
@@ -152,6 +154,8 @@ class Diff:
             sources = change.sources
             where = ", ".join(sources[:3]) + (", ..." if len(sources) > 3 else "")
             line = paint(_COLORS.get(change.kind, ""), change.sentence)
+            if change.effect and str(change.effect):
+                line += f"  [{change.effect}]"
             lines.append(margin + line + (paint(_DIM, f"  at {where}") if where else ""))
             for part in change.parts if verbose else ():
                 tell(part, margin + "  ")
@@ -183,7 +187,8 @@ class Diff:
           `format` ("hlofront.diff/1"), `kind`, `equal`, `same_schedule`, `a` and `b` (each with
           `label`, and `totals` or None), and `changes`: each with `kind`, `what`, `before`,
           `after`, `text`, `a` and `b`, lists of sites with `name`, `opcode`, `type`, `file`,
-          `line` and `function`, and `parts`, the changes that it consists of. Unknown values
+          `line` and `function`, `effect` (of HLO: `bytes` and `operations`, which the operations
+          that it touches have more), and `parts`, the changes that it consists of. Unknown values
           are None.
         """
         totals = self.totals or (None, None)
@@ -307,7 +312,10 @@ def _of_modules(
         in_order = same_schedule(*hashes) if scheduled else None
         return Diff(a, b, not moved, moved, totals, in_order, modules)
     matching = Matching(*hashes)
-    changes = findings(hlo_changes(matching), matching) + moved
+    changes = findings(hlo_changes(matching), matching)
+    if totals is not None:
+        changes = by_effect(changes, matching)
+    changes += moved
     if not changes:
         # The digests differ without a specific change: report an unspecific one.
         changes = [

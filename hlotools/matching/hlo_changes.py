@@ -44,10 +44,11 @@ def hlo_changes(matching: Matching) -> list[Change]:
     changes += _module_changes(a.module, b.module, bool(changes))
     if matching.regrouped:
         changes = list(_without_moved_constants(changes, a.module, b.module))
-    return sorted(_consequences_together(grouped(changes)), key=_rank)
+    return sorted(_consequences_together(grouped(changes)), key=rank)
 
 
-def _rank(change: Change) -> tuple[int, bool, int]:
+def rank(change: Change) -> tuple[int, bool, int]:
+    """Return the rank of a change by its kind: those of less importance have greater ranks."""
     if change.what == "views":
         return 4, True, 0
     opcodes = {site.opcode for site in (*change.a, *change.b)}

@@ -68,4 +68,5 @@ def _change_text(change: Change) -> str:
     sources = change.sources
     lines = ", ".join(code(source) for source in sources[:3]) + (", ..." if sources[3:] else "")
     folded = f" (with {len(change.parts)} changes that follow)" if change.parts else ""
-    return code(change.sentence) + folded + (f" at {lines}" if lines else "")
+    effect = f" **{change.effect}**" if change.effect and str(change.effect) else ""
+    return code(change.sentence) + folded + effect + (f" at {lines}" if lines else "")

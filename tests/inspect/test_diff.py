@@ -432,7 +432,8 @@ def test_json_and_text():
     assert set(told) == {"format", "kind", "equal", "same_schedule", "a", "b", "changes"}
     assert told["equal"] is False and told["a"]["totals"]["fusions"] == 1
     (change,) = told["changes"]
-    assert set(change) == {"kind", "what", "before", "after", "a", "b", "text", "parts"}
+    keys = {"kind", "what", "before", "after", "a", "b", "text", "effect", "parts"}
+    assert set(change) == keys
     assert set(change["a"][0]) == {"name", "opcode", "type", "file", "line", "function"}
     assert change["a"][0]["line"] == 9
     assert "\x1b[" in found.text(color=True)

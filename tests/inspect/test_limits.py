@@ -10,6 +10,7 @@ import pytest
 from hlofront.cli.main import main, parser
 from hlofront.pjrt.targets import whats_missing
 from hlotools import diff
+from hlotools.matching.changes import Effect
 from hlotools.matching.limits import limit_of
 from hlotools.matching.markdown import code
 
@@ -60,6 +61,52 @@ def test_what_is_no_limit_is_refused(model, limit, capsys):
     assert run(f"{model}:before", f"{model}:after", "--fail-on", limit)[0] == 2
     said = capsys.readouterr().err
     assert limit in said and ("is written as" in said or "the totals are" in said)
+
+
+def test_changes_are_ranked_by_their_effect():
+    difference = diff(TEXTS / "gpt_block.before.hlo", TEXTS / "gpt_block.hlo")
+    causes = [bool(change.parts) for change in difference.changes]
+    assert any(causes) and causes == sorted(causes, reverse=True)
+    removed = [each for each in difference.changes if each.kind == "removed"]
+    computing = [each.effect for each in removed if each.effect.operations]
+    assert computing == sorted(computing, key=lambda each: each.bytes + each.operations)
+    lines = difference.text().splitlines()
+    assert any("subtract(" in line and "[-24.6 kB, -2.05 kFLOP]" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("effect", "shown"),
+    [
+        (Effect(0, 0), ""),
+        (Effect(-999, 1_000), "-999 B, +1 kFLOP"),
+        (Effect(999_600, 0), "+1 MB"),
+        (Effect(0, -(10**16)), "-1e+04 TFLOP"),
+    ],
+)
+def test_effects_have_units(effect, shown):
+    assert str(effect) == shown
+
+
+def test_an_operation_in_a_fusion_counts_as_the_fusion_and_once():
+    before = """
+HloModule f, is_scheduled=true
+
+fused {
+  p = f32[1000]{0} parameter(0)
+  e = f32[1000]{0} exponential(p)
+  ROOT n = f32[1000]{0} negate(e)
+}
+
+ENTRY main {
+  x = f32[1000]{0} parameter(0)
+  ROOT fusion = f32[1000]{0} fusion(x), kind=kLoop, calls=fused
+}
+"""
+    after = before.replace("exponential(p)", "tanh(p)").replace("negate(e)", "abs(e)")
+    effects = [change.effect for change in diff(before, after).changes]
+    assert effects and all(effect == (0, 0) for effect in effects)
+    doubled = before.replace("1000", "2000")
+    assert sum(change.effect.bytes for change in diff(before, doubled).changes) >= 8_000
 
 
 def test_limits_of_text_programs():
