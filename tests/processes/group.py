@@ -15,8 +15,11 @@ END_WITH_PARENT = "__import__('ctypes').CDLL(None).prctl(1, 9)\n"
 
 
 def without_gloo(lines):
-    """The lines that gloo did not print; two processes' lines of gloo may be parted anywhere."""
-    return [line for line in lines if "[Gloo]" not in line and "peer ranks" not in line]
+    """The lines that gloo did not print; two threads' lines of gloo may be parted anywhere.
+
+    A line that is parted before its end leaves an empty one behind.
+    """
+    return [line for line in lines if line and "[Gloo]" not in line and "peer ranks" not in line]
 
 
 class Group:
