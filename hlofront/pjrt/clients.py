@@ -37,6 +37,9 @@ class CompilationTarget(NamedTuple):
     devices: list[Device]
     # The target of the enclosing block; None for the devices of this process.
     outer: "CompilationTarget | None"
+    # Raises TargetError for a device that is not the target's. Targets are loaded on first use,
+    # which whoever asks for this one must not do.
+    check: Callable[[Iterable[Device]], None]
 
 
 compiling_for: ContextVar[CompilationTarget | None] = ContextVar("compiling_for", default=None)

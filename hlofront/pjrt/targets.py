@@ -7,7 +7,8 @@ import math
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from hlofront.base.config import options as settings
 from hlofront.base.errors import PluginError, TargetError
@@ -275,7 +276,8 @@ def _start_worker() -> None:
 # have no record of who entered them.
 def _enter(devices: list[Device]) -> None:
     outer = clients.compiling_for.get()
-    clients.compiling_for.set(clients.CompilationTarget(devices, outer))
+    check = partial(_check_targeted, devices[0])
+    clients.compiling_for.set(clients.CompilationTarget(devices, outer, check))
 
 
 def _leave() -> None:
@@ -298,12 +300,8 @@ def named(device: Device) -> str:
     return str(device) if device_target is None else device_target.name
 
 
-def check_targeted(devices: Sequence[Device]) -> None:
-    """Raise TargetError for devices that are not the target's inside of `with hlofront.target`."""
-    target_devices = clients.compiling_for.get()
-    if target_devices is None:
-        return
-    wanted = target_devices.devices[0]
+def _check_targeted(wanted: Device, devices: Iterable[Device]) -> None:
+    """Raise TargetError for devices that are not of the target of a device that is wanted."""
     for device in devices:
         if target_of(device) is not target_of(wanted) or device.platform != wanted.platform:
             raise TargetError(

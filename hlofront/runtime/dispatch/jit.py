@@ -22,7 +22,6 @@ from hlofront.core.trace import Trace, Tracer, as_array, current_trace, is_eager
 from hlofront.higher_order.jit_call import Inline, canonical_inline, jit_p
 from hlofront.pjrt import clients
 from hlofront.pjrt.clients import compiling_for
-from hlofront.pjrt.targets import check_targeted
 from hlofront.runtime.compilation import recompilation
 from hlofront.runtime.compilation.cache_report import cache_report, timings
 from hlofront.runtime.compilation.pipeline import executable_for
@@ -396,16 +395,18 @@ class Jitted(Function):
     ) -> tuple[ProgramDevices | None, bool]:
         """Return the devices for a stage: arguments may be descriptions, devices a target's."""
         if self.device is None and self.backend is None:
+            target = compiling_for.get()
             device_assignment = self._device_assignment(traced, leaves)
             if device_assignment is not None:
-                check_targeted(device_assignment.devices)
+                if target is not None:
+                    target.check(device_assignment.devices)
                 return device_assignment, True
             for leaf in leaves:
                 sharding = leaf.sharding if type(leaf) is ShapeDtypeStruct else None
                 if isinstance(sharding, bridge.SingleDeviceSharding):
-                    check_targeted([device_of(sharding)])
+                    if target is not None:
+                        target.check([device_of(sharding)])
                     return device_of(sharding), True
-            target = compiling_for.get()
             if target is not None:
                 if len(target.devices) == 1:
                     return target.devices[0], True
