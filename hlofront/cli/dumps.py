@@ -42,9 +42,8 @@ def add_options(show: argparse.ArgumentParser) -> None:
     show.add_argument(
         "--code",
         choices=CODES,
-        default="llvm",
-        help="with --kernel: LLVM IR, a CPU's assembly by objdump, PTX, or a GPU's SASS by "
-        "nvdisasm",
+        help="with --kernel: LLVM IR, which is the default, a CPU's assembly by objdump, PTX, or "
+        "a GPU's SASS by nvdisasm",
     )
     show.add_argument(
         "--dump",
@@ -55,24 +54,42 @@ def add_options(show: argparse.ArgumentParser) -> None:
 
 
 def wants_dumps(options: argparse.Namespace) -> bool:
-    """Return whether the command line asks for XLA's passes or kernels."""
-    wants = options.passes or options.kernels or options.kernel
-    if not wants and (options.operation or options.dump):
-        option = "--operation" if options.operation else "--dump"
-        raise UsageError(f"{option} goes with --passes or --kernels")
-    return bool(wants) or pathlib.Path(options.function).is_dir()
+    """Return whether the command line asks for XLA's passes or kernels.
+
+    Raises:
+      UsageError: if it has an option of dumps without the one that it belongs to.
+    """
+    is_folder = pathlib.Path(options.function).is_dir()
+    kernels_wanted = bool(options.kernels or options.kernel)
+    if options.code and not options.kernel:
+        raise UsageError("--code goes with --kernel")
+    if options.operation and not options.passes and (kernels_wanted or not is_folder):
+        raise UsageError("--operation goes with --passes")
+    if options.dump and not (options.passes or kernels_wanted):
+        raise UsageError("--dump goes with --passes or --kernels")
+    if options.passes and kernels_wanted:
+        raise UsageError("--passes and --kernels are two reports: give one of them")
+    return options.passes or kernels_wanted or is_folder
 
 
 def show_dumps(options: argparse.Namespace, out: TextIO) -> int:
-    """Print the passes or kernels of a function, which is compiled, or of a folder of dumps."""
+    """Print the passes or kernels of a function, which is compiled, or of a folder of dumps.
+
+    Raises:
+      UsageError: if options do not go together, or name what is not there.
+    """
     if options.stage or options.style or options.mesh:
         raise UsageError("--stage, --style and --mesh do not go with --passes and --kernels")
     if len(options.target) > 1:
         raise UsageError("--passes and --kernels are of one program: give one --target with them")
+    if options.html and (options.kernels or options.kernel or options.operation):
+        raise UsageError("--html goes with --passes alone: the page has all operations")
+    if options.kernel and options.json:
+        raise UsageError("--json goes with --passes and --kernels: the code of a kernel is text")
     with _module(options) as module:
         finish()
         if options.kernel:
-            print(_code(kernels(module), options.kernel, options.code), file=out)
+            print(_code(kernels(module), options.kernel, options.code or "llvm"), file=out)
         elif options.kernels:
             _print_kernels(kernels(module), options, out)
         else:
@@ -148,8 +165,6 @@ def _as_dict(changes: Timeline) -> dict[str, object]:
 
 
 def _print_kernels(listed: list[Kernel], options: argparse.Namespace, out: TextIO) -> None:
-    if options.html:
-        raise UsageError("--html goes with --passes, not with --kernels")
     if not options.json:
         print(kernel_table(listed) if listed else _NO_KERNELS, file=out)
         return

@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 _COMPUTATION = re.compile(r"(?:ENTRY )?%?([\w.\-]+) .*\{$")
 _OPERATION = re.compile(r"  (?:ROOT )?%?([\w.\-]+) = (.*)")
-# Numbers of source lines, which each dump counts anew, and other notes that change nothing.
-_NOTES = re.compile(r"(?:, )?\b(?:metadata|origin|stack_frame_id)=\{[^{}]*\}")
 _OP_NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
 _CALLS = re.compile(r" fusion\(.*\bcalls=%?([\w.\-]+)")
 _LAYOUT = re.compile(r"\{[^{}]*\}")
@@ -76,11 +74,6 @@ def snapshot(text: str) -> Snapshot:
         elif match := _COMPUTATION.match(line):
             computation = match[1]
     return Snapshot(operations, fusions)
-
-
-def without_notes(text: str) -> str:
-    """Return an operation's text without metadata."""
-    return _NOTES.sub("", text)
 
 
 def _end_of_shape(text: str) -> int:

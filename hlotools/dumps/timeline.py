@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from hlotools.dumps.dump_files import DumpedModule, Stage
-from hlotools.dumps.snapshots import Operation, Snapshot, snapshot, without_notes
+from hlotools.dumps.snapshots import Operation, Snapshot, snapshot
 
 
 class PassChange(NamedTuple):
@@ -136,7 +136,8 @@ def _change(stage: Stage, before: Snapshot, after: Snapshot) -> PassChange:
     rewritten: list[tuple[Operation, Operation]] = []
     for name in old.keys() & new.keys():
         a, b = old[name], new[name]
-        if a.text != b.text and _is_rewritten(a, b):
+        # Other operands alone are no change: those have their own.
+        if a.text != b.text and a.shape_and_opcode != b.shape_and_opcode:
             rewritten.append((a, b))
     made: list[Operation] = []
     moved: list[tuple[Operation, Operation]] = []
@@ -182,13 +183,6 @@ def _by_kind(operations: Iterable[Operation]) -> dict[tuple[str, str, str], list
         if operation.op_name:
             kinds.setdefault(operation.kind, []).append(operation)
     return kinds
-
-
-def _is_rewritten(a: Operation, b: Operation) -> bool:
-    """Return whether the type or the kind of an operation changed, not its operands alone."""
-    return a.shape_and_opcode != b.shape_and_opcode and without_notes(a.text) != without_notes(
-        b.text
-    )
 
 
 def _only_layout(a: Operation, b: Operation) -> bool:

@@ -220,6 +220,12 @@ def test_pages_tell_which_passes_made_an_operation(folder, tmp_path):
         (["FOLDER", "--target", "cuda:h100"], "is a folder of dumps"),
         (["FOLDER", "--passes", "--stage", "hlo"], "do not go with --passes"),
         (["FOLDER/empty"], "no module's passes are in this folder"),
+        (["FOLDER", "--code", "ptx"], "--code goes with --kernel"),
+        (["FOLDER", "--kernels", "--operation", "x"], "--operation goes with --passes"),
+        (["FOLDER", "--kernels", "--passes"], "two reports"),
+        (["FOLDER", "--kernel", "x", "--json"], "is text"),
+        (["FOLDER", "--kernels", "--html", "p.html"], "--html goes with --passes alone"),
+        (["model.py:f", "--dump", "x"], "--dump goes with"),
         (["model.py:f", "--operation", "x"], "--operation goes with --passes"),
     ],
 )
