@@ -81,7 +81,7 @@ class ManualAxisType:
 
     @property
     def has_extremes(self) -> bool:
-        """Whether devices hold values of which the maximum or minimum is meant, not summands."""
+        """True if the maximum or minimum of the devices' values is meant, not their sum."""
         return self.unreduced_kind not in (None, UnreducedKind.sum)
 
     def short_text(self) -> str:

@@ -39,7 +39,7 @@ class Loss(NamedTuple):
 
     @property
     def leaves_nothing(self) -> bool:
-        """Whether the reference has no digits left, either."""
+        """True if the reference has no digits left, either."""
         return self.kind == "cancellation" and self.condition >= _NOTHING_LEFT
 
 
