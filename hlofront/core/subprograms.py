@@ -309,3 +309,8 @@ def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
     for equation in jaxpr.eqns:
         for part in subprograms_of(equation):
             yield part.jaxpr
+
+
+def equation_count(jaxpr: Jaxpr) -> int:
+    """Return the number of equations of a jaxpr and of its subprograms."""
+    return sum(map(equation_count, subjaxprs(jaxpr)), len(jaxpr.eqns))

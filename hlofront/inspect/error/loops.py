@@ -12,8 +12,8 @@ import numpy as np
 from hlofront.base.dtypes import ExtendedDType
 from hlofront.base.typing import ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr
-from hlofront.core.subprograms import Subprogram, split_inputs, subjaxprs
+from hlofront.core.jaxpr import ClosedJaxpr, Equation
+from hlofront.core.subprograms import Subprogram, equation_count, split_inputs
 from hlofront.inspect.error.measure import epsilon, is_inexact
 from hlofront.inspect.error.origins import JUMP
 from hlofront.inspect.error.references import compiled_call
@@ -30,11 +30,6 @@ from hlofront.primitives.slicing import stack
 SHORT = 2_000
 # The maximum number of steps of a long loop that run one operation at a time.
 _MOST_STEPS = 16
-
-
-def _size(jaxpr: Jaxpr) -> int:
-    """Return the number of equations of a jaxpr and of its subprograms."""
-    return sum(map(_size, subjaxprs(jaxpr)), len(jaxpr.eqns))
 
 
 class _Loop:
@@ -141,7 +136,7 @@ def _in_scan(
     program = body.closed
     loop = _Loop(search, level, equation, program)
     consts, carry, xs = split_inputs(body, operands)
-    is_short = bool(program.effects) or length * _size(program.jaxpr) <= SHORT
+    is_short = bool(program.effects) or length * equation_count(program.jaxpr) <= SHORT
     collected: list[list[Pair]] = [[] for _ in equation.outvars[len(carry) :]]
     order = range(length)
     for index in reversed(order) if equation.params["reverse"] else order:
@@ -199,7 +194,7 @@ def _in_while(
     loop = _Loop(search, level, equation, body.closed)
     read = split_inputs(condition, operands)[0]
     consts, carry, _ = split_inputs(body, operands)
-    cost = _size(body.jaxpr) + _size(condition.jaxpr)
+    cost = equation_count(body.jaxpr) + equation_count(condition.jaxpr)
     effects = body.closed.effects | condition.closed.effects
     time, answer = 0, None
     while True:

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlofront.base import source
 from hlofront.inspect.stepwise.report_parts import (
     Inside,
     OperationStep,
     SourceLine,
     Values,
     folded,
+    source_excerpt,
+    surroundings,
     written,
 )
 
@@ -73,30 +74,14 @@ class NanOrigin:
 
     def lines(self) -> list[str]:
         """Return the lines of the report: source, operation, result, scopes and operands."""
-        lines: list[str] = []
-        if self.source_line is not None:
-            lines.append(f"  {self.source_line}")
-            if self.source_line.text:
-                lines.append(f"      {source.shortened(self.source_line.text, 92)}")
-                text, part = (
-                    source.shortened(self.source_line.text, 92),
-                    self.source_line.expression,
-                )
-                at = text.find(part) if part else -1
-                if at >= 0 and part != text:
-                    lines.append("      " + " " * at + "^" * len(part))
+        lines = source_excerpt(self.source_line)
         lines += [f"  called at {written(each)}" for each in self.callers]
         lines.append(f"  {self.expression} = {self.value}")
         if self.result.shape:
             lines.append(f"  {self.result.type}: {self.result.bad_text(self.kind)}")
-        if self.parameters:
-            shown = ", ".join(f"{name}={text}" for name, text in self.parameters.items())
-            lines.append(f"  {self.primitive}[{shown}]")
-        if self.name_stack:
-            lines.append(f"  scope {'/'.join(self.name_stack)}")
-        lines += [f"  in {each}" for each in reversed(self.inside)]
-        if self.times > 1:
-            lines.append(f"  and {self.times - 1:,} more times")
+        lines += surroundings(
+            self.primitive, self.parameters, self.name_stack, self.inside, self.times
+        )
         if self.operands:
             lines.append("operands:")
         for number, operand in enumerate(self.operands):

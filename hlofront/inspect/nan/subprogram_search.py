@@ -15,8 +15,8 @@ from hlofront.base.typing import Array, ArrayLike, NumPyArray
 from hlofront.core.aval import typeof
 from hlofront.core.derived import DerivedCache
 from hlofront.core.evaluate import jaxpr_as_fun
-from hlofront.core.jaxpr import ClosedJaxpr, Equation, Jaxpr
-from hlofront.core.subprograms import Subprogram, split_inputs, subjaxprs
+from hlofront.core.jaxpr import ClosedJaxpr, Equation
+from hlofront.core.subprograms import Subprogram, equation_count, split_inputs
 from hlofront.higher_order.while_loop import while_loop
 from hlofront.inspect.nan.instrumentation import (
     SearchFor,
@@ -58,11 +58,6 @@ class Watched(NamedTuple):
     """
     firsts: Array
     """For each operation of a step, the first step in which it made bad elements, or -1."""
-
-
-def size(jaxpr: Jaxpr) -> int:
-    """Return the number of equations of a jaxpr and of its subprograms."""
-    return sum(map(size, subjaxprs(jaxpr)), len(jaxpr.eqns))
 
 
 # ---- loops ---------------------------------------------------------------------------------------
@@ -333,7 +328,7 @@ def _in_scan(
     count = len(body.carried)
     if not length:
         return search.operation(level, equation, operands)
-    if not program.effects and length * size(program.jaxpr) > SHORT:
+    if not program.effects and length * equation_count(program.jaxpr) > SHORT:
         times = [loop.index(i) for i in range(length)]
         return loop.whole(operands, count, times)
     carry = list(loop.start_carry)
@@ -472,7 +467,7 @@ def _in_while(
     operands: list[Value],
 ) -> list[Value]:
     loop = _While(search, level, equation, body, condition, operands)
-    cost = size(loop.program.jaxpr) + size(loop.condition.jaxpr)
+    cost = equation_count(loop.program.jaxpr) + equation_count(loop.condition.jaxpr)
     short = SHORT // max(cost, 1)
     effects = loop.program.effects | loop.condition.effects
     time, carry = 0, list(loop.start_carry)

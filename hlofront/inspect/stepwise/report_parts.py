@@ -1,6 +1,6 @@
 """The parts of reports about operations: source lines, surrounding programs, and summaries."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -144,6 +144,40 @@ def written(line: SourceLine | None) -> str:
 
 
 _MOST_STEPS = 12
+
+
+def source_excerpt(line: SourceLine | None) -> list[str]:
+    """Return the lines of a report that show a source line, its expression underlined."""
+    if line is None:
+        return []
+    lines = [f"  {line}"]
+    if line.text:
+        text = source.shortened(line.text, 92)
+        lines.append(f"      {text}")
+        at = text.find(line.expression) if line.expression else -1
+        if at >= 0 and line.expression != text:
+            lines.append("      " + " " * at + "^" * len(line.expression))
+    return lines
+
+
+def surroundings(
+    primitive: str,
+    parameters: Mapping[str, str],
+    name_stack: Sequence[str],
+    inside: Sequence[Inside],
+    times: int,
+) -> list[str]:
+    """Return the lines of a report about an operation's parameters, scopes, programs and runs."""
+    lines: list[str] = []
+    if parameters:
+        shown = ", ".join(f"{name}={text}" for name, text in parameters.items())
+        lines.append(f"  {primitive}[{shown}]")
+    if name_stack:
+        lines.append(f"  scope {'/'.join(name_stack)}")
+    lines += [f"  in {each}" for each in reversed(inside)]
+    if times > 1:
+        lines.append(f"  and {times - 1:,} more times")
+    return lines
 
 
 def folded(way: Sequence[OperationStep]) -> list[str]:
