@@ -130,10 +130,19 @@ def transposes_zeros(equation: Equation) -> bool:
 @once_per_program
 def holds_rules_for_zeros(program: ClosedJaxpr) -> bool:
     """Return whether an equation of a program, or of one that it holds, transposes zeros."""
+    return _any_transposes_zeros(program.eqns)
+
+
+def _any_transposes_zeros(equations: Sequence[Equation]) -> bool:
     return any(
         transposes_zeros(equation)
-        or any(holds_rules_for_zeros(part.closed) for part in subprograms_of(equation))
-        for equation in program.eqns
+        or any(
+            holds_rules_for_zeros(part.program)
+            if isinstance(part.program, ClosedJaxpr)
+            else _any_transposes_zeros(part.program.eqns)
+            for part in subprograms_of(equation)
+        )
+        for equation in equations
     )
 
 

@@ -183,6 +183,37 @@ def test_jvp_rules_take_tuples():
     assert seen == [(tuple, tuple)] * 2
 
 
+def test_an_operation_may_hold_a_jaxpr_without_the_values_of_its_constants():
+    constant = jnp.arange(3.0)
+    program = jax.make_jaxpr(lambda x: x * constant)(1.0)
+    held_p = Primitive("holds_open_jaxpr")
+
+    def run(constant, x, *, jaxpr):
+        (result,) = jax.core.eval_jaxpr(jaxpr, [constant], x)
+        return result
+
+    held_p.def_impl(run)
+    held_p.def_abstract_eval(lambda *operands, jaxpr: jaxpr.outvars[0].aval)
+    mlir.register_lowering(held_p, mlir.lower_fun(run, multiple_results=False))
+
+    def rule(primals, tangents, *, jaxpr):
+        constant, x = primals
+        return (
+            held_p.bind(constant, x, jaxpr=jaxpr),
+            held_p.bind(constant, tangents[1], jaxpr=jaxpr),
+        )
+
+    ad.primitive_jvps[held_p] = rule
+
+    def f(x):
+        return jnp.sin(held_p.bind(constant, x, jaxpr=program.jaxpr))
+
+    for function in (f, jax.jit(f)):
+        value, linear = jax.linearize(function, 0.5)
+        np.testing.assert_allclose(value, np.sin(0.5 * constant), rtol=1e-6)
+        np.testing.assert_allclose(linear(1.0), constant * np.cos(0.5 * constant), rtol=1e-6)
+
+
 def test_a_partial_eval_rule_says_what_its_results_are():
     open_p = Primitive("left_open")
     open_p.def_abstract_eval(lambda x: x)
