@@ -7,7 +7,7 @@ from hlofront.base.typing import Value
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Jaxpr, Literal, Var
 from hlofront.core.liveness import last_uses
 from hlofront.core.names import coming_from
-from hlofront.core.trace import as_result, is_eager
+from hlofront.core.trace import as_array, as_result, is_eager
 
 
 def eval_jaxpr(
@@ -41,6 +41,11 @@ def eval_jaxpr(
         for equation, is_last in zip(jaxpr.eqns, uses, strict=True):
             operands = [read(atom) for atom in equation.invars]
             if tracing:
+                if equation.primitive.jvp_calls_user:
+                    operands = [
+                        as_array(x) if type(atom) is Literal else x
+                        for atom, x in zip(equation.invars, operands, strict=True)
+                    ]
                 traceback = equation.traceback if propagate_source_info else None
                 with coming_from(equation.name_stack, traceback):
                     results = equation.primitive.bind(*operands, **equation.params)

@@ -53,6 +53,8 @@ class Primitive:
     # By an equation's parameters, whether its transpose rule may give cotangents that are not zero
     # for zero ones; None if it never does.
     transposes_zeros: Callable[[Params], bool] | None = None
+    # Whether the jvp rule calls a function of the user, which reads shapes and dtypes of operands.
+    jvp_calls_user = False
     # Whether results may be in another memory than operands.
     moves_memory = False
     # Attributes that JAX's interpreters read; all primitives here have these values.

@@ -33,6 +33,7 @@ class CustomJVPCallPrimitive(Primitive):
     """The primitive of calls of functions with a jvp rule."""
 
     __slots__ = ()
+    jvp_calls_user = True
 
     def bind(
         self, *args: Value, subfuns: Sequence[WrappedFun] | None = None, **params: Any
@@ -86,6 +87,7 @@ class CustomVJPCallPrimitive(Primitive):
     """The primitive of calls of functions with forward and backward rules."""
 
     __slots__ = ()
+    jvp_calls_user = True
 
     def bind(
         self, *args: Value, subfuns: Sequence[WrappedFun] | None = None, **params: Any

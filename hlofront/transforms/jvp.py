@@ -20,7 +20,15 @@ from hlofront.core.names import coming_from
 from hlofront.core.primitive import Primitive
 from hlofront.core.rule_checks import check_tangents, checks_are_on
 from hlofront.core.symbolic_zeros import Tangent, Zero
-from hlofront.core.trace import RuleTrace, Trace, Tracer, current_trace, interpreting_with, process
+from hlofront.core.trace import (
+    RuleTrace,
+    Trace,
+    Tracer,
+    as_array,
+    current_trace,
+    interpreting_with,
+    process,
+)
 from hlofront.primitives.derivatives import instantiate as instantiated
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.stage import stage
@@ -254,6 +262,8 @@ def jvp_jaxpr(
                     for atom, tangent in zip(equation.invars, own, strict=True)
                 ]
                 rule: Callable[..., tuple[Value, Value]] = rules.jvp[primitive]
+                if primitive.jvp_calls_user or primitive in rules.jvp.foreign:
+                    operands = [as_array(x) for x in operands]
                 results, moved = rule(tuple(operands), tuple(own), **equation.params)
                 if checks:
                     check_tangents(primitive, results, moved)

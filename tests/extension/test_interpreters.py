@@ -183,6 +183,21 @@ def test_jvp_rules_take_tuples():
     assert seen == [(tuple, tuple)] * 2
 
 
+def test_jvp_rules_are_given_the_scalars_of_a_program_as_arrays():
+    seen = []
+    typed_p = Primitive("typed_operands")
+    typed_p.def_abstract_eval(lambda x, y: x)
+    mlir.register_lowering(typed_p, mlir.lower_fun(lambda x, y: x, multiple_results=False))
+
+    def rule(primals, tangents):
+        seen.extend((x.shape, x.dtype) for x in primals)
+        return typed_p.bind(*primals), tangents[0]
+
+    ad.primitive_jvps[typed_p] = rule
+    jax.grad(jax.jit(lambda x: typed_p.bind(x, 2)))(1.0)
+    assert seen == [((), jnp.float32), ((), jnp.int32)]
+
+
 def test_an_operation_may_hold_a_jaxpr_without_the_values_of_its_constants():
     constant = jnp.arange(3.0)
     program = jax.make_jaxpr(lambda x: x * constant)(1.0)

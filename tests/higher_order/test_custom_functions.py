@@ -164,3 +164,57 @@ def test_vmap_calls_share_a_program_that_closes_over_its_own_values(compilations
         values = jax.vmap(function)(scale * jnp.ones((3, 2)))
         np.testing.assert_array_equal(values, 2 * scale**2 * jnp.ones((3, 2)))
     assert compilations.count("function") == 1
+
+
+# ---- scalars that programs hold ------------------------------------------------------------------
+
+
+def with_rule(kind, seen):
+    """A function of two arguments whose rule notes the shape and dtype of the second."""
+
+    def noted(scale):
+        seen.append((scale.shape, scale.dtype))
+
+    if kind is jax.custom_jvp:
+        f = jax.custom_jvp(lambda x, scale: x * scale)
+
+        def rule(primals, tangents):
+            noted(primals[1])
+            return primals[0] * primals[1], tangents[0] * primals[1]
+
+        f.defjvp(rule)
+        return f
+    f = jax.custom_vjp(lambda x, scale: x * scale)
+
+    def forward(x, scale):
+        noted(scale)
+        return x * scale, scale
+
+    f.defvjp(forward, lambda scale, cotangent: (cotangent * scale, None))
+    return f
+
+
+@pytest.mark.parametrize("kind", [jax.custom_jvp, jax.custom_vjp])
+@pytest.mark.parametrize("scale", [2, 2.0, True, np.int32(2)], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(
+    "around",
+    [
+        jax.jit,
+        jax.checkpoint,
+        lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=1)[0],
+        lambda f: lambda x: jax.vmap(jax.jit(f))(x[None])[0],
+        lambda f: jax.core.jaxpr_as_fun(jax.make_jaxpr(f)(1.0)),
+    ],
+    ids=("jit", "checkpoint", "scan", "vmap of jit", "jaxpr_as_fun"),
+)
+def test_rules_are_given_the_scalars_of_a_program_as_arrays(kind, scale, around):
+    seen = []
+    f = with_rule(kind, seen)
+    around_f = around(lambda x: f(x, scale))
+
+    def total(x):
+        return jnp.sum(jnp.asarray(around_f(x)))
+
+    assert jax.grad(total)(jnp.float32(3.0)) == scale
+    assert seen
+    assert set(seen) == {((), jnp.asarray(scale).dtype)}
