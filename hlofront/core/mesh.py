@@ -78,6 +78,8 @@ class NamedAxes:
 
     axis_names: tuple[Hashable, ...]
     axis_types: tuple[AxisType, ...]
+    # The axes of the mesh, as pairs of a name and a size.
+    shape_tuple: tuple[tuple[Hashable, int], ...]
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(
@@ -94,11 +96,6 @@ class NamedAxes:
     def axis_sizes(self) -> tuple[int, ...]:
         """The number of devices along each axis."""
         raise AttributeError(f"{type(self).__name__} must say its axis_sizes")
-
-    @property
-    def shape_tuple(self) -> tuple[tuple[Hashable, int], ...]:
-        """The axes of the mesh, as pairs of a name and a size."""
-        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
 
     @property
     def shape(self) -> OrderedDict[Hashable, int]:
@@ -184,7 +181,14 @@ class AbstractMesh(NamedAxes):
       TypeError: if a type is not an AxisType.
     """
 
-    __slots__ = ("__weakref__", "_sizes", "abstract_device", "axis_names", "axis_types")
+    __slots__ = (
+        "__weakref__",
+        "_sizes",
+        "abstract_device",
+        "axis_names",
+        "axis_types",
+        "shape_tuple",
+    )
 
     _sizes: tuple[int, ...]
     abstract_device: AbstractDevice | None
@@ -212,6 +216,7 @@ class AbstractMesh(NamedAxes):
                 _fill(made, "_sizes", sizes)
                 _fill(made, "axis_names", names)
                 _fill(made, "axis_types", types)
+                _fill(made, "shape_tuple", tuple(zip(names, sizes, strict=True)))
                 _fill(made, "abstract_device", abstract_device)
         return made
 
@@ -320,6 +325,7 @@ class Mesh(NamedAxes):
         "axis_types",
         "device_list",
         "devices",
+        "shape_tuple",
     )
 
     devices: np.ndarray
@@ -362,6 +368,7 @@ class Mesh(NamedAxes):
                 _fill(mesh, "devices", array)
                 _fill(mesh, "axis_names", names)
                 _fill(mesh, "axis_types", types)
+                _fill(mesh, "shape_tuple", tuple(zip(names, array.shape, strict=True)))
                 _meshes[key] = mesh
         return mesh
 

@@ -112,6 +112,8 @@ def named_sharding(mesh: Mesh | AbstractMesh, spec: PartitionSpec) -> NamedShard
 # ---- conversions to and from XLA -----------------------------------------------------------------
 
 
+# C++ calls it for each array that it puts on several devices.
+@caches.memoize(typed=False)
 def _hlo_of_named(self: NamedSharding, ndim: int) -> HloSharding:
     return hlo_of_spec(self.mesh.shape_tuple, self.spec, ndim)
 
@@ -216,7 +218,7 @@ def _tiles_for(self: _Split, shape: tuple[int, ...], least: int) -> tuple[int, .
 
 def has_summands(sharding: Sharding) -> TypeGuard[NamedSharding]:
     """Return whether devices have summands of an array, rather than parts of it."""
-    if type(sharding) is not NamedSharding:
+    if type(sharding) is not NamedSharding or not sharding.spec.unreduced:
         return False
     sizes: Mapping[object, int] = sharding.mesh.shape
     return any(sizes[name] > 1 for name in sharding.spec.unreduced)
@@ -396,6 +398,7 @@ def _named_is_determined(self: NamedSharding) -> bool:
     return UNCONSTRAINED not in self.spec.partitions
 
 
+@caches.memoize(typed=False)
 def _is_replicated(self: _Split) -> bool:
     if type(self) is NamedSharding:
         sizes: Mapping[object, int] = self.mesh.shape

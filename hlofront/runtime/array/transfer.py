@@ -141,21 +141,18 @@ def _device_put(
     x: PyTree, device: object, src: object, donate: object, may_alias: object
 ) -> PyTree:
     leaves, treedef = tree_flatten(x)
-    devices = [
-        _over_context(each) if isinstance(each, PartitionSpec) else each
-        for each in _per_leaf("device", device, x, leaves)
-    ]
-    srcs = _per_leaf("src", src, x, leaves)
-    for each in (*devices, *srcs):
-        _check_target(each)
-    semantics = [
-        _semantics(donated, alias)
-        for donated, alias in zip(
-            _per_leaf("donate", donate, x, leaves),
-            _per_leaf("may_alias", may_alias, x, leaves),
-            strict=True,
+    devices = _targets("device", device, x, leaves)
+    srcs = _targets("src", src, x, leaves)
+    if donate is False and may_alias is None:
+        semantics = [_REUSE] * len(leaves)
+    else:
+        semantics = list(
+            map(
+                _semantics,
+                _per_leaf("donate", donate, x, leaves),
+                _per_leaf("may_alias", may_alias, x, leaves),
+            )
         )
-    ]
     if not is_eager():
         for leaf, target in zip(leaves, devices, strict=True):
             if isinstance(target, Sharding):
@@ -192,9 +189,22 @@ def _source(src: Target, x: object) -> Target:
     return sharding_of(value) if type(value) is ArrayImpl else None
 
 
+def _targets(name: str, prefix: object, x: object, leaves: Sequence[object]) -> list[Any]:
+    """Expand an argument of device_put that names targets to one checked target per leaf."""
+    if prefix is None or isinstance(prefix, Device | Sharding):
+        return [prefix] * len(leaves)
+    targets = [
+        _over_context(each) if isinstance(each, PartitionSpec) else each
+        for each in _per_leaf(name, prefix, x, leaves)
+    ]
+    for target in targets:
+        _check_target(target)
+    return targets
+
+
 def _per_leaf(name: str, prefix: object, x: object, leaves: Sequence[object]) -> list[Any]:
     """Expand an argument of device_put, a prefix of `x`, to one value per leaf."""
-    if prefix is None or isinstance(prefix, Device | Sharding | bool):
+    if prefix is None or isinstance(prefix, bool):
         return [prefix] * len(leaves)
     try:
         return broadcast_prefix(prefix, x, is_none)
@@ -337,24 +347,29 @@ def _put_on_devices(
     is_array = type(x) is ArrayImpl
     if is_array and semantics is not _COPY and is_committed(x) and sharding_of(x) == sharding:
         return x
-    _check_target_of(sharding, aval.shape)
+    split_aval, is_here = _checked_target(sharding, aval)
     if not is_array:
         host = np.asarray(readable(x, aval), aval.dtype)
-        if not sharding.is_fully_addressable:
+        if not is_here:
             compare_values(host, sharding)
-        return resharding().split_on_host(host, aval_split_by(sharding, aval), sharding)
-    if not sharding.is_fully_addressable and not is_committed(x):
+        return resharding().split_on_host(host, split_aval, sharding)
+    if not is_here and not is_committed(x):
         compare_values(host_value(x), sharding)
     x = copied(x) if semantics is _COPY else x
     return resharding().resharded(x, sharding, semantics is CopySemantics.DONATE_INPUT)
 
 
-@memoize
-def _check_target_of(sharding: Sharding, shape: tuple[int, ...]) -> None:
-    """Raise if an array of this shape cannot be put on the devices of a sharding."""
-    sharding.check_compatible_aval(shape)
+@memoize(typed=False)
+def _checked_target(sharding: Sharding, aval: ShapedArray) -> tuple[ShapedArray, bool]:
+    """Check that arrays can be put on the devices of a sharding.
+
+    Returns:
+      The type of an array there, and whether all the devices are of this process.
+    """
+    sharding.check_compatible_aval(aval.shape)
     check_attached(next(iter(sharding.device_set)))
     check_determined(sharding)
+    return aval_split_by(sharding, aval), sharding.is_fully_addressable
 
 
 def check_determined(sharding: Sharding) -> None:

@@ -1,5 +1,6 @@
 """The choice of the device of a computation, and the transfer of host values to it."""
 
+import functools
 from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
@@ -291,6 +292,7 @@ def put(x: object, aval: ShapedArray, device: Device, committed: bool, copied: b
     return batched_device_put(aval, placement.sharding, [x], placement.devices, committed)
 
 
+@functools.cache
 def resharding() -> ModuleType:
     """Import the module that moves arrays of several devices, on first use."""
     from hlofront.runtime.sharding import resharding

@@ -33,7 +33,7 @@ from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
 from hlofront.pjrt.hlo_shardings import REPLICATED, tiles_of
 from hlofront.pjrt.named_shardings import added_up, has_summands, hlo_sharding, reordered
-from hlofront.pjrt.shardings import on_device
+from hlofront.pjrt.shardings import Index, on_device
 from hlofront.primitives.resharding import check_kinds
 from hlofront.primitives.shaping import reshape
 from hlofront.primitives.slicing import slice as slice_of
@@ -121,9 +121,18 @@ def split_on_host(value: np.ndarray, aval: ShapedArray, sharding: Sharding) -> A
     if has_summands(sharding):
         whole = added_up(sharding)
         return resharded(split_on_host(value, aval_split_by(whole, aval), whole), sharding, True)
-    parts = sharding.addressable_devices_indices_map(aval.shape)
-    shards = [value[index] for index in parts.values()]
-    return batched_device_put(aval, sharding, shards, list(parts), True)
+    devices, indices = _devices_and_indices(sharding, aval.shape)
+    shards = [value[index] for index in indices]
+    return batched_device_put(aval, sharding, shards, devices, True)
+
+
+@memoize(typed=False)
+def _devices_and_indices(
+    sharding: Sharding, shape: tuple[int, ...]
+) -> tuple[tuple[Device, ...], tuple[Index, ...]]:
+    """Return the devices of this process, and the index of each one's shard of an array."""
+    indices = sharding.addressable_devices_indices_map(shape)
+    return tuple(indices), tuple(indices.values())
 
 
 def empty(aval: ShapedArray, sharding: Sharding) -> Array:
