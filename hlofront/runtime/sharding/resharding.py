@@ -29,6 +29,7 @@ from hlofront.bridge.client import (
 )
 from hlofront.bridge.members import device_list_of, is_committed, sharding_of
 from hlofront.core.aval import ShapedArray, spec_of
+from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
 from hlofront.pjrt.hlo_shardings import REPLICATED, tiles_of
@@ -308,28 +309,45 @@ def _program(
     Returns:
       The executable, and whether it must run alone on the CPU.
     """
-    # Loads MLIR, which a process that compiles nothing does not need.
-    from hlofront.lowering.rules import lower_program
 
     def cut(x: Array) -> list[Array]:
         tiles, _ = tiles_of(hlo_sharding(sharding, aval.ndim), aval.ndim)
         return _parts(x, tiles, times)
 
     devices = list(device_list_of(own_sharding))
-    program = stage(cut, [aval])
     outputs = [sharding] * math.prod(times)
-    assignment = DeviceAssignment(devices, [own_sharding], outputs) if len(devices) > 1 else None
+    assignment = DeviceAssignment(devices, [own_sharding], outputs)
+    loaded = compiled_for(assignment, stage(cut, [aval]), "reshard", (donated,))
+    return loaded, meets_on_cpu(loaded, devices)
+
+
+def compiled_for(
+    assignment: DeviceAssignment, program: ClosedJaxpr, name: str, donated: Sequence[bool]
+) -> LoadedExecutable:
+    """Return the executable of a program whose shardings are all known.
+
+    Args:
+      assignment: the devices of the program, and the shardings of its inputs and outputs.
+      program: the program.
+      name: the name of its module.
+      donated: per input, whether its memory is donated.
+    """
+    # Loads MLIR, which a process that compiles nothing does not need.
+    from hlofront.lowering.rules import lower_program
+
+    devices = list(assignment.devices)
+    is_split = len(devices) > 1
     with mlir_lock:
         module = lower_program(
             program,
-            "reshard",
+            name,
             lowering_platform(devices[0]),
-            donated=(donated,),
-            device_assignment=assignment,
+            donated=donated,
+            device_assignment=assignment if is_split else None,
         )
-    options = compile_options(devices, chosen_outputs=[False] * len(outputs) if assignment else ())
-    loaded = compile_module(devices[0].client, module.ir_module, devices, options)
-    return loaded, meets_on_cpu(loaded, devices)
+    chosen = [False] * len(assignment.outputs) if is_split else ()
+    options = compile_options(devices, chosen_outputs=chosen)
+    return compile_module(devices[0].client, module.ir_module, devices, options)
 
 
 def _parts(x: Array, tiles: Sequence[int], times: tuple[int, ...]) -> list[Array]:
