@@ -61,8 +61,7 @@ def agreed_error(
 ) -> RuntimeError | None:
     """Return the error of a program's callbacks in this process, or else in another one.
 
-    The processes meet after each run of a program with callbacks, in which devices wait for those
-    of other processes: where a callback failed in one of them, the call fails in all.
+    The processes meet after a run in which a callback failed in one of them: the call fails in all.
 
     Args:
       processes: the processes whose devices the program spans.

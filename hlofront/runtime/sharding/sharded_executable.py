@@ -36,6 +36,7 @@ from hlofront.runtime.dispatch.executable import (
 )
 from hlofront.runtime.sharding.cpu_queue import exchanges_values, meets_on_cpu, on_cpu
 from hlofront.runtime.sharding.device_assignment import CompiledShardings, DeviceAssignment
+from hlofront.runtime.sharding.failure_flags import FailureFlags, failure_flags
 from hlofront.runtime.sharding.first_run import FirstRun, agreed_error, note_launch, note_start
 from hlofront.runtime.sharding.placement import readable
 from hlofront.runtime.sharding.resharding import empty, resharded, split_on_host
@@ -149,6 +150,7 @@ class ShardedExecutable(Executable):
 
     __slots__ = (
         "device_assignment",
+        "failure_flags",
         "first_run",
         "host_failures",
         "meets_on_cpu",
@@ -180,6 +182,10 @@ class ShardedExecutable(Executable):
         self.host_failures = host_failures if self.meets_on_cpu else None
         if self.host_failures is not None:
             self.host_failures.are_kept = True
+        # Says whether a callback failed in any of several processes.
+        self.failure_flags: FailureFlags | None = None
+        if self.host_failures is not None and self.processes:
+            self.failure_flags = failure_flags(device_assignment.devices)
         super().__init__(program, name, call, loaded, device_assignment.device, True, donates)
 
     def compare_first(
@@ -257,7 +263,9 @@ class ShardedExecutable(Executable):
         """Return the error of the callbacks of the run that has ended, in any process, or None."""
         assert self.host_failures is not None, "only programs with callbacks have errors of them"
         error = self.host_failures.take_error()
-        return agreed_error(self.processes, self.name, error) if self.processes else error
+        if self.failure_flags is not None and self.failure_flags.any_failed(error is not None):
+            return agreed_error(self.processes, self.name, error)
+        return error
 
     def fast_path(
         self, out_tree: PyTreeDef, args: Sequence[object], result: object
