@@ -64,8 +64,9 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "jax._src.state": {},
     # flax.nnx
     "jax._src.state.types": {"AbstractRef": ("hlofront.core.references", "AbstractRef")},
-    # equinox, flax, jaxtyping
+    # equinox, flax and its tests, jaxtyping
     "jax._src.traceback_util": {
+        "UnfilteredStackTrace": ("hlofront.base.boundary", "UnfilteredTraceback"),
         "_exclude_paths": (_PARTS, "excluded_paths"),
         "api_boundary": ("hlofront.base.boundary", "boundary"),
         "include_frame": (_PARTS, "include_frame"),

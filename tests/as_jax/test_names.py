@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import pickle
 import sys
+import traceback
 
 import numpy as np
 import pytest
@@ -177,6 +178,24 @@ def test_errors_of_prefixes_take_the_name_of_the_prefix(jax):
     assert "at key path specs['b']: specs has" in str(second("specs"))
     assert isinstance(first("in_axes"), ValueError)
     assert prefix_errors(1, [2, 3]) == []
+
+
+def test_the_cause_of_an_error_under_remove_frames_has_the_class_of_jax(jax):
+    def fail(x):
+        raise ValueError("the user's")
+
+    whole = importlib.import_module("jax._src.traceback_util").UnfilteredStackTrace
+    before = jax.config.jax_traceback_filtering
+    jax.config.update("jax_traceback_filtering", "remove_frames")
+    try:
+        with pytest.raises(ValueError, match="the user's") as caught:
+            jax.jit(fail)(1.0)
+    finally:
+        jax.config.update("jax_traceback_filtering", before)
+    assert type(caught.value.__cause__) is whole
+    assert len(caught.traceback) < len(
+        list(traceback.walk_tb(caught.value.__cause__.__traceback__))
+    )
 
 
 def test_pjit_is_a_former_name_of_jit(jax):
