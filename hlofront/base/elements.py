@@ -44,15 +44,42 @@ class ExtendedDType:
     kind = "V"
     # Whether elements are converted from and to the dtype that represents them.
     converts = False
+    # The rules of a dtype that another package defines: a class of functions under JAX's names.
+    _rules: Any = None
 
     @property
-    def tangent(self) -> NumPyDType:
+    def tangent(self) -> "NumPyDType | ExtendedDType":
         """The dtype of tangents of values of this dtype."""
-        return float0
+        return float0 if self._rules is None else self._rules.tangent_dtype(self)
 
     def physical(self, shape: tuple[int, ...]) -> tuple[tuple[int, ...], NumPyDType]:
         """Return the device shape and NumPy dtype of an array of extended elements."""
-        raise TypeError(f"{type(self).__name__} must define physical(shape)")
+        if self._rules is None:
+            raise TypeError(f"{type(self).__name__} must define physical(shape)")
+        element = self._rules.physical_element_aval(self)
+        return (*shape, *element.shape), element.dtype
+
+    def converts_from(self, dtype: object) -> bool:
+        """Return whether elements of another dtype may be converted to this one."""
+        return self._may_convert("convert_to", dtype, self)
+
+    def converts_to(self, dtype: object) -> bool:
+        """Return whether elements of this dtype may be converted to another one."""
+        return self._may_convert("convert_from", self, dtype)
+
+    def _may_convert(self, name: str, *dtypes: object) -> bool:
+        if self._rules is None:
+            return self.converts
+        rule = getattr(self._rules, name, None)
+        return bool(self._rules.allow_conversion if rule is None else rule(*dtypes))
+
+    def add(self, x: object, y: object) -> Array:
+        """Return the sum of two tangents of this dtype, by the rules of its package."""
+        return self._rules.add(self, x, y)
+
+    def zero(self) -> Array:
+        """Return the tangent of this dtype that sums leave unchanged, by the package's rules."""
+        return self._rules.zero(self)
 
     @property
     def canonical(self) -> str | None:

@@ -187,7 +187,11 @@ def _convert_extended(operand: ArrayLike, dtype: DType, new_dtype: DType) -> Arr
         (from_edtype_p, "dtype", "from extended dtype to", dtype, new_dtype),
     )
     for primitive, name, way, extended_dtype, other in ways:
-        if isinstance(extended_dtype, ExtendedDType) and extended_dtype.converts:
+        if isinstance(extended_dtype, ExtendedDType) and (
+            extended_dtype.converts_from(other)
+            if primitive is to_edtype_p
+            else extended_dtype.converts_to(other)
+        ):
             if extended_dtype.physical(())[1] == other:
                 return process(primitive, (operand,), {name: new_dtype})
             raise ValueError(
@@ -198,13 +202,22 @@ def _convert_extended(operand: ArrayLike, dtype: DType, new_dtype: DType) -> Arr
 
 
 @infer(to_edtype_p)
-def _(x: ShapedArray, *, edtype: DType) -> ShapedArray:
-    return ShapedArray(x.shape, edtype)
+def _(x: ShapedArray, *, edtype: ExtendedDType) -> ShapedArray:
+    element, _ = edtype.physical(())
+    rank = x.ndim - len(element)
+    if rank < 0 or x.shape[rank:] != element:
+        raise ValueError(
+            f"an element of {edtype} is an array of shape {element}, with which the shape "
+            f"{x.shape} of the array that is converted does not end"
+        )
+    return ShapedArray(x.shape[:rank], edtype)
 
 
 @infer(from_edtype_p)
 def _(x: ShapedArray, *, dtype: DType) -> ShapedArray:
-    return ShapedArray(x.shape, dtype)
+    extended = x.dtype
+    assert isinstance(extended, ExtendedDType)
+    return ShapedArray(extended.physical(x.shape)[0], dtype)
 
 
 @jvp(to_edtype_p)
@@ -235,7 +248,9 @@ def _converted_tangent(tangent: Tangent, result: ArrayLike) -> Tangent:
 def _(
     values: Sequence[ArrayLike], axes: Sequence[int], *, edtype: DType
 ) -> tuple[ArrayLike, BatchAxis]:
-    return process(to_edtype_p, tuple(values), {"edtype": edtype}), axes[0]
+    # The last axes may be those of an element.
+    in_front = move_axis(values[0], axes[0], 0)
+    return process(to_edtype_p, (in_front,), {"edtype": edtype}), 0
 
 
 @batch(from_edtype_p)
@@ -243,6 +258,16 @@ def _(
     values: Sequence[ArrayLike], axes: Sequence[int], *, dtype: DType
 ) -> tuple[ArrayLike, BatchAxis]:
     return process(from_edtype_p, tuple(values), {"dtype": dtype}), axes[0]
+
+
+@transpose(to_edtype_p)
+def _(cotangent: ArrayLike, x: UndefinedPrimal, *, edtype: DType) -> list[ArrayLike]:
+    return [process(from_edtype_p, (cotangent,), {"dtype": x.aval.dtype})]
+
+
+@transpose(from_edtype_p)
+def _(cotangent: ArrayLike, x: UndefinedPrimal, *, dtype: DType) -> list[ArrayLike]:
+    return [process(to_edtype_p, (cotangent,), {"edtype": x.aval.dtype})]
 
 
 split_as_first_operand(to_edtype_p)

@@ -7,7 +7,7 @@ import numpy as np
 
 from hlofront.base.config import allow_f16_reductions
 from hlofront.base.dtypes import float0, python_scalar_dtype
-from hlofront.base.elements import bfloat16, host_number
+from hlofront.base.elements import ExtendedDType, bfloat16, host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, typeof
@@ -99,6 +99,9 @@ def add_tangents(x: Tangent, y: Tangent) -> Tangent:
     # Tangents of integers, of dtype float0, have no sum, and no device has them.
     if type(y) is Zero or (type(x) is np.ndarray and x.dtype == float0):
         return x
+    dtype = getattr(x, "dtype", None)
+    if isinstance(dtype, ExtendedDType):
+        return dtype.add(x, y)
     return process(add_any_p, (x, y), {})
 
 
@@ -106,7 +109,10 @@ def zeros_of(aval: ShapedArray) -> ArrayLike:
     """Return an array of zeros of an aval; a NumPy array for float0, which no device has."""
     if aval.dtype == float0 and not has_symbolic_size(aval.shape):
         return np.zeros(aval.shape, float0)
-    zero = np.zeros((), float0) if aval.dtype == float0 else host_number(0, aval.dtype)
+    if isinstance(aval.dtype, ExtendedDType):
+        zero: Any = aval.dtype.zero()
+    else:
+        zero = np.zeros((), float0) if aval.dtype == float0 else host_number(0, aval.dtype)
     if aval.weak_type:
         number: complex = zero.item()
         if python_scalar_dtype(type(number)) == aval.dtype:
