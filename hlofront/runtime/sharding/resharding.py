@@ -55,7 +55,8 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
     On the same devices they exchange what they lack, by a compiled program. For other devices the
     array's own ones first cut it into the new shards by such a program, where they do not have
     those, and each shard is copied to where it is wanted. CPU devices of this process read each
-    other's shards from the memory that they share. No array is gathered on the host.
+    other's shards from the memory that they share. No array is gathered on the host. Devices of
+    several processes exchange shards among themselves, and none are copied between processes.
 
     Args:
       x: an array on devices.
@@ -65,7 +66,7 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
     Raises:
       IndivisibleError: if the array cannot be split so.
       RuntimeError: if the array was deleted.
-      ValueError: if shards on devices of other processes would have to be cut for other devices.
+      ValueError: if a shard would have to be copied from a device of another process.
     """
     check_not_deleted(x)
     sharding.check_compatible_aval(x.aval.shape)
@@ -76,7 +77,9 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
         return _with_summands(x, sharding, donated)
     has_shards = _has_shards_of(own_sharding, sharding, shape)
     own_devices, devices = device_list_of(own_sharding), device_list_of(sharding)
-    if has_shards and (own_devices == devices or own_sharding.device_set != sharding.device_set):
+    is_here = own_sharding.is_fully_addressable
+    is_copied = is_here and own_sharding.device_set != sharding.device_set
+    if has_shards and (own_devices == devices or is_copied):
         return _typed(moved(x, sharding, CopySemantics.REUSE_INPUT))
     aval = aval_split_by(sharding, x.aval)
     if not aval.size:
@@ -93,11 +96,8 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
         x = moved(x, own_sharding, CopySemantics.REUSE_INPUT)
     if own_devices == devices:
         return resharded(_exchanged(x, sharding.with_memory_kind(own_kind), donated), sharding)
-    if not own_sharding.is_fully_addressable:
-        raise ValueError(
-            f"an array with {own_sharding} has shards on devices of other processes, and can be "
-            f"resharded on its own devices alone: got {sharding}"
-        )
+    if not is_here:
+        return _distributed(_parts_of_processes(x, sharding, donated), aval, sharding)
     is_on_cpu = own_sharding.num_devices == 1 and next(iter(own_devices)).platform == "cpu"
     if is_on_cpu and not sharding.is_fully_replicated:
         # The array is in the memory of the host, where each device reads its shard.
@@ -179,7 +179,7 @@ class Cut(NamedTuple):
     times: tuple[int, ...]
 
     def starts(self) -> list[tuple[int, ...]]:
-        """Return where the shard of each device starts in the array that was cut."""
+        """Return where the shards of this process's devices start in the array that was cut."""
         shape = self.array.aval.shape
         sharding = sharding_of(self.array)
         per_axis = self.position, self.times, sharding.shard_shape(shape)
@@ -188,8 +188,34 @@ class Cut(NamedTuple):
                 (each.start or 0) * times + i * size
                 for each, i, times, size in zip(index, *per_axis, strict=True)
             )
-            for index in sharding.devices_indices_map(shape).values()
+            for index in sharding.addressable_devices_indices_map(shape).values()
         ]
+
+
+def _parts_of_processes(x: Array, sharding: Sharding, donated: bool) -> list[Cut]:
+    """Return the shards of an array over several processes that this process needs.
+
+    On the same devices in another order they exchange shards. Otherwise each process must have the
+    shards that its devices are to have.
+
+    Raises:
+      ValueError: if one has not; in all processes.
+    """
+    own_sharding, shape = sharding_of(x), x.aval.shape
+    if own_sharding.device_set == sharding.device_set:
+        return _cut_for(x, sharding, donated)
+    own_indices = own_sharding.devices_indices_map(shape)
+    held = [(device.process_index, index) for device, index in own_indices.items()]
+    for device, index in sharding.devices_indices_map(shape).items():
+        if (device.process_index, index) not in held:
+            raise ValueError(
+                f"device_put from {own_sharding} to {sharding}: the array is on devices of several "
+                f"processes, and process {device.process_index} has no copy of the shard that its "
+                f"device {device} is to have. Shards are not copied between processes; devices "
+                "exchange them in programs. Reshard the array on its own devices first, so that "
+                "each process has the shards that it needs, or use all of those devices"
+            )
+    return [Cut(x, (0,) * len(shape), (1,) * len(shape))]
 
 
 def _cut_for(x: Array, sharding: Sharding, donated: bool) -> list[Cut]:
