@@ -19,6 +19,7 @@ CORPORA = (
     "corpus_numpy_dtype_limits",
     "corpus_numpy_edge_cases",
     "corpus_members",
+    "corpus_minimizers",
     "corpus_ufuncs",
     "corpus_indexing",
     "corpus_arrays",

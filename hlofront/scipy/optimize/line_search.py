@@ -10,12 +10,15 @@ from hlofront.base.dtypes import finfo
 from hlofront.base.typing import Array
 from hlofront.core.aval import typeof
 from hlofront.higher_order.while_loop import while_loop
+from hlofront.primitives.contracting import Precision
 
 # The constants that Nocedal and Wright recommend for quasi-Newton methods.
 _ENOUGH_DECREASE = 1e-4
 _FLAT_ENOUGH = 0.9
-# New points keep at least this fraction of an interval's width from its ends.
-_MARGIN = 0.1
+# A point of a cubic or a parabola keeps this fraction of an interval's width from its ends.
+_CUBIC_MARGIN = 0.2
+_PARABOLA_MARGIN = 0.1
+_MOST_ZOOMS = 30
 
 
 # A function and its gradient: x -> (value, gradient).
@@ -25,110 +28,225 @@ Objective = Callable[[Array], tuple[Array, Array]]
 class _Point(NamedTuple):
     """A step length, with the value, directional slope and gradient at its end."""
 
-    step: Array
+    step: Array | float
     value: Array
     slope: Array
     gradient: Array
 
 
-class _State(NamedTuple):
-    evaluated: Array | int
-    trial: Array
-    # True if an interval between `low` and `high` with an acceptable step is known.
-    zooming: Array
+class _Zoom(NamedTuple):
+    """An interval with an acceptable step, and the end of it that was replaced last."""
+
     low: _Point
     high: _Point
-    done: Array
+    last_step: Array
+    last_value: Array
+    best: _Point
+    done: Array | bool
+    failed: Array | bool
+    count: Array | int
+
+
+class _Search(NamedTuple):
+    previous: _Point
+    best: _Point
+    done: Array | bool
+    failed: Array | bool
+    # The number of steps that were doubled, and one more, and the number of evaluations.
+    count: Array | int
+    evaluated: Array | int
 
 
 class LineSearchStep(NamedTuple):
-    """The result of a line search: a point, the number of evaluations, and flags.
+    """The result of a line search.
 
-    `good` says whether the value goes down, `zooming` whether an interval had to contain a good
-    step.
+    Attributes:
+      step: the length of the step.
+      value: the function's value there.
+      gradient: the function's gradient there.
+      evaluated: the number of evaluations.
+      failed: whether no step met the conditions. The others are then those of a step that did not.
+      status: 0, or 1 if an interval that had to contain a good step showed none, or 3 after too
+        many trials.
     """
 
-    point: _Point
+    step: Array
+    value: Array
+    gradient: Array
     evaluated: Array
-    good: Array
-    zooming: Array
+    failed: Array
+    status: Array
 
 
-def _choose(which: Array, one: _Point, other: _Point) -> _Point:
-    return _Point(*[jnp.where(which, a, b) for a, b in zip(one, other, strict=True)])
+class _Line(NamedTuple):
+    """The function along a direction, and the Wolfe conditions there."""
+
+    objective: Objective
+    x: Array
+    direction: Array
+    start: _Point
+
+    def at(self, step: Array) -> _Point:
+        value, gradient = self.objective(self.x + step.astype(self.x.dtype) * self.direction)
+        return _Point(step, value, precise_dot(gradient, self.direction), gradient)
+
+    def is_high(self, point: _Point) -> Array:
+        """Whether the value has not gone down enough: the negated first condition."""
+        start = self.start
+        return point.value > start.value + _ENOUGH_DECREASE * point.step * start.slope
+
+    def is_flat(self, point: _Point) -> Array:
+        """Whether the slope is that of the second condition."""
+        return jnp.abs(point.slope) <= -_FLAT_ENOUGH * self.start.slope
 
 
-def _between(low: _Point, high: _Point) -> Array:
-    """Return the step at the minimum of the cubic through two points, or their midpoint.
-
-    The cubic is formula (3.59) of Nocedal and Wright (2006). The middle is taken where the minimum
-    is too close to an end of the interval.
-    """
-    width = high.step - low.step
-    d1 = low.slope + high.slope - 3 * (high.value - low.value) / width
-    square = d1 * d1 - low.slope * high.slope
-    d2 = jnp.sign(width) * jnp.sqrt(jnp.maximum(square, 0))
-    share = 1 - (high.slope + d2 - d1) / (high.slope - low.slope + 2 * d2)
-    # The midpoint is also used where the fraction is NaN, as the value at one end may be.
-    helps = (square >= 0) & (share >= _MARGIN) & (share <= 1 - _MARGIN)
-    return low.step + width * jnp.where(helps, share, 0.5)
+def precise_dot(a: Array, b: Array) -> Array:
+    """Return the product of arrays, in the precision of their dtype on any device."""
+    return jnp.dot(a, b, precision=Precision.HIGHEST)
 
 
 def line_search(
-    value_and_grad: Objective,
+    objective: Objective,
     x: Array,
     direction: Array,
     value: Array,
     gradient: Array,
-    first: Array,
+    first: Array | float,
     maxiter: int,
 ) -> LineSearchStep:
     """Return the step along a direction that meets the strong Wolfe conditions.
 
     The method is that of algorithms 3.5 and 3.6 of Nocedal and Wright, Numerical Optimization
-    (2006), with cubic interpolation (3.59), as one loop that evaluates the function once. Where
-    values are equal up to rounding, slopes decide: the approximate Wolfe conditions of Hager and
-    Zhang (2005).
+    (2006): the step is doubled until an interval must contain a good one, which is then made
+    narrower by cubic and quadratic interpolation. It fails where the interval is not wider than
+    1e-5 (1e-10 in 64 bits), or reaches downward.
 
     Args:
-      value_and_grad: the function and its gradient.
+      objective: the function and its gradient.
       x: the point to start at.
       direction: the direction of the step.
       value: the function's value at `x`.
       gradient: the function's gradient at `x`.
       first: the step that is tried first.
-      maxiter: the greatest number of evaluations of the function.
+      maxiter: how often the step is doubled.
     """
-    slope = jnp.dot(direction, gradient)
-    noise = 4 * float(finfo(typeof(value).dtype).eps) * jnp.abs(value)
-    start = _Point(jnp.zeros_like(first), value, slope, gradient)
+    start = _Point(0.0, value, precise_dot(gradient, direction), gradient)
+    line = _Line(objective, x, direction, start)
 
-    def body(state: _State) -> _State:
-        low, high = state.low, state.high
-        trial_value, gradient = value_and_grad(x + state.trial * direction)
-        here = _Point(state.trial, trial_value, jnp.dot(direction, gradient), gradient)
-        # Negated comparisons make the conditions hold for NaN.
-        high_up = jnp.logical_not(trial_value <= value + _ENOUGH_DECREASE * here.step * slope)
-        above = jnp.logical_not(trial_value < low.value) & (low.step > 0)
-        flat = jnp.abs(here.slope) <= -_FLAT_ENOUGH * slope
-        alike = (jnp.abs(trial_value - value) <= noise) & flat
-        alike &= here.slope <= (2 * _ENOUGH_DECREASE - 1) * slope
-        too_far = (high_up | above | (state.zooming & jnp.logical_not(trial_value < low.value))) & (
-            jnp.logical_not(alike)
+    def body(state: _Search) -> _Search:
+        previous = state.previous
+        here = line.at(jnp.where(state.count == 1, first, previous.step * 2.0))
+        too_far = line.is_high(here) | ((here.value >= previous.value) & (state.count > 1))
+        good = line.is_flat(here) & ~too_far
+        turned = (here.slope >= 0) & ~too_far & ~good
+        zooming = too_far | turned
+        low = _choose(too_far, previous, here)
+        zoom = _zoom(line, low, _choose(too_far, here, previous), zooming)
+        best = _choose(good, here, _choose(zooming, zoom.best, state.best))
+        return _Search(
+            previous=here,
+            best=best,
+            done=good | zooming,
+            failed=zooming & zoom.failed,
+            count=state.count + 1,
+            evaluated=state.evaluated + 1 + zoom.count,
         )
-        done = alike | (jnp.logical_not(too_far) & flat)
-        turned = jnp.where(state.zooming, here.slope * (high.step - low.step), here.slope) >= 0
-        zooming = state.zooming | too_far | turned
-        high = _choose(too_far, here, _choose(turned, low, high))
-        low = _choose(too_far & jnp.logical_not(done), low, here)
-        trial = jnp.where(zooming, _between(low, high), 2 * here.step)
-        return _State(state.evaluated + 1, trial, zooming, low, high, done)
 
-    def going(state: _State) -> Array:
-        return jnp.logical_not(state.done) & (state.evaluated < maxiter)
+    def going(state: _Search) -> Array:
+        return jnp.logical_not(state.done | state.failed) & (state.count <= maxiter)
 
-    never = jnp.zeros((), bool)
-    state = while_loop(going, body, _State(0, first, never, start, start, never))
-    # If no step meets the conditions, one that lowers the value is returned.
-    down = (state.low.step > 0) & (state.low.value < value)
-    return LineSearchStep(state.low, state.evaluated, state.done | down, state.zooming)
+    state = while_loop(going, body, _Search(start, start, False, False, 1, 0))
+    step = state.best.step
+    # Steps that are too small for few bits would leave the search where it is.
+    if finfo(typeof(step).dtype).bits < 64:
+        step = jnp.where(jnp.abs(step) < 1e-8, jnp.sign(step) * 1e-8, step)
+    return LineSearchStep(
+        step=step,
+        value=state.best.value,
+        gradient=state.best.gradient,
+        evaluated=state.evaluated,
+        failed=state.failed | ~state.done,
+        status=jnp.where(state.failed, 1, jnp.where(state.count > maxiter, 3, 0)),
+    )
+
+
+def _zoom(line: _Line, low: _Point, high: _Point, needed: Array) -> _Zoom:
+    """Return a good step between two, unless none is needed: algorithm 3.6.
+
+    Where the search fails, the best step is 1, with the value at `low` and the gradient at the
+    start of the line.
+    """
+    narrow = 1e-5 if finfo(typeof(high.step).dtype).bits < 64 else 1e-10
+
+    def body(state: _Zoom) -> _Zoom:
+        low, high = state.low, state.high
+        width = high.step - low.step
+        here = line.at(_between(state, width))
+        too_far = line.is_high(here) | (here.value >= low.value)
+        good = line.is_flat(here) & ~too_far
+        closer = ~too_far & ~good
+        turned = closer & (here.slope * width >= 0)
+        replaced = _choose(too_far | turned, high, _choose(closer, low, _last(state)))
+        return _Zoom(
+            low=_choose(closer, here, low),
+            high=_choose(too_far, here, _choose(turned, low, high)),
+            last_step=replaced.step,
+            last_value=replaced.value,
+            best=_choose(good, here, state.best),
+            done=state.done | good,
+            failed=state.failed | (width <= narrow) | (state.count + 1 >= _MOST_ZOOMS),
+            count=state.count + 1,
+        )
+
+    def going(state: _Zoom) -> Array:
+        return needed & jnp.logical_not(state.done | state.failed)
+
+    middle = (low.step + high.step) / 2.0
+    value = (low.value + high.value) / 2.0
+    best = _Point(jnp.ones_like(middle), low.value, low.slope, line.start.gradient)
+    start = _Zoom(low, high, middle, value, best, False, False, 0)
+    return while_loop(going, body, start)
+
+
+def _last(state: _Zoom) -> _Point:
+    return state.low._replace(step=state.last_step, value=state.last_value)
+
+
+def _between(state: _Zoom, width: Array) -> Array:
+    """Return the step that is tried next between the ends of an interval.
+
+    It is the minimum of a cubic through both ends and the end before; that of a parabola through
+    both ends, where the cubic's is not well inside; or the middle.
+    """
+    low, high = state.low, state.high
+    left, right = jnp.minimum(low.step, high.step), jnp.maximum(low.step, high.step)
+
+    def inside(step: Array, margin: float) -> Array:
+        return (step > left + margin * width) & (step < right - margin * width)
+
+    cubic = _minimum_of_cubic(low, high, state.last_step, state.last_value)
+    use_cubic = (state.count > 0) & inside(cubic, _CUBIC_MARGIN)
+    bend = (high.value - low.value - low.slope * width) / width**2
+    parabola = low.step - low.slope / (2.0 * bend)
+    middle = (low.step + high.step) / 2.0
+    without_cubic = jnp.where(inside(parabola, _PARABOLA_MARGIN), parabola, middle)
+    return jnp.where(use_cubic, cubic, without_cubic)
+
+
+def _minimum_of_cubic(low: _Point, high: _Point, step: Array, value: Array) -> Array:
+    """Return where a cubic is least that has the slope of `low` and passes through three points.
+
+    It is NaN where the cubic has no minimum.
+    """
+    to_high, to_last = high.step - low.step, step - low.step
+    above_high = high.value - low.value - low.slope * to_high
+    above_last = value - low.value - low.slope * to_last
+    scale = (to_high * to_last) ** 2 * (to_high - to_last)
+    third = (to_last**2 * above_high - to_high**2 * above_last) / scale
+    second = (to_high**3 * above_last - to_last**3 * above_high) / scale
+    root = jnp.sqrt(second * second - 3.0 * third * low.slope)
+    return low.step + (root - second) / (3.0 * third)
+
+
+def _choose(which: Array, one: _Point, other: _Point) -> _Point:
+    return _Point(*[jnp.where(which, a, b) for a, b in zip(one, other, strict=True)])

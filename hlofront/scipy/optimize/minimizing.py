@@ -10,7 +10,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 import hlofront.numpy as jnp
-from hlofront.base import tree
 from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
@@ -19,7 +18,12 @@ from hlofront.numpy.linalg.norms import norm as norm_of
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.primitives import elementwise
 from hlofront.runtime.dispatch.operation import operation
-from hlofront.scipy.optimize.line_search import Objective, line_search
+from hlofront.scipy.optimize.line_search import (
+    LineSearchStep,
+    Objective,
+    line_search,
+    precise_dot,
+)
 from hlofront.transforms.grad import value_and_grad
 
 
@@ -29,9 +33,11 @@ class OptimizeResults(NamedTuple):
     Attributes:
       x: the point of the minimum.
       success: whether the search converged.
-      status: 0 if the search converged, 1 after too many iterations, 2 after too many evaluations,
-        3 or 5 if no step lowered the value, in an interval that should have one or anywhere. `x` is
-        then the best point so far.
+      status: 0 if the search converged, 1 after too many iterations. Of BFGS: 3 if the line search
+        failed in an interval that must contain a good step, 5 after too many trials of a step.
+        With limited memory: 2 or 3 after too many evaluations of the function or the gradient, 4
+        if the value hardly went down, 5 if the line search failed. `x` is then the last point,
+        which need not be the best.
       fun: the value at `x`.
       jac: the gradient at `x`.
       hess_inv: an approximation of the inverse of the Hessian, or None.
@@ -53,14 +59,15 @@ class OptimizeResults(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """The limits of a search; `ftol` None means no limit, and BFGS has no `maxcor`."""
+    """The limits of a search; those of evaluations, `ftol` and `maxcor` are not for BFGS."""
 
     maxiter: int
     maxfun: int
+    maxgrad: int
     line_search_maxiter: int
     norm: float
     gtol: float
-    ftol: float | None
+    ftol: float
     maxcor: int
 
 
@@ -70,173 +77,102 @@ class _Pairs(NamedTuple):
     moves: Array
     bends: Array
     factors: Array
-    scale: Array
+    scale: Array | float
 
 
 # The memory of past steps: an approximation of the inverse Hessian, or pairs of vectors.
-_Memory = TypeVar("_Memory", Array, _Pairs)
+_Memory = TypeVar("_Memory")
+
+
+# The norm of a gradient, which is small where a search has converged.
+_Norm = Callable[[Array], Array]
 
 
 class _State(NamedTuple, Generic[_Memory]):
     x: Array
     value: Array
     gradient: Array
-    # The value before the last step, which predicts the length of the next step.
-    before: Array
     memory: _Memory
-    # True while the memory is empty: the direction is that of steepest descent.
-    fresh: Array
-    # One over the curvature along the last step; 0 where none is known.
-    inverse_curvature: Array
     steps: Array | int
     evaluated: Array | int
-    status: Array
-
-
-# The status of a search that has not ended.
-_GOING = -1
-
-
-def _descend(
-    objective: Objective,
-    x: Array,
-    memory: _Memory,
-    direction_of: Callable[[_Memory, Array], Array],
-    updated: Callable[[_Memory, Array, Array], _Memory],
-    options: _Options,
-) -> _State[_Memory]:
-    """Minimize by line searches along directions computed from the memory of past steps.
-
-    Where no step along the direction lowers the value, rounding errors have spoiled the memory, as
-    happens where variables are badly scaled: it is emptied, and the search continues with steepest
-    descent.
-
-    Args:
-      objective: the function and its gradient.
-      x: the first point.
-      memory: the memory before any step.
-      direction_of: a function from a memory and a gradient to a direction.
-      updated: a function from a memory, a step and the change of the gradient over it to the new
-        memory.
-      options: the limits of the search.
-    """
-    empty = memory
-    value, gradient = objective(x)
-    small = norm_of(gradient, options.norm) < options.gtol
-
-    def body(state: _State[_Memory]) -> _State[_Memory]:
-        direction = direction_of(state.memory, state.gradient)
-        slope = jnp.dot(direction, state.gradient)
-        uphill = (slope >= 0) & jnp.logical_not(state.fresh)
-        direction = jnp.where(uphill, -state.gradient, direction)
-        slope = jnp.where(uphill, jnp.dot(direction, state.gradient), slope)
-        fresh = state.fresh | uphill
-        # The step is expected to lower the value as the last one did: Nocedal and Wright (2006),
-        # (3.60).
-        guess = jnp.minimum(1.0, 2.02 * (state.value - state.before) / slope)
-        guess = jnp.where(guess > 0, guess, jnp.ones_like(guess))
-        guess = jnp.where(fresh & (state.inverse_curvature > 0), state.inverse_curvature, guess)
-        step = line_search(
-            objective,
-            state.x,
-            direction,
-            state.value,
-            state.gradient,
-            guess,
-            options.line_search_maxiter,
-        )
-        point = step.point
-        move = jnp.where(step.good, point.step * direction, 0)
-        bend = jnp.where(step.good, point.gradient - state.gradient, 0)
-        x = state.x + move
-        value = jnp.where(step.good, point.value, state.value)
-        gradient = jnp.where(step.good, point.gradient, state.gradient)
-        evaluated = state.evaluated + step.evaluated
-        steps = state.steps + 1
-        fall = state.value - value
-        sizes = jnp.maximum(jnp.maximum(jnp.abs(state.value), jnp.abs(value)), 1)
-        converged = norm_of(gradient, options.norm) < options.gtol
-        if options.ftol is not None:
-            converged |= step.good & jnp.isfinite(value) & (fall <= options.ftol * sizes)
-        status = jnp.where(
-            step.good | jnp.logical_not(fresh), _GOING, jnp.where(step.zooming, 3, 5)
-        )
-        status = jnp.where(steps >= options.maxiter, 1, status)
-        status = jnp.where(evaluated >= options.maxfun, 2, status)
-        status = jnp.where(converged, 0, status)
-        memory = _where(uphill, empty, state.memory)
-        memory = _where(step.good, updated(memory, move, bend), empty)
-        fresh = jnp.logical_not(step.good)
-        before = jnp.where(step.good, state.value, state.before)
-        curvature = jnp.dot(bend, move)
-        known = curvature > 0
-        inverse_curvature = jnp.where(
-            known, jnp.dot(move, move) / jnp.where(known, curvature, 1), state.inverse_curvature
-        )
-        return _State(
-            x=x,
-            value=value,
-            gradient=gradient,
-            before=before,
-            memory=memory,
-            fresh=fresh,
-            inverse_curvature=inverse_curvature,
-            steps=steps,
-            evaluated=evaluated,
-            status=status,
-        )
-
-    status = jnp.where(small, 0, 1 if options.maxiter <= 0 else _GOING)
-    # The first step is sized as if an earlier one had lowered the value by half the gradient norm.
-    before = value + norm_of(gradient) / 2
-    never = jnp.zeros_like(before)
-    start = _State(
-        x=x,
-        value=value,
-        gradient=gradient,
-        before=before,
-        memory=memory,
-        fresh=jnp.ones((), bool),
-        inverse_curvature=never,
-        steps=0,
-        evaluated=1,
-        status=status,
-    )
-    return while_loop(lambda state: state.status == _GOING, body, start)
-
-
-def _where(which: Array, one: _Memory, other: _Memory) -> _Memory:
-    """Return `one` where `which` is true, and `other` elsewhere, leaf by leaf."""
-    return tree.tree_map(lambda a, b: jnp.where(which, a, b), one, other)
+    converged: Array | bool
+    failed: Array | bool
+    status: Array | int
 
 
 # ---- BFGS ----------------------------------------------------------------------------------------
 
 
-def _bfgs(objective: Objective, x: Array, options: _Options) -> OptimizeResults:
-    """Minimize by BFGS, with update (6.17) of Nocedal and Wright, Numerical Optimization (2006)."""
+class _Dense(NamedTuple):
+    """The memory of BFGS: an approximation of the inverse Hessian, and the value one step ago."""
+
+    inverse: Array
+    before: Array
+
+
+def _bfgs(objective: Objective, x: Array, options: _Options, size_of: _Norm) -> OptimizeResults:
+    """Minimize by BFGS, algorithm 6.1 of Nocedal and Wright, Numerical Optimization (2006)."""
     identity = jnp.eye(typeof(x).shape[0], dtype=typeof(x).dtype)
 
-    def direction_of(inverse: Array, gradient: Array) -> Array:
-        return -jnp.dot(inverse, gradient)
+    def body(state: _State[_Dense]) -> _State[_Dense]:
+        inverse, before = state.memory
+        direction = -precise_dot(inverse, state.gradient)
+        # The step is expected to lower the value as the last one did: (3.60) in the book.
+        slope = precise_dot(state.gradient, direction)
+        guess = 2.02 * (state.value - before) / slope
+        first = jnp.where(guess > 1, 1.0, guess)
+        step = _step(objective, state, direction, first, options)
+        move = step.step * direction
+        bend = step.gradient - state.gradient
+        return _State(
+            x=state.x + move,
+            value=step.value,
+            gradient=step.gradient,
+            memory=_Dense(_updated(identity, inverse, move, bend), state.value),
+            steps=state.steps + 1,
+            evaluated=state.evaluated + step.evaluated,
+            converged=size_of(step.gradient) < options.gtol,
+            failed=step.failed,
+            status=step.status,
+        )
 
-    def updated(inverse: Array, move: Array, bend: Array) -> Array:
-        curvature = jnp.dot(bend, move)
-        # Steps without positive curvature do not update the memory.
-        known = curvature > 0
-        factor = 1 / jnp.where(known, curvature, 1)
-        left = identity - factor * jnp.outer(move, bend)
-        new = left @ inverse @ left.T + factor * jnp.outer(move, move)
-        return jnp.where(known, new, inverse)
+    def going(state: _State[_Dense]) -> Array:
+        return jnp.logical_not(state.converged | state.failed) & (state.steps < options.maxiter)
 
-    end = _descend(objective, x, identity, direction_of, updated, options)
-    return _results(end, end.memory)
+    value, gradient = objective(x)
+    converged = size_of(gradient) < options.gtol
+    # The first step is sized as if an earlier one had lowered the value by half the gradient norm.
+    memory = _Dense(identity, value + norm_of(gradient) / 2)
+    end = while_loop(going, body, _State(x, value, gradient, memory, 0, 1, converged, False, 0))
+    stopped = jnp.where(end.failed, 2 + end.status, -1)
+    stopped = jnp.where(end.steps == options.maxiter, 1, stopped)
+    status = jnp.where(end.converged, 0, stopped)
+    return _results(end._replace(status=status), end.memory.inverse)
 
 
-def _results(end: _State, inverse: Array | None) -> OptimizeResults:
+def _updated(identity: Array, inverse: Array, move: Array, bend: Array) -> Array:
+    """Return the inverse Hessian after a step; the one before, where the step has no curvature."""
+    factor = 1 / precise_dot(bend, move)
+    left = identity - factor * jnp.outer(move, bend)
+    product = precise_dot(precise_dot(left, inverse), left.T)
+    return jnp.where(jnp.isfinite(factor), product + factor * jnp.outer(move, move), inverse)
+
+
+def _step(
+    objective: Objective,
+    state: _State[Any],
+    direction: Array,
+    first: Array | float,
+    options: _Options,
+) -> LineSearchStep:
+    at = (state.x, direction, state.value, state.gradient)
+    return line_search(objective, *at, first, options.line_search_maxiter)
+
+
+def _results(end: _State[Any], inverse: Array | None) -> OptimizeResults:
     return OptimizeResults(
         x=end.x,
-        success=(end.status == 0).astype(bool),
+        success=end.converged & ~end.failed,
         status=end.status,
         fun=end.value,
         jac=end.gradient,
@@ -250,45 +186,68 @@ def _results(end: _State, inverse: Array | None) -> OptimizeResults:
 # ---- with limited memory -------------------------------------------------------------------------
 
 
-def _lbfgs(objective: Objective, x: Array, options: _Options) -> OptimizeResults:
-    """Minimize by limited-memory BFGS, algorithm 7.4 of Nocedal and Wright (2006)."""
+def _lbfgs(objective: Objective, x: Array, options: _Options, size_of: _Norm) -> OptimizeResults:
+    """Minimize by limited-memory BFGS, algorithm 7.5 of Nocedal and Wright (2006)."""
     count, size = options.maxcor, typeof(x).shape[0]
     dtype = typeof(x).dtype
-    # Pairs that are not stored yet have the factor 0.
-    empty = _Pairs(
-        jnp.zeros((count, size), dtype),
-        jnp.zeros((count, size), dtype),
-        jnp.zeros((count,), dtype),
-        jnp.ones((), dtype),
-    )
 
-    def direction_of(pairs: _Pairs, gradient: Array) -> Array:
+    def direction_of(pairs: _Pairs, gradient: Array, steps: Array | int) -> Array:
+        known = jnp.minimum(steps, count)
+
         def back(i: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
             rest, shares = carry
             i = count - 1 - i
-            share = pairs.factors[i] * jnp.dot(pairs.moves[i], rest)
+            share = pairs.factors[i] * precise_dot(pairs.moves[i], rest)
             return rest - share * pairs.bends[i], shares.at[i].set(share)
 
         def forth(i: Array, rest: Array) -> Array:
-            share = pairs.factors[i] * jnp.dot(pairs.bends[i], rest)
+            i = count - known + i
+            share = pairs.factors[i] * precise_dot(pairs.bends[i], rest)
             return rest + pairs.moves[i] * (shares[i] - share)
 
-        rest, shares = fori_loop(0, count, back, (gradient, jnp.zeros((count,), dtype)))
-        return -fori_loop(0, count, forth, pairs.scale * rest)
+        start = (-gradient, jnp.zeros((count,), dtype))
+        rest, shares = fori_loop(0, known, back, start)
+        return fori_loop(0, known, forth, pairs.scale * rest)
 
-    def updated(pairs: _Pairs, move: Array, bend: Array) -> _Pairs:
-        curvature = jnp.dot(bend, move)
-        known = curvature > 0
-        factor = 1 / jnp.where(known, curvature, 1)
-        new = _Pairs(
-            jnp.roll(pairs.moves, -1, 0).at[-1].set(move),
-            jnp.roll(pairs.bends, -1, 0).at[-1].set(bend),
-            jnp.roll(pairs.factors, -1).at[-1].set(factor),
-            curvature / jnp.where(known, jnp.dot(bend, bend), 1),
+    def body(state: _State[_Pairs]) -> _State[_Pairs]:
+        pairs = state.memory
+        direction = direction_of(pairs, state.gradient, state.steps)
+        step = _step(objective, state, direction, 1.0, options)
+        move = step.step * direction
+        bend = step.gradient - state.gradient
+        curvature = precise_dot(bend, move)
+        converged = size_of(step.gradient) < options.gtol
+        # A reason that is named later is told before the others.
+        status = jnp.where(state.value - step.value < options.ftol, 4, 0)
+        status = jnp.where(state.evaluated >= options.maxgrad, 3, status)
+        status = jnp.where(state.evaluated >= options.maxfun, 2, status)
+        status = jnp.where(state.steps >= options.maxiter, 1, status)
+        status = jnp.where(step.failed, 5, status)
+        return _State(
+            x=state.x + move,
+            value=step.value,
+            gradient=step.gradient,
+            memory=_Pairs(
+                jnp.roll(pairs.moves, -1, 0).at[-1].set(move),
+                jnp.roll(pairs.bends, -1, 0).at[-1].set(bend),
+                jnp.roll(pairs.factors, -1).at[-1].set(1 / curvature),
+                curvature / precise_dot(bend, bend),
+            ),
+            steps=state.steps + 1,
+            evaluated=state.evaluated + step.evaluated,
+            converged=converged,
+            failed=(status > 0) & ~converged,
+            status=jnp.where(converged, 0, status),
         )
-        return _Pairs(*[jnp.where(known, a, b) for a, b in zip(new, pairs, strict=True)])
 
-    return _results(_descend(objective, x, empty, direction_of, updated, options), None)
+    def going(state: _State[_Pairs]) -> Array:
+        return jnp.logical_not(state.converged | state.failed)
+
+    value, gradient = objective(x)
+    pairs = jnp.zeros((count, size), dtype)
+    memory = _Pairs(pairs, pairs, jnp.zeros((count,), dtype), 1.0)
+    start = _State(x, value, gradient, memory, 0, 1, False, False, 0)
+    return _results(while_loop(going, body, start), None)
 
 
 # ---- the door ------------------------------------------------------------------------------------
@@ -296,7 +255,7 @@ def _lbfgs(objective: Objective, x: Array, options: _Options) -> OptimizeResults
 _LIMITED = "l-bfgs-experimental-do-not-rely-on-this"
 # The function behind each method, and its options with their defaults.
 _METHODS: dict[str, tuple[Callable[..., OptimizeResults], dict[str, Any]]] = {
-    "bfgs": (_bfgs, {"maxiter": None, "norm": math.inf, "gtol": 1e-5, "line_search_maxiter": 20}),
+    "bfgs": (_bfgs, {"maxiter": None, "norm": math.inf, "gtol": 1e-5, "line_search_maxiter": 10}),
     _LIMITED: (
         _lbfgs,
         {
@@ -323,8 +282,12 @@ def _run(
     options: _Options,
 ) -> OptimizeResults:
     descend = _METHODS[method][0]
+
+    def size_of(gradient: Array) -> Array:
+        return norm_of(gradient, options.norm)
+
     if method != _LIMITED or not is_complex(typeof(x0).dtype):
-        return descend(value_and_grad(lambda x: fun(x, *args)), x0, options)
+        return descend(value_and_grad(lambda x: fun(x, *args)), x0, options, size_of)
     # A complex vector is searched as its real parts followed by its imaginary parts.
     count = typeof(x0).shape[0]
 
@@ -332,7 +295,8 @@ def _run(
         return elementwise.complex(parts[:count], sign * parts[count:])
 
     objective = value_and_grad(lambda parts: fun(joined(parts), *args))
-    result = descend(objective, jnp.concatenate([jnp.real(x0), jnp.imag(x0)]), options)
+    parts = jnp.concatenate([jnp.real(x0), jnp.imag(x0)])
+    result = descend(objective, parts, options, lambda gradient: size_of(joined(gradient)))
     # The gradient with respect to a complex variable is conjugated.
     return result._replace(x=joined(result.x), jac=joined(result.jac, -1))
 
@@ -359,7 +323,7 @@ def minimize(
       tol: the bound on the norm of the gradient.
       options: the options of BFGS: `maxiter`, the greatest number of steps, N * 200 by default;
         `gtol`, the bound on the norm of the gradient, 1e-5 by default; `norm`, the order of that
-        norm, infinity by default; `line_search_maxiter`, the number of trials of each step, 20 by
+        norm, infinity by default; `line_search_maxiter`, how often a step is doubled, 10 by
         default.
 
     Returns:
@@ -394,16 +358,16 @@ def minimize(
         raise TypeError(
             f"x0 of minimize must have shape (N,), got {shape}: flatten it, and let fun reshape it"
         )
-    limits = [chosen.get("maxfun"), chosen.get("maxgrad")]
-    whole = np.iinfo(np.int32).max
-    most_steps = typeof(x0).size * 200 if name == "bfgs" else whole
+    limits = {key: chosen.get(key) for key in ("maxiter", "maxfun", "maxgrad")}
+    if all(limit is None for limit in limits.values()):
+        limits["maxiter"] = typeof(x0).size * 200
+    no_limit = np.iinfo(np.int32).max
     settings = _Options(
-        maxiter=most_steps if chosen["maxiter"] is None else chosen["maxiter"],
-        maxfun=min([limit for limit in limits if limit is not None], default=whole),
+        **{key: no_limit if limit is None else limit for key, limit in limits.items()},
         line_search_maxiter=chosen["line_search_maxiter" if name == "bfgs" else "maxls"],
         norm=chosen["norm"],
         gtol=chosen["gtol"],
-        ftol=chosen.get("ftol"),
+        ftol=chosen.get("ftol", 0.0),
         maxcor=chosen.get("maxcor", 0),
     )
     return _run(fun, x0, args, method=name, options=settings)
