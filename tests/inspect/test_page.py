@@ -205,18 +205,26 @@ def test_searching_filters_and_steps(look, program):
         shown.run("hlofront.list.rows.filter(({op}) => hlofront.list.hits.has(op)).length") == hits
     )
     names = shown.run("hlofront.search.hits.map((op) => hlofront.program.haystack(op))")
-    # By what they are, or by the text of their source line.
+    # By what their rows show, which the code of a source line is not.
     assert all("tanh" in name for name in names)
-    assert any("dot" in name for name in names)
+    assert not any("dot" in name for name in names)
     first = shown.run("hlofront.light.pinned.op")
     shown.press("Enter")
     assert shown.run("hlofront.light.pinned.op") != first
-    for query, opcode in (("op:tanh", "tanh"), (f"op:dot line:layers.py:{TANH}", "dot")):
+    for query, opcode in (
+        ("op:tanh", "tanh"),
+        (f"op:dot line:layers.py:{TANH}", "dot"),
+        (f"op:dot line:{TANH} shape:f32[16,32]", "dot"),
+        ("op:dot code:jnp.tanh", "dot"),
+        ("op:dot flops>1e3 bytes<=1e6", "dot"),
+    ):
         shown.run(f"hlofront.search.input.value = {json.dumps(query)}; hlofront.search.run()")
         found = shown.run("hlofront.search.hits.map((op) => hlofront.program.opcode(op))")
         assert set(found) == {opcode}
-    shown.run("hlofront.search.input.value = 'type:f32[16,32] nothing'; hlofront.search.run()")
-    assert shown.run("hlofront.list.rows.length") == 0
+    # A number of a line is that line alone, and a figure has a limit.
+    for query in ("line:1", "op:dot bytes>1e9", "type:f32[16,32] nothing"):
+        shown.run(f"hlofront.search.input.value = {json.dumps(query)}; hlofront.search.run()")
+        assert shown.run("hlofront.list.rows.length") == 0, query
     shown.press("Escape")
     assert shown.run("hlofront.list.rows.length") > 5
 

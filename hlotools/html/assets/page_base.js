@@ -287,39 +287,87 @@ class Program {
     return this.operands[caller][Number(this.inside[op])];
   }
 
+  /** Return the text of an operation's row that plain words of a search are looked up in. */
   haystack(op) {
     this.haystacks ??= new Array(this.count);
-    return (this.haystacks[op] ??= this.words(op).join("\n").toLowerCase());
+    return (this.haystacks[op] ??= [
+      this.names[op],
+      this.opcode(op),
+      this.type(op),
+      this.where(op),
+      this.extra[op] ?? "",
+    ]
+      .join("\n")
+      .toLowerCase());
   }
 
-  words(op) {
+  /** Return the file name and number of an operation's source line. */
+  where(op) {
     const key = this.line(op);
-    const place = key < 0 ? "" : `${whereText(key)}\n${codeOf(key)}`;
-    return [this.names[op], this.opcode(op), this.type(op), this.path(op), place];
+    return key < 0 ? "" : whereText(key);
+  }
+
+  code(op) {
+    const key = this.line(op);
+    return key < 0 ? "" : codeOf(key);
   }
 }
 
-const FIELDS = { name: 0, op: 1, type: 2, path: 3, line: 4 };
+// The fields of a search, as functions of a program and an operation.
+const FIELDS = {
+  name: (program, op) => program.names[op],
+  op: (program, op) => program.opcode(op),
+  shape: (program, op) => program.type(op),
+  type: (program, op) => program.type(op),
+  path: (program, op) => program.path(op),
+  line: (program, op) => program.where(op),
+  code: (program, op) => program.code(op),
+};
+const COMPARISONS = {
+  ">": (value, limit) => value > limit,
+  ">=": (value, limit) => value >= limit,
+  "<": (value, limit) => value < limit,
+  "<=": (value, limit) => value <= limit,
+};
 
-/** Return the operations with every word of a query; `op:dot` searches one field alone. */
-function find(program, query) {
-  const terms = query
+/** Return whether a source line such as `model.py:37` is meant by `37`, `model.py:37` or `model`. */
+function isLine(where, text) {
+  if (!/(^|:)\d+$/.test(text)) return where.includes(text);
+  return where === text || where.endsWith(`:${text}`) || where.endsWith(`/${text}`);
+}
+
+/**
+ * Return the tests of a query's words, functions of a program and an operation that all must hold.
+ *
+ * A plain word is looked up in the operation's row; `op:dot` in one field; `line:37` is the number of
+ * a line; `bytes>1e6` compares a figure, which is unknown on pages without costs.
+ */
+function queryOf(text) {
+  return text
     .toLowerCase()
     .split(/\s+/)
     .filter(Boolean)
     .map((word) => {
-      const [, field, rest] = /^(name|op|type|path|line):(.+)$/.exec(word) ?? [];
-      return field ? { field: FIELDS[field], text: rest } : { text: word };
+      const [, figure, sign, limit] = /^(bytes|flops|seconds)([<>]=?)(.+)$/.exec(word) ?? [];
+      if (figure && Number.isFinite(Number(limit)))
+        return (program, op) => {
+          const value = program.metric(figure)?.values[op];
+          return typeof value === "number" && COMPARISONS[sign](value, Number(limit));
+        };
+      const [, field, rest] = /^(\w+):(.+)$/.exec(word) ?? [];
+      if (!Object.hasOwn(FIELDS, field ?? ""))
+        return (program, op) => program.haystack(op).includes(word);
+      const holds = field === "line" ? isLine : (value, wanted) => value.includes(wanted);
+      return (program, op) => holds(FIELDS[field](program, op).toLowerCase(), rest);
     });
+}
+
+/** Return the operations for which every word of a query holds. */
+function find(program, query) {
+  const tests = queryOf(query);
   const found = [];
-  for (let op = 0; terms.length && op < program.count; op += 1) {
-    const fits = terms.every(({ field, text }) =>
-      field === undefined
-        ? program.haystack(op).includes(text)
-        : program.words(op)[field].toLowerCase().includes(text),
-    );
-    if (fits) found.push(op);
-  }
+  for (let op = 0; tests.length && op < program.count; op += 1)
+    if (tests.every((holds) => holds(program, op))) found.push(op);
   return found;
 }
 

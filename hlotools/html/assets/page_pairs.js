@@ -20,6 +20,23 @@ class Side {
     return file === undefined ? -1 : lineKey(file, line);
   }
 
+  /** Return what a search looks in: the program, or lines of text whose fields are their text. */
+  searched() {
+    const { texts } = this.raw;
+    const where = (n) => (this.line(n) < 0 ? "" : whereText(this.line(n)));
+    const text = (n) => texts[n];
+    return (this.searching ??= this.program ?? {
+      names: texts,
+      opcode: text,
+      type: text,
+      path: text,
+      where,
+      code: (n) => (this.line(n) < 0 ? "" : codeOf(this.line(n))),
+      metric: () => undefined,
+      haystack: (n) => `${texts[n]}\n${where(n)}`.toLowerCase(),
+    });
+  }
+
   /** Return the parts of an operation with their classes, to compare and to show. */
   parts(n, short = true) {
     const { program } = this;
@@ -167,7 +184,7 @@ class PairRows {
 
   flatten() {
     const rows = [];
-    const words = this.query.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = queryOf(this.query);
     const block = (number, path, depth) => {
       const section = this.raw.sections[number];
       const { states, calls } = section;
@@ -247,19 +264,13 @@ class PairRows {
     this.rows = rows;
   }
 
+  /** Return whether every word of a query holds for an operation of a row's two sides. */
   fits(section, row, words) {
-    const text = [
+    const sides = [
       [this.a, section.a[row]],
       [this.b, section.b[row]],
-    ]
-      .filter(([, n]) => n >= 0)
-      .map(([side, n]) => {
-        if (side.program) return side.program.haystack(n);
-        const key = side.line(n);
-        return `${side.raw.texts[n]} ${key < 0 ? "" : `${whereText(key)} ${codeOf(key)}`}`.toLowerCase();
-      })
-      .join("\n");
-    return words.every((word) => text.includes(word));
+    ].filter(([, n]) => n >= 0);
+    return words.every((holds) => sides.some(([side, n]) => holds(side.searched(), n)));
   }
 
   /** Return the numbers of the parts of a change. */

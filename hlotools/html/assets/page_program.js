@@ -160,10 +160,10 @@ class Search {
     this.count = el("span", { class: "count", role: "status" });
     this.input = el("input", {
       type: "search",
-      placeholder: "search: name, opcode, shape, source …",
+      placeholder: "search: name, opcode, shape, line …",
       "aria-label": "search operations",
       title:
-        "words that all must be there; or of one field: op:dot type:bf16 line:model.py:57 path:attention name:fusion",
+        "words that all must be in a row; or of one field: op:dot shape:bf16 line:57 path:attention name:fusion code:einsum bytes>1e6 flops>1e9 seconds>1e-3",
       spellcheck: "false",
       autocomplete: "off",
       oninput: () => {
