@@ -8,10 +8,16 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from hlofront.inspect.comparison.columns import Artifact, Column, at_revision, under_jaxlib
+from hlofront.inspect.comparison.columns import (
+    Artifact,
+    Column,
+    at_revision,
+    side_of_column,
+    under_jaxlib,
+)
 from hlofront.inspect.comparison.environments import NoEnvironment
-from hlofront.inspect.difference import Diff, diff
 from hlofront.inspect.jitted import jitted
+from hlotools.matching.difference import Diff, diff_of_sides
 
 Tell = Callable[[str], object]
 # Returns whether a program has what is searched for; None if that cannot be said.
@@ -72,8 +78,7 @@ class Bisection(NamedTuple):
         """The difference of the two programs; None if there is no change."""
         if self.before is None or self.after is None:
             return None
-        labels = (self.before.label, self.after.label)
-        return diff(self.before.hlo, self.after.hlo, labels=labels)
+        return _difference(self.before, self.after)
 
     def text(self, color: bool = False, limit: int | None = 100, verbose: bool = False) -> str:
         """Return the versions tried, the first with the change, and the difference as text."""
@@ -90,7 +95,7 @@ class Bisection(NamedTuple):
         lines += ["", f"first changed: {self.after.label} (not yet: {self.before.label})"]
         if self.skipped:
             lines.append(f"or one of these, which were skipped: {', '.join(self.skipped)}")
-        body = "no difference" if difference.equal else difference.text(color, limit, verbose)
+        body = difference.text(color, limit, verbose) if difference.changes else "no difference"
         return "\n".join([*lines, "", body])
 
 
@@ -176,7 +181,7 @@ class _Search:
             if self.question is not None:
                 answer = self.question(column)
             else:
-                answer = number > 0 and not diff(self.columns[0].hlo, column.hlo).equal
+                answer = number > 0 and not _difference(self.columns[0], column).equal
         self.tried.append(Tried(column.label, answer, column.error))
         return answer
 
@@ -212,6 +217,10 @@ class _Search:
 
 
 # ---- questions -----------------------------------------------------------------------------------
+
+
+def _difference(before: Column, after: Column) -> Diff:
+    return diff_of_sides(side_of_column(before, before.label), side_of_column(after, after.label))
 
 
 def _question_of(when: str | None, command: str | None) -> Question | None:

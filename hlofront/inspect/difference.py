@@ -8,6 +8,7 @@ from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced
 from hlotools.ir.program_text import KINDS
 from hlotools.matching.difference import Diff as Diff
 from hlotools.matching.difference import Side, diff_of_sides, side_of
+from hlotools.matching.flags import flags_of
 
 
 def diff(
@@ -21,7 +22,8 @@ def diff(
     """Return the differences between two programs.
 
     Names, source lines, install paths and orders without meaning are no differences; nor is the
-    schedule of a compiled program, unless `schedule` is True.
+    schedule of a compiled program, unless `schedule` is True. XLA's flags that differ are among the
+    changes, also of equal programs.
 
     Args:
       a: text of a jaxpr, StableHLO or HLO; the path of a file of such text; a result of `trace`,
@@ -56,13 +58,13 @@ def _side(value: object, stage: str | None) -> Side:
     if _is_call(value):
         return _of_call(value[0], value[1:], stage or "hlo")
     if isinstance(value, Traced):
-        return _staged(value, stage, f"{value.fun_name}, traced")
+        return side_of_traced(value, stage, f"{value.fun_name}, traced")
     if isinstance(value, Lowered):
         if stage == "hlo":
             return Side("hlo", "a lowered function, before optimization", value.as_text("hlo"))
         return Side("stablehlo", "a lowered function", value.as_text(debug_info=True))
     if isinstance(value, Compiled):
-        return Side("hlo", "a compiled function", value.as_text() or "")
+        return side_of_compiled(value, "a compiled function")
     if isinstance(value, ClosedJaxpr | Jaxpr):
         text = value.pretty_print(source_info=True, use_color=False)
         return Side("jaxpr", "a jaxpr", text)
@@ -71,14 +73,22 @@ def _side(value: object, stage: str | None) -> Side:
 
 def _of_call(function: Callable[..., object], args: tuple[object, ...], stage: str) -> Side:
     name = getattr(function, "__name__", "a function")
-    return _staged(jitted(function).trace(*args), stage, name)
+    return side_of_traced(jitted(function).trace(*args), stage, name)
 
 
-def _staged(traced: Traced, stage: str | None, label: str) -> Side:
+def side_of_traced(traced: Traced, stage: str | None, label: str) -> Side:
+    """Return a traced function as a side of a diff at a stage, by default as a jaxpr."""
     if stage in (None, "jaxpr"):
         text = traced.jaxpr.pretty_print(source_info=True, use_color=False)
         return Side("jaxpr", label, text)
     lowered = traced.lower()
     if stage == "stablehlo":
         return Side("stablehlo", label, lowered.as_text(debug_info=True))
-    return Side("hlo", label, lowered.compile().as_text() or "")
+    return side_of_compiled(lowered.compile(), label)
+
+
+def side_of_compiled(compiled: Compiled, label: str) -> Side:
+    """Return a compiled program as a side of a diff, with the flags that it was compiled with."""
+    options = compiled._compiler_options
+    flags = None if options is None else flags_of(options)
+    return Side("hlo", label, compiled.as_text() or "", flags=flags)

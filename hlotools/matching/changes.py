@@ -70,10 +70,10 @@ class Change(NamedTuple):
     """A difference of two programs, with all sites at which it occurs.
 
     `kind` is "added", "removed", "changed", "split", "merged", "regrouped", "reordered",
-    "exchanged", "scheduled" or "module"; "retyped" and "refused" are findings (another dtype; other
-    fusions of equal work), which consist of the changes in `parts`. `what` is the subject:
-    "operation", "copy", "collective", "fusion", "dtype", "shape", "layout", "opcode",
-    "constant", "operands", "body", "views", "schedule" or the name of an attribute.
+    "exchanged", "scheduled", "flag" (of the compiler) or "module"; "retyped" and "refused" are
+    findings (another dtype; other fusions of equal work), which consist of the changes in `parts`.
+    `what` is the subject: "operation", "copy", "collective", "fusion", "dtype", "shape", "layout",
+    "opcode", "constant", "operands", "body", "views", "schedule" or the name of an attribute.
     `before` and `after` are the subject's texts, and `note` is a remark; `count` is the number of
     occurrences, for changes with several sites each; changes with equal `key`, if set, are
     grouped whatever their texts. `effect` is what the change adds to the costs of HLO programs.
@@ -134,6 +134,8 @@ class Change(NamedTuple):
                 return f"added {_many(self.what, len(self.b))}{names_b}: {self.after}"
             case "removed":
                 return f"removed {_many(self.what, len(self.a))}{names_a}: {self.before}"
+            case "flag":
+                return f"flag {self.what}: {self.before or 'not set'} -> {self.after or 'not set'}"
             case "module":
                 return (
                     f"the module's {self.what}: {self.before or 'none'} -> {self.after or 'none'}"

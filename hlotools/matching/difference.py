@@ -24,6 +24,7 @@ from hlotools.ir.stablehlo_parser import read_stablehlo
 from hlotools.matching.changes import Change, grouped
 from hlotools.matching.effects import by_effect
 from hlotools.matching.findings import findings
+from hlotools.matching.flags import Flags, flag_changes
 from hlotools.matching.hlo_changes import hlo_changes
 from hlotools.matching.limits import limit_of
 from hlotools.matching.markdown import diff_markdown
@@ -40,23 +41,26 @@ _COLORS = {
     "reordered": "\x1b[33m",
     "exchanged": "\x1b[33m",
     "refused": "\x1b[33m",
+    "flag": "\x1b[33m",
     "scheduled": "\x1b[33m",
 }
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
 class Side(NamedTuple):
-    """One of two compared programs: its kind, its label and its text."""
+    """One of two compared programs: its kind, its label, its text and, if known, its flags."""
 
     kind: str
     label: str
     text: str
     module: HloModule | None = None
+    flags: Flags | None = None
 
 
 class Diff:
     """The differences between two programs.
-    `equal` is True if only names, source lines and orders without meaning differ. `changes` are the
+    `equal` is True if only names, source lines and orders without meaning differ; flags that differ
+    are among the changes also of equal programs. `changes` are the
     differences with their sites; those with one cause are the `parts` of one change. Changes of HLO
     have an `effect`; causes come first, and of changes of one kind those of most effect. `kind` is
     "jaxpr", "stablehlo" or "hlo"; `totals` are counts and estimates of both HLO programs.
@@ -92,9 +96,14 @@ class Diff:
     @property
     def title(self) -> str:
         if self.equal:
-            return f"{TITLES[self.kind]}: the same program"
+            others = ", compiled with other flags" if self._other_flags else ""
+            return f"{TITLES[self.kind]}: the same program{others}"
         count = len(self.changes)
         return f"{TITLES[self.kind]}: {count} {'change' if count == 1 else 'changes'}"
+
+    @property
+    def _other_flags(self) -> bool:
+        return any(change.kind == "flag" for change in self.changes)
 
     def total_rows(self) -> list[tuple[str, int, int]]:
         """Return the totals that differ, as (name, total of a, total of b)."""
@@ -266,11 +275,14 @@ def diff_of_sides(
             f"{a.label} is {TITLES[a.kind]} and {b.label} is {TITLES[b.kind]}: compare programs "
             "at one stage"
         )
-    if a.kind == "hlo":
-        modules = _parsed(a), _parsed(b)
-        totals = _totals(modules[0]), _totals(modules[1])
-        return _of_modules(a, b, modules, totals, schedule)
-    return _of_text_kinds(a, b)
+    if a.kind != "hlo":
+        return _of_text_kinds(a, b)
+    modules = _parsed(a), _parsed(b)
+    totals = _totals(modules[0]), _totals(modules[1])
+    difference = _of_modules(a, b, modules, totals, schedule)
+    # A flag may be the cause of the other changes.
+    difference.changes = [*flag_changes(a.flags, b.flags), *difference.changes]
+    return difference
 
 
 def _totals(module: HloModule) -> dict[str, int]:

@@ -16,6 +16,7 @@ from hlofront.cli import main, progress
 from hlofront.inspect import parse, write
 from hlofront.inspect.comparison import compare, environments
 from hlofront.runtime.compilation import disk_cache
+from hlotools.matching.flags import flags_of
 
 x = np.ones((4, 8), np.float32)
 HERE = ".".join(map(str, state.jaxlib_version))
@@ -189,6 +190,17 @@ def test_diff_and_cost(repository, capsys, tmp_path):
     assert code == 0 and "model.py:6" in out
     code, out, _ = run(capsys, "cost", target, "--json", "--by", "instruction")
     assert code == 0 and json.loads(out)["total"]["flops"] > 0
+
+
+def test_flags_of_the_environment_are_overridden_by_those_of_a_function(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_a=1 --xla_b  flags.txt --xla_c=x=y")
+    assert flags_of([("xla_a", False), ("xla_d", 2.5)]) == {
+        "xla_a": "false",
+        "xla_b": "true",
+        "XLA_FLAGS": "flags.txt",
+        "xla_c": "x=y",
+        "xla_d": "2.5",
+    }
 
 
 @pytest.mark.parametrize("command", "show diff compare cost cache bundle doctor".split())

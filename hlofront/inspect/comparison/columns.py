@@ -22,6 +22,8 @@ from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.compile import compile_options
 from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.dispatch.stages import Lowered
+from hlotools.matching.difference import Side
+from hlotools.matching.flags import flags_of
 
 Tell = Callable[[str], object]
 
@@ -50,6 +52,13 @@ class Column(NamedTuple):
     """The median time of several runs; None where the device is absent."""
     error: str | None = None
     """The reason for which there is no HLO."""
+    flags: dict[str, str] | None = None
+    """The compiler's flags by name: those of XLA_FLAGS, and the options of the function."""
+
+
+def side_of_column(column: Column, label: str) -> Side:
+    """Return a column that compiled as a side of a diff."""
+    return Side("hlo", label, column.hlo or "", flags=column.flags)
 
 
 def failed(label: str, error: object) -> Column:
@@ -80,6 +89,7 @@ class Artifact:
             dict(lowered._jitted.compiler_options),
             keep_barriers=module.fences is not None and module.has_barriers,
         )
+        self.flags = flags_of(lowered._jitted.compiler_options)
         self.options = [list(pair) for pair in settings.env_option_overrides]
 
     def as_bytes(self, stablehlo: str | None) -> bytes:
@@ -145,6 +155,7 @@ def under_jaxlib(
         *(memory.get(name) for name in ("argument", "output", "temp", "generated_code")),
         answer["compile_seconds"],
         answer["run_seconds"],
+        flags=artifact.flags,
     )
 
 
@@ -186,6 +197,7 @@ def here(
         ),
         seconds,
         None,
+        flags=flags_of(lowered._jitted.compiler_options),
     )
 
 

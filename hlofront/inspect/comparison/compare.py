@@ -5,10 +5,17 @@ import pathlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from hlofront.inspect.comparison.columns import Artifact, Column, at_revision, here, under_jaxlib
-from hlofront.inspect.difference import Diff, diff
+from hlofront.inspect.comparison.columns import (
+    Artifact,
+    Column,
+    at_revision,
+    here,
+    side_of_column,
+    under_jaxlib,
+)
 from hlofront.inspect.jitted import jitted
 from hlotools.html.diff_page import page
+from hlotools.matching.difference import Diff, diff_of_sides
 from hlotools.matching.markdown import code, table
 
 
@@ -29,8 +36,8 @@ class Comparison:
         compiled = [column for column in columns if column.hlo is not None]
         self.base = compiled[0].label if compiled else None
         self.diffs: dict[str, Diff] = {
-            column.label: diff(
-                compiled[0].hlo, column.hlo, labels=(compiled[0].label, column.label)
+            column.label: diff_of_sides(
+                side_of_column(compiled[0], compiled[0].label), side_of_column(column, column.label)
             )
             for column in compiled[1:]
         }
@@ -83,7 +90,7 @@ class Comparison:
             lines += ["", f"{label}: not compiled: {error}"]
         for label, each in self.diffs.items():
             lines += ["", f"{self.base} -> {label}:"]
-            summary = "no difference" if each.equal else each.text(color, limit, verbose)
+            summary = each.text(color, limit, verbose) if each.changes else "no difference"
             lines.append(_indented(summary))
         return "\n".join(lines)
 

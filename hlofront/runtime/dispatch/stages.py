@@ -23,7 +23,7 @@ from hlofront.runtime.compilation.pipeline import (
     location_settings,
     lowered,
 )
-from hlofront.runtime.compilation.traced_program import Function, TracedProgram
+from hlofront.runtime.compilation.traced_program import CompilerOptionPairs, Function, TracedProgram
 from hlofront.runtime.dispatch.compiled_call import CompiledCall, shard_argument
 from hlofront.runtime.dispatch.executable import Executable
 from hlofront.runtime.dispatch.references import without_references
@@ -312,6 +312,7 @@ class Lowered(Stage):
                 "elsewhere"
             )
         options = {**dict(self._jitted.compiler_options), **(compiler_options or {})}
+        pairs = tuple(sorted(options.items()))
         traced = without_references(self._traced)
         executable = executable_for(
             self._jitted.compiled_program(self._traced, traced.program),
@@ -320,12 +321,12 @@ class Lowered(Stage):
             self._is_committed,
             traced.donated,
             self._jitted.keep_unused,
-            tuple(sorted(options.items())),
+            pairs,
             self._module.fences is not None,
             self._locations,
             self._layouts,
         )
-        return Compiled(self._jitted, self._traced, executable)
+        return Compiled(self._jitted, self._traced, executable, pairs)
 
 
 class Compiled(Stage):
@@ -333,7 +334,7 @@ class Compiled(Stage):
 
     # `__call__` is a slot: Python finds it on the type and reads it from the instance, so that a
     # call goes straight to jaxlib's C++.
-    __slots__ = ("__call__", "__weakref__", "_executable")
+    __slots__ = ("__call__", "__weakref__", "_compiler_options", "_executable")
 
     _executable: "Executable | AbsentExecutable"
 
@@ -342,9 +343,12 @@ class Compiled(Stage):
         jitted: Function,
         traced: TracedProgram,
         executable: "Executable | AbsentExecutable",
+        compiler_options: CompilerOptionPairs | None = None,
     ):
         super().__init__(jitted, traced, executable.where, executable.committed)
         self._executable = executable
+        # The options that the program was compiled with; None where they are unknown.
+        self._compiler_options = compiler_options
         self.__call__ = bridge.pjit(
             jitted.name,
             None,
