@@ -1,15 +1,12 @@
 """The command `diff`: the differences between two programs; exit status 0 if they are equal."""
 
 import argparse
-import contextlib
 from typing import TYPE_CHECKING, TextIO
 
 from hlofront.cli.options import add_args, add_command, add_outputs
 from hlofront.cli.program_files import is_program, read_program, write_file
-from hlofront.cli.progress import announce, finish, say
-from hlofront.cli.target import UsageError, arguments_for, load_function
-from hlofront.inspect.jitted import jitted
-from hlofront.pjrt.targets import target as find_target
+from hlofront.cli.progress import finish, say
+from hlofront.cli.target import UsageError
 from hlotools.ir.program_text import STDIN
 from hlotools.terminal_colors import Painter
 
@@ -26,6 +23,10 @@ example:
   python -m hlofront diff before.hlo after.hlo
   python -m hlofront diff model.py:step model.py:faster_step --args "f32[32,64]" --html diff.html
   python -m hlofront diff model.py:step model.py:faster_step --target cuda:h100 --fail-on 'bytes>1%'
+  python -m hlofront diff model.py:step model.py:step --at HEAD~1 --at HEAD
+  python -m hlofront diff model.py:step model.py:step --jaxlib 0.10.2 --jaxlib 0.12.0.1
+
+--target, --jaxlib and --at hold for both functions if given once, for A and for B if given twice.
 """
 
 
@@ -48,35 +49,39 @@ def add_parser(commands: "Commands") -> None:
         action="store_true",
         help="operations that run earlier or later in a compiled program differ too",
     )
-    diff.add_argument(
-        "--target", metavar="DEVICE", help="compile functions for it, attached or not"
-    )
+    for option, metavar, purpose in (
+        ("--target", "DEVICE", "compile functions for it, attached or not"),
+        ("--jaxlib", "VERSION", "compile functions with it; 'current' is this one"),
+        ("--at", "REVISION", "compile functions as of a git revision of their files"),
+    ):
+        diff.add_argument(
+            option, action="append", default=[], metavar=metavar, help=f"{purpose}; once or twice"
+        )
     add_outputs(diff)
     diff.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace, out: TextIO) -> int:
-    from hlofront.inspect.difference import diff
+    from hlofront.cli.diff_sides import function_side
+    from hlotools.matching.difference import Side, diff_of_sides
 
     arguments = options.before, options.after
     if arguments == (STDIN, STDIN):
         raise UsageError("standard input holds one program: give a file for the other")
-    if options.target and all(map(is_program, arguments)):
-        raise UsageError("--target is for functions: the programs in files are compiled already")
+    setting, names = _setting_of(options)
     read = [read_program(text) if is_program(text) else None for text in arguments]
     known = [each.kind for each in read if each is not None]
     if options.stage is None:
         options.stage = known[0] if len(known) == 1 else "hlo"
-    sides = [
-        _text(text, options) if each is None else each.text
-        for text, each in zip(arguments, read, strict=True)
-    ]
-    finish()
-    labels = [
-        text if each is None else each.label for text, each in zip(arguments, read, strict=True)
-    ]
+    if setting in ("--jaxlib", "--at") and options.stage != "hlo":
+        raise UsageError(f"{setting} compares optimized HLO: the stage here is {options.stage}")
     try:
-        difference = diff(*sides, schedule=options.schedule, labels=(labels[0], labels[1]))
+        sides = [
+            function_side(text, setting, name, options) if each is None else Side(*each)
+            for text, name, each in zip(arguments, names, read, strict=True)
+        ]
+        finish()
+        difference = diff_of_sides(sides[0], sides[1], options.schedule)
         status = status_of(difference, options)
     except ValueError as error:
         # A text cannot be parsed, or the two are of different kinds; the message says which.
@@ -85,26 +90,36 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     return status
 
 
-def _text(text: str, options: argparse.Namespace) -> str:
-    """Return the text of FILE:FUNCTION's program, at the stage and for the arguments of `options`.
+def _setting_of(options: argparse.Namespace) -> tuple[str, list[str]]:
+    """Return the option that says where functions are compiled, and its value for A and for B.
 
     Raises:
-      UsageError: if `text` is neither a file nor FILE:FUNCTION.
+      UsageError: if there are several such options, too many values, or no functions for them.
     """
-    if ":" not in text and not text.endswith(".py"):
-        raise UsageError(f"there is no file {text}, and it is no FILE:FUNCTION")
-    function, module = load_function(text)
-    args = arguments_for(module, text, options.args)
-    staged = jitted(function)
-    with find_target(options.target) if options.target else contextlib.nullcontext():
-        traced = staged.trace(*args)
-        if options.stage == "jaxpr":
-            return traced.jaxpr.pretty_print(source_info=True, use_color=False)
-        lowered = traced.lower()
-        if options.stage == "stablehlo":
-            return lowered.as_text(debug_info=True)
-        announce(f"compiling {text}")
-        return lowered.compile().as_text() or ""
+    settings = {
+        name: values
+        for name, values in (
+            ("--target", options.target),
+            ("--jaxlib", options.jaxlib),
+            ("--at", options.at),
+        )
+        if values
+    }
+    if not settings:
+        return "", ["", ""]
+    if len(settings) > 1:
+        raise UsageError(f"{' and '.join(settings)} do not go together: give one of them")
+    ((setting, values),) = settings.items()
+    files = [text for text in (options.before, options.after) if is_program(text)]
+    if len(files) == 2:
+        raise UsageError(f"{setting} is for functions: the programs in files are compiled already")
+    most = 2 - len(files)
+    if len(values) > most:
+        raise UsageError(
+            f"{setting} is given {len(values)} times, and there "
+            + ("are two functions" if most == 2 else f"is one function: {files[0]} is a file")
+        )
+    return setting, [values[0], values[-1]]
 
 
 def status_of(difference: "Diff | Comparison", options: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ import hlofront.numpy as jnp
 from hlofront.base.config import options
 from hlofront.bridge import state
 from hlofront.cli import main, progress
-from hlofront.inspect import parse, write
+from hlofront.inspect import diff, parse, write
 from hlofront.inspect.comparison import compare, environments
 from hlofront.runtime.compilation import disk_cache
 from hlotools.matching.flags import flags_of
@@ -190,6 +190,73 @@ def test_diff_and_cost(repository, capsys, tmp_path):
     assert code == 0 and "model.py:6" in out
     code, out, _ = run(capsys, "cost", target, "--json", "--by", "instruction")
     assert code == 0 and json.loads(out)["total"]["flops"] > 0
+
+
+def test_diff_of_one_function_at_two_revisions_and_under_two_jaxlibs(repository, capsys):
+    target = f"{repository}:step"
+    both = "diff", target, target
+    code, out, _ = run(capsys, *both, "--at", "HEAD~1", "--at", "HEAD")
+    assert code == 1 and "tanh -> sine" in out and f"{target}, at HEAD~1" in out
+    code, out, _ = run(capsys, *both, "--at", "HEAD~2", "--at", "HEAD~1")
+    assert code == 0 and "the same program" in out
+    code, out, _ = run(capsys, *both, "--at", "HEAD~1")
+    assert code == 0 and f"b: {target}, at HEAD~1" in out
+    code, out, _ = run(capsys, *both, "--jaxlib", "current", "--jaxlib", HERE)
+    assert code == 0 and f"{target}, jaxlib {HERE}" in out
+    code, out, _ = run(capsys, *both, "--target", "cpu", "--target", "tpu:v5e:1x1", "--json")
+    labels = [json.loads(out)[side]["label"] for side in "ab"]
+    assert code == 1 and labels == [f"{target}, cpu", f"{target}, tpu:v5e:1x1"]
+
+
+def test_what_diff_cannot_compile_is_an_error(repository, capsys, tmp_path):
+    target = f"{repository}:step"
+    text = tmp_path / "a.hlo"
+    text.write_text(jax.jit(f).lower(x).compile().as_text())
+    for arguments, reason in (
+        (("--at", "nothing"), "has no 'nothing'"),
+        (("--at", "HEAD", "--jaxlib", "current"), "do not go together"),
+        (("--at", "HEAD", "--target", "cpu"), "do not go together"),
+        (("--at", "HEAD", "--at", "HEAD", "--at", "HEAD"), "is given 3 times"),
+        (("--at", "HEAD", "--stage", "jaxpr"), "compares optimized HLO"),
+    ):
+        code, _, err = run(capsys, "diff", target, target, *arguments)
+        assert code == 2 and reason in err, (arguments, err)
+    code, _, err = run(capsys, "diff", str(text), target, "--at", "HEAD", "--at", "HEAD")
+    assert code == 2 and "is a file" in err
+    code, _, err = run(capsys, "diff", str(text), str(text), "--jaxlib", "current")
+    assert code == 2 and "is for functions" in err
+
+
+def test_flags_that_differ_are_told_also_where_the_program_is_equal(capsys, tmp_path):
+    file = tmp_path / "flags.py"
+    file.write_text(
+        "import hlofront as jax\n"
+        "def f(x):\n    return x + 1\n"
+        "fast = jax.jit(f, compiler_options={'xla_cpu_enable_fast_math': True})\n"
+        "slow = jax.jit(f, compiler_options={'xla_cpu_enable_fast_math': False})\n"
+    )
+    code, out, _ = run(capsys, "diff", f"{file}:f", f"{file}:fast", "--args", "f32[4]")
+    assert code == 0 and "the same program, compiled with other flags" in out
+    assert "flag xla_cpu_enable_fast_math: not set -> true" in out
+    before, after = (f"{file}:{name}" for name in ("slow", "fast"))
+    code, out, _ = run(capsys, "diff", before, after, "--args", "f32[4]", "--jaxlib", "current")
+    assert code == 0 and "flag xla_cpu_enable_fast_math: false -> true" in out
+    code, out, _ = run(capsys, "diff", after, after, "--args", "f32[4]")
+    assert code == 0 and "flag" not in out.splitlines()[0]
+
+    def g(x):
+        return x + 1
+
+    lowered = jax.jit(g).lower(x)
+    option = {"xla_cpu_enable_fast_math": True}
+    found = diff(lowered.compile(), lowered.compile(compiler_options=option))
+    assert found.equal and [change.what for change in found.changes] == list(option)
+    loaded = compare.Comparison("g", [compare.here(name, jax.jit(g), (x,)) for name in "ab"])
+    assert loaded.equal and "no difference" in loaded.text()
+    other = loaded.columns[1]._replace(flags={"xla_a": "1"})
+    told = compare.Comparison("g", [loaded.columns[0], other])
+    assert told.equal and "flag xla_a: not set -> 1" in told.text()
+    assert "xla_a" in told.markdown() and "xla_a" in told.html() and "xla_a" in told.json()
 
 
 def test_flags_of_the_environment_are_overridden_by_those_of_a_function(monkeypatch):
