@@ -47,6 +47,7 @@ PATHS = {
     "haiku": ("dm-haiku", "haiku/**/*_test.py"),
     "jraph": ("jraph", "jraph/**/*_test.py"),
     "keras": ("keras", "keras/src/**/*_test.py"),
+    "mujoco-mjx": ("mujoco-mjx", "mujoco/mjx/_src/*_test.py"),
     "numpyro": ("numpyro", "sdist:test/**/test_*.py"),
     "optax": ("optax", "optax/**/*_test.py"),
     "penzai": ("penzai", "sdist:tests/**/*_test.py"),
