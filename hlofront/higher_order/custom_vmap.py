@@ -1,5 +1,6 @@
 """The class custom_vmap, for functions with a user-defined vmap rule, and sequential_vmap."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike, is_tuple_or_list
 from hlofront.core import rules
-from hlofront.core.aval import is_value, typeof
+from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.axes import AxisData
 from hlofront.core.digest import not_lowered
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, Value
@@ -34,6 +35,7 @@ from hlofront.higher_order.selecting import (
     with_zeros,
 )
 from hlofront.primitives.batching import move_axis, with_new_axis
+from hlofront.primitives.converting import convert
 from hlofront.primitives.derivatives import instantiate
 from hlofront.transforms.batch import batch_flat
 from hlofront.transforms.flatten import NO_KEYWORDS, stage_tree
@@ -361,6 +363,13 @@ def _derivative_over_axis(rule: FlatRule, size: int, operands: _Dual) -> _Dual |
     return _Dual(values[:width], [t for t, _ in pairs], mapped[:width], [b for _, b in pairs])
 
 
+def _typed_like(tangent: Tangent, aval: ShapedArray) -> Tangent:
+    """Return a tangent, weakly typed as a primal of its dtype."""
+    if isinstance(tangent, Zero) or typeof(tangent).dtype != aval.dtype:
+        return tangent
+    return convert(tangent, aval.dtype, aval.weak_type)
+
+
 @rules.jvp(custom_vmap_call_p)
 def _(
     primals: Sequence[ArrayLike],
@@ -394,7 +403,13 @@ def _(
             results = _derivative_over_axis(flat, size, operands)
         if results is None:
             results = _derivative(flat, size, operands)
-        return results.flat_results(present)
+        # A tangent that is computed is weakly typed as its primal result is; others pass unchanged.
+        operand_ids = {id(tangent) for tangent in operands.tangents}
+        tangents = [
+            t if id(t) in operand_ids else _typed_like(t, typeof(p))
+            for t, p in zip(results.tangents, results.primals, strict=True)
+        ]
+        return dataclasses.replace(results, tangents=tangents).flat_results(present)
 
     results = custom_vmap_call_p.bind(
         *primals,

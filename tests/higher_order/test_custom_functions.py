@@ -47,6 +47,40 @@ def test_reverse_mode_of_a_custom_vmap_function_says_what_to_do(derivative):
     np.testing.assert_allclose(jax.jacfwd(sine)(0.5), np.cos(np.float32(0.5)), rtol=1e-6)
 
 
+def own_by_factor(factor):
+    """`2 * x`, whose vmap rule computes `x * factor`: weakly typed, or as the factor is."""
+    double = custom_vmap(lambda x: 2 * x)
+    double.def_vmap(lambda size, in_batched, x: (x * factor, in_batched[0]))
+    return double
+
+
+def same_number():
+    same = custom_vmap(lambda x: x)
+    same.def_vmap(lambda size, in_batched, x: (x, in_batched[0]))
+    return same
+
+
+# Where the primal is weakly typed and the tangent is mapped, and the reverse: whether results are.
+@pytest.mark.parametrize(
+    ("function", "tangent_mapped", "primal_mapped"),
+    [
+        (own_by_factor(2), [True, True], [False, False]),
+        (own_by_factor(np.float32(2)), [False, False], [False, False]),
+        (same_number(), [True, False], [False, True]),
+    ],
+    ids=("weak", "strong", "unchanged"),
+)
+def test_tangents_of_a_vmap_rule_are_weakly_typed_as_its_results(
+    function, tangent_mapped, primal_mapped
+):
+    """jax 0.10.2 gives these types."""
+    xs = jnp.arange(3.0)
+    by_tangent = jax.vmap(lambda t: jax.jvp(function, (1.0,), (t,)))(xs)
+    by_primal = jax.vmap(lambda x: jax.jvp(function, (x,), (1.0,)))(xs)
+    assert [one.weak_type for one in by_tangent] == tangent_mapped
+    assert [one.weak_type for one in by_primal] == primal_mapped
+
+
 # ---- rules that close over mapped values and run after vmap --------------------------------------
 
 
