@@ -59,6 +59,21 @@ def test_a_refusal_of_hlofront_is_excused_where_a_mistake_was_planted():
     assert differs(program("combining"), ours, RESULT)
 
 
+@pytest.mark.parametrize("optimized", [True, False])
+def test_a_linearization_that_fails_is_excused_where_a_rule_has_optimize_remat(
+    monkeypatch, optimized
+):
+    def described(*_):
+        custom = jax.custom_vjp(lambda x: x)
+        custom.defvjp(lambda x: (x, None), lambda _, c: (c,), optimize_remat=optimized)
+        return {"shape": {}}
+
+    monkeypatch.setattr(excuses.running, "described", described)
+    theirs = refused("ValueError", "Linearization failed to produce known values for all outputs")
+    ours = refused("TypeError", f"{excuses.NO_FORWARD}.")
+    assert differs(program("custom_vjp"), ours, theirs) == (not optimized)
+
+
 def closing_over_its_argument(x):
     """x * x, by a custom_jvp function under jit whose rule says that the derivative is 1."""
     custom = jax.custom_jvp(lambda a: a * x)
