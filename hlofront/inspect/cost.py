@@ -30,11 +30,11 @@ def costs(program: object, target: Target | Description | str | None = None) -> 
     """
     described = description_of(target)
     if isinstance(program, Compiled):
-        described = _description_for(program, described)
+        described = description_for(program, described)
     return text_costs.costs(_readable(program), described)
 
 
-def _description_for(compiled: Compiled, described: Description | None) -> Description | None:
+def description_for(compiled: Compiled, described: Description | None) -> Description | None:
     """Return the description of the device that a program is compiled for, if it has rates.
 
     Raises:

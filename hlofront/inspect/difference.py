@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
+from hlofront.inspect.cost import description_for
 from hlofront.inspect.jitted import jitted
 from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced
 from hlotools.ir.program_text import KINDS
@@ -88,7 +89,8 @@ def side_of_traced(traced: Traced, stage: str | None, label: str) -> Side:
 
 
 def side_of_compiled(compiled: Compiled, label: str) -> Side:
-    """Return a compiled program as a side of a diff, with the flags that it was compiled with."""
+    """Return a compiled program as a side of a diff, with its flags and its device's rates."""
     options = compiled._compiler_options
     flags = None if options is None else flags_of(options)
-    return Side("hlo", label, compiled.as_text() or "", flags=flags)
+    rates = description_for(compiled, None)
+    return Side("hlo", label, compiled.as_text() or "", flags=flags, rates=rates)

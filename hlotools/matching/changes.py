@@ -1,7 +1,7 @@
 """The changes between two programs, each with the sites of its operations."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from hlotools.ir.hlo import Instruction
@@ -41,29 +41,35 @@ class OperationSite(NamedTuple):
 class Effect(NamedTuple):
     """The effect of a change: how much more the operations that it touches move and compute.
 
-    `bytes` are bytes of memory, `operations` those of arithmetic, over all runs of loops.
+    `bytes` are bytes of memory, `operations` those of arithmetic, over all runs of loops. `seconds`
+    is the difference of the operations' time bounds, None where a device's rates are not known.
     """
 
     bytes: int
     operations: int
+    seconds: float | None = None
 
     def __str__(self) -> str:
-        parts = [
-            f"{_scaled(number)}{unit}"
+        parts = [_scaled(1e9 * self.seconds, _SECONDS)] if self.seconds else []
+        parts += [
+            _scaled(number, [f"{prefix}{unit}" for prefix in ("", "k", "M", "G", "T")])
             for number, unit in ((self.bytes, "B"), (self.operations, "FLOP"))
             if number
         ]
         return ", ".join(parts)
 
 
-def _scaled(number: int) -> str:
-    """Return a number with its sign and a decimal prefix of its unit, such as `+1.2 M`."""
+_SECONDS = ("ns", "us", "ms", "s")
+
+
+def _scaled(number: float, units: Sequence[str]) -> str:
+    """Return a number with its sign and a unit, each a thousand of the one before: `+1.2 MB`."""
     size = float(number)
-    for prefix in ("", "k", "M", "G"):
+    for unit in units[:-1]:
         if abs(size) < 999.5:
-            return f"{size:+.3g} {prefix}"
+            return f"{size:+.3g} {unit}"
         size /= 1000
-    return f"{size:+.3g} T"
+    return f"{size:+.3g} {units[-1]}"
 
 
 class Change(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from hlotools.cost.estimates import Estimates
 from hlotools.cost.peak import peaks
+from hlotools.cost.rates import DeviceRates
 from hlotools.html.diff_page import fragment, page
 from hlotools.ir.digests import Hashes, module_attributes
 from hlotools.ir.hlo import HloModule, HloSyntaxError
@@ -48,13 +49,14 @@ _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
 class Side(NamedTuple):
-    """One of two compared programs: its kind, its label, its text and, if known, its flags."""
+    """One of two compared programs; its flags and the rates of its device are None if unknown."""
 
     kind: str
     label: str
     text: str
     module: HloModule | None = None
     flags: Flags | None = None
+    rates: DeviceRates | None = None
 
 
 class Diff:
@@ -197,8 +199,8 @@ class Diff:
           `label`, and `totals` or None), and `changes`: each with `kind`, `what`, `before`,
           `after`, `text`, `a` and `b`, lists of sites with `name`, `opcode`, `type`, `file`,
           `line` and `function`, `effect` (of HLO: `bytes` and `operations`, which the operations
-          that it touches have more), and `parts`, the changes that it consists of. Unknown values
-          are None.
+          that it touches have more, and `seconds` by the bounds of time), and `parts`, the changes
+          that it consists of. Unknown values are None.
         """
         totals = self.totals or (None, None)
         return {
@@ -326,7 +328,7 @@ def _of_modules(
     matching = Matching(*hashes)
     changes = findings(hlo_changes(matching), matching)
     if totals is not None:
-        changes = by_effect(changes, matching)
+        changes = by_effect(changes, matching, (a.rates, b.rates))
     changes += moved
     if not changes:
         # The digests differ without a specific change: report an unspecific one.

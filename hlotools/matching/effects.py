@@ -1,8 +1,9 @@
-"""The effect of each change on a program: bytes that it moves, and operations that it computes."""
+"""The effect of each change on a program: its time, and what it moves and computes."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from hlotools.cost.costs import costs
+from hlotools.cost.rates import DeviceRates
 from hlotools.ir.hlo import HloModule, Instruction
 from hlotools.matching.changes import Change, Effect, OperationSite
 from hlotools.matching.hlo_changes import rank
@@ -12,38 +13,62 @@ from hlotools.matching.match import Matching
 _CAUSES = frozenset({"retyped", "refused", "exchanged"})
 
 
-def by_effect(changes: Sequence[Change], matching: Matching) -> list[Change]:
+# The rates of the devices of both programs; None where they are unknown.
+Rates = tuple[DeviceRates | None, DeviceRates | None]
+
+
+def by_effect(
+    changes: Sequence[Change], matching: Matching, rates: Rates = (None, None)
+) -> list[Change]:
     """Return changes with their effects: causes first, and of each rank those of most effect first.
+
+    With the rates of both devices, effects are ordered by time, and by bytes and operations else.
 
     The effect of a change is the cost of the operations that it touches in the second program less
     that of those in the first, over all runs of loops. Operations inside of a fusion count as the
     fusion. Costs are those of `costs`: what an operation must read, write and compute.
     """
-    sides = _Costs(matching.a.module), _Costs(matching.b.module)
+    if None in rates:
+        rates = None, None
+    sides = _Costs(matching.a.module, rates[0]), _Costs(matching.b.module, rates[1])
     known = [change._replace(effect=_effect(change, sides)) for change in changes]
     return sorted(known, key=_order)
 
 
-def _order(change: Change) -> tuple[bool, tuple[int, bool, int], int]:
+def _order(change: Change) -> tuple[bool, tuple[int, bool, int], float, int]:
     is_cause = change.kind in _CAUSES
-    return not is_cause, (0, False, 0) if is_cause else rank(change), -_magnitude(change)
+    effect = change.effect or Effect(0, 0)
+    return (
+        not is_cause,
+        (0, False, 0) if is_cause else rank(change),
+        -abs(effect.seconds or 0),
+        -(abs(effect.bytes) + abs(effect.operations)),
+    )
 
 
 class _Costs:
-    """The bytes and operations of a program's instructions, and the fusion around each."""
+    """The effects of a program's instructions, and the fusion around each."""
 
-    def __init__(self, module: HloModule):
+    def __init__(self, module: HloModule, rates: DeviceRates | None):
+        self.is_timed = rates is not None
         self.callers = {id(i.fused): i for i in module.instructions() if i.fused is not None}
         self.rows = {
-            (row.computation, row.name): (row.bytes, (row.flops or 0) + (row.transcendentals or 0))
-            for row in costs(module).instructions
+            (row.computation, row.name): Effect(
+                row.bytes, (row.flops or 0) + (row.transcendentals or 0), row.seconds
+            )
+            for row in costs(module, rates).instructions
         }
 
-    def total(self, sites: Iterable[OperationSite]) -> tuple[int, int]:
-        """Return the bytes and operations of the instructions at some sites, each counted once."""
+    def total(self, sites: Iterable[OperationSite]) -> Effect:
+        """Return the costs of the instructions at some sites, each counted once."""
         outermost = {id(i): i for i in self._outermost(sites)}
-        rows = [self.rows.get((i.computation.name, i.name), (0, 0)) for i in outermost.values()]
-        return sum(moved for moved, _ in rows), sum(computed for _, computed in rows)
+        keys = ((i.computation.name, i.name) for i in outermost.values())
+        rows = [self.rows[key] for key in keys if key in self.rows]
+        return Effect(
+            sum(row.bytes for row in rows),
+            sum(row.operations for row in rows),
+            sum(row.seconds or 0.0 for row in rows) if self.is_timed else None,
+        )
 
     def _outermost(self, sites: Iterable[OperationSite]) -> Iterator[Instruction]:
         for site in sites:
@@ -59,8 +84,7 @@ def _effect(change: Change, sides: tuple[_Costs, _Costs]) -> Effect:
         known.total(site for each in (change, *change.parts) for site in (each.a, each.b)[side])
         for side, known in enumerate(sides)
     )
-    return Effect(after[0] - before[0], after[1] - before[1])
-
-
-def _magnitude(change: Change) -> int:
-    return abs(change.effect.bytes) + abs(change.effect.operations) if change.effect else 0
+    seconds = None
+    if before.seconds is not None and after.seconds is not None:
+        seconds = after.seconds - before.seconds
+    return Effect(after.bytes - before.bytes, after.operations - before.operations, seconds)

@@ -8,9 +8,10 @@ import shlex
 import pytest
 
 from hlofront.cli.main import main, parser
-from hlofront.pjrt.targets import whats_missing
+from hlofront.pjrt.targets import Description, whats_missing
 from hlotools import diff
 from hlotools.matching.changes import Effect
+from hlotools.matching.difference import Side, diff_of_sides
 from hlotools.matching.limits import limit_of
 from hlotools.matching.markdown import code
 
@@ -81,6 +82,8 @@ def test_changes_are_ranked_by_their_effect():
         (Effect(-999, 1_000), "-999 B, +1 kFLOP"),
         (Effect(999_600, 0), "+1 MB"),
         (Effect(0, -(10**16)), "-1e+04 TFLOP"),
+        (Effect(1000, 0, 1.5e-6), "+1.5 us, +1 kB"),
+        (Effect(0, 0, -2000.0), "-2e+03 s"),
     ],
 )
 def test_effects_have_units(effect, shown):
@@ -104,9 +107,43 @@ ENTRY main {
 """
     after = before.replace("exponential(p)", "tanh(p)").replace("negate(e)", "abs(e)")
     effects = [change.effect for change in diff(before, after).changes]
-    assert effects and all(effect == (0, 0) for effect in effects)
+    assert effects and all(effect == (0, 0, None) for effect in effects)
     doubled = before.replace("1000", "2000")
     assert sum(change.effect.bytes for change in diff(before, doubled).changes) >= 8_000
+
+
+def test_changes_have_times_and_are_ranked_by_them_where_the_devices_are_known():
+    # The two added operations are of one rank; the one that computes more moves less.
+    before = """
+HloModule f, is_scheduled=true
+
+ENTRY main {
+  x = f32[64,64]{1,0} parameter(0)
+  y = f32[100000]{0} parameter(1)
+  ROOT t = (f32[64,64]{1,0}, f32[100000]{0}) tuple(x, y)
+}
+"""
+    after = before.replace(
+        "  ROOT t",
+        "  n = f32[100000]{0} negate(y)\n"
+        "  d = f32[64,64]{1,0} dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+        "  ROOT t",
+    ).replace("tuple(x, y)", "tuple(d, n)")
+    slow = Description("x", "a device", "cpu", 1, None, 1e12, {"float32": 1e9}, "", ())
+
+    def added(rates, other_rates):
+        sides = Side("hlo", "a", before, rates=rates), Side("hlo", "b", after, rates=other_rates)
+        changes = diff_of_sides(*sides).changes
+        return [change for change in changes if change.kind == "added"]
+
+    product, negation = added(slow, slow)
+    assert product.b[0].name == "d" and product.effect.seconds == pytest.approx(2 * 64**3 / 1e9)
+    assert negation.effect.seconds == pytest.approx(800_000 / 1e12)
+    assert "us" in str(product.effect) and product.as_dict()["effect"]["seconds"]
+    for rates in ((None, None), (slow, None)):
+        changes = added(*rates)
+        assert [change.b[0].name for change in changes] == ["n", "d"]
+        assert all(change.effect.seconds is None for change in changes)
 
 
 def test_limits_of_text_programs():
@@ -176,6 +213,7 @@ def test_functions_are_compiled_for_a_target(model):
     status, text = run(f"{model}:before", f"{model}:solved", "--target", "cuda:h100")
     assert status == 1
     assert "custom-call cusolver_potrf_ffi(" in text
+    assert re.search(r"\[[+-][\d.e+]+ (ns|us|ms), ", text), "a change has its time on this device"
     same = f"{model}:before"
     assert run(same, same, "--target", "cuda:h100")[0] == 0
     path = TEXTS / "layer.hlo"
