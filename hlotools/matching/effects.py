@@ -26,12 +26,13 @@ def by_effect(
 
     The effect of a change is the cost of the operations that it touches in the second program less
     that of those in the first, over all runs of loops. Operations inside of a fusion count as the
-    fusion. Costs are those of `costs`: what an operation must read, write and compute.
+    fusion, in both programs if it is in both. Costs are those of `costs`: what an operation must
+    read, write and compute.
     """
     if None in rates:
         rates = None, None
     sides = _Costs(matching.a.module, rates[0]), _Costs(matching.b.module, rates[1])
-    known = [change._replace(effect=_effect(change, sides)) for change in changes]
+    known = [change._replace(effect=_effect(change, sides, matching)) for change in changes]
     return sorted(known, key=_order)
 
 
@@ -59,16 +60,19 @@ class _Costs:
             for row in costs(module, rates).instructions
         }
 
-    def total(self, sites: Iterable[OperationSite]) -> Effect:
-        """Return the costs of the instructions at some sites, each counted once."""
-        outermost = {id(i): i for i in self._outermost(sites)}
-        keys = ((i.computation.name, i.name) for i in outermost.values())
+    def total(self, instructions: Iterable[Instruction]) -> Effect:
+        """Return the sum of the costs of some instructions."""
+        keys = ((i.computation.name, i.name) for i in instructions)
         rows = [self.rows[key] for key in keys if key in self.rows]
         return Effect(
             sum(row.bytes for row in rows),
             sum(row.operations for row in rows),
             sum(row.seconds or 0.0 for row in rows) if self.is_timed else None,
         )
+
+    def outermost(self, sites: Iterable[OperationSite]) -> dict[int, Instruction]:
+        """Return the instructions at some sites, or the fusions around them, by their ids."""
+        return {id(instruction): instruction for instruction in self._outermost(sites)}
 
     def _outermost(self, sites: Iterable[OperationSite]) -> Iterator[Instruction]:
         for site in sites:
@@ -79,11 +83,15 @@ class _Costs:
                 yield instruction
 
 
-def _effect(change: Change, sides: tuple[_Costs, _Costs]) -> Effect:
-    before, after = (
-        known.total(site for each in (change, *change.parts) for site in (each.a, each.b)[side])
-        for side, known in enumerate(sides)
-    )
+def _effect(change: Change, sides: tuple[_Costs, _Costs], matching: Matching) -> Effect:
+    all_changes = (change, *change.parts)
+    touched = sides[0].outermost(site for each in all_changes for site in each.a)
+    others = sides[1].outermost(site for each in all_changes for site in each.b)
+    # A change inside of a fusion may have sites in one program alone, where both have the fusion.
+    partners = [matching.back[key] for key in others if key in matching.back]
+    others |= {id(i): i for i in (matching.to[key] for key in touched if key in matching.to)}
+    touched |= {id(i): i for i in partners}
+    before, after = sides[0].total(touched.values()), sides[1].total(others.values())
     seconds = None
     if before.seconds is not None and after.seconds is not None:
         seconds = after.seconds - before.seconds

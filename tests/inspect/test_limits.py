@@ -108,6 +108,15 @@ ENTRY main {
     after = before.replace("exponential(p)", "tanh(p)").replace("negate(e)", "abs(e)")
     effects = [change.effect for change in diff(before, after).changes]
     assert effects and all(effect == (0, 0, None) for effect in effects)
+    # An operation that is added inside counts as the fusion's growth, not as the fusion.
+    longer = before.replace(
+        "ROOT n = f32[1000]{0} negate(e)",
+        """n = f32[1000]{0} negate(e)
+  ROOT a = f32[1000]{0} add(n, n)""",
+    )
+    for sides, growth in (((before, longer), 1000), ((longer, before), -1000)):
+        effects = {change.effect for change in diff(*sides).changes if change.what != "operands"}
+        assert effects == {Effect(0, growth)}
     doubled = before.replace("1000", "2000")
     assert sum(change.effect.bytes for change in diff(before, doubled).changes) >= 8_000
 
