@@ -30,7 +30,8 @@ def hard_searches(corpus, jnp, optimize):
         "quartic": lambda x: jnp.sum((x - 3) ** 4),
     }
     searches = [
-        ("BFGS", "steep", [1.0, 1.0], {}),
+        # Near the minimum, how many steps are left depends on the processor's last digits.
+        ("BFGS", "steep", [1.0, 1.0], {"maxiter": 1}),
         ("BFGS", "linear", [np.nan, 1.0], {"line_search_maxiter": 3}),
         ("BFGS", "absolute", [1e3, -2e3], {"maxiter": 3}),
         ("BFGS", "cubic", [1e-3, 1e-4], {"gtol": 1e-12}),

@@ -178,7 +178,10 @@ def minima(corpus, jnp, optimize):
     start = np.zeros(2, np.float32)
     corpus.add("minimum_of_squares", lambda x: look(quadratic, x)[:3], start, tolerance=T)
     corpus.add("minimum_of_arguments", lambda x: look(quadratic, x, 2.0)[:3], start, tolerance=T)
-    corpus.add("minimum_of_himmelblau", lambda x: look(himmelblau, x), start + 1, tolerance=1e-3)
+    # In float32 the number of steps depends on the processor's last digits; `minimum_in_x64` has it.
+    corpus.add(
+        "minimum_of_himmelblau", lambda x: look(himmelblau, x)[:4], start + 1, tolerance=1e-3
+    )
     corpus.add(
         "minimum_in_x64", lambda x: look(himmelblau, x), np.ones(2), x64=True, tolerance=1e-5
     )
