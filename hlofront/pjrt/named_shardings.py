@@ -144,6 +144,20 @@ def means(described: HloSharding, sharding: Sharding, ndim: int) -> bool:
     return _is_equivalent_to(ours, sharding, ndim)
 
 
+def are_split_alike(sharding: Sharding, other: Sharding, ndim: int) -> bool:
+    """Return whether two shardings split arrays of `ndim` axes alike, on whichever devices.
+
+    The n-th device of both holds the same shard, for each n, or all devices of both hold all.
+    """
+    if has_summands(sharding) or has_summands(other):
+        same_kind = _kind_of(sharding) is _kind_of(other)
+        return same_kind and hlo_sharding(sharding, ndim) == hlo_sharding(other, ndim)
+    if sharding.is_fully_replicated or other.is_fully_replicated:
+        return sharding.is_fully_replicated and other.is_fully_replicated
+    same_count = sharding.num_devices == other.num_devices
+    return same_count and _are_tiled_alike(sharding, other, ndim)
+
+
 def reordered(sharding: Sharding, other: Sharding, ndim: int) -> GSPMDSharding:
     """Return a sharding equivalent to `sharding`, with its devices in the order of `other`'s.
 
@@ -338,7 +352,12 @@ def _is_equivalent_to(self: _Split, other: Sharding, ndim: int) -> bool:
             )
         )
         return _indices(self, shape) == _indices(cast(_Split, other), shape)
-    own_tiles, own_ids = tiles_of(hlo_sharding(self, ndim), ndim)
+    return _are_tiled_alike(self, other, ndim)
+
+
+def _are_tiled_alike(sharding: Sharding, other: Sharding, ndim: int) -> bool:
+    """Return whether the n-th device of both shardings holds the same tile, for each n."""
+    own_tiles, own_ids = tiles_of(hlo_sharding(sharding, ndim), ndim)
     tiles, device_ids = tiles_of(hlo_sharding(other, ndim), ndim)
     return own_tiles == tiles and np.array_equal(
         part_numbers(own_tiles, own_ids), part_numbers(tiles, device_ids)

@@ -9,7 +9,7 @@ from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts
 from hlofront.bridge.client import Sharding
 from hlofront.bridge.fast_parts import PyTreeDef
-from hlofront.bridge.members import device_of
+from hlofront.bridge.members import device_list_of, device_of
 from hlofront.core.trace import Tracer, leaked
 from hlofront.runtime.compilation.pipeline import sharded_executables
 from hlofront.runtime.compilation.traced_program import Function, TracedProgram
@@ -66,7 +66,11 @@ class CompiledCall:
             else:
                 wanted = in_memory_of(executable.kept_avals[position], executable.sharding)
             if actual_sharding is not None and not (
-                actual_sharding == wanted or actual_sharding.is_equivalent_to(wanted, leaf.ndim)
+                actual_sharding == wanted
+                or (
+                    device_list_of(actual_sharding) == device_list_of(wanted)
+                    and actual_sharding.is_equivalent_to(wanted, leaf.ndim)
+                )
             ):
                 wrong.append(
                     f"Argument {names[index]} of {abstract(leaf).str_short()}: it was passed with "
@@ -114,7 +118,10 @@ class CompiledCall:
                 "mode than when it was AOT compiled? The mismatches are:\n" + "\n".join(wrong)
             )
         # Where the user passes a device to jit, arguments are moved to it.
-        moves = self._jitted.device is not None or self._jitted.backend is not None
+        shardings = self._jitted.jit_shardings
+        moves = self._jitted.backend is not None or (
+            shardings is not None and shardings.moves_arguments
+        )
         if not moves and not bridge.is_absent(first_device(self._executable.where)):
             self._check_shardings(names, leaves)
 

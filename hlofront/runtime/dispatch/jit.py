@@ -369,6 +369,8 @@ class Jitted(Function):
         if self.device is not None or self.backend is not None:
             self.requested_outputs(traced)  # This checks the trees of shardings.
             device = self.device or clients.local_devices(self.backend)[0]
+            if self.jit_shardings is not None:
+                self.jit_shardings.check_arguments(traced, leaves, device)
             inside = shardings_inside(traced.program)
             return device_inside(inside, device) if inside else device, True
         assignment = self.jit_shardings and self._device_assignment(traced, leaves)

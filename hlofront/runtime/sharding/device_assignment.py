@@ -12,7 +12,13 @@ from hlofront.bridge.client import (
     Sharding,
     SingleDeviceSharding,
 )
-from hlofront.bridge.members import device_list_of, hlo_sharding_of, is_committed, sharding_of
+from hlofront.bridge.members import (
+    device_list_of,
+    hlo_sharding_of,
+    is_committed,
+    memory_kind_of,
+    sharding_of,
+)
 from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.mesh import AbstractMesh, Mesh
@@ -20,8 +26,9 @@ from hlofront.core.partition import PartitionSpec
 from hlofront.core.requested_shardings import asks_nothing
 from hlofront.core.subprograms import subprograms_of
 from hlofront.higher_order.shard_map import shard_map_p
+from hlofront.pjrt.named_shardings import are_split_alike
 from hlofront.pjrt.shardings import over_mesh
-from hlofront.primitives.placing import device_put_p, sharding_constraint_p
+from hlofront.primitives.placing import device_put_p, memory_space_of, sharding_constraint_p
 from hlofront.primitives.resharding import reshard_p
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
@@ -135,13 +142,20 @@ def spans_devices(sharding: object) -> bool:
 
 def placed(x: object) -> Sharding | None:
     """Return the sharding that an argument must keep; None if the argument may be moved."""
+    return _sharding_of_argument(x, only_committed=True)
+
+
+def _sharding_of_argument(x: object, only_committed: bool = False) -> Sharding | None:
+    """Return the sharding of an array or a description; None for others."""
     if type(x) is ShapeDtypeStruct:
         # The sharding of an aval is over an abstract mesh, which has no devices.
         known = isinstance(x.sharding, Sharding) and not asks_nothing(x.sharding)
         return x.sharding if known else None
     if type(x) is not ArrayImpl:
         x = getattr(x, "_base", None)  # Random keys are stored as this array.
-    return sharding_of(x) if type(x) is ArrayImpl and is_committed(x) else None
+    if type(x) is not ArrayImpl or (only_committed and not is_committed(x)):
+        return None
+    return sharding_of(x)
 
 
 def device_assignment_of(
@@ -166,16 +180,17 @@ def device_assignment_of(
         the requested one, or its shape cannot be split so.
     """
     requested = list(inputs) or [None] * len(leaves)
-    # An array on one device is copied to all if jit's sharding is on all.
+    name = describe or (lambda i: f"argument {i}")
+    check_requested(requested, leaves, name)
+    # Arguments with a sharding of jit's are moved to its devices.
     actual_shardings = [
-        None if type(actual) is SingleDeviceSharding and _is_for_all(wanted) else actual
-        for wanted, actual in zip(requested, map(placed, leaves), strict=True)
+        placed(leaf) if wanted is None else None
+        for wanted, leaf in zip(requested, leaves, strict=True)
     ]
     if mesh is None and not any(
         map(spans_devices, (*requested, *outputs, *inside, *actual_shardings))
     ):
         return None
-    name = describe or (lambda i: f"argument {i}")
     first_name = ""
     first: Sharding | None = None
     like: Sharding | None = None
@@ -190,26 +205,77 @@ def device_assignment_of(
                 f"{_devices(first)}, and {what} is on {_devices(sharding)}. Move them to the "
                 "same devices, in the same order, with device_put."
             )
-    for i, (wanted, actual) in enumerate(zip(requested, actual_shardings, strict=True)):
-        leaf = leaves[i]
-        if wanted is None:
-            is_split = spans_devices(actual) and not is_on_one_of_several(actual)
-            requested[i] = actual if is_split else None
-        else:
-            wanted.check_compatible_aval(leaf.shape if hasattr(leaf, "shape") else ())
-            if actual is not None and not wanted.is_equivalent_to(actual, leaf.ndim):
-                raise ValueError(
-                    "Sharding passed to jit does not match the sharding on the respective arg. Got "
-                    f"jit sharding: {wanted}, arg sharding: {actual} for {name(i)}. Leave it out "
-                    "of in_shardings, or move the argument with device_put."
-                )
+    for i, actual in enumerate(actual_shardings):
+        if spans_devices(actual) and not is_on_one_of_several(actual):
+            requested[i] = actual
     assert first is not None, "one of the shardings is over several devices"
     return DeviceAssignment(tuple(device_list_of(first)), requested, outputs, like)
 
 
-def _is_for_all(sharding: Sharding | None) -> bool:
-    """Return whether a sharding replicates arrays over several devices."""
-    return sharding is not None and spans_devices(sharding) and sharding.is_fully_replicated
+def check_requested(
+    requested: Sequence[Sharding | None], leaves: Sequence[Any], name: Callable[[int], str]
+) -> None:
+    """Raise an error for arguments that cannot have the shardings that jit was given for them.
+
+    A call copies an argument to other devices, or in another order of them; it does not split it
+    otherwise, nor move it to another memory.
+
+    Args:
+      requested: the sharding requested of jit for each argument, or None.
+      leaves: the arguments.
+      name: a function from the position of an argument to its name in messages.
+
+    Raises:
+      ValueError: if a committed argument is split otherwise than requested, an array is in
+        another memory, or a shape cannot be split so.
+    """
+    for i, (wanted, leaf) in enumerate(zip(requested, leaves, strict=True)):
+        if wanted is None:
+            continue
+        wanted.check_compatible_aval(leaf.shape if hasattr(leaf, "shape") else ())
+        actual = _sharding_of_argument(leaf)
+        if actual is None:
+            continue
+        own_kind, kind = memory_kind_of(wanted), memory_kind_of(actual)
+        if memory_space_of(own_kind) is not memory_space_of(kind):
+            raise ValueError(
+                "Memory kinds passed to jax.jit does not match memory kind on the respective arg. "
+                f"Got jit memory kind: {own_kind}, arg memory kind: {kind} for {name(i)}. Leave it "
+                "out of in_shardings, or move the argument with device_put."
+            )
+        actual = placed(leaf)
+        if actual is not None and not (
+            are_split_alike(wanted, actual, leaf.ndim) or wanted.is_equivalent_to(actual, leaf.ndim)
+        ):
+            raise ValueError(
+                "Sharding passed to jit does not match the sharding on the respective arg. Got "
+                f"jit sharding: {wanted}, arg sharding: {actual} for {name(i)}. Leave it out "
+                "of in_shardings, or move the argument with device_put."
+            )
+
+
+def check_on_device(
+    device: Device,
+    requested: Sequence[Sharding | None],
+    leaves: Sequence[object],
+    name: Callable[[int], str],
+) -> None:
+    """Raise a ValueError if an argument without a sharding of jit's is committed elsewhere.
+
+    Args:
+      device: the one device of jit's shardings.
+      requested: the sharding requested of jit for each argument, or None.
+      leaves: the arguments.
+      name: a function from the position of an argument to its name in messages.
+    """
+    for i, (wanted, leaf) in enumerate(zip(requested, leaves, strict=True)):
+        actual = placed(leaf) if wanted is None else None
+        if actual is not None and actual.device_set != {device}:
+            raise ValueError(
+                "Received incompatible devices for jitted computation: the shardings of jit are "
+                f"on {device}, and {name(i)} is on {_devices(actual)}. Move it there with "
+                "device_put, or name its sharding in in_shardings."
+            )
 
 
 def is_on_one_of_several(sharding: Sharding) -> bool:

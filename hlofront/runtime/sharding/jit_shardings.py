@@ -19,6 +19,7 @@ from hlofront.pjrt.shardings import on_device
 from hlofront.primitives.placing import CopySemantics, sharding_constraint
 from hlofront.runtime.array.transfer import put_leaf
 from hlofront.runtime.compilation.traced_program import FlatShardings, TracedProgram
+from hlofront.runtime.sharding.device_assignment import check_on_device, check_requested
 
 
 class JitShardings:
@@ -27,15 +28,17 @@ class JitShardings:
     Args:
       inputs: a prefix of the tuple of positional arguments that are not static.
       outputs: a prefix of the result.
+      moves_arguments: whether arguments are moved from wherever they are, as for `jit(device=)`.
     """
 
-    __slots__ = ("_are_of_single_devices", "_key", "inputs", "outputs")
+    __slots__ = ("_are_of_single_devices", "_key", "inputs", "moves_arguments", "outputs")
 
-    def __init__(self, inputs: object, outputs: object):
+    def __init__(self, inputs: object, outputs: object, moves_arguments: bool = False):
         self.inputs = inputs
         self.outputs = outputs
+        self.moves_arguments = moves_arguments
         leaves, structure = tree_flatten((inputs, outputs), is_leaf=is_none)
-        self._key = tuple(leaves), structure
+        self._key = tuple(leaves), structure, moves_arguments
         self._are_of_single_devices = all(
             leaf is None or type(leaf) is SingleDeviceSharding for leaf in leaves
         )
@@ -65,7 +68,7 @@ class JitShardings:
                     f"UNCONSTRAINED is for with_sharding_constraint: got {leaf}"
                 )
         if not leaves:
-            return None if device is None else JitShardings(None, on_device(device))
+            return None if device is None else JitShardings(None, on_device(device), True)
         if device is not None or backend is not None:
             raise ValueError(
                 "If in_shardings or out_shardings are specified on jit, then device and backend "
@@ -86,6 +89,23 @@ class JitShardings:
             if other != first:
                 raise ValueError(f"the shardings of jit name {first} and {other}: name one device")
         return first
+
+    def check_arguments(
+        self, traced: TracedProgram, leaves: Sequence[object], device: Device
+    ) -> None:
+        """Raise a ValueError for arguments that must not be moved to the one device.
+
+        Args:
+          traced: the program.
+          leaves: its flat arguments.
+          device: the device of all shardings.
+        """
+        if self.moves_arguments:
+            return
+        requested = self.of(traced).inputs
+        names = traced.program.jaxpr.debug_info.arg_names
+        check_requested(requested, leaves, lambda i: f"argument {names[i]}")
+        check_on_device(device, requested, leaves, lambda i: f"argument {names[i]}")
 
     def __eq__(self, other: object) -> bool:
         return type(other) is JitShardings and self._key == other._key

@@ -160,6 +160,9 @@ def choose_placement(program: ClosedJaxpr, args: Sequence[object]) -> tuple[Prog
     if mesh is not None or any(map(spans_devices, inside)):
         return program_devices(program, args), True
     device, committed = choose_device(args)
+    if type(device) is DeviceAssignment and device.device_count == 1:
+        device_inside(inside, device.device)
+        return device, True
     return device_inside(inside, device if committed else None), True
 
 

@@ -17,7 +17,7 @@ from hlofront.bridge.client import (
     Sharding,
 )
 from hlofront.bridge.fast_parts import PyTreeDef
-from hlofront.bridge.members import sharding_of
+from hlofront.bridge.members import device_list_of, is_committed, sharding_of
 from hlofront.core.aval import ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.pjrt.clients import check_processes
@@ -273,6 +273,13 @@ class ShardedExecutable(Executable):
         # C++ would not wait for the previous program, nor call the handlers of empty results.
         if self.meets_on_cpu or self.splits_empty:
             return None
+        # Nor does it move arrays from as many other devices, or from another order of them.
+        for i, sharding in zip(self.kept_inputs, self.shardings.stored_inputs, strict=True):
+            x = storage_of(args[i])
+            if type(x) is ArrayImpl and is_committed(x):
+                devices = device_list_of(sharding_of(x))
+                if len(devices) > 1 and devices != device_list_of(sharding):
+                    return None
         return super().fast_path(out_tree, args, result)
 
     def _fast(self, out_tree: PyTreeDef, kept_var_bitvec: list[bool]) -> FastPath:

@@ -1,0 +1,145 @@
+"""Arguments of jitted functions go to the devices that `in_shardings` name, where jax moves them.
+
+jax 0.10.2 copies a committed argument to other devices, or to another order of them, if it is
+split as requested there. It splits none otherwise, and moves none to another memory.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import hlofront as jax
+from hlofront.sharding import Mesh, NamedSharding, SingleDeviceSharding
+from hlofront.sharding import PartitionSpec as P
+from tests.many_devices.meshes import devices, split
+
+VALUES = np.arange(64, dtype=np.float32).reshape(8, 8)
+
+
+def rows(chosen, *entries):
+    return NamedSharding(Mesh(np.array(chosen), ("x",)), P(*entries))
+
+
+SHARDINGS = {
+    "rows": rows(devices, "x"),
+    "rows backwards": rows(devices[::-1], "x"),
+    "rows in another order": rows([devices[i] for i in (1, 0, 3, 2, 5, 4, 7, 6)], "x"),
+    "rows of the first four": rows(devices[:4], "x"),
+    "rows of the last four": rows(devices[4:], "x"),
+    "copies": rows(devices),
+    "copies backwards": rows(devices[::-1]),
+    "copies of four": rows(devices[:4]),
+    "a mesh of one device": rows(devices[:1], "x"),
+    "one": SingleDeviceSharding(devices[0]),
+    "another": SingleDeviceSharding(devices[3]),
+    "tiles": split("x", "y"),
+}
+# Arguments of a group go to all shardings of their group, and to no other.
+GROUPS = [
+    ["rows", "rows backwards", "rows in another order"],
+    ["rows of the first four", "rows of the last four"],
+    ["copies", "copies backwards", "copies of four", "a mesh of one device", "one", "another"],
+    ["tiles"],
+]
+PAIRS = [(wanted, actual) for group in GROUPS for wanted in group for actual in group]
+REFUSED = [pair for pair in itertools.product(SHARDINGS, repeat=2) if pair not in PAIRS]
+
+
+def moves(wanted, **options):
+    return jax.jit(lambda a: (a * 2, a.sum()), in_shardings=SHARDINGS[wanted], **options)
+
+
+@pytest.mark.parametrize(("wanted", "actual"), PAIRS)
+def test_arguments_that_are_split_alike_are_moved(wanted, actual):
+    jitted = moves(wanted)
+    x = jax.device_put(VALUES, SHARDINGS[actual])
+    for _ in range(3):  # by Python, then by C++ if it can
+        double, total = jitted(x)
+        np.testing.assert_array_equal(double, VALUES * 2)
+        assert total == 2016
+        order = double.sharding._device_assignment
+        assert list(order) == list(SHARDINGS[wanted]._device_assignment)
+    assert not x.is_deleted()
+    assert jitted.eval_shape(x)[0].shape == (8, 8)
+
+
+@pytest.mark.parametrize(("wanted", "actual"), REFUSED)
+def test_arguments_that_are_split_otherwise_are_refused(wanted, actual):
+    x = jax.device_put(VALUES, SHARDINGS[actual])
+    for call in (moves(wanted), moves(wanted).lower):
+        with pytest.raises(ValueError, match="does not match the sharding on the respective arg"):
+            call(x)
+
+
+def test_calls_with_arguments_from_many_devices_take_turns():
+    jitted = moves("rows")
+    arrays = [jax.device_put(VALUES + i, SHARDINGS[name]) for i, name in enumerate(GROUPS[0])]
+    for _ in range(3):
+        for i, x in enumerate(arrays):
+            np.testing.assert_array_equal(jitted(x)[0], (VALUES + i) * 2)
+
+
+@pytest.mark.parametrize(("wanted", "actual"), [pair for pair in PAIRS if pair[0] != pair[1]])
+def test_what_was_moved_is_donated_and_not_the_argument(wanted, actual):
+    jitted = moves(wanted, donate_argnums=0)
+    x = jax.device_put(VALUES, SHARDINGS[actual])
+    np.testing.assert_array_equal(jitted(x)[0], VALUES * 2)
+    if not x.is_deleted():
+        np.testing.assert_array_equal(x, VALUES)
+
+
+def test_random_keys_are_moved():
+    keys = jax.random.split(jax.random.key(0), 8)
+    jitted = jax.jit(lambda keys: jax.random.key_data(keys), in_shardings=SHARDINGS["rows"])
+    moved = jitted(jax.device_put(keys, SHARDINGS["rows backwards"]))
+    np.testing.assert_array_equal(moved, jax.random.key_data(keys))
+    with pytest.raises(ValueError, match="does not match"):
+        jitted(jax.device_put(keys, SHARDINGS["one"]))
+
+
+def test_arguments_without_a_sharding_stay_and_must_be_there():
+    add = jax.jit(lambda a, b: a + b, in_shardings=(SHARDINGS["rows"], None))
+    there, backwards = (jax.device_put(VALUES, SHARDINGS[name]) for name in GROUPS[0][:2])
+    np.testing.assert_array_equal(add(backwards, there), VALUES * 2)
+    with pytest.raises(ValueError, match="incompatible devices"):
+        add(there, backwards)
+    one, another = (jax.device_put(VALUES, SHARDINGS[name]) for name in ("one", "another"))
+    add = jax.jit(lambda a, b: a + b, in_shardings=(SHARDINGS["one"], None))
+    np.testing.assert_array_equal(add(another, one), VALUES * 2)
+    for refused in (another, there):
+        with pytest.raises(ValueError, match="incompatible devices"):
+            add(one, refused)
+    with pytest.raises(ValueError, match="incompatible devices"):
+        jax.jit(lambda a: a, out_shardings=SHARDINGS["one"])(another)
+
+
+@pytest.mark.parametrize("name", ["rows", "one"])
+def test_arrays_in_another_memory_are_refused(name):
+    sharding = SHARDINGS[name]
+    on_host = sharding.with_memory_kind("pinned_host")
+    for wanted, actual in ((sharding, on_host), (on_host, sharding)):
+        x = jax.device_put(VALUES, actual)
+        with pytest.raises(ValueError, match="Memory kinds passed to jax"):
+            jax.jit(lambda a: a * 2, in_shardings=wanted)(x)
+    with pytest.raises(ValueError, match="Memory kinds passed to jax"):
+        jax.jit(lambda a: a * 2, in_shardings=on_host)(jax.numpy.ones((8, 8)))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "actual"), [("copies", "copies backwards"), ("one", "another"), ("one", "rows")]
+)
+def test_compiled_programs_move_no_arguments(wanted, actual):
+    compiled = moves(wanted).lower(VALUES).compile()
+    np.testing.assert_array_equal(compiled(VALUES)[0], VALUES * 2)
+    with pytest.raises(ValueError, match="disagree with the shardings of arguments"):
+        compiled(jax.device_put(VALUES, SHARDINGS[actual]))
+
+
+def test_a_constraint_to_the_device_of_a_mesh_of_one_holds():
+    x = jax.device_put(VALUES, SHARDINGS["a mesh of one device"])
+    constrain = jax.lax.with_sharding_constraint
+    double = jax.jit(lambda a: constrain(a * 2, SHARDINGS["one"]))
+    np.testing.assert_array_equal(double(x), VALUES * 2)
+    with pytest.raises(ValueError, match="incompatible devices"):
+        jax.jit(lambda a: constrain(a * 2, SHARDINGS["another"]))(x)
