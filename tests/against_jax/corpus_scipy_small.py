@@ -178,7 +178,7 @@ def minima(corpus, jnp, optimize):
     start = np.zeros(2, np.float32)
     corpus.add("minimum_of_squares", lambda x: look(quadratic, x)[:3], start, tolerance=T)
     corpus.add("minimum_of_arguments", lambda x: look(quadratic, x, 2.0)[:3], start, tolerance=T)
-    # In float32 the number of steps depends on the processor's last digits; `minimum_in_x64` has it.
+    # In float32 the number of steps depends on the processor's last digits: see minimum_in_x64.
     corpus.add(
         "minimum_of_himmelblau", lambda x: look(himmelblau, x)[:4], start + 1, tolerance=1e-3
     )
