@@ -1,8 +1,8 @@
 """Each sample of the systematic tests, split over explicit axes, is what one device gives.
 
 Operands are split along their first axes that the mesh divides. An operation says in types how its
-result is split, or refuses by a rule. Compiled programs move elements between devices for the
-operations of `MOVING` alone.
+result is split, or refuses by a rule. Compiled programs, and those of gradients, move elements
+between devices for the operations of `MOVING` alone.
 """
 
 import re
@@ -219,10 +219,13 @@ def test_gradients_of_split_samples_are_those_of_one_device(file, start, number)
                 for each, operands in zip(splits, all_operands, strict=True)
             ]
 
-        program = jax.jit(together, compiler_options=trials.COMPILES_FAST)
-        wanted = program([each.operands for each in splits])
+        jitted = jax.jit(together, compiler_options=trials.COMPILES_FAST)
+        wanted = jitted([each.operands for each in splits])
         with jax.set_mesh(mesh):
-            found = program([each.split for each in splits])
+            operands = [each.split for each in splits]
+            program = jitted.lower(operands).compile()
+            found = program(operands)
+    assert moving_operations(program) <= set(MOVING)
     for each, ours, others in zip(splits, found, wanted, strict=True):
         for gradient, other, operand in zip(
             ours, others, filter(is_float, each.split), strict=True
