@@ -56,7 +56,7 @@ def no_host(monkeypatch):
 
 
 def by_programs_alone(monkeypatch):
-    monkeypatch.setattr(resharding, "assembly_of", lambda *shardings_and_shape: None)
+    monkeypatch.setattr(resharding, "_assembly_instead", lambda *shardings_and_shape: None)
 
 
 @pytest.fixture(params=["shared memory", "programs"])

@@ -42,7 +42,7 @@ from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.host_value import host_value
 from hlofront.runtime.sharding.cpu_queue import meets_on_cpu, on_cpu
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment, is_on_one_of_several
-from hlofront.runtime.sharding.shared_memory import assembled_in_memory, assembly_of
+from hlofront.runtime.sharding.shared_memory import Assembly, assembled_in_memory, assembly_of
 from hlofront.runtime.sharding.typed import aval_split_by
 from hlofront.transforms.stage import stage
 
@@ -69,26 +69,24 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
       ValueError: if a shard would have to be copied from a device of another process.
     """
     check_not_deleted(x)
-    sharding.check_compatible_aval(x.aval.shape)
     own_sharding, shape = sharding_of(x), x.aval.shape
+    # A guard would take shards read from memory for transfers from the host.
+    if _guard_puts.value is None:
+        assembly = _assembly_instead(own_sharding, sharding, shape)
+        if assembly is not None:
+            return assembled_in_memory(x, assembly, aval_split_by(sharding, x.aval), sharding)
+    sharding.check_compatible_aval(shape)
     if is_on_one_of_several(own_sharding):
         return resharded(pieces(x)[0], sharding)  # The other devices hold nothing.
     if has_summands(own_sharding) or has_summands(sharding):
         return _with_summands(x, sharding, donated)
-    has_shards = _has_shards_of(own_sharding, sharding, shape)
-    own_devices, devices = device_list_of(own_sharding), device_list_of(sharding)
-    is_here = own_sharding.is_fully_addressable
-    is_copied = is_here and own_sharding.device_set != sharding.device_set
-    if has_shards and (own_devices == devices or is_copied):
+    if _are_shards_moved(own_sharding, sharding, shape):
         return _typed(moved(x, sharding, CopySemantics.REUSE_INPUT))
     aval = aval_split_by(sharding, x.aval)
     if not aval.size:
         return empty(aval, sharding)
-    if own_sharding.num_devices > 1 and _guard_puts.value is None:
-        # A guard would take these for transfers from the host, which a program does not make.
-        assembly = assembly_of(own_sharding, sharding, shape)
-        if assembly is not None:
-            return assembled_in_memory(x, assembly, aval, sharding)
+    own_devices, devices = device_list_of(own_sharding), device_list_of(sharding)
+    is_here = own_sharding.is_fully_addressable
     own_kind = own_devices.default_memory_kind
     if own_sharding.memory_kind != own_kind:
         # Programs compute in the devices' own memory.
@@ -141,12 +139,33 @@ def empty(aval: ShapedArray, sharding: Sharding) -> Array:
     return split_on_host(np.empty(aval.shape, aval.dtype), aval, sharding)
 
 
-@memoize
-def _has_shards_of(own_sharding: Sharding, sharding: Sharding, shape: tuple[int, ...]) -> bool:
-    """Return whether the n-th device of both shardings holds the same shard, for each n."""
+@memoize(typed=False)
+def _are_shards_moved(own_sharding: Sharding, sharding: Sharding, shape: tuple[int, ...]) -> bool:
+    """Return whether each shard of an array is moved as it is, from the n-th device to the n-th."""
+    if device_list_of(own_sharding) != device_list_of(sharding) and not (
+        own_sharding.is_fully_addressable and own_sharding.device_set != sharding.device_set
+    ):
+        return False
     own_indices = own_sharding.devices_indices_map(shape)
     indices = sharding.devices_indices_map(shape)
     return list(own_indices.values()) == list(indices.values())
+
+
+@memoize(typed=False)
+def _assembly_instead(
+    own_sharding: Sharding, sharding: Sharding, shape: tuple[int, ...]
+) -> Assembly | None:
+    """Return how an array is assembled in the memory of CPU devices, or None if it is not.
+
+    Raises:
+      IndivisibleError: if the array cannot be split so.
+    """
+    sharding.check_compatible_aval(shape)
+    if own_sharding.num_devices == 1 or 0 in shape:
+        return None
+    assembly = assembly_of(own_sharding, sharding, shape)
+    is_assembled = assembly is not None and not _are_shards_moved(own_sharding, sharding, shape)
+    return assembly if is_assembled else None
 
 
 def _typed(x: Array) -> Array:

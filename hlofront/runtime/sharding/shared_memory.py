@@ -92,12 +92,12 @@ def assembled_in_memory(
     Waits until `x` is computed.
 
     Args:
-      x: an array on CPU devices.
+      x: an array on several CPU devices.
       assembly: how its shards become those of the result.
       aval: the type of the result.
       sharding: the sharding of the result.
     """
-    own = [x] if type(x.sharding) is SingleDeviceSharding else pieces(x)
+    own = pieces(x)
     sources = [host_value(own[number]) for number in assembly.sources]
     shards = _aligned(len(assembly.shards), assembly.shape, aval.dtype)
     for shard, parts in zip(shards, assembly.shards, strict=True):
@@ -106,7 +106,7 @@ def assembled_in_memory(
     per_device = [shards[number] for number in assembly.shard_of]
     # Copies of a shard are one NumPy array, which nothing else refers to. XLA does not reuse its
     # memory where a device's shard is donated.
-    return batched_device_put(aval, sharding, per_device, list(assembly.devices), True, False, KEEP)
+    return batched_device_put(aval, sharding, per_device, assembly.devices, True, False, KEEP)
 
 
 def _is_in_memory(sharding: Sharding) -> bool:
