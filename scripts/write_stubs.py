@@ -88,7 +88,11 @@ def public_names(package: str) -> dict[str, tuple[str, str] | None]:
     module = importlib.import_module(package)
     source = pathlib.Path(str(module.__file__))
     found: dict[str, tuple[str, str] | None] = {}
+    statements: list[ast.stmt] = []
     for node in ast.parse(source.read_text(encoding="utf-8")).body:
+        # hlofront imports its parts in a block without the collector of garbage.
+        statements += node.body if isinstance(node, ast.With) else [node]
+    for node in statements:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             found[node.name] = None
         elif isinstance(node, ast.ImportFrom):

@@ -98,6 +98,10 @@ def _allowed_in_door(node, module, lazy_helpers):
             return module.path.name == "__main__.py"
         case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING")):
             return all(isinstance(inner, ast.Import | ast.ImportFrom) for inner in node.body)
+        case ast.With(items=[ast.withitem(context_expr=ast.Call(func=ast.Name(id=name)))]):
+            return name == "_collection_paused" and all(
+                isinstance(inner, ast.Import | ast.ImportFrom) for inner in node.body
+            )
     return False
 
 
