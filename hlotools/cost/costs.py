@@ -150,8 +150,8 @@ class Costs:
                 _count(row.bytes),
                 "?" if row.intensity is None else f"{row.intensity:,.2f}",
             ]
-            rows.append(numbers + ([_time(row.seconds)] if timed else []))
-            where = _where(row.file, row.line)
+            rows.append(numbers + ([time_text(row.seconds)] if timed else []))
+            where = line_text(row.file, row.line)
             if isinstance(row, LineCost):
                 notes.append(f"{where}  {row.code}" if row.code else where)
             else:
@@ -164,7 +164,9 @@ class Costs:
             lines.append(("  ".join(shown) + "  " + note).rstrip())
         if len(chosen) > most:
             lines.append(f"and {len(chosen) - most} more")
-        seconds = f", at least {_time(total['seconds'])}" if total["seconds"] is not None else ""
+        seconds = (
+            f", at least {time_text(total['seconds'])}" if total["seconds"] is not None else ""
+        )
         lines.append(
             f"total: {total['flops']:,} flops, {total['transcendentals']:,} transcendentals, "
             f"{total['bytes']:,} bytes{seconds}"
@@ -173,7 +175,7 @@ class Costs:
             count = sum(row.compiler_seconds is not None for row in self.instructions)
             lines.append(
                 f"the compiler's own estimate of {count} of {len(self.instructions)} instructions: "
-                f"{_time(total['compiler_seconds'])}"
+                f"{time_text(total['compiler_seconds'])}"
             )
         if seconds and any(row.is_asynchronous for row in self.instructions):
             lines.append(
@@ -184,7 +186,7 @@ class Costs:
             lines.append(f"{total['unknown']} instructions have parts whose cost is not known")
         lines.append(f"the most memory at once: {self.peak_bytes:,} bytes, of which")
         for buffer in self.buffers[: max(most // 4, 3)]:
-            where = _where(buffer.file, buffer.line)
+            where = line_text(buffer.file, buffer.line)
             lines.append(f"  {buffer.bytes:>14,}  {buffer.kind} {buffer.name}  {where}".rstrip())
         return "\n".join(lines)
 
@@ -401,7 +403,8 @@ def _count(number: int | None) -> str:
     return "?" if number is None else f"{number:,}"
 
 
-def _time(seconds: float | None) -> str:
+def time_text(seconds: float | None) -> str:
+    """Return a time with its unit, such as "1.25 ms"; "?" for None."""
     if seconds is None:
         return "?"
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
@@ -410,5 +413,6 @@ def _time(seconds: float | None) -> str:
     return f"{seconds * 1e9:,.2f} ns"
 
 
-def _where(file: str | None, line: int | None) -> str:
+def line_text(file: str | None, line: int | None) -> str:
+    """Return a source line as text, such as "model.py:12", or a note that it is unknown."""
     return f"{os.path.basename(file)}:{line}" if file else _UNPLACED
