@@ -32,6 +32,8 @@ from hlotools.ir.hlo_printer import write as write
 from hlotools.ir.styles import styled as styled
 from hlotools.matching.difference import Diff as Diff
 from hlotools.matching.difference import diff as diff
+from hlotools.profiles.profile import Profile as Profile
+from hlotools.profiles.profile import profile as profile
 
 __all__ = (
     "Collectives",
@@ -43,6 +45,7 @@ __all__ = (
     "HloSyntaxError",
     "Instruction",
     "Kernel",
+    "Profile",
     "Shape",
     "Timeline",
     "canonical",
@@ -53,6 +56,7 @@ __all__ = (
     "kernels",
     "page",
     "parse",
+    "profile",
     "styled",
     "timeline",
     "write",

@@ -4,6 +4,8 @@ import importlib
 from types import ModuleType
 from typing import Any
 
+from hlofront.bridge.client import hlo as _hlo
+
 # Type checkers do not see the members of these modules.
 _profiler: ModuleType = importlib.import_module("jaxlib._profiler")
 _profile_data: ModuleType = importlib.import_module("jaxlib._profile_data")
@@ -23,3 +25,15 @@ ProfileData: Any = _profile_data.ProfileData
 ProfilePlane: Any = _profile_data.ProfilePlane
 ProfileLine: Any = _profile_data.ProfileLine
 ProfileEvent: Any = _profile_data.ProfileEvent
+
+
+def hlo_text(proto: bytes) -> str:
+    """Return the text of an HLO module that a profile has as an HloModuleProto.
+
+    Raises:
+      ValueError: if the bytes are no such module.
+    """
+    try:
+        return _hlo.HloModule.from_serialized_hlo_module_proto(proto).to_string()
+    except RuntimeError as error:
+        raise ValueError(f"the HLO in the profile cannot be read: {error}") from error

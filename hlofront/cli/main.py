@@ -1,4 +1,4 @@
-"""The command line: `python -m hlofront show | diff | compare | bisect | cost | cache | ...`."""
+"""The command line: `python -m hlofront show | diff | compare | bisect | cost | profile | ...`."""
 
 import argparse
 import pathlib
@@ -19,6 +19,7 @@ from hlofront.cli import (
     cost,
     diff,
     doctor,
+    profile,
     progress,
     run,
     show,
@@ -31,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m hlofront", description=__doc__)
     top.add_argument("--version", action="version", version=f"hlofront {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (show, diff, compare, bisect, cost, cache, bundle, doctor, as_jax, run):
+    for command in (show, diff, compare, bisect, cost, profile, cache, bundle, doctor, as_jax, run):
         command.add_parser(commands)
     return top
 

@@ -52,7 +52,7 @@ function timeText(seconds) {
 
 function figureText(key, value) {
   if (value === null || value === undefined) return "?";
-  if (key === "seconds") return timeText(value);
+  if (key === "seconds" || key === "measured") return timeText(value);
   if (key === "bytes") return scaled(value, ["B", "kB", "MB", "GB", "TB", "PB"], 1000);
   return scaled(value, ["", "k", "M", "G", "T", "P", "E"], 1000);
 }
@@ -348,7 +348,7 @@ function queryOf(text) {
     .split(/\s+/)
     .filter(Boolean)
     .map((word) => {
-      const [, figure, sign, limit] = /^(bytes|flops|seconds)([<>]=?)(.+)$/.exec(word) ?? [];
+      const [, figure, sign, limit] = /^(bytes|flops|seconds|measured)([<>]=?)(.+)$/.exec(word) ?? [];
       if (figure && Number.isFinite(Number(limit)))
         return (program, op) => {
           const value = program.metric(figure)?.values[op];

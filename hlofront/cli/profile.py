@@ -1,0 +1,143 @@
+"""The command `profile`: the measured time of a program by line, beside its bounds."""
+
+import argparse
+from typing import TYPE_CHECKING, TextIO
+
+from hlofront.cli.options import add_args, add_command
+from hlofront.cli.program_files import is_program, naming_errors, read_program, write_file
+from hlofront.cli.progress import announce, finish
+from hlofront.cli.target import UsageError, arguments_for, load_function
+from hlotools.profiles.profile import Profile, profile
+from hlotools.profiles.xplane import ProfileError
+
+if TYPE_CHECKING:
+    from hlofront.cli.options import Commands
+
+_HELP = """\
+Runs a function under XLA's profiler and shows the measured time by source line or operation. Also
+reads profiles that were written before, by jax too: with --xplane.
+
+example:
+  python -m hlofront profile model.py:step
+  python -m hlofront profile model.py:step --args "f32[32,64]" --runs 50 --html profile.html
+  python -m hlofront profile --xplane /tmp/profile --target cuda:h100
+"""
+
+
+def add_parser(commands: "Commands") -> None:
+    """Add the command `profile` to the command line's parser."""
+    command = add_command(commands, "profile", "measured time by source line", _HELP)
+    command.add_argument(
+        "target_function",
+        metavar="FILE:FUNCTION",
+        nargs="?",
+        help="with --xplane: a file with the HLO of the program, if the profile does not have it",
+    )
+    add_args(command)
+    command.add_argument("--runs", type=int, metavar="N", help="how many runs are measured (10)")
+    command.add_argument("--warm-up", type=int, metavar="N", help="how many runs before them (2)")
+    command.add_argument(
+        "--xplane",
+        metavar="PATH",
+        help="run nothing, and read HOST.xplane.pb, or the last profile in the folder that "
+        "jax.profiler.trace wrote to",
+    )
+    command.add_argument(
+        "--program", metavar="NAME", help="with --xplane: the program, by a part of its name"
+    )
+    command.add_argument(
+        "--target", metavar="DEVICE", help="what it ran on, such as cuda:h100: adds the bounds"
+    )
+    command.add_argument(
+        "--keep", metavar="FOLDER", help="write the profile, for XProf and Perfetto, here as well"
+    )
+    command.add_argument("--by", choices=("line", "operation"), default="line")
+    command.add_argument("--most", type=int, default=20, help="how many rows")
+    command.add_argument("--json", action="store_true")
+    command.add_argument(
+        "--html", metavar="OUT", help="write the program as a page, times as color"
+    )
+    command.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace, out: TextIO) -> int:
+    try:
+        measured, others = _read(options) if options.xplane else (_measured(options), [])
+    except (ProfileError, OSError) as error:
+        raise UsageError(str(error)) from error
+    finish()
+    if options.html:
+        write_file(options.html, measured.page())
+        if not options.json:
+            return 0
+    if options.json:
+        print(measured.json(), file=out)
+        return 0
+    print(measured.text(options.by, options.most), file=out)
+    if others:
+        names = ", ".join(f"{each.program} ({each.runs * each.seconds:.3g} s)" for each in others)
+        print(f"other programs, see --program: {names}", file=out)
+    return 0
+
+
+def _measured(options: argparse.Namespace) -> Profile:
+    """Run the function that the command line names under the profiler.
+
+    Raises:
+      UsageError: if options do not go together.
+    """
+    from hlofront.inspect.profiling import profile as measure
+
+    if options.program:
+        raise UsageError("--program goes with --xplane")
+    if options.target_function is None:
+        raise UsageError("wanted FILE:FUNCTION to run, or --xplane and a profile to read")
+    if is_program(options.target_function):
+        raise UsageError(
+            f"{options.target_function} is a program as text, which does not run here: give "
+            "FILE:FUNCTION, or --xplane and a profile of it"
+        )
+    runs = 10 if options.runs is None else options.runs
+    warm_ups = 2 if options.warm_up is None else options.warm_up
+    if runs < 1 or warm_ups < 0:
+        raise UsageError("--runs is 1 or more, and --warm-up 0 or more")
+    function, module = load_function(options.target_function)
+    args = arguments_for(module, options.target_function, options.args)
+    announce(f"running {options.target_function}")
+    return measure(
+        function, runs=runs, warm_ups=warm_ups, target=options.target, log_dir=options.keep
+    )(*args)
+
+
+def _read(options: argparse.Namespace) -> tuple[Profile, list[Profile]]:
+    """Read the profile that the command line names: the chosen program, and the others.
+
+    Raises:
+      UsageError: if options do not go together, or name no program of the profile.
+    """
+    from hlofront.inspect.cost import description_of
+    from hlofront.inspect.profiling import profiles_in
+
+    unused = {
+        "--args": options.args,
+        "--runs": options.runs,
+        "--warm-up": options.warm_up,
+        "--keep": options.keep,
+    }
+    for name, value in unused.items():
+        if value is not None:
+            raise UsageError(f"{name} goes with FILE:FUNCTION: with --xplane nothing runs")
+    if options.target_function is not None:
+        if not is_program(options.target_function):
+            raise UsageError("with --xplane nothing runs: give no FILE:FUNCTION, or a file of HLO")
+        program = read_program(options.target_function)
+        with naming_errors(program.label):
+            chosen = profile(options.xplane, program.text, description_of(options.target))
+        return chosen, []
+    read = profiles_in(options.xplane, options.target)
+    wanted = options.program or ""
+    matching = [each for each in read if wanted in each.program]
+    if not matching:
+        names = ", ".join(dict.fromkeys(each.program for each in read))
+        raise UsageError(f"{options.xplane} has no program {wanted!r}: it has {names}")
+    return matching[0], [each for each in read if each is not matching[0]]

@@ -1,0 +1,1 @@
+"""The measured times of compiled programs, from files of XLA's profiler."""
