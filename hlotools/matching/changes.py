@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from hlotools.ir.hlo import Instruction
+from hlotools.ir.hlo import Instruction, nearest_source
 
 
 class OperationSite(NamedTuple):
@@ -36,6 +36,28 @@ class OperationSite(NamedTuple):
             "line": self.line or None,
             "function": self.function or None,
         }
+
+
+def site_of(instruction: Instruction, path: str) -> OperationSite:
+    """Return the site of an operation; `path` names the fusions that contain it."""
+    source = nearest_source(instruction)
+    return OperationSite(
+        path + instruction.name,
+        instruction.opcode,
+        instruction.shape.short_text(),
+        source.file if source else "",
+        source.line if source else 0,
+        source.function if source else "",
+        instruction,
+    )
+
+
+def operand_name(instruction: Instruction, caller: Instruction | None) -> str:
+    """Return an operand's name; for a fusion's parameter, the name of the caller's operand."""
+    number = instruction.number
+    if caller is not None and instruction.opcode == "parameter" and number < len(caller.operands):
+        return caller.operands[number].name
+    return instruction.name
 
 
 class Effect(NamedTuple):

@@ -2,21 +2,21 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 from hlotools.cost.links import is_collective
 from hlotools.ir.digests import (
-    COMMUTATIVE,
     clean_attributes,
     is_commutative,
     module_attributes,
 )
 from hlotools.ir.graph_building import captures
-from hlotools.ir.hlo import HloModule, Instruction, Shape, nearest_source, unquoted
-from hlotools.matching.changes import Change, OperationSite, grouped
+from hlotools.ir.hlo import HloModule, Instruction, Shape, unquoted
+from hlotools.matching.changes import Change, OperationSite, grouped, operand_name, site_of
 from hlotools.matching.match import Compared, Matching
 from hlotools.matching.regrouping import TRIVIAL, Regrouped, content
+from hlotools.matching.reordering import reordered
 
 _SHOWN = 6
 # A fusion's body with this many removed and added operations is one change.
@@ -37,6 +37,11 @@ _ORDER = {
 
 def hlo_changes(matching: Matching) -> list[Change]:
     """Return the changes between two HLO modules, the most important first."""
+    return sorted(_consequences_together(grouped(single_changes(matching))), key=rank)
+
+
+def single_changes(matching: Matching) -> list[Change]:
+    """Return the changes between two HLO modules, those of equal texts not yet grouped."""
     a, b = matching.a, matching.b
     changes = [_regrouped(group, matching) for group in matching.regrouped]
     for compared in matching.compared:
@@ -44,7 +49,7 @@ def hlo_changes(matching: Matching) -> list[Change]:
     changes += _module_changes(a.module, b.module, bool(changes))
     if matching.regrouped:
         changes = list(_without_moved_constants(changes, a.module, b.module))
-    return sorted(_consequences_together(grouped(changes)), key=rank)
+    return changes
 
 
 def rank(change: Change) -> tuple[int, bool, int]:
@@ -127,20 +132,6 @@ def _is_view(change: Change) -> bool:
     return change.kind in ("added", "removed") and views
 
 
-def site_of(instruction: Instruction, path: str) -> OperationSite:
-    """Return the site of an operation; `path` names the fusions that contain it."""
-    source = nearest_source(instruction)
-    return OperationSite(
-        path + instruction.name,
-        instruction.opcode,
-        instruction.shape.short_text(),
-        source.file if source else "",
-        source.line if source else 0,
-        source.function if source else "",
-        instruction,
-    )
-
-
 # ---- regrouped fusions --------------------------------------------------------------------------
 
 
@@ -218,34 +209,26 @@ def described(instruction: Instruction, caller: Instruction | None = None) -> st
     if instruction.opcode == "parameter":
         return f"{shape} parameter({instruction.number})"
     target = unquoted(instruction.attributes.get("custom_call_target", ""))
-    named = ", ".join(_named(operand, caller) for operand in instruction.operands[:4])
+    named = ", ".join(operand_name(operand, caller) for operand in instruction.operands[:4])
     more = ", ..." if len(instruction.operands) > 4 else ""
     return f"{shape} {instruction.opcode} {target}".rstrip() + f"({named}{more})"
-
-
-def _named(instruction: Instruction, caller: Instruction | None) -> str:
-    """Return an operand's name; for a fusion's parameter, the name of the caller's operand."""
-    number = instruction.number
-    if caller is not None and instruction.opcode == "parameter" and number < len(caller.operands):
-        return caller.operands[number].name
-    return instruction.name
 
 
 def _in_computation(compared: Compared, matching: Matching) -> Iterator[Change]:
     path = compared.paths[0] or ("" if compared.a.is_entry else f"{compared.a.name}/")
     path_b = compared.paths[1] or ("" if compared.b.is_entry else f"{compared.b.name}/")
     caller_a, caller_b = compared.callers or (None, None)
-    reordered: set[int] = set()
-    for change, nodes in _reordered(compared, matching, path, path_b):
-        reordered |= nodes
+    moved: set[int] = set()
+    for change, nodes in reordered(compared, matching, path, path_b):
+        moved |= nodes
         yield change
     # A changed signature of a fusion follows from the changes of its body.
     fused = compared.callers is not None
     signature = fused or "captured" in compared.a.attributes or "captured" in compared.b.attributes
     added = [i for i in compared.added if not (signature and i.opcode == "parameter")]
     removed = [i for i in compared.removed if not (signature and i.opcode == "parameter")]
-    added = [i for i in added if id(i) not in reordered]
-    removed = [i for i in removed if id(i) not in reordered]
+    added = [i for i in added if id(i) not in moved]
+    removed = [i for i in removed if id(i) not in moved]
     rewritten = fused and len(added) + len(removed) >= _REWRITTEN
     if rewritten and caller_a is not None and caller_b is not None:
         yield Change(
@@ -266,7 +249,7 @@ def _in_computation(compared: Compared, matching: Matching) -> Iterator[Change]:
             continue
         sites = (site_of(a, path),), (site_of(b, path_b),)
         for what, before, after in differences(a, b, matching, compared.callers):
-            if what == "operands" and (rewritten or id(a) in reordered):
+            if what == "operands" and (rewritten or id(a) in moved):
                 continue
             key = _kinds_of_operands(a, b) if what == "operands" else ""
             yield Change("changed", what, before, after, *sites, key=key)
@@ -428,115 +411,14 @@ def _operand_differences(
         caller_a, caller_b = callers or (None, None)
         yield (
             "operands",
-            ", ".join(_named(x, caller_a) for x, _ in changed[:4]),
-            ", ".join(_named(y, caller_b) for _, y in changed[:4]),
+            ", ".join(operand_name(x, caller_a) for x, _ in changed[:4]),
+            ", ".join(operand_name(y, caller_b) for _, y in changed[:4]),
         )
 
 
 def _is_captured(instruction: Instruction) -> bool:
     """Return whether an operation only passes a captured value into a region."""
     return instruction.opcode == "parameter" and "captured" in instruction.computation.attributes
-
-
-_SIGNS = {"add": "+", "multiply": "*", "and": "&", "or": "|", "xor": "^"}
-_DONE = {"add": "additions", "multiply": "multiplications"}
-
-
-class _Tree(NamedTuple):
-    """A tree of additions or of another commutative operation: its operations and its leaves."""
-
-    root: Instruction
-    nodes: list[Instruction]
-    leaves: list[Instruction]
-
-    def text(self, names: dict[int, str]) -> str:
-        """Return the tree with the leaves' names as text, each sum in parentheses."""
-        inner = {id(node) for node in self.nodes}
-        sign = f" {_SIGNS.get(self.root.opcode, self.root.opcode)} "
-        texts: dict[int, str] = {}
-        # Nodes are in order from users to operands.
-        for node in reversed(self.nodes):
-            parts = [f"({texts[id(o)]})" if id(o) in inner else names[id(o)] for o in node.operands]
-            texts[id(node)] = sign.join(parts)
-        return texts[id(self.root)]
-
-    def structure(self, names: dict[int, Any]) -> Any:
-        """Return the nesting of the tree, equal for trees that differ only in operand order."""
-        inner = {id(node) for node in self.nodes}
-        structures: dict[int, Any] = {}
-        for node in reversed(self.nodes):
-            parts = [structures[id(o)] if id(o) in inner else names[id(o)] for o in node.operands]
-            structures[id(node)] = "(" + ",".join(sorted(map(str, parts))) + ")"
-        return structures[id(self.root)]
-
-
-_LARGEST_TREE = 64
-
-
-def _trees(instructions: Iterable[Instruction]) -> Iterator[_Tree]:
-    """Yield the trees of commutative operations with three leaves or more."""
-    for root in instructions:
-        if root.opcode not in COMMUTATIVE or _is_inner(root):
-            continue
-        nodes, leaves = [root], []
-        for node in nodes:
-            for operand in node.operands:
-                if operand.opcode == root.opcode and _is_inner(operand):
-                    nodes.append(operand)
-                else:
-                    leaves.append(operand)
-            if len(nodes) > _LARGEST_TREE:
-                break
-        if 2 < len(leaves) <= _LARGEST_TREE:
-            yield _Tree(root, nodes, leaves)
-
-
-def _is_inner(node: Instruction) -> bool:
-    """Return whether an operation is an inner node of the tree of its only user."""
-    if len(node.users) != 1 or node.is_root:
-        return False
-    user = node.users[0]
-    return (
-        user.opcode == node.opcode
-        and user.operands.count(node) == 1
-        and user.shape.without_layout() == node.shape.without_layout()
-    )
-
-
-def _reordered(
-    compared: Compared, matching: Matching, path: str, path_b: str
-) -> Iterator[tuple[Change, set[int]]]:
-    """Yield changes for trees of equal leaves in another order, with their operations' ids."""
-    changed = [a for a, b in compared.pairs if not _equal(a, b, matching)] + compared.removed
-    candidates = {id(i) for i in changed if i.opcode in COMMUTATIVE}
-    if not candidates:
-        return
-    caller = compared.callers[0] if compared.callers else None
-    others: dict[Any, list[_Tree]] = {}
-    for tree in _trees(compared.b.instructions):
-        leaves = sorted(id(matching.back.get(id(i), i)) for i in tree.leaves)
-        others.setdefault((tree.root.opcode, tuple(leaves)), []).append(tree)
-    for tree in _trees(compared.a.instructions):
-        fitting = others.get((tree.root.opcode, tuple(sorted(map(id, tree.leaves)))), [])
-        if not fitting or not any(id(i) in candidates for i in tree.nodes):
-            continue
-        other = fitting.pop(0)
-        same = {id(matching.to[id(i)]): id(i) for i in tree.leaves if id(i) in matching.to}
-        if other.structure(same) == tree.structure({id(i): id(i) for i in tree.leaves}):
-            continue
-        names = {id(i): _named(i, caller) for i in tree.leaves}
-        # Names often differ between the sides: this side's names show the movement.
-        before = tree.text(names)
-        after = other.text({key: names[mine] for key, mine in same.items()})
-        what = f"order of {_DONE.get(tree.root.opcode, tree.root.opcode)}"
-        sites = (site_of(tree.root, path),), (site_of(other.root, path_b),)
-        nodes = {id(i) for i in (*tree.nodes, *other.nodes)}
-        yield Change("reordered", what, before, after, *sites), nodes
-
-
-def _equal(a: Instruction, b: Instruction, matching: Matching) -> bool:
-    known = matching.digests.get(id(a))
-    return known is not None and known == matching.digests.get(id(b))
 
 
 # ---- shapes and module attributes ---------------------------------------------------------------

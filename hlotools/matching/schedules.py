@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from hlotools.ir.digests import Hashes, with_users
 from hlotools.ir.hlo import Computation, HloModule, Instruction
 from hlotools.ir.mlir_lines import rising
-from hlotools.matching.changes import Change
-from hlotools.matching.hlo_changes import site_of
+from hlotools.matching.changes import Change, site_of
 
 # Opcodes that take no time.
 _TIMELESS = frozenset({"parameter", "constant", "get-tuple-element", "tuple", "bitcast"})
