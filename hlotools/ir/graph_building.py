@@ -81,10 +81,16 @@ def several(shapes: Sequence[Shape]) -> Shape:
     return Shape(f"({', '.join(s.text for s in shapes)})", "tuple", elements=tuple(shapes))
 
 
-def metadata(file: str, line: int) -> str:
-    """Return the text of a metadata attribute with a source file and line."""
-    escaped = file.replace("\\", "\\\\").replace('"', '\\"')
-    return f'{{source_file="{escaped}" source_line={line}}}'
+def metadata(file: str, line: int, stack: str = "") -> str:
+    """Return the text of a metadata attribute with a name stack, source file and line."""
+    fields = [f"op_name={_quoted(stack)}"] if stack else []
+    fields += [f"source_file={_quoted(file)} source_line={line}"] if file else []
+    return "{" + " ".join(fields) + "}"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 class GraphBuilder:
@@ -113,11 +119,13 @@ class GraphBuilder:
         number: int = -1,
         source: tuple[str, int] = ("", 0),
         identity: Iterable[bytes] = (),
+        stack: str = "",
     ) -> Instruction:
         """Add an operation to a computation, compute its digest, and return it.
 
         Args:
           source: the user's file and line, "" and 0 if unknown.
+          stack: the name stack, "" if unknown.
           identity: more bytes for the digest, such as the digests of its regions.
         """
         attributes = attributes or {}
@@ -131,8 +139,8 @@ class GraphBuilder:
         for part in (*(sorted(digests) if is_commutative(made) else digests), *identity):
             digester.update(part)
         self.digests[id(made)] = digester.digest()
-        if source[0]:
-            attributes["metadata"] = metadata(*source)
+        if source[0] or stack:
+            attributes["metadata"] = metadata(*source, stack)
         computation.instructions.append(made)
         return made
 

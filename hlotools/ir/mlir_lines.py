@@ -26,6 +26,7 @@ class Line(NamedTuple):
     used: tuple[str, ...]
     site: OperationSite
     written: str  # the original text without its location
+    stack: str = ""  # the name stack of the operation, where the location has one
 
 
 # The maximum size of a program, without long string constants, in bytes.
@@ -195,7 +196,37 @@ def stablehlo_lines(text: str, renamed: bool = True) -> list[Line]:
 
 def _as_written(line: str, location: str, aliases: dict[str, str]) -> Line:
     file, number = _source(location, aliases) if location else ("", 0)
-    return Line(line, "", "", (), (), OperationSite("", "", "", file, number), line.strip())
+    site = OperationSite("", "", "", file, number)
+    return Line(line, "", "", (), (), site, line.strip(), _name_stack(location, aliases))
+
+
+_STACK = re.compile(r'loc\("([^"\n]*)"(?!:\d)')
+
+
+def _name_stack(location: str, aliases: dict[str, str]) -> str:
+    """Return the name of a location, such as jit(f)/dot_general; "" if it has none."""
+    stack = _STACK.match(aliases.get(location[4:-1], location))
+    return stack[1] if stack else ""
+
+
+_MAIN = re.compile(r"^ *func\.func (?:public )?@main\(.*$", re.MULTILINE)
+_ARGUMENT = re.compile(r'(%[\w$.\-]+): [^%]*?\bloc\((?:"([^"\n]*)"|(#loc\d*)\))')
+
+
+def argument_names(text: str) -> dict[str, str]:
+    """Return the user's names of the arguments of a module's main function, by their values.
+
+    The names are those of the locations, such as `params[0]` for `%arg0`; others have none.
+    """
+    main = _MAIN.search(text) if "loc(" in text else None
+    names: dict[str, str] = {}
+    for value, name, alias in _ARGUMENT.findall(main[0]) if main else ():
+        if alias:
+            defined = re.search(rf'^{alias} = loc\("([^"\n]*)"(?!:\d)', text, re.MULTILINE)
+            name = defined[1] if defined else ""
+        if name:
+            names[value] = name
+    return names
 
 
 _FUNCTION = re.compile(r"(\s*)func\.func .*?@([\w$.\-]+)")

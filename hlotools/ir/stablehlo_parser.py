@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 from hlotools.ir.graph_building import DEEPEST, GraphBuilder, array, several
 from hlotools.ir.hlo import Computation, HloModule, HloSyntaxError, Instruction, Shape
-from hlotools.ir.mlir_lines import Line, stablehlo_lines
-from hlotools.matching.changes import OperationSite
+from hlotools.ir.mlir_lines import Line, argument_names, stablehlo_lines
 
 _STRING = r'"(?:[^"\\]++|\\.)*+"'
 _BRACKET = re.compile(_STRING + r"|->|[\[\](){}<>]|,| : |=")
@@ -68,6 +67,8 @@ def read_stablehlo(text: str) -> HloModule:
 class _Reader:
     def __init__(self, text: str):
         self.lines = stablehlo_lines(text, renamed=False)
+        # The user's names of the main function's arguments, by the names of their values.
+        self.main_arguments = argument_names(text)
         self.builder = GraphBuilder("module")
         self.functions: dict[str, Computation] = {}
         self.public: list[str] = []
@@ -171,9 +172,11 @@ class _Reader:
     def parameter(
         self, block: _Block, name: str, shape: Shape, attributes: dict[str, str] | None = None
     ) -> None:
+        is_of_main = block.computation.name == "main"
         made = self.builder.add(
-            block.computation, name, "parameter", shape, (), attributes, "", block.own
-        )
+            block.computation, name, "parameter", shape, (), attributes, "", block.own,
+            stack=self.main_arguments.get(name, "") if is_of_main else "",
+        )  # fmt: skip
         block.own += 1
         block.names[name] = made
 
@@ -214,7 +217,7 @@ class _Reader:
             self.region()
         else:
             self.stack.pop()
-            self.made(opened, text.lstrip("})"), line.site)
+            self.made(opened, text.lstrip("})"), line)
 
     # ---- operations
 
@@ -223,7 +226,7 @@ class _Reader:
         after = self.lines[self.at + 1].written if self.at + 1 < len(self.lines) else ""
         continued = after.startswith(("cond {", "reducer("))
         if not (text.endswith("{") or continued):
-            self.made(_Open(line, text, []), "", line.site)
+            self.made(_Open(line, text, []), "", line)
             return
         parameters: list[tuple[str, Shape]] = []
         pairs = _PAIR.findall(text[text.find("(") :]) if "while(" in text else []
@@ -244,8 +247,8 @@ class _Reader:
             if arguments is not None:
                 self.arguments(arguments[1])
 
-    def made(self, opened: _Open, trailing: str, site: OperationSite) -> None:
-        """Add an operation whose regions are parsed, with the text and site after the regions."""
+    def made(self, opened: _Open, trailing: str, end: Line) -> None:
+        """Add an operation whose regions are parsed, with the text after them and its last line."""
         block = self.current()
         text = opened.head
         if self.meshes and "@" in text:
@@ -291,7 +294,8 @@ class _Reader:
             operands,
             attributes,
             literal,
-            source=(site.file, site.line),
+            source=(end.site.file, end.site.line),
+            stack=end.stack,
             identity=[self.builder.digests[id(each.root)] for each in regions]
             + [symbol.encode() for _, symbol in symbols],
         )

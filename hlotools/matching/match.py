@@ -11,6 +11,7 @@ from hlotools.ir.graph_building import (
     parameters_of_regions,
 )
 from hlotools.ir.hlo import Computation, Instruction
+from hlotools.matching.arguments import numbered_pairs
 from hlotools.matching.regrouping import TRIVIAL, Regrouped, WorkDigests, content, groups, join
 
 CONVERTS = frozenset({"convert", "convert_element_type"})
@@ -68,7 +69,8 @@ class Matching:
         # The ids of operations in the groups of `regrouped`.
         self._taken: set[int] = set()
         self._signatures: dict[int, Counter[Any]] = {}
-        waiting: list[_Call] = [_Call(a.module.entry, b.module.entry, ("", ""), None, None)]
+        entries = a.module.entry, b.module.entry
+        waiting: list[_Call] = [_Call(*entries, ("", ""), numbered_pairs(*entries), None)]
         while waiting:
             call = waiting.pop(0)
             if (id(call.a), id(call.b)) in self._seen:
@@ -192,7 +194,7 @@ class Matching:
     def _computations(self, call: "_Call") -> Compared:
         a, b, seeds = call.a, call.b, call.seeds
         first, second = self._arguments(a, b, seeds)
-        depth = 0 if seeds is None else 1
+        depth = 0 if seeds is None or a.is_entry else 1
         body_a, body_b = self.a.body(a, first, depth), self.b.body(b, second, depth)
         for i in a.instructions:
             self.to.pop(id(i), None)
