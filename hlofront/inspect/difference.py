@@ -5,6 +5,7 @@ from collections.abc import Callable
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.inspect.cost import description_for
 from hlofront.inspect.jitted import jitted
+from hlofront.pjrt.targets import target_of
 from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced
 from hlotools.ir.program_text import KINDS
 from hlotools.matching.difference import Diff as Diff
@@ -93,4 +94,19 @@ def side_of_compiled(compiled: Compiled, label: str) -> Side:
     options = compiled._compiler_options
     flags = None if options is None else flags_of(options)
     rates = description_for(compiled, None)
-    return Side("hlo", label, compiled.as_text() or "", flags=flags, rates=rates)
+    module = compiled._module
+    return Side(
+        "hlo",
+        label,
+        compiled.as_text() or "",
+        flags=flags,
+        rates=rates,
+        source=None if module is None else lambda: module.text(True),
+        compiler=None if module is None else compiler_of(compiled),
+    )
+
+
+def compiler_of(stage: Compiled | Lowered) -> str:
+    """Return the name of the device that a program is compiled for: one process has one XLA."""
+    target = target_of(stage._first_device)
+    return stage._platform if target is None else str(target.name)

@@ -3,7 +3,7 @@
 import contextlib
 import html
 import linecache
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hlotools.html.page_file import standing_alone
@@ -61,7 +61,7 @@ def fragment(
         parts.append("<table><tr><th>change</th><th>a</th><th>b</th><th>source</th></tr>")
         for change in changes:
             parts.append(_row(change))
-            parts += [_row(part, "part") for part in change.parts]
+            parts += [_row(part, "part") for part in _all_parts(change)]
         parts.append("</table>")
     return "\n".join([*parts, "</div>"])
 
@@ -95,14 +95,24 @@ def page(diffs: Mapping[str, Any], title: str = "", table: ValueTable | None = N
 
 
 def _unfolded(changes: Sequence[Change]) -> tuple[list[Change], list[int]]:
-    """Return changes followed by their parts, and for each the index of its parent."""
+    """Return changes followed by their parts, and for each the index of its heading.
+
+    Parts of parts, such as those of a finding under a cause, are under the heading, too.
+    """
     unfolded: list[Change] = []
     under: list[int] = []
     for change in changes:
         heading = len(unfolded)
-        unfolded += [change, *change.parts]
-        under += [-1, *[heading] * len(change.parts)]
+        parts = list(_all_parts(change))
+        unfolded += [change, *parts]
+        under += [-1, *[heading] * len(parts)]
     return unfolded, under
+
+
+def _all_parts(change: Change) -> Iterator[Change]:
+    for part in change.parts:
+        yield part
+        yield from _all_parts(part)
 
 
 def _pairs(diff: Any, files: Files) -> dict[str, Any]:

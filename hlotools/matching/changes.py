@@ -72,7 +72,8 @@ class Effect(NamedTuple):
     seconds: float | None = None
 
     def __str__(self) -> str:
-        parts = [_scaled(1e9 * self.seconds, _SECONDS)] if self.seconds else []
+        is_timed = self.seconds is not None and abs(self.seconds) > _LEAST_SECONDS
+        parts = [_scaled(1e9 * (self.seconds or 0.0), _SECONDS)] if is_timed else []
         parts += [
             _scaled(number, [f"{prefix}{unit}" for prefix in ("", "k", "M", "G", "T")])
             for number, unit in ((self.bytes, "B"), (self.operations, "FLOP"))
@@ -82,6 +83,8 @@ class Effect(NamedTuple):
 
 
 _SECONDS = ("ns", "us", "ms", "s")
+# Times below are what rounding leaves of differences.
+_LEAST_SECONDS = 1e-13
 
 
 def _scaled(number: float, units: Sequence[str]) -> str:
@@ -100,6 +103,10 @@ class Change(NamedTuple):
     `kind` is "added", "removed", "changed", "split", "merged", "regrouped", "reordered",
     "exchanged", "scheduled", "flag" (of the compiler) or "module"; "retyped" and "refused" are
     findings (another dtype; other fusions of equal work), which consist of the changes in `parts`.
+    "argument", "result", "operations", "recomputation" and "unrolled" are of what the compiler was
+    given; what `is_cause` has the changes that follow from it as `parts`, and "shared" those that
+    several causes have a part in. "prefetched" are copies to the memory of a TPU's chip, and
+    "configured" are configurations of the backend.
     `what` is the subject: "operation", "copy", "collective", "fusion", "dtype", "shape", "layout",
     "opcode", "constant", "operands", "body", "views", "schedule" or the name of an attribute.
     `before` and `after` are the subject's texts, and `note` is a remark; `count` is the number of
@@ -118,6 +125,7 @@ class Change(NamedTuple):
     key: str = ""
     parts: "tuple[Change, ...]" = ()
     effect: Effect | None = None
+    is_cause: bool = False
 
     @property
     def sentence(self) -> str:
@@ -148,6 +156,27 @@ class Change(NamedTuple):
             case "regrouped":
                 times = f", {self.count} times" if self.count > 1 else ""
                 return f"fusions were regrouped{times}: {self.before} became {self.after}{note}"
+            case "argument":
+                several = "s" if len(self.a or self.b) > 1 else ""
+                return f"argument{several} {names_a or names_b}: {self._of_argument}"
+            case "result":
+                return f"results: {self._removed_and_added}"
+            case "operations":
+                return self._removed_and_added + note
+            case "recomputation":
+                again = "run again" if self.what == "added" else "no longer run again"
+                return f"recomputation {self.what}: {self.after} {again} in the gradient"
+            case "unrolled":
+                steps = f" of {self.before} steps" if self.before else ""
+                return f"a loop{steps} was unrolled: added {self.after}"
+            case "shared":
+                return "what more than one of these causes may have a part in"
+            case "prefetched":
+                return f"prefetches: {self.before} -> {self.after} ({self.note})"
+            case "configured":
+                names = dict.fromkeys(site.name for site in self.a)
+                noun = "operation" if len(names) == 1 else "operations"
+                return f"how the backend computes {len(names)} {noun}: {self.after}"
             case "scheduled":
                 return f"the schedule of {self.before}: {self.after}"
             case "reordered":
@@ -179,6 +208,25 @@ class Change(NamedTuple):
         return f"{self.what} of {names}: {self.before or 'none'} -> {self.after or 'none'}{note}"
 
     @property
+    def _removed_and_added(self) -> str:
+        both = [f"removed {self.before}"] if self.before else []
+        return "; ".join([*both, f"added {self.after}"] if self.after else both)
+
+    @property
+    def _of_argument(self) -> str:
+        """The change of an argument, without its name."""
+        match self.what:
+            case "type":
+                return f"{self.before} -> {self.after}"
+            case "donation":
+                return "now donated" if self.after else "no longer donated"
+            case "captured":
+                return f"now a constant, {self.after}"
+            case "removed" | "added":
+                return f"{self.what}, {self.before or self.after}"
+        return f"{self.what} {self.before or 'none'} -> {self.after or 'none'}"
+
+    @property
     def sources(self) -> list[str]:
         """The distinct source lines of the change's sites."""
         sites = [*self.a, *self.b] if self.kind != "changed" else (self.b or self.a)
@@ -194,6 +242,7 @@ class Change(NamedTuple):
             "b": [site.as_dict() for site in self.b],
             "text": self.sentence,
             "effect": self.effect._asdict() if self.effect is not None else None,
+            "is_cause": self.is_cause,
             "parts": [part.as_dict() for part in self.parts],
         }
 

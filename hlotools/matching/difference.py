@@ -2,9 +2,10 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from hlotools.cost.collectives import collectives
 from hlotools.cost.estimates import Estimates
 from hlotools.cost.peak import peaks
 from hlotools.cost.rates import DeviceRates
@@ -22,6 +23,8 @@ from hlotools.ir.mlir_lines import (
 )
 from hlotools.ir.program_text import TITLES, is_path, program_of_file, program_of_text
 from hlotools.ir.stablehlo_parser import read_stablehlo
+from hlotools.matching.attribution import under_causes
+from hlotools.matching.causes import Cause, causes
 from hlotools.matching.changes import Change, grouped
 from hlotools.matching.effects import by_effect
 from hlotools.matching.findings import findings
@@ -45,11 +48,20 @@ _COLORS = {
     "flag": "\x1b[33m",
     "scheduled": "\x1b[33m",
 }
+# The number of effects that are told with their causes.
+_SHOWN = 8
 _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
 class Side(NamedTuple):
-    """One of two compared programs; its flags and the rates of its device are None if unknown."""
+    """One of two compared programs; what is unknown is None.
+
+    Attributes:
+      flags: the compiler's flags by name.
+      rates: the rates of the device.
+      source: a function that returns the StableHLO that a compiled program was made of.
+      compiler: what tells the program's compiler and device from others.
+    """
 
     kind: str
     label: str
@@ -57,6 +69,8 @@ class Side(NamedTuple):
     module: HloModule | None = None
     flags: Flags | None = None
     rates: DeviceRates | None = None
+    source: Callable[[], str] | None = None
+    compiler: str | None = None
 
 
 class Diff:
@@ -100,8 +114,13 @@ class Diff:
         if self.equal:
             others = ", compiled with other flags" if self._other_flags else ""
             return f"{TITLES[self.kind]}: the same program{others}"
-        count = len(self.changes)
-        return f"{TITLES[self.kind]}: {count} {'change' if count == 1 else 'changes'}"
+        causes = sum(change.is_cause for change in self.changes)
+        count = sum(
+            len(change.parts) if change.is_cause or change.kind == "shared" else 1
+            for change in self.changes
+        )
+        of = f" of {_counted(causes, 'cause')}" if causes else ""
+        return f"{TITLES[self.kind]}: {_counted(count, 'change')}{of}"
 
     @property
     def _other_flags(self) -> bool:
@@ -168,21 +187,26 @@ class Diff:
             if change.effect and str(change.effect):
                 line += f"  [{change.effect}]"
             lines.append(margin + line + (paint(_DIM, f"  at {where}") if where else ""))
-            for part in change.parts if verbose else ():
+            shown = change.parts if verbose else change.parts[:most] if change.is_cause else ()
+            for part in shown:
                 tell(part, margin + "  ")
+            if shown and len(shown) < len(change.parts):
+                lines.append(f"{margin}  and {len(change.parts) - len(shown)} more")
 
+        # The largest effects of a few causes are told with them.
+        most = max(_SHOWN // max(sum(change.is_cause for change in self.changes), 1), 1)
         for change in self.changes[:limit]:
             tell(change, "")
         more = len(self.changes) - (len(self.changes) if limit is None else limit)
         if more > 0:
             lines.append(f"and {more} more")
-        folded = sum(len(change.parts) for change in self.changes)
+        folded = sum(_folded(change, most) for change in self.changes)
         if folded and not verbose:
             lines.append(
                 paint(
                     _DIM,
-                    f"{folded} changes are folded: verbose=True (--verbose at the shell) lists "
-                    "them",
+                    f"{_counted(folded, 'change')} {'is' if folded == 1 else 'are'} folded: "
+                    "verbose=True (--verbose at the shell) lists them",
                 )
             )
         return "\n".join(lines)
@@ -237,6 +261,17 @@ class Diff:
         raise TypeError("a Diff is neither true nor false: ask for its .equal")
 
 
+def _folded(change: Change, most: int) -> int:
+    """Return the number of a change's parts that are told on request alone."""
+    if not change.is_cause:
+        return len(change.parts)
+    return max(len(change.parts) - most, 0) + sum(len(part.parts) for part in change.parts[:most])
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def diff(
     a: object, b: object, *, schedule: bool = False, labels: tuple[str, str] | None = None
 ) -> Diff:
@@ -282,14 +317,37 @@ def diff_of_sides(
     modules = _parsed(a), _parsed(b)
     totals = _totals(modules[0]), _totals(modules[1])
     difference = _of_modules(a, b, modules, totals, schedule)
-    # A flag may be the cause of the other changes.
-    difference.changes = [*flag_changes(a.flags, b.flags), *difference.changes]
+    flags = flag_changes(a.flags, b.flags)
+    if difference.equal:
+        difference.changes = [*(flag._replace(is_cause=True) for flag in flags)]
+    elif a.compiler != b.compiler:
+        difference.changes = [*flags, *difference.changes]
+    else:
+        known = [Cause(flag, frozenset(), frozenset()) for flag in flags]
+        difference.changes = under_causes([*known, *_causes(a, b)], difference.changes)
     return difference
 
 
+def _causes(a: Side, b: Side) -> list[Cause]:
+    """Return what differs in the StableHLO of two programs, if it is known and can be parsed."""
+    if a.source is None or b.source is None:
+        return []
+    texts = a.source(), b.source()
+    try:
+        return [] if texts[0] == texts[1] else causes(*map(read_stablehlo, texts))
+    except ValueError:
+        # StableHLO has syntax that the parser does not know: the diff is then without causes.
+        return []
+
+
 def _totals(module: HloModule) -> dict[str, int]:
-    """Return the counts and estimates of an HLO program, and its peak of memory by the schedule."""
-    return Estimates(module).totals() | {"peak_bytes": peaks(module)[1]}
+    """Return the counts and estimates of an HLO program.
+
+    Among them are what each device sends to others, and the peak of memory by the schedule.
+    """
+    totals = Estimates(module).totals()
+    totals["sent_bytes"] = collectives(module).moved_bytes if totals["collectives"] else 0
+    return totals | {"peak_bytes": peaks(module)[1]}
 
 
 def _of_text_kinds(a: Side, b: Side) -> Diff:

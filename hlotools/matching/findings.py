@@ -25,6 +25,7 @@ _HEAVY = frozenset({
     "while", "conditional", "call", "rng", "rng-bit-generator", "infeed", "outfeed", "send", "recv",
     "topk",
 })  # fmt: skip
+_PREFETCHES = frozenset({"copy-start", "copy-done", "slice-start", "slice-done"})
 # From this number of changes on, regrouped fusions become one finding.
 _FEW = 2
 # The maximum distance of a change from the cause that it follows from, in operations.
@@ -38,7 +39,8 @@ def findings(changes: Sequence[Change], matching: Matching) -> list[Change]:
     grouped = _exchanged(changes, matching)
     sides = _Side(matching.a.module), _Side(matching.b.module)
     grouped = _retyped(grouped, sides)
-    return _refused(grouped, sides, matching)
+    grouped = _refused(grouped, sides, matching)
+    return _configured(_prefetched(grouped, matching))
 
 
 class _Side:
@@ -449,6 +451,45 @@ def _fusions(instructions: Sequence[Instruction]) -> str:
     others = len(instructions) - fusions
     text = f"{fusions} fusion" + ("" if fusions == 1 else "s")
     return text + (f" and {others} operation{'' if others == 1 else 's'}" if others else "")
+
+
+# ---- details of compilers ------------------------------------------------------------------------
+
+
+def _prefetched(changes: list[Change], matching: Matching) -> list[Change]:
+    """Return the changes, with those of a TPU's copies to the memory of its chip as one."""
+    about = [
+        change
+        for change in changes
+        if (change.a or change.b)
+        and not change.parts
+        and all(site.opcode in _PREFETCHES for site in (*change.a, *change.b))
+    ]
+    if len(about) < 2:
+        return changes
+    counts = (
+        sum(i.opcode in ("copy-start", "slice-start") for i in module.instructions())
+        for module in (matching.a.module, matching.b.module)
+    )
+    heading = ("prefetched", "copies", *map(str, counts))
+    return _together(changes, about, about, heading)
+
+
+def _configured(changes: list[Change]) -> list[Change]:
+    """Return the changes, with those of how a backend computes operations as one."""
+    about = [
+        change
+        for change in changes
+        if change.kind == "changed" and change.what.partition(" ")[0] == "backend_config"
+    ]
+    if len(about) < 3:
+        return changes
+    keys = list(
+        dict.fromkeys(change.what.rpartition(" ")[2].rpartition(".")[2] for change in about)
+    )
+    more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+    heading = ("configured", "backend_config", "", ", ".join(keys[:3]) + more)
+    return _together(changes, about, about, heading)
 
 
 # ---- text ----------------------------------------------------------------------------------------

@@ -31,6 +31,8 @@ _ORDER = {
     "removed": 1,
     "reordered": 2,
     "changed": 3,
+    "prefetched": 4,
+    "configured": 4,
     "module": 5,
 }
 
@@ -54,7 +56,7 @@ def single_changes(matching: Matching) -> list[Change]:
 
 def rank(change: Change) -> tuple[int, bool, int]:
     """Return the rank of a change by its kind: those of less importance have greater ranks."""
-    if change.what == "views":
+    if change.what == "views" or change.kind in ("prefetched", "configured"):
         return 4, True, 0
     opcodes = {site.opcode for site in (*change.a, *change.b)}
     trivial = bool(opcodes) and opcodes <= TRIVIAL - {"copy", "convert"}

@@ -432,7 +432,7 @@ def test_json_and_text():
     assert set(told) == {"format", "kind", "equal", "same_schedule", "a", "b", "changes"}
     assert told["equal"] is False and told["a"]["totals"]["fusions"] == 1
     (change,) = told["changes"]
-    keys = {"kind", "what", "before", "after", "a", "b", "text", "effect", "parts"}
+    keys = {"kind", "what", "before", "after", "a", "b", "text", "effect", "is_cause", "parts"}
     assert set(change) == keys
     assert set(change["a"][0]) == {"name", "opcode", "type", "file", "line", "function"}
     assert change["a"][0]["line"] == 9

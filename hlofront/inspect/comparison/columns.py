@@ -18,6 +18,7 @@ from hlofront.base.typing import NumPyArray, Shape
 from hlofront.bridge.mlir import portable_artifact, stablehlo_version
 from hlofront.inspect.comparison import environments
 from hlofront.inspect.comparison.environments import NoEnvironment
+from hlofront.inspect.difference import compiler_of
 from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.compile import compile_options
 from hlofront.pjrt.targets import target as find_target
@@ -54,11 +55,23 @@ class Column(NamedTuple):
     """The reason for which there is no HLO."""
     flags: dict[str, str] | None = None
     """The compiler's flags by name: those of XLA_FLAGS, and the options of the function."""
+    stablehlo: str | None = None
+    """The StableHLO that this process's XLA, or that of its worker, compiled."""
+    compiler: str | None = None
+    """The name of the device that it was compiled for."""
 
 
 def side_of_column(column: Column, label: str) -> Side:
     """Return a column that compiled as a side of a diff."""
-    return Side("hlo", label, column.hlo or "", flags=column.flags)
+    stablehlo = column.stablehlo
+    return Side(
+        "hlo",
+        label,
+        column.hlo or "",
+        flags=column.flags,
+        source=None if stablehlo is None else lambda: stablehlo,
+        compiler=column.compiler,
+    )
 
 
 def failed(label: str, error: object) -> Column:
@@ -198,6 +211,8 @@ def here(
         seconds,
         None,
         flags=flags_of(lowered._jitted.compiler_options),
+        stablehlo=lowered.as_text(debug_info=True),
+        compiler=compiler_of(lowered),
     )
 
 

@@ -146,7 +146,10 @@ class Comparison:
                 "name": self.name,
                 "equal": self.equal,
                 "base": self.base,
-                "columns": [column._asdict() for column in self.columns],
+                "columns": [
+                    {key: value for key, value in column._asdict().items() if key != "stablehlo"}
+                    for column in self.columns
+                ],
                 "diffs": {label: json.loads(each.json()) for label, each in self.diffs.items()},
             },
             indent=1,

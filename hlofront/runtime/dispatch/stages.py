@@ -326,7 +326,7 @@ class Lowered(Stage):
             self._locations,
             self._layouts,
         )
-        return Compiled(self._jitted, self._traced, executable, pairs)
+        return Compiled(self._jitted, self._traced, executable, pairs, self._module)
 
 
 class Compiled(Stage):
@@ -334,7 +334,7 @@ class Compiled(Stage):
 
     # `__call__` is a slot: Python finds it on the type and reads it from the instance, so that a
     # call goes straight to jaxlib's C++.
-    __slots__ = ("__call__", "__weakref__", "_compiler_options", "_executable")
+    __slots__ = ("__call__", "__weakref__", "_compiler_options", "_executable", "_module")
 
     _executable: "Executable | AbsentExecutable"
 
@@ -344,9 +344,12 @@ class Compiled(Stage):
         traced: TracedProgram,
         executable: "Executable | AbsentExecutable",
         compiler_options: CompilerOptionPairs | None = None,
+        module: "Module | None" = None,
     ):
         super().__init__(jitted, traced, executable.where, executable.committed)
         self._executable = executable
+        # The StableHLO that was compiled; None where it is unknown.
+        self._module = module
         # The options that the program was compiled with; None where they are unknown.
         self._compiler_options = compiler_options
         self.__call__ = bridge.pjit(

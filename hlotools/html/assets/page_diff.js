@@ -109,7 +109,7 @@ class DiffView extends PairRows {
     const { raw } = this;
     const totals = raw.totals.map(([key, before, after]) => {
       const shown = (value) =>
-        key === "bytes" ? figureText("bytes", value) : figureText("", value);
+        key.endsWith("bytes") ? figureText("bytes", value) : figureText("", value);
       const share = before ? (after - before) / before : 0;
       return el(
         "tr",

@@ -1,0 +1,86 @@
+"""The changes of optimized HLO under the causes that they follow from."""
+
+from collections.abc import Iterable, Sequence
+
+from hlotools.ir.hlo import Instruction
+from hlotools.matching.causes import Cause, Line
+from hlotools.matching.changes import Change, Effect, OperationSite
+
+
+def under_causes(causes: Sequence[Cause], changes: Sequence[Change]) -> list[Change]:
+    """Return the causes, each with the changes that follow from it as parts and their effect.
+
+    With one cause all changes follow from it. Of several, a change follows from the one whose
+    source lines or arguments it is about; changes that could follow from several are one change.
+
+    Args:
+      causes: the differences of what the compiler was given: of flags and of StableHLO.
+      changes: the changes of optimized HLO with their effects, which add up.
+    """
+    if not causes:
+        return list(changes)
+    parts: list[list[Change]] = [[] for _ in causes]
+    shared: list[Change] = []
+    for change in changes:
+        number = 0 if len(causes) == 1 else _cause_of(change, causes)
+        (shared if number is None else parts[number]).append(change)
+    headings = [
+        cause.change._replace(parts=tuple(each), effect=_sum(each), is_cause=True)
+        for cause, each in zip(causes, parts, strict=True)
+    ]
+    headings.sort(key=lambda each: (each.kind != "flag", *_size(each.effect)))
+    if shared:
+        headings.append(
+            Change("shared", "effects", "", "", (), (), parts=tuple(shared), effect=_sum(shared))
+        )
+    return headings
+
+
+def _cause_of(change: Change, causes: Sequence[Cause]) -> int | None:
+    """Return the number of the only cause that a change follows from; None if there are several."""
+    sites = list(_sites(change))
+    names = {site.at.op_name for site in sites if site.at is not None and _is_argument(site.at)}
+    lines: frozenset[Line] = frozenset((site.file, site.line) for site in sites if site.file)
+    about_arguments = [
+        n
+        for n, cause in enumerate(causes)
+        if cause.change.kind == "argument"
+        and names.intersection(site.name for site in (*cause.change.a, *cause.change.b))
+    ]
+    for fitting in (
+        about_arguments,
+        [n for n, cause in enumerate(causes) if lines & cause.lines],
+        [n for n, cause in enumerate(causes) if lines & (cause.lines | cause.lines_after)],
+    ):
+        if len(fitting) == 1:
+            return fitting[0]
+    return None
+
+
+def _is_argument(at: Instruction) -> bool:
+    return at.opcode == "parameter" and at.computation.is_entry
+
+
+def _sites(change: Change) -> Iterable[OperationSite]:
+    yield from change.a
+    yield from change.b
+    for part in change.parts:
+        yield from _sites(part)
+
+
+def _sum(changes: Iterable[Change]) -> Effect:
+    """Return the sum of the effects of changes."""
+    effects = [change.effect for change in changes if change.effect is not None]
+    seconds = [effect.seconds for effect in effects if effect.seconds is not None]
+    return Effect(
+        sum(effect.bytes for effect in effects),
+        sum(effect.operations for effect in effects),
+        sum(seconds) if seconds else None,
+    )
+
+
+def _size(effect: Effect | None) -> tuple[float, int]:
+    """Return a key that sorts effects, the largest first."""
+    if effect is None:
+        return 0.0, 0
+    return -abs(effect.seconds or 0.0), -abs(effect.bytes) - abs(effect.operations)

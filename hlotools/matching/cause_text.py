@@ -1,0 +1,130 @@
+"""The change that stands for several changes of StableHLO: what a programmer would call them."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from hlotools.cost.links import COLLECTIVES
+from hlotools.ir.hlo import Instruction
+from hlotools.matching.changes import Change, OperationSite
+from hlotools.matching.match import CONVERTS
+
+# Opcodes of operations that prepare the operands of others.
+_MINOR = frozenset({
+    "constant", "broadcast_in_dim", "broadcast", "reshape", "get-tuple-element", "tuple", "iota",
+    "convert", "parameter",
+})  # fmt: skip
+# The opcodes that are named first, in order.
+_FIRST = (
+    "custom_call", *(opcode.replace("-", "_") for opcode in sorted(COLLECTIVES)), "call", "while",
+    "if", "case", "optimization_barrier", "rng_bit_generator", "dot_general", "convolution",
+    "gather", "scatter", "sort", "fft", "reduce", "reduce_window", "transpose",
+)  # fmt: skip
+_MOST = 4
+_REMADE = "rematted_computation"
+
+
+def heading_of(changes: Sequence[Change]) -> Change:
+    """Return one change that stands for several of one cause, without their operations."""
+    removed = [site for change in changes if change.kind == "removed" for site in change.a]
+    added = [site for change in changes if change.kind == "added" for site in change.b]
+    if not removed and not added:
+        return _changed(changes)
+    texts = _counted(removed), _counted(added)
+    sites = _plain(removed), _plain(added)
+    for kind, remade, others in (("added", added, removed), ("removed", removed, added)):
+        if any(map(_is_remade, remade)) and not any(map(_is_remade, others)):
+            again = _counted([site for site in remade if _is_remade(site)])
+            return Change("recomputation", kind, "", again, *sites)
+    loops = [site.at for site in removed if site.opcode == "while" and site.at is not None]
+    if loops and not any(site.opcode == "while" for site in added) and added:
+        return Change("unrolled", "loop", _steps(loops[0]), texts[1], *sites)
+    converts = {_dtypes(site) for site in (*removed, *added) if site.opcode in CONVERTS}
+    if all(site.opcode in _MINOR for site in (*removed, *added)) and converts:
+        before, after = next(iter(converts))
+        counts = [
+            f"{len(each)} × convert {word}"
+            for word, listed in (("removed", removed), ("added", added))
+            if (each := [site for site in listed if site.opcode in CONVERTS])
+        ]
+        if not added:
+            before, after = after, before
+        return Change("retyped", "dtype", before, after, *sites, note=", ".join(counts))
+    if not all(site.opcode in _MINOR for site in (*removed, *added)):
+        texts = _telling(removed), _telling(added)
+    return Change("operations", "operations", *texts, *sites)
+
+
+def _changed(changes: Sequence[Change]) -> Change:
+    """Return the most telling of changes of operations that both programs have."""
+    first = next((each for each in changes if each.what == "opcode"), changes[0])
+    alike = [
+        each
+        for each in changes
+        if (each.kind, each.what, each.before, each.after)
+        == (first.kind, first.what, first.before, first.after)
+    ]
+    if first.kind != "changed":
+        return first._replace(a=_plain(first.a), b=_plain(first.b))
+    a, b = (
+        tuple(site._replace(name=site.opcode) for each in alike for site in _plain(sites(each)))
+        for sites in (lambda each: each.a, lambda each: each.b)
+    )
+    return first._replace(a=a, b=b, key="")
+
+
+def _steps(loop: Instruction) -> str:
+    """Return the number up to which a loop counts, as text; "" if it counts to no constant."""
+    condition = loop.called.get("condition", [])
+    end = condition[0].root.operands[-1:] if condition else []
+    return end[0].literal if end and end[0].opcode == "constant" else ""
+
+
+def is_minor(change: Change) -> bool:
+    """Return whether a change is of operations that prepare the operands of others."""
+    return all(site.opcode in _MINOR for site in (*change.a, *change.b))
+
+
+def _plain(sites: Iterable[OperationSite]) -> tuple[OperationSite, ...]:
+    """Return sites without their operations, which are those of other modules than the diff's."""
+    return tuple(site._replace(at=None) for site in sites)
+
+
+def _is_remade(site: OperationSite) -> bool:
+    return site.at is not None and _REMADE in site.at.op_name
+
+
+def _dtypes(site: OperationSite) -> tuple[str, str]:
+    at = site.at
+    return ("", "") if at is None else (at.operands[0].shape.dtype, at.shape.dtype)
+
+
+def _telling(sites: Sequence[OperationSite]) -> str:
+    """Return the operations that do not just prepare operands as text."""
+    return _counted([site for site in sites if site.opcode not in _MINOR])
+
+
+def _counted(sites: Sequence[OperationSite]) -> str:
+    """Return operations by kind as text, the most telling first."""
+    telling = [site for site in sites if site.opcode not in _MINOR] or list(sites)
+    counts = Counter(map(_name, telling))
+    order = {name: n for n, name in enumerate(_FIRST)}
+    opcodes = {_name(site): site.opcode for site in telling}
+    names = sorted(counts, key=lambda name: order.get(opcodes[name], len(order)))
+    shown = [f"{counts[name]} × {name}" if counts[name] > 1 else name for name in names[:_MOST]]
+    more = sum(counts[name] for name in names[_MOST:])
+    return ", ".join(shown) + (f" and {more} more" if more else "")
+
+
+def _name(site: OperationSite) -> str:
+    """Return what an operation is: its opcode, and for calls what is called."""
+    at: Instruction | None = site.at
+    if at is None:
+        return site.opcode
+    if site.opcode == "call":
+        return f"call of {', '.join(c.name for each in at.called.values() for c in each)}"
+    if site.opcode == "custom_call":
+        target = at.attributes.get("call_target_name", "").strip('"')
+        return f"host callback {target}" if "callback" in target else f"custom_call {target}"
+    if at.attributes.get("is_host_transfer") == "true":
+        return f"host callback by {site.opcode}"
+    return site.opcode

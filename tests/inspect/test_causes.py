@@ -1,0 +1,155 @@
+"""What differs in what the compiler was given comes first in a diff, with what follows under it."""
+
+import json
+import pathlib
+import re
+
+import pytest
+
+import hlofront as jax
+import hlofront.numpy as jnp
+from hlofront import lax
+from hlofront.inspect import diff
+from hlofront.pjrt.targets import target, whats_missing
+from hlotools.matching.arguments import numbered_pairs
+
+FILE = pathlib.Path(__file__).name
+
+
+def f32(*sizes):
+    return jax.ShapeDtypeStruct(sizes, "float32")
+
+
+X = f32(32, 64)
+W = f32(64, 64)
+
+
+def line_of(text):
+    lines = pathlib.Path(__file__).read_text(encoding="utf-8").splitlines()
+    return 1 + next(n for n, line in enumerate(lines) if text in line)
+
+
+def layer(x, w):
+    hidden = jnp.tanh(x @ w)
+    return lax.sort(hidden) * 2
+
+
+def other_layer(x, w):
+    hidden = jnp.tanh(x @ w)  # The diff shall not name this line: it is as in `layer`.
+    return lax.sort(hidden) * jnp.cos(x) + 1  # Here are the cosine and the sum.
+
+
+def causes_of(difference):
+    return [change for change in difference.changes if change.is_cause]
+
+
+def test_operations_of_one_line_are_one_cause():
+    difference = diff((layer, X, W), (other_layer, X, W))
+    (cause,) = causes_of(difference)
+    assert cause.sentence == "added cosine, add"
+    assert f"{FILE}:{line_of('cosine and the sum.')}" in cause.sources
+    assert all(not part.is_cause for part in cause.parts)
+
+
+def test_several_causes_have_the_changes_of_their_lines():
+    def before(x, y):
+        first = jnp.sin(x).sum(0)
+        return first, lax.sort(y)
+
+    def after(x, y):
+        first = jnp.cumsum(jnp.sin(x), 0).sum(0)
+        return first, lax.sort(y)
+
+    difference = diff((before, X, f32(8, 128)), (after, X, f32(8, 256)))
+    causes = causes_of(difference)
+    assert {re.sub(r"added .*", "added", cause.sentence) for cause in causes} == {
+        "argument y: f32[8,128] -> f32[8,256]",
+        "added",
+    }
+    of_argument = next(cause for cause in causes if cause.kind == "argument")
+    assert of_argument.parts
+    assert all("sin" not in part.sentence for part in of_argument.parts)
+    every = [id(part) for change in difference.changes for part in change.parts]
+    assert len(every) == len(set(every))
+
+
+def test_an_argument_in_the_middle_is_named_and_not_those_behind_it():
+    def before(x, mask, w):
+        return x @ w * mask
+
+    def after(x, w):
+        return x @ w
+
+    for stage in ("stablehlo", "hlo"):
+        told = diff((before, X, X, W), (after, X, W), stage=stage)
+        sentences = [change.sentence for change in told.changes]
+        assert not any("[64,64]" in sentence for sentence in sentences), sentences
+    (cause,) = causes_of(told)
+    assert cause.sentence == "removed multiply (with the argument mask)"
+
+
+def test_arguments_pair_by_name_before_number():
+    staged = [jax.jit(f).lower(*args).as_text("hlo", debug_info=True) for f, args in (
+        (lambda x, mask, w: (x @ w, mask), (X, X, W)),
+        (lambda mask, x, w: (x @ w, mask), (X, X, W)),
+    )]  # fmt: skip
+    modules = [jax.inspect.parse(text) for text in staged]
+    pairs = numbered_pairs(modules[0].entry, modules[1].entry)
+    assert pairs is None or sorted(pairs) == [(0, 1), (1, 0), (2, 2)]
+
+
+def test_equal_programs_have_no_causes_but_their_flags():
+    staged = jax.jit(layer).lower(X, W)
+    options = {"xla_cpu_enable_fast_math": False}
+    difference = diff(staged.compile(), staged.compile(compiler_options=options))
+    assert difference.equal
+    (cause,) = causes_of(difference)
+    assert cause.kind == "flag" and cause.parts == ()
+
+
+def test_json_and_pages_have_the_effects_under_their_cause():
+    difference = diff((layer, X, W), (layer, f32(16, 64), W))
+    (told,) = json.loads(difference.json())["changes"]
+    assert told["is_cause"] and told["kind"] == "argument" and told["parts"]
+    assert not any(part["is_cause"] for part in told["parts"])
+    assert "argument x: f32[32,64] -\\u003e f32[16,64]" in difference.html()
+    assert "argument x" in difference._repr_html_()
+    assert "argument x" in difference.markdown()
+    assert "1 cause" in difference.title
+
+
+def test_texts_have_no_causes():
+    before, after = (jax.jit(f).lower(X, W).compile() for f in (layer, other_layer))
+    assert causes_of(diff(before, after))
+    assert not causes_of(diff(before.as_text(), after.as_text()))
+
+
+@pytest.mark.skipif(bool(whats_missing("cuda")), reason="a compiler for GPUs is needed")
+def test_programs_for_two_devices_have_no_causes():
+    here = jax.jit(layer).lower(X, W).compile()
+    with target("cuda:h100"):
+        there = jax.jit(layer).lower(f32(16, 64), W).compile()
+    assert not causes_of(diff(here, there))
+
+
+def test_a_change_inside_a_loop_is_the_cause():
+    def before(x, ws):
+        return lax.scan(lambda h, w: (jnp.tanh(h @ w), None), x, ws)[0]
+
+    def after(x, ws):
+        return lax.scan(lambda h, w: (jnp.exp(h @ w), None), x, ws)[0]
+
+    (cause,) = causes_of(diff((before, X, f32(4, 64, 64)), (after, X, f32(4, 64, 64))))
+    assert cause.sentence == "opcode of tanh -> exponential: tanh -> exponential"
+
+
+def test_the_size_in_a_call_follows_from_the_argument():
+    @jax.jit
+    def inner(x):
+        return jnp.cumsum(x, 1) / x.shape[0]
+
+    def outer(x):
+        return inner(x).mean()
+
+    (cause,) = causes_of(diff((outer, X), (outer, f32(64, 64))))
+    assert cause.sentence == "argument x: f32[32,64] -> f32[64,64]"
