@@ -153,6 +153,11 @@ _OF_THE_HOST: dict[str, tuple[Any, ...]] = {
         "compiles for TPUs that are not there in a process of its own, which their compiler may "
         "end",
     ),
+    "hlofront_log": (
+        None,
+        "is a folder to which traces, compilations and cache lookups are logged: `python -m "
+        "hlofront log` reads it",
+    ),
     "hlofront_environments_dir": (None, "is where `compare` keeps environments of other jaxlibs"),
     "hlofront_cache_max_size": (1 << 28, "is that folder's size in bytes; -1 is unbounded"),
     "jax_array_garbage_collection_guard": (

@@ -19,6 +19,7 @@ from hlofront.cli import (
     cost,
     diff,
     doctor,
+    log,
     profile,
     progress,
     run,
@@ -32,7 +33,20 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m hlofront", description=__doc__)
     top.add_argument("--version", action="version", version=f"hlofront {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (show, diff, compare, bisect, cost, profile, cache, bundle, doctor, as_jax, run):
+    for command in (
+        show,
+        diff,
+        compare,
+        bisect,
+        cost,
+        profile,
+        log,
+        cache,
+        bundle,
+        doctor,
+        as_jax,
+        run,
+    ):
         command.add_parser(commands)
     return top
 

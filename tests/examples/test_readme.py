@@ -52,6 +52,9 @@ def folder(tmp_path_factory):
         subprocess.run([*git, "add", "model.py"], check=True)
         subprocess.run([*git, "commit", "-qm", f"Step {number}"], check=True)
     (folder / "examples").symlink_to(ROOT / "examples")
+    jax.config.update("hlofront_log", str(folder / "run"))
+    jax.jit(lambda x: x + 1)(np.ones(3))
+    jax.config.update("hlofront_log", None)
     return folder
 
 

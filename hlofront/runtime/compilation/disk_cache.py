@@ -22,6 +22,7 @@ from hlofront.pjrt import cache_key
 from hlofront.pjrt.cache_store import Store
 from hlofront.pjrt.compile import compile_options
 from hlofront.pjrt.configured_stores import small_store, whole_store
+from hlofront.runtime.compilation import run_log
 from hlofront.runtime.compilation.traced_program import CompilerOptionPairs
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ _MOST_BYTES = 256 * 1024
 # registered before XLA loads such a program, which else fails with this text.
 _LAPACK = ("@lapack_", "hybrid_")
 NOT_REGISTERED = "No FFI handler registered"
+
+# The entries that a miss is compared with for the log of a run, which reads them at each miss.
+_MOST_FOR_LOG = 100
 
 _least_seconds = options["jax_persistent_cache_min_compile_time_secs"]
 _least_bytes = options["jax_persistent_cache_min_entry_size_bytes"]
@@ -169,9 +173,12 @@ class CacheEntry:
             events.record_event(HITS)
             events.record_event_duration_secs(RETRIEVAL, seconds)
             events.record_event_duration_secs(SAVED, saved - seconds)
+            run_log.loaded(self._name, stored_call.hlo_text, seconds, saved)
             events.log_stage("Loaded %s from the cache on disk in %.6f s", self._name, seconds)
             return CompiledProgram(loaded, stored_call)
         events.record_event(MISSES)
+        if run_log.current is not None:
+            run_log.current.record("disk_miss", self._name, why=self.why_missed(_MOST_FOR_LOG))
         if _explain.value:
             events.logger.warning("%s", self.why_missed())
         return None
@@ -186,13 +193,20 @@ class CacheEntry:
             )
         return fields["executable"]
 
-    def why_missed(self) -> str:
-        """Return, as text, the fields that differ from the nearest entry of this name."""
+    def why_missed(self, limit: int = 2000) -> str:
+        """Return, as text, the fields that differ from the nearest entry of this name.
+
+        Args:
+          limit: the number of entries to read at most, those that were used last.
+        """
         stores = [store for store in (self._whole, self._small) if store is not None]
-        candidates = [store.nearest(self._key) for store in stores]
+        candidates = [store.nearest(self._key, limit=limit) for store in stores]
         nearest = min(filter(None, candidates), key=lambda each: len(each.differing), default=None)
         if nearest is None:
-            return f"{self._name} is not in the cache on disk: it has no entry of this name"
+            return (
+                f"{self._name} is not in the cache on disk: it has no entry of this name among the "
+                f"{limit:,} that were used last"
+            )
         before = nearest.entry.key
         fields = set(nearest.differing)
         # A digest adds no information to the fields that it is computed from.

@@ -24,7 +24,7 @@ from hlofront.pjrt.compile import (
     compiler_settings,
     mlir_lock,
 )
-from hlofront.runtime.compilation import disk_cache
+from hlofront.runtime.compilation import disk_cache, run_log
 from hlofront.runtime.compilation.captured_constants import warn_of_constants
 from hlofront.runtime.compilation.disk_cache import CompiledProgram
 from hlofront.runtime.compilation.traced_program import CompilerOptionPairs, timings_of
@@ -169,6 +169,8 @@ def lowered(
                     )
                 timings_of(program).lower += clock.seconds
                 _warn_of_donations(module.unusable)
+                if run_log.current is not None:
+                    run_log.current.record("lower", name, seconds=clock.seconds)
                 events.log_stage("Finished lowering %s in %.6f s", name, clock.seconds)
     return module
 
@@ -251,6 +253,8 @@ def executable_for(
         executable = executables.setdefault(
             (key, committed), compilation.executable(compiled, committed)
         )
+    elif run_log.current is not None:
+        run_log.current.hit(name)
     return executable
 
 
@@ -273,6 +277,8 @@ class Compilation:
         supplier = _suppliers.of(self._program).get(None)
         supplied = None if supplier is None else supplier(self._key)
         if supplied is not None:
+            if run_log.current is not None:
+                run_log.current.record("bundle", self._key.name)
             return supplied
         # Without lowering, a program's disk entry is identified by its digest, if it has one.
         module = None if self._is_keyed_by_digest() else self._lowered()
@@ -283,10 +289,12 @@ class Compilation:
         module = module or self._lowered()
         dump_module(module)
         host_failures = host_side().HostFailures() if module.callbacks else None
-        with timed(events.COMPILE, fun_name=self._key.name) as clock:
+        name = self._key.name
+        with run_log.compiling(name, self._devices), timed(events.COMPILE, fun_name=name) as clock:
             loaded = self._compile(module, host_failures)
         timings_of(self._program).compile += clock.seconds
-        events.log_stage("Finished compiling %s in %.6f s", self._key.name, clock.seconds)
+        run_log.compiled(name, module, loaded, clock.seconds)
+        events.log_stage("Finished compiling %s in %.6f s", name, clock.seconds)
         if cache_entry is not None:
             cache_entry.keep(self._program, loaded, module, clock.seconds)
         return CompiledProgram(loaded, module, host_failures)

@@ -14,6 +14,7 @@ from hlofront.base.config import options
 from hlofront.bridge import state
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import ShapedArray
+from hlofront.runtime.compilation import run_log
 from hlofront.transforms.arguments import StaticValue
 
 _first_warning = options["hlofront_warn_recompiles"]
@@ -236,6 +237,9 @@ def noticed(name: str, why: str | None) -> None:
     )
     for guard in getattr(_of_thread, "guards", ()):
         guard.check(line, why is not None)
+    if run_log.current is not None:
+        event = "first" if why is None else "recompile"
+        run_log.current.record(event, name, line=source_line, why=why)
     if why is None:
         return
     events.record_event("/hlofront/recompile", fun_name=name)

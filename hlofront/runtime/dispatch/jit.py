@@ -22,7 +22,7 @@ from hlofront.core.trace import Trace, Tracer, as_array, current_trace, is_eager
 from hlofront.higher_order.jit_call import Inline, canonical_inline, jit_p
 from hlofront.pjrt import clients
 from hlofront.pjrt.clients import compiling_for
-from hlofront.runtime.compilation import recompilation
+from hlofront.runtime.compilation import recompilation, run_log
 from hlofront.runtime.compilation.cache_report import cache_report, timings
 from hlofront.runtime.compilation.pipeline import executable_for
 from hlofront.runtime.compilation.recompilation import TraceKey
@@ -241,6 +241,7 @@ class Jitted(Function):
             in_tree, avals, *_ = key
             program, out_tree = stage_tree(fun, in_tree, avals, debug_info, operands)
         timings_of(program).trace += clock.seconds
+        run_log.traced(self.name, program, self.traced_for, clock.seconds)
         events.log_stage("Finished tracing %s for jit in %.6f s", self.name, clock.seconds)
         return TracedProgram(program, in_tree, out_tree, plan.donated(args, kwargs))
 
