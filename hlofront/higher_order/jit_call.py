@@ -297,7 +297,26 @@ def _donating(params: ParamDict, origins: Origins) -> ParamDict:
     }
 
 
-jit_rules = CallRules(jit_p, "jaxpr", _donating, inlined=True)
+class _JitRules(CallRules):
+    """The rules of jitted calls: batches of donated operands are donated.
+
+    They are not donated to derivatives, as the backward pass may need them again.
+    """
+
+    def batch(
+        self,
+        axis: AxisData,
+        values: Sequence[ArrayLike],
+        axes: Sequence[BatchAxis],
+        **params: Value,
+    ) -> BatchResult:
+        over_axis, axes_out = batch_program_at(params["jaxpr"], axis, axes)
+        over_axis, captured = split_captured(over_axis)
+        origins = [*[None] * len(captured), *range(len(values))]
+        return jit_p.bind(*captured, *values, **self.params(params, over_axis, origins)), axes_out
+
+
+jit_rules = _JitRules(jit_p, "jaxpr", _donating, inlined=True)
 rules.partial_eval(jit_p)(jit_rules.partial_eval)
 call_rules = CallRules(closed_call_p, "call_jaxpr", inlined=True)
 rules.partial_eval(closed_call_p)(call_rules.partial_eval)
