@@ -46,6 +46,7 @@ CORPORA = (
     "corpus_special",
     "corpus_stats",
     "corpus_stats_domains",
+    "corpus_stats_slopes",
     "corpus_singular_points",
     "corpus_nn",
     "corpus_sparse",

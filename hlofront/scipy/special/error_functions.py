@@ -170,7 +170,14 @@ def _ndtri(p: Array) -> Array:
     return _inverse(p, 1, _quantile(p - 0.5, jnp.log(_tail(p, 1))), jnp.inf)
 
 
-_ndtri.defjvps(lambda t, result, p: t * (math.sqrt(2 * math.pi) * jnp.exp(jnp.square(result) / 2)))
+def _ndtri_slope(t: Array, result: Array, p: Array) -> Array:
+    # The slope at 0 and 1, which is infinite, is 0 as JAX's: gradients of clipped p stay finite.
+    at_end = jnp.isinf(result)
+    inner = jnp.where(at_end, 0.0, result)
+    return t * jnp.where(at_end, 0.0, math.sqrt(2 * math.pi) * jnp.exp(jnp.square(inner) / 2))
+
+
+_ndtri.defjvps(_ndtri_slope)
 
 
 @custom_jvp

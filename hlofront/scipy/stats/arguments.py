@@ -115,8 +115,8 @@ def exp_of(function: Function, undefined: bool = False) -> Function:
 
 
 def _exp_or_nan(x: Array) -> Array:
-    """Return exp(x), and NaN for NaN, for which XLA's exp of constants on CPUs may differ."""
-    return jnp.where(x == x, jnp.exp(x), x)
+    """Return exp(x), and NaN with NaN slopes for NaN, which XLA's exp of CPUs may not keep."""
+    return jnp.exp(x) * jnp.where(x == x, 1.0, jnp.nan)
 
 
 def log_of(function: Function) -> Function:

@@ -13,7 +13,7 @@ __dir__ = dir_of(__name__)
 _of_gumbel_l = functions_of("gumbel_l", real=True, p="probabilities, from 0 to 1.")
 
 
-def _where_positive(scale: Array | int, value: Array) -> Array:
+def _where_positive(scale: Array | int, value: Array | float) -> Array:
     """Return `value`, and NaN where `scale` is not positive."""
     return jnp.where(scale > 0, value, jnp.nan)
 
@@ -31,7 +31,7 @@ pdf = exp_of(logpdf, undefined=True)
 @_of_gumbel_l
 def cdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
-    return _where_positive(scale, -jnp.expm1(-jnp.exp(y)))
+    return -jnp.expm1(-jnp.exp(y)) * _where_positive(scale, 1.0)
 
 
 @_of_gumbel_l
@@ -41,15 +41,12 @@ def logcdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
 
 
 @_of_gumbel_l
-def sf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    y = (x - loc) / scale
-    return _where_positive(scale, jnp.exp(-jnp.exp(y)))
-
-
-@_of_gumbel_l
 def logsf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return _where_positive(scale, -jnp.exp(y))
+
+
+sf = exp_of(logsf, undefined=True)
 
 
 @_of_gumbel_l

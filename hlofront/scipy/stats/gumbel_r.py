@@ -36,7 +36,8 @@ def logcdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
 
 @_of_gumbel_r
 def sf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    return gumbel_l.cdf(-x, -loc, scale)
+    y = (x - loc) / scale
+    return jnp.where(scale > 0, -jnp.expm1(-jnp.exp(-y)), jnp.nan)
 
 
 @_of_gumbel_r
