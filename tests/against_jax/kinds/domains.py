@@ -6,7 +6,19 @@ import numpy as np
 
 from tests.against_jax.describe import Anything, Corpus
 
-KNOWN: dict[str, str] = {}
+KNOWN = {
+    r"^cauchy_": "in the tails, at 0 and at 1 jax has what rounding leaves of pi, also its sign",
+    r"^(truncnorm|uniform|wrapcauchy|binom|poisson|gamma)_": "in jax a variable that is NaN, or"
+    " whose loc is, has a probability; infinite ones and shapes have NaN",
+    r"^(chi2|nbinom|gennorm)_": "infinite variables and shapes, and slopes at 0 of what has no"
+    " valid shape, are NaN in one of the two",
+    r"^(expon|norm)_log(cdf|sf)_slope": "where the logarithm is infinite jax has NaN",
+    r"^gumbel_[lr]_(log)?pdf|^gumbel_[lr]_ppf": "at infinity, 0 and 1 jax has NaN, and"
+    " multiplies a float0 in jvp",
+    r"^gumbel_[lr]_cdf_slope": "at infinity jax has NaN",
+    r"^laplace_logpdf_slope": "with a scale of 0 or less, where the value is NaN",
+    r"^random_beta_.*(inf|nan|-1)": "rubbish of XLA's at optimization level 0, else NaN",
+}
 NAN, INF = np.nan, np.inf
 X = (-INF, -2.0, 0.0, 0.25, 1.0, 2.5, 7.0, INF, NAN)
 SHAPES = (-1.0, 0.0, 0.5, 1.0, 2.5, INF, NAN)
