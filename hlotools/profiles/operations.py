@@ -1,7 +1,7 @@
 """The times of operations, from the events of a profile: each moment belongs to one operation."""
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -82,7 +82,10 @@ def program_times(
     programs: dict[tuple[int | None, str], ProgramTimes] = {}
     for key, intervals in runs.items():
         times = programs.setdefault((key.program, key.name), ProgramTimes(key.program, key.name))
-        _add_run(times, intervals, 1 if key.run is not None else _runs_in(intervals))
+        runs_of_key = 1
+        if key.run is None:
+            runs_of_key = _runs_in(intervals, inside.get(key.name, {}))
+        _add_run(times, intervals, runs_of_key)
     return sorted(programs.values(), key=lambda times: -times.seconds)
 
 
@@ -97,12 +100,15 @@ def _add_run(times: ProgramTimes, intervals: list[Interval], runs: int) -> None:
     times.span += (max(interval.end for interval in intervals) - start) * 1e-12
 
 
-def _runs_in(intervals: Iterable[Interval]) -> int:
-    """Return the number of runs of a program whose events do not say: what ran least, ran once."""
-    counts: dict[str, int] = defaultdict(int)
-    for interval in intervals:
-        counts[interval.name] += 1
-    return min(counts.values())
+def _runs_in(intervals: Iterable[Interval], nested: Mapping[str, frozenset[str]]) -> int:
+    """Return the number of runs of a program whose events do not say.
+
+    It is how often most of the operations ran that no loop, branch or call holds.
+    """
+    held = frozenset[str]().union(*nested.values())
+    counts = Counter(interval.name for interval in intervals)
+    outside = Counter(count for name, count in counts.items() if name not in held)
+    return min(outside or Counter(counts.values()), key=lambda count: (-outside[count], count))
 
 
 def own_times(intervals: Iterable[Interval]) -> dict[str, int]:

@@ -395,6 +395,19 @@ def test_operations_of_a_gpu_are_on_its_streams():
     assert times.runs == 1
 
 
+def test_runs_are_counted_by_operations_outside_of_loops():
+    def kernel(name):
+        return {"hlo_op": name, "hlo_module": "jit_f", "program_id": 3}
+
+    # Three runs, in one of which a branch was taken; the loop of each has five steps.
+    listed = [*["dot", "add", *["tanh"] * 5] * 3, "branch"]
+    events = [(name, 10 * n, 10 * n + 5, kernel(name)) for n, name in enumerate(listed)]
+    plane = PlaneWriter("/device:GPU:0").line("Stream #1", *events)
+    body = {"while": frozenset({"tanh"}), "conditional": frozenset({"branch"})}
+    by_name, times = times_in(plane, inside=body)
+    assert times.runs == 3 and by_name["tanh"] == (75, 15)
+
+
 def test_operations_of_a_tpu_are_in_the_times_of_modules():
     plane = PlaneWriter("/device:TPU:0")
     plane.line("Steps", ("0", 0, 300, {}))
