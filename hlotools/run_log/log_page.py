@@ -8,17 +8,21 @@ from collections.abc import Sequence
 
 from hlotools.cost.costs import time_text
 from hlotools.run_log.records import Record, RunRecords
-from hlotools.run_log.summary import STAGES, RunSummary
+from hlotools.run_log.summary import STAGES, RunSummary, reason_of, short_line
 
 # A browser draws so many rows at once; the others are counted.
 _MOST_ROWS = 5000
-_TITLES = {
-    **STAGES,
-    "recompile": "compiled again",
-    "disk_miss": "not in the cache on disk",
-    "compile_error": "failed",
-    "bundle": "from a bundle",
-    "process": "process",
+# The events of the timeline.
+_EVENTS = {
+    "process": "begin",
+    "trace": "trace",
+    "recompile": "recompile",
+    "disk_miss": "disk miss",
+    "disk_hit": "disk hit",
+    "lower": "lower",
+    "compile": "compile",
+    "compile_error": "error",
+    "bundle": "bundle",
     "end": "end",
 }
 _FILES = {"html": "page", "hlo": "HLO", "mlir": "StableHLO"}
@@ -132,7 +136,7 @@ def _recompilations(summary: RunSummary) -> str:
 def _slowest(summary: RunSummary, links: _Links) -> str:
     rows = [
         _cells(
-            (record.name, _TITLES[record.event], time_text(record.seconds), record.line),
+            (record.name, STAGES[record.event], time_text(record.seconds), record.line),
             numbers=(2,),
         )
         + f"<td>{links.of(record)}</td>"
@@ -153,7 +157,7 @@ def _caches(summary: RunSummary) -> str:
 
 
 def _timeline(summary: RunSummary, links: _Links) -> str:
-    shown = [record for record in summary.run.records if record.event in _TITLES]
+    shown = [record for record in summary.run.records if record.event in _EVENTS]
     whole = max(summary.ended - summary.started, 1e-9)
     rows: list[str] = []
     several = len({record.process for record in shown}) > 1
@@ -161,19 +165,19 @@ def _timeline(summary: RunSummary, links: _Links) -> str:
         start = record.time - record.seconds - summary.started
         left, width = (min(max(100 * part / whole, 0.0), 100.0) for part in (start, record.seconds))
         bar = f"margin-left:{left:.2f}%;width:{min(width, 100 - left):.2f}%"
-        what = record.text("why") or record.text("error") or record.text("arguments")
+        what = reason_of(record) or record.text("error") or record.text("arguments")
         kind = record.event if record.event in STAGES else "other"
         style = ' class="eager"' if record.name in summary.eager else ""
         rows.append(
             f"<tr{style}>"
-            + _cells((time_text(start), record.process if several else ""), numbers=(0,))
+            + _cells((f"{start:.3f} s", *([record.process] if several else [])), numbers=(0,))
             + f'<td class="bar"><div class="{kind}" style="{bar}"></div></td>'
             + _cells(
                 (
-                    _TITLES[record.event],
+                    _EVENTS[record.event],
                     record.name,
                     time_text(record.seconds) if record.seconds else "",
-                    record.line,
+                    short_line(record.line),
                     what,
                 ),
                 numbers=(2,),
@@ -181,7 +185,8 @@ def _timeline(summary: RunSummary, links: _Links) -> str:
             )
             + f"<td>{links.of(record)}</td></tr>"
         )
-    heads = ("at", "process", "", "event", "function", "time", "called at", "what", "program")
+    heads = ("at", *(["process"] if several else []), "", "event", "function", "time")
+    heads += ("called at", "reason, arguments", "program")
     rest = len(shown) - len(rows)
     more = f"<p>and {rest:,} more events, which are in the files of the log</p>" if rest else ""
     return _whole("Timeline", heads, rows) + more

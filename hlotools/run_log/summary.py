@@ -80,7 +80,7 @@ class RunSummary:
         again = sum(function.count for function in self.recompiled)
         lines.append(f"recompilations: {again:,} of {len(self.recompiled):,} functions")
         for function in self.recompiled[:most]:
-            where = _short(function.lines.most_common(1)[0][0])
+            where = short_line(function.lines.most_common(1)[0][0])
             lines.append(
                 f"  {function.name}  {function.count:,} times, {time_text(function.seconds)}  "
                 f"{where}".rstrip()
@@ -92,13 +92,18 @@ class RunSummary:
             how = "loaded from disk" if record.event == "disk_hit" else "compiled"
             file = self.run.program_file(record, "hlo")
             lines.append(
-                f"  {time_text(record.seconds):>10}  {record.name}, {how}  {_short(record.line)}"
+                f"  {time_text(record.seconds):>10}  {record.name}, {how}  "
+                + short_line(record.line)
                 + (f"  {file}" if file else "")
             )
         for record in self.failed:
-            lines.append(f"failed: {record.name}  {_short(record.line)}  {record.text('error')}")
+            lines.append(
+                f"failed: {record.name}  {short_line(record.line)}  {record.text('error')}"
+            )
         for record in self.unfinished:
-            lines.append(f"did not end: the compilation of {record.name}  {_short(record.line)}")
+            lines.append(
+                f"did not end: the compilation of {record.name}  {short_line(record.line)}"
+            )
         lines += [f"note: {note}" for note in self.notes()]
         return "\n".join(lines)
 
@@ -187,8 +192,7 @@ def _caches(records: Iterable[Record]) -> Caches:
             caches.saved_seconds += record.number("saved")
         elif record.event == "disk_miss":
             caches.disk_misses += 1
-            _, _, why = record.text("why").partition(_NOT_STORED)
-            caches.miss_reasons[why or record.text("why")] += 1
+            caches.miss_reasons[reason_of(record)] += 1
         elif record.event == "memory_hits":
             key = record.process, record.name
             memory[key] = max(memory.get(key, 0.0), record.number("count"))
@@ -198,6 +202,12 @@ def _caches(records: Iterable[Record]) -> Caches:
     return caches
 
 
-def _short(line: str) -> str:
+def reason_of(record: Record) -> str:
+    """Return the reason of an event, "" if it has none; that of a miss without its beginning."""
+    why = record.text("why")
+    return why.partition(_NOT_STORED)[2] or why
+
+
+def short_line(line: str) -> str:
     """Return a source line without its folder."""
     return os.path.basename(line)
