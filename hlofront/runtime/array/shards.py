@@ -74,7 +74,8 @@ def addressable_shards(array: Array) -> list[Shard]:
     check_not_deleted(array)
     sharding, shape = sharding_of(array), array.aval.shape
     if type(sharding) is SingleDeviceSharding:
-        return [Shard(device_of(sharding), sharding, shape, array)]
+        is_here = sharding.is_fully_addressable
+        return [Shard(device_of(sharding), sharding, shape, array)] if is_here else []
     return [Shard(_device_of(piece), sharding, shape, piece) for piece in pieces(array)]
 
 

@@ -15,9 +15,9 @@ from hlofront.core.partition import PartitionSpec
 from hlofront.pjrt.shardings import over_mesh
 from hlofront.primitives.reducing import reduce_sum
 from hlofront.runtime.array.host_value import host_value
+from hlofront.runtime.sharding.compiled_programs import compiled_for
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
 from hlofront.runtime.sharding.first_run import note_launch
-from hlofront.runtime.sharding.resharding import compiled_for
 from hlofront.transforms.stage import stage
 
 _INT32 = np.dtype(np.int32)

@@ -29,9 +29,6 @@ from hlofront.bridge.client import (
 )
 from hlofront.bridge.members import device_list_of, is_committed, sharding_of
 from hlofront.core.aval import ShapedArray, spec_of
-from hlofront.core.jaxpr import ClosedJaxpr
-from hlofront.pjrt.clients import lowering_platform
-from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
 from hlofront.pjrt.hlo_shardings import REPLICATED, tiles_of
 from hlofront.pjrt.named_shardings import added_up, has_summands, hlo_sharding, reordered
 from hlofront.pjrt.shardings import Index, on_device
@@ -40,8 +37,10 @@ from hlofront.primitives.shaping import reshape
 from hlofront.primitives.slicing import slice as slice_of
 from hlofront.runtime.array.deletion import check_not_deleted
 from hlofront.runtime.array.host_value import host_value
+from hlofront.runtime.sharding.compiled_programs import compiled_for
 from hlofront.runtime.sharding.cpu_queue import meets_on_cpu, on_cpu
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment, is_on_one_of_several
+from hlofront.runtime.sharding.sent_shards import sent
 from hlofront.runtime.sharding.shared_memory import Assembly, assembled_in_memory, assembly_of
 from hlofront.runtime.sharding.typed import aval_split_by
 from hlofront.transforms.stage import stage
@@ -56,7 +55,7 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
     array's own ones first cut it into the new shards by such a program, where they do not have
     those, and each shard is copied to where it is wanted. CPU devices of this process read each
     other's shards from the memory that they share. No array is gathered on the host. Devices of
-    several processes exchange shards among themselves, and none are copied between processes.
+    other processes are sent their shards by a program, which all of those processes run.
 
     Args:
       x: an array on devices.
@@ -66,7 +65,8 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
     Raises:
       IndivisibleError: if the array cannot be split so.
       RuntimeError: if the array was deleted.
-      ValueError: if a shard would have to be copied from a device of another process.
+      ValueError: if devices of another process would be sent shards of an array that one process
+        has, or of an array on another platform.
     """
     check_not_deleted(x)
     own_sharding, shape = sharding_of(x), x.aval.shape
@@ -81,7 +81,7 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
     if has_summands(own_sharding) or has_summands(sharding):
         return _with_summands(x, sharding, donated)
     if _are_shards_moved(own_sharding, sharding, shape):
-        return _typed(moved(x, sharding, CopySemantics.REUSE_INPUT))
+        return _typed(_moved_shards(x, sharding))
     aval = aval_split_by(sharding, x.aval)
     if not aval.size:
         return empty(aval, sharding)
@@ -91,11 +91,16 @@ def resharded(x: Array, sharding: Sharding, donated: bool = False) -> Array:
     if own_sharding.memory_kind != own_kind:
         # Programs compute in the devices' own memory.
         own_sharding = own_sharding.with_memory_kind(own_kind)
-        x = moved(x, own_sharding, CopySemantics.REUSE_INPUT)
+        x = _moved_shards(x, own_sharding)
     if own_devices == devices:
         return resharded(_exchanged(x, sharding.with_memory_kind(own_kind), donated), sharding)
     if not is_here:
-        return _distributed(_parts_of_processes(x, sharding, donated), aval, sharding)
+        parts = _parts_of_processes(x, sharding, donated)
+        if parts is not None:
+            return _distributed(parts, aval, sharding)
+        there = sharding.with_memory_kind(devices.default_memory_kind)
+        there_aval = aval_split_by(there, x.aval)
+        return resharded(assembled(there_aval, there, sent(x, there), True), sharding)
     is_on_cpu = own_sharding.num_devices == 1 and next(iter(own_devices)).platform == "cpu"
     if is_on_cpu and not sharding.is_fully_replicated:
         # The array is in the memory of the host, where each device reads its shard.
@@ -143,7 +148,9 @@ def empty(aval: ShapedArray, sharding: Sharding) -> Array:
 def _are_shards_moved(own_sharding: Sharding, sharding: Sharding, shape: tuple[int, ...]) -> bool:
     """Return whether each shard of an array is moved as it is, from the n-th device to the n-th."""
     if device_list_of(own_sharding) != device_list_of(sharding) and not (
-        own_sharding.is_fully_addressable and own_sharding.device_set != sharding.device_set
+        own_sharding.is_fully_addressable
+        and sharding.is_fully_addressable
+        and own_sharding.device_set != sharding.device_set
     ):
         return False
     own_indices = own_sharding.devices_indices_map(shape)
@@ -168,6 +175,17 @@ def _assembly_instead(
     return assembly if is_assembled else None
 
 
+def _moved_shards(x: Array, sharding: Sharding) -> Array:
+    """Return an array with each shard moved as it is, to the n-th device or its other memory."""
+    if sharding.is_fully_addressable:
+        return moved(x, sharding, CopySemantics.REUSE_INPUT)
+    # C++ moves arrays of this process's devices alone.
+    kind, sources = sharding.memory_kind, _shards(x)
+    devices = [next(iter(sharding_of(source).device_set)) for source in sources]
+    targets = [on_device(device, kind) for device in devices]
+    return assembled(x.aval, sharding, _copied(sources, targets), True)
+
+
 def _typed(x: Array) -> Array:
     """Return an array with the type that its sharding says, and committed to its devices."""
     aval = aval_split_by(sharding_of(x), x.aval)
@@ -178,7 +196,10 @@ def _typed(x: Array) -> Array:
 
 def _shards(x: Array) -> list[Array]:
     """Return the shards of an array on devices of this process, in the order of its devices."""
-    return [x] if type(sharding_of(x)) is SingleDeviceSharding else pieces(x)
+    sharding = sharding_of(x)
+    if type(sharding) is SingleDeviceSharding:
+        return [x] if sharding.is_fully_addressable else []
+    return pieces(x)
 
 
 # ---- to other devices ----------------------------------------------------------------------------
@@ -211,29 +232,22 @@ class Cut(NamedTuple):
         ]
 
 
-def _parts_of_processes(x: Array, sharding: Sharding, donated: bool) -> list[Cut]:
+def _parts_of_processes(x: Array, sharding: Sharding, donated: bool) -> list[Cut] | None:
     """Return the shards of an array over several processes that this process needs.
 
-    On the same devices in another order they exchange shards. Otherwise each process must have the
-    shards that its devices are to have.
+    On the same devices in another order they exchange shards.
 
-    Raises:
-      ValueError: if one has not; in all processes.
+    Returns:
+      None if a process has not the shards that its devices are to have: in all processes.
     """
     own_sharding, shape = sharding_of(x), x.aval.shape
     if own_sharding.device_set == sharding.device_set:
         return _cut_for(x, sharding, donated)
     own_indices = own_sharding.devices_indices_map(shape)
     held = [(device.process_index, index) for device, index in own_indices.items()]
-    for device, index in sharding.devices_indices_map(shape).items():
-        if (device.process_index, index) not in held:
-            raise ValueError(
-                f"device_put from {own_sharding} to {sharding}: the array is on devices of several "
-                f"processes, and process {device.process_index} has no copy of the shard that its "
-                f"device {device} is to have. Shards are not copied between processes; devices "
-                "exchange them in programs. Reshard the array on its own devices first, so that "
-                "each process has the shards that it needs, or use all of those devices"
-            )
+    indices = sharding.devices_indices_map(shape)
+    if any((device.process_index, index) not in held for device, index in indices.items()):
+        return None
     return [Cut(x, (0,) * len(shape), (1,) * len(shape))]
 
 
@@ -364,35 +378,6 @@ def _program(
     assignment = DeviceAssignment(devices, [own_sharding], outputs)
     loaded = compiled_for(assignment, stage(cut, [aval]), "reshard", (donated,))
     return loaded, meets_on_cpu(loaded, devices)
-
-
-def compiled_for(
-    assignment: DeviceAssignment, program: ClosedJaxpr, name: str, donated: Sequence[bool]
-) -> LoadedExecutable:
-    """Return the executable of a program whose shardings are all known.
-
-    Args:
-      assignment: the devices of the program, and the shardings of its inputs and outputs.
-      program: the program.
-      name: the name of its module.
-      donated: per input, whether its memory is donated.
-    """
-    # Loads MLIR, which a process that compiles nothing does not need.
-    from hlofront.lowering.rules import lower_program
-
-    devices = list(assignment.devices)
-    is_split = len(devices) > 1
-    with mlir_lock:
-        module = lower_program(
-            program,
-            name,
-            lowering_platform(devices[0]),
-            donated=donated,
-            device_assignment=assignment if is_split else None,
-        )
-    chosen = [False] * len(assignment.outputs) if is_split else ()
-    options = compile_options(devices, chosen_outputs=chosen)
-    return compile_module(devices[0].client, module.ir_module, devices, options)
 
 
 def _parts(x: Array, tiles: Sequence[int], times: tuple[int, ...]) -> list[Array]:

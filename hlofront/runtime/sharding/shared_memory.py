@@ -19,10 +19,10 @@ _ALIGNMENT = 64
 
 _Index = tuple[slice, ...]
 # Where a shard begins and ends along each axis of the array.
-_Bounds = tuple[tuple[int, int], ...]
+Bounds = tuple[tuple[int, int], ...]
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """The elements that a new shard takes from an old one.
 
     Attributes:
@@ -49,7 +49,7 @@ class Assembly(NamedTuple):
 
     sources: tuple[int, ...]
     shape: tuple[int, ...]
-    shards: tuple[tuple[_Part, ...], ...]
+    shards: tuple[tuple[Part, ...], ...]
     devices: tuple[Device, ...]
     shard_of: tuple[int, ...]
 
@@ -67,18 +67,18 @@ def assembly_of(
     if not (_is_in_memory(own_sharding) and _is_in_memory(sharding)):
         return None
     own_indices = own_sharding.devices_indices_map(shape).values()
-    sources: dict[_Bounds, int] = {}
+    sources: dict[Bounds, int] = {}
     for number, index in enumerate(own_indices):
-        sources.setdefault(_bounds(index, shape), number)
+        sources.setdefault(bounds_of(index, shape), number)
     indices = sharding.devices_indices_map(shape)
-    numbers: dict[_Bounds, int] = {}
+    numbers: dict[Bounds, int] = {}
     shard_of = [
-        numbers.setdefault(_bounds(index, shape), len(numbers)) for index in indices.values()
+        numbers.setdefault(bounds_of(index, shape), len(numbers)) for index in indices.values()
     ]
     return Assembly(
         tuple(sources.values()),
         tuple(sharding.shard_shape(shape)),
-        tuple(_parts(bounds, list(sources)) for bounds in numbers),
+        tuple(parts_of(bounds, list(sources)) for bounds in numbers),
         tuple(indices),
         tuple(shard_of),
     )
@@ -120,25 +120,25 @@ def _is_in_memory(sharding: Sharding) -> bool:
     return first.platform == "cpu" and sharding.is_fully_addressable
 
 
-def _bounds(index: _Index, shape: tuple[int, ...]) -> _Bounds:
+def bounds_of(index: _Index, shape: tuple[int, ...]) -> Bounds:
     """Return where the shard with an index begins and ends along each axis of an array."""
     return tuple(each.indices(size)[:2] for each, size in zip(index, shape, strict=True))
 
 
-def _parts(shard: _Bounds, sources: list[_Bounds]) -> tuple[_Part, ...]:
+def parts_of(shard: Bounds, sources: list[Bounds]) -> tuple[Part, ...]:
     """Return the parts of a shard that are in others."""
-    parts: list[_Part] = []
+    parts: list[Part] = []
     for number, source in enumerate(sources):
         common = [
             (max(start, other_start), min(stop, other_stop))
             for (start, stop), (other_start, other_stop) in zip(shard, source, strict=True)
         ]
         if all(start < stop for start, stop in common):
-            parts.append(_Part(number, _within(source, common), _within(shard, common)))
+            parts.append(Part(number, _within(source, common), _within(shard, common)))
     return tuple(parts)
 
 
-def _within(shard: _Bounds, part: Sequence[tuple[int, int]]) -> _Index:
+def _within(shard: Bounds, part: Sequence[tuple[int, int]]) -> _Index:
     """Return the index of a part of a shard."""
     return tuple(
         slice(start - first, stop - first)

@@ -1,0 +1,39 @@
+# pyright: strict
+"""The compilation of programs whose devices and shardings are all known."""
+
+from collections.abc import Sequence
+
+from hlofront.bridge.client import LoadedExecutable
+from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.pjrt.clients import lowering_platform
+from hlofront.pjrt.compile import compile_module, compile_options, mlir_lock
+from hlofront.runtime.sharding.device_assignment import DeviceAssignment
+
+
+def compiled_for(
+    assignment: DeviceAssignment, program: ClosedJaxpr, name: str, donated: Sequence[bool]
+) -> LoadedExecutable:
+    """Return the executable of a program whose shardings are all known.
+
+    Args:
+      assignment: the devices of the program, and the shardings of its inputs and outputs.
+      program: the program.
+      name: the name of its module.
+      donated: per input, whether its memory is donated.
+    """
+    # Loads MLIR, which a process that compiles nothing does not need.
+    from hlofront.lowering.rules import lower_program
+
+    devices = list(assignment.devices)
+    is_split = len(devices) > 1
+    with mlir_lock:
+        module = lower_program(
+            program,
+            name,
+            lowering_platform(devices[0]),
+            donated=donated,
+            device_assignment=assignment if is_split else None,
+        )
+    chosen = [False] * len(assignment.outputs) if is_split else ()
+    options = compile_options(devices, chosen_outputs=chosen)
+    return compile_module(devices[0].client, module.ir_module, devices, options)

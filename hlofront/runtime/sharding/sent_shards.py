@@ -1,0 +1,255 @@
+# pyright: strict
+"""Shards of arrays over several processes that go to devices of others: a program sends them.
+
+The devices that have the array, and those that are to have it, exchange parts of shards in rounds.
+In each one a device sends one part at most, and receives one. No device holds the whole array.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from hlofront.base.caches import memoize
+from hlofront.base.typing import Array
+from hlofront.bridge.arrays import batched_device_put, pieces
+from hlofront.bridge.client import (
+    Device,
+    LoadedExecutable,
+    NamedSharding,
+    Sharding,
+    result_handler,
+)
+from hlofront.bridge.members import sharding_of
+from hlofront.core.aval import ShapedArray
+from hlofront.core.mesh import Mesh
+from hlofront.core.partition import PartitionSpec
+from hlofront.higher_order.shard_map import shard_map
+from hlofront.pjrt.shardings import on_device, over_mesh
+from hlofront.primitives.collective_exchanges import ppermute
+from hlofront.primitives.collectives import axis_index
+from hlofront.primitives.comparing import select
+from hlofront.primitives.creating import full
+from hlofront.primitives.dynamic_slicing import dynamic_slice, dynamic_update_slice
+from hlofront.primitives.shaping import reshape
+from hlofront.runtime.sharding.compiled_programs import compiled_for
+from hlofront.runtime.sharding.cpu_queue import meets_on_cpu, on_cpu
+from hlofront.runtime.sharding.device_assignment import DeviceAssignment
+from hlofront.runtime.sharding.shared_memory import bounds_of, parts_of
+from hlofront.transforms.stage import stage
+
+_AXIS = "device"
+
+
+class _Sent(NamedTuple):
+    """A part of a shard that one device sends to another, or to itself.
+
+    Attributes:
+      sender, receiver: the numbers of the devices in the program.
+      read, write: where the part begins in the sender's shard, and in the receiver's, per axis.
+      shape: the shape of the part.
+    """
+
+    sender: int
+    receiver: int
+    read: tuple[int, ...]
+    write: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+class _Exchange(NamedTuple):
+    """The exchange of the shards of one sharding for those of another.
+
+    Attributes:
+      devices: the devices that take part.
+      rounds: the parts that are sent in each round, all of one shape.
+      own_shape, shape: the shape of a shard before, and after.
+    """
+
+    devices: tuple[Device, ...]
+    rounds: tuple[tuple[_Sent, ...], ...]
+    own_shape: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+def sent(x: Array, sharding: Sharding) -> list[Array]:
+    """Return the shards of an array for other devices, which the devices of the array send them.
+
+    All processes that have devices of the array, or are to have shards of it, must call this.
+
+    Args:
+      x: an array in the default memory of its devices, which has elements.
+      sharding: the sharding of the result.
+
+    Returns:
+      The shard of each device of this process, in the order of the sharding's devices.
+
+    Raises:
+      ValueError: if the devices are of two platforms, or one process has the array.
+    """
+    own_sharding, shape = sharding_of(x), x.aval.shape
+    exchange = _exchange(own_sharding, sharding, shape)
+    addressable = sharding.addressable_devices_indices_map(shape)
+    here = [device for device in exchange.devices if _is_here(device)]
+    if not here:
+        return []
+    dtype = np.dtype(x.aval.dtype)
+    loaded, meets = _program(exchange, dtype)
+    before = _rows(exchange.devices, exchange.own_shape)
+    after = _rows(exchange.devices, exchange.shape)
+    shards = dict(zip(own_sharding.addressable_devices_indices_map(shape), pieces(x), strict=True))
+    # Devices without a shard take part with one that nothing reads.
+    local, nothing = ShapedArray(exchange.own_shape, dtype), np.zeros(exchange.own_shape, dtype)
+    parts = [
+        shards[device]
+        if device in shards
+        else batched_device_put(local, on_device(device), [nothing], [device], True)
+        for device in here
+    ]
+    taken = batched_device_put(
+        ShapedArray((len(exchange.devices), *exchange.own_shape), dtype),
+        before,
+        [reshape(part, (1, *exchange.own_shape)) for part in parts],
+        here,
+        True,
+    )
+    aval = ShapedArray((len(exchange.devices), *exchange.shape), dtype)
+    executed = on_cpu.launch(loaded, [taken])[0] if meets else loaded.execute_sharded([taken])
+    (result,) = executed.consume_with_handlers([result_handler(aval, after, True)])
+    results = dict(zip(after.addressable_devices_indices_map(aval.shape), pieces(result)))
+    return [reshape(results[device], exchange.shape) for device in addressable]
+
+
+def _is_here(device: Device) -> bool:
+    return device.process_index == device.client.process_index()
+
+
+def _rows(devices: Sequence[Device], shape: tuple[int, ...]) -> NamedSharding:
+    """Return the sharding by which each device has one row of an array, of this shape."""
+    mesh = Mesh(np.array(devices), (_AXIS,))
+    return over_mesh(mesh, PartitionSpec(_AXIS, *[None] * len(shape)))
+
+
+@memoize(typed=False)
+def _exchange(own_sharding: Sharding, sharding: Sharding, shape: tuple[int, ...]) -> _Exchange:
+    """Return what each device is sent, from itself or its own process where those have it.
+
+    Raises:
+      ValueError: if the devices are of two platforms, or one process has the array.
+    """
+    own_indices = own_sharding.devices_indices_map(shape)
+    indices = sharding.devices_indices_map(shape)
+    devices = sorted({*own_indices, *indices}, key=lambda device: device.id)
+    holder, *others = {device.process_index for device in own_indices}
+    if not others:
+        # That process takes the array for its own, and others may have another of this kind.
+        raise ValueError(
+            f"device_put from {own_sharding} to {sharding}: process {holder} has the whole array, "
+            "and sends no shards to others. Send it with multihost_utils.broadcast_one_to_all, or "
+            "make it over devices of several processes"
+        )
+    if len({device.platform for device in devices}) > 1:
+        raise ValueError(
+            f"device_put from {own_sharding} to {sharding}: the array is on devices of several "
+            "processes, which send no shards to devices of another platform. Put the array on "
+            "devices of one platform, or read it on the host with process_allgather"
+        )
+    numbers = {device: number for number, device in enumerate(devices)}
+    holders: dict[tuple[tuple[int, int], ...], list[Device]] = {}
+    for device, index in own_indices.items():
+        holders.setdefault(bounds_of(index, shape), []).append(device)
+    sources = list(holders)
+    messages: list[_Sent] = []
+    for turn, (device, index) in enumerate(indices.items()):
+        for part in parts_of(bounds_of(index, shape), sources):
+            sender = _nearest(holders[sources[part.source]], device, turn)
+            messages.append(
+                _Sent(
+                    numbers[sender],
+                    numbers[device],
+                    tuple(each.start for each in part.read),
+                    tuple(each.start for each in part.write),
+                    tuple(each.stop - each.start for each in part.read),
+                )
+            )
+    return _Exchange(
+        tuple(devices),
+        _in_rounds(messages),
+        tuple(own_sharding.shard_shape(shape)),
+        tuple(sharding.shard_shape(shape)),
+    )
+
+
+def _nearest(holders: Sequence[Device], device: Device, turn: int) -> Device:
+    """Return which of the devices with a shard sends it: the device itself, or of its process.
+
+    Of others each has its turn.
+    """
+    if device in holders:
+        return device
+    near = [each for each in holders if each.process_index == device.process_index] or holders
+    return near[turn % len(near)]
+
+
+def _in_rounds(messages: Sequence[_Sent]) -> tuple[tuple[_Sent, ...], ...]:
+    """Divide messages into rounds, in which each device sends and receives one at most."""
+    rounds: list[list[_Sent]] = []
+    for message in messages:
+        for others in rounds:
+            if others[0].shape == message.shape and not any(
+                message.sender == other.sender or message.receiver == other.receiver
+                for other in others
+            ):
+                others.append(message)
+                break
+        else:
+            rounds.append([message])
+    return tuple(map(tuple, rounds))
+
+
+@memoize
+def _program(exchange: _Exchange, dtype: np.dtype) -> tuple[LoadedExecutable, bool]:
+    """Return the executable of an exchange, and whether it must run alone on the CPU."""
+    count, ndim = len(exchange.devices), len(exchange.shape)
+
+    def received(row: Array) -> Array:
+        own = reshape(row, exchange.own_shape)
+        number = axis_index(_AXIS)
+        shard = full(exchange.shape, 0, dtype)
+        for messages in exchange.rounds:
+            reads, writes = np.zeros((2, count, ndim), np.int32)
+            receives = np.zeros(count, bool)
+            for each in messages:
+                reads[each.sender] = each.read
+                writes[each.receiver] = each.write
+                receives[each.receiver] = True
+            part = dynamic_slice(own, _entries(reads, number), messages[0].shape)
+            pairs = [(each.sender, each.receiver) for each in messages]
+            part = ppermute(part, _AXIS, pairs)
+            updated = dynamic_update_slice(shard, part, _entries(writes, number))
+            shard = select(_entry(receives, number), updated, shard)
+        return reshape(shard, (1, *exchange.shape))
+
+    before = _rows(exchange.devices, exchange.own_shape)
+    after = _rows(exchange.devices, exchange.shape)
+    on_all = shard_map(
+        received, mesh=before.mesh, in_specs=before.spec, out_specs=after.spec, check_vma=False
+    )
+    aval = ShapedArray((count, *exchange.own_shape), dtype)
+    assignment = DeviceAssignment(exchange.devices, [before], [after])
+
+    def exchanged(rows: Array) -> list[Array]:
+        return [on_all(rows)]
+
+    loaded = compiled_for(assignment, stage(exchanged, [aval]), "send_shards", (False,))
+    return loaded, meets_on_cpu(loaded, exchange.devices)
+
+
+def _entry(table: np.ndarray, number: Array | np.int32) -> Array:
+    """Return the entry of a table for the device with a number."""
+    return reshape(dynamic_slice(table, [number], (1,)), ())
+
+
+def _entries(table: np.ndarray, number: Array | np.int32) -> list[Array]:
+    """Return the entries of each column of a table for the device with a number."""
+    return [_entry(column, number) for column in table.T]
