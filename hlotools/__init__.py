@@ -14,6 +14,8 @@ from hlotools.cost.collectives import Collectives as Collectives
 from hlotools.cost.collectives import collectives as collectives
 from hlotools.cost.costs import Costs as Costs
 from hlotools.cost.costs import costs as costs
+from hlotools.cost.memory_use import MemoryUse as MemoryUse
+from hlotools.cost.memory_use import memory_use as memory_use
 from hlotools.dumps.dump_files import DumpedModule as DumpedModule
 from hlotools.dumps.dump_files import dumped_modules as dumped_modules
 from hlotools.dumps.kernels import Kernel as Kernel
@@ -45,6 +47,7 @@ __all__ = (
     "HloSyntaxError",
     "Instruction",
     "Kernel",
+    "MemoryUse",
     "Profile",
     "Shape",
     "Timeline",
@@ -54,6 +57,7 @@ __all__ = (
     "diff",
     "dumped_modules",
     "kernels",
+    "memory_use",
     "page",
     "parse",
     "profile",

@@ -16,11 +16,12 @@ from hlofront.cli.program_files import (
     write_page,
 )
 from hlofront.cli.progress import announce, finish
-from hlofront.cli.stages import STAGES, sections
+from hlofront.cli.stages import SHOWN, STAGES, sections
 from hlofront.cli.target import UsageError, arguments_for, load_function
 from hlofront.inspect.program_page import page
 from hlofront.pjrt.targets import target
 from hlotools.cost.collectives import collectives
+from hlotools.cost.memory_use import memory_use
 from hlotools.ir.program_text import TITLES
 from hlotools.ir.styles import STYLES, styled
 from hlotools.terminal_colors import Painter
@@ -38,6 +39,7 @@ example:
   python -m hlofront show model.py:loss --target cpu --target tpu:v5e:1x1 --target cuda:h100
   python -m hlofront show model.py:loss --html loss.html
   python -m hlofront show train.py:step --stage sharding
+  python -m hlofront show train.py:step --stage memory --target tpu:v5e:1x1
   python -m hlofront show dump.hlo --style source
   python -m hlofront show dump.hlo --mesh data=4,model=2
   python -m hlofront show model.py:loss --passes --operation fusion.3
@@ -117,7 +119,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
     args = arguments_for(module, options.function, options.args)
     if options.html:
         return _page(options, function, args)
-    wanted = tuple(options.stage or STAGES)
+    wanted = tuple(options.stage or SHOWN)
     painter = Painter(out, options.color)
     announce(f"compiling {options.function}")
     shown = sections(function, args, wanted, targets, options.style or "raw")
@@ -137,12 +139,20 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
 
 def _show_program(options: argparse.Namespace, out: TextIO) -> int:
     """Show a program that is read from a file of text."""
-    if options.args or options.stage or options.target:
+    is_of_memory = options.stage == ["memory"]
+    if options.args or (options.stage and not is_of_memory) or options.target:
         raise UsageError(
             f"{options.function} is a program as text: --args, --stage and --target are for "
-            "functions"
+            "functions, but for --stage memory"
         )
     read = read_program(options.function)
+    if is_of_memory:
+        if read.kind != "hlo":
+            raise UsageError(f"{read.label} is {TITLES[read.kind]}: memory is told of HLO")
+        with naming_errors(read.label):
+            use = memory_use(read.text)
+        print(use.json() if options.json else use.text(), file=out)
+        return 0
     if options.mesh:
         with naming_errors(read.label):
             report = collectives(read.text, options.mesh)

@@ -10,8 +10,12 @@ from typing import NamedTuple
 from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.targets import Target
 from hlofront.runtime.dispatch.stages import Compiled, Lowered
+from hlotools.cost.memory_use import memory_use
 
-STAGES = ("source", "jaxpr", "stablehlo", "hlo", "sharding", "cost")
+STAGES = ("source", "jaxpr", "stablehlo", "hlo", "sharding", "cost", "memory")
+# The stages that are shown where none is asked for.
+SHOWN = STAGES[:-1]
+_COMPILED = frozenset({"hlo", "sharding", "cost", "memory"})
 _TITLES = {
     "source": "Source",
     "jaxpr": "Jaxpr",
@@ -19,6 +23,7 @@ _TITLES = {
     "hlo": "Optimized HLO",
     "sharding": "Shardings and collectives",
     "cost": "Cost and memory",
+    "memory": "Memory over time",
 }
 
 
@@ -34,7 +39,7 @@ class StageText(NamedTuple):
 def sections(
     function: Callable[..., object],
     args: tuple[object, ...],
-    wanted: tuple[str, ...] = STAGES,
+    wanted: tuple[str, ...] = SHOWN,
     targets: Sequence[Target] = (),
     style: str = "raw",
 ) -> Iterator[StageText]:
@@ -54,7 +59,7 @@ def sections(
     traced = staged.trace(*args)
     if "jaxpr" in wanted:
         yield StageText("jaxpr", _TITLES["jaxpr"], str(traced.jaxpr), "jaxpr")
-    if not {"stablehlo", "hlo", "sharding", "cost"} & set(wanted):
+    if not {"stablehlo", *_COMPILED} & set(wanted):
         return
     made = {"": traced.lower()} if not targets else {}
     for target in targets:
@@ -64,7 +69,7 @@ def sections(
         for which, lowered in made.items():
             title = _TITLES["stablehlo"] + which + _fences(lowered)
             yield StageText("stablehlo", title, lowered.as_text(style=style).rstrip(), "mlir")
-    if not {"hlo", "sharding", "cost"} & set(wanted):
+    if not _COMPILED & set(wanted):
         return
     compiled = {}
     for which, lowered in made.items():
@@ -82,6 +87,10 @@ def sections(
                 yield StageText("sharding", _TITLES["sharding"] + which, text, "text")
     if "cost" in wanted:
         yield StageText("cost", _TITLES["cost"], cost_text(compiled), "text")
+    if "memory" in wanted:
+        for which, each in compiled.items():
+            text = memory_use(each).text()
+            yield StageText("memory", _TITLES["memory"] + which, text, "text")
 
 
 def _fences(lowered: Lowered) -> str:

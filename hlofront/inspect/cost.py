@@ -6,6 +6,8 @@ from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.dispatch.stages import Compiled, Lowered
 from hlotools.cost import costs as text_costs
 from hlotools.cost.costs import Costs as Costs
+from hlotools.cost.memory_use import MemoryUse
+from hlotools.cost.memory_use import memory_use as text_memory_use
 from hlotools.ir.hlo import HloModule
 from hlotools.ir.hlo_parser import parse
 
@@ -32,6 +34,27 @@ def costs(program: object, target: Target | Description | str | None = None) -> 
     if isinstance(program, Compiled):
         described = description_for(program, described)
     return text_costs.costs(_readable(program), described)
+
+
+def memory_use(program: object) -> MemoryUse:
+    """Return the memory of a program over time: the live values at each operation, and the peak.
+
+    The order is that of the schedule; for a result of `lower` that of the program before XLA's
+    optimizations. Of a result of `compile`, `assigned_bytes` is what XLA reserves.
+
+    ```python
+    print(memory_use(jit(step).lower(params, x).compile()))   # a chart, and the buffers at the peak
+    ```
+
+    Args:
+      program: a result of `compile` or `lower`; HLO text, the path of an HLO file, or a result of
+        `parse`.
+
+    Raises:
+      HloSyntaxError: if the text is not HLO.
+      TypeError: if the program is of another type.
+    """
+    return text_memory_use(_readable(program))
 
 
 def description_for(compiled: Compiled, described: Description | None) -> Description | None:

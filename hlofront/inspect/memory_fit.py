@@ -1,7 +1,6 @@
 """The check whether a program fits into a device's memory, before it runs."""
 
 import contextlib
-import os
 import re
 from collections.abc import Callable
 from typing import NamedTuple
@@ -11,7 +10,9 @@ from hlofront.inspect.cost import costs
 from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.targets import Target
 from hlofront.pjrt.targets import target as find_target
+from hlofront.runtime.dispatch.stages import Lowered
 from hlofront.tree_util import tree_leaves
+from hlotools.cost.memory_use import buffer_lines, memory_use, size_text
 from hlotools.cost.peak import BufferCost, assigned_bytes
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -37,24 +38,30 @@ class Fits(NamedTuple):
     """The bytes that arguments and results share, by donation."""
     device: str
     buffers: tuple[BufferCost, ...]
-    """The largest buffers that live at the peak, with the lines that they come from."""
+    """The largest buffers that live at the peak, with the lines that they come from.
+
+    Of a program that the compiler refuses these are the values before its optimizations.
+    """
 
     def __bool__(self) -> bool:
         return bool(self.fits)
 
     def __str__(self) -> str:
         verdict = {True: "fits", False: "does not fit", None: "may or may not fit"}[self.fits]
-        of = "" if self.available_bytes is None else f" of {_size(self.available_bytes)}"
+        of = "" if self.available_bytes is None else f" of {size_text(self.available_bytes)}"
+        needs = f"it needs {size_text(self.needed_bytes)}{of}"
+        parts = (
+            ("arguments", self.argument_bytes),
+            ("results", self.output_bytes),
+            ("temporaries", self.temporary_bytes),
+            ("code", self.code_bytes),
+            ("shared by donation", self.alias_bytes),
+        )
         lines = [
-            f"{verdict} into the memory of {self.device}: it needs {_size(self.needed_bytes)}{of}",
-            f"  arguments {_size(self.argument_bytes)}, results {_size(self.output_bytes)}, "
-            f"temporaries {_size(self.temporary_bytes)}, code {_size(self.code_bytes)}, "
-            f"shared by donation {_size(self.alias_bytes)}",
+            f"{verdict} into the memory of {self.device}: {needs}",
+            "  " + ", ".join(f"{title} {size_text(count)}" for title, count in parts),
         ]
-        for buffer in self.buffers[:5]:
-            where = f" at {os.path.basename(buffer.file)}:{buffer.line}" if buffer.file else ""
-            lines.append(f"  {_size(buffer.bytes)}: {buffer.kind} {buffer.type}{where}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *buffer_lines(self.buffers, 5)])
 
 
 def fits(
@@ -102,7 +109,7 @@ def fits(
                 code_bytes=0,
                 alias_bytes=0,
                 device=str(device_target.name),
-                buffers=(),
+                buffers=tuple(each.buffer for each in memory_use(_before_xla(lowered)).live()),
             )
     memory = compiled.memory_analysis()
     needed = assigned_bytes(memory) + memory.generated_code_size_in_bytes
@@ -132,9 +139,5 @@ def _bytes_of(avals: object) -> int:
     return sum(aval.size * aval.dtype.itemsize for aval in tree_leaves(avals))
 
 
-def _size(count: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(count) < 1024:
-            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
-        count /= 1024
-    return f"{count:,.1f} TiB"
+def _before_xla(lowered: Lowered) -> str:
+    return lowered.as_text("hlo", debug_info=True)

@@ -98,79 +98,124 @@ def peaks(module: HloModule) -> tuple[list[BufferCost], int]:
             known[id(computation)] = _peak(computation, known)
     most = known[id(module.entry)]
     live = sorted(most.live, key=lambda value: -made_bytes(value.instruction))
-    return [_buffer(value) for value in live if made_bytes(value.instruction)], most.bytes
+    sized = (value for value in live if made_bytes(value.instruction))
+    return [buffer_of(each.instruction, each.is_result) for each in sized], most.bytes
+
+
+class Lifetimes:
+    """The values of one computation, and when each is in memory.
+
+    The order is that of the text, which is the schedule of a compiled program. A value is live from
+    its definition to the last use of it or of a view of it; arguments are always live. The result
+    of a loop or branch belongs to its caller.
+
+    Attributes:
+      order: the operations in order.
+      always: the constants, and the arguments of an entry, which are live all the time.
+      made: the operations that make other values.
+      last: the position of the last use of each value, by the operation's id; that after the last
+        operation for results.
+      results: the ids of the operations that make the result.
+    """
+
+    def __init__(self, computation: Computation):
+        order = self.order = computation.instructions
+        position = self.position = {id(i): n for n, i in enumerate(order)}
+        # By id of a value: the ids of the values that it is a view of.
+        owners: dict[int, set[int]] = {}
+        for instruction in computation.in_order():
+            own: set[int] = set()
+            if instruction.opcode in _VIEWS or instruction.opcode.endswith("-done"):
+                for operand in instruction.operands:
+                    own |= owners[id(operand)]
+            else:
+                own = {id(instruction)}
+            owners[id(instruction)] = own
+        last = self.last = {id(i): n for n, i in enumerate(order)}
+        for instruction in order:
+            for operand in instruction.operands:
+                for owner in owners[id(operand)]:
+                    last[owner] = max(last[owner], position[id(instruction)])
+        self.results = owners[id(computation.root)]
+        for owner in self.results:
+            last[owner] = len(order)
+        is_entry = computation.is_entry
+        self.always = [
+            i for i in order if i.opcode == "constant" or (i.opcode == "parameter" and is_entry)
+        ]
+        self.made = [
+            i
+            for i in order
+            if owners[id(i)] == {id(i)}
+            and i.opcode not in ("parameter", "constant")
+            and (is_entry or id(i) not in self.results)
+        ]
+        # The ids of operands whose buffers are overwritten.
+        self.reused: set[int] = set()
+        overwriting: set[int] = set()
+        for instruction in self.made:
+            at = last[id(instruction)]
+            if at == len(order) or id(order[at]) in overwriting:
+                continue
+            if _overwrites(order[at], made_bytes(instruction)):
+                overwriting.add(id(order[at]))
+                self.reused.add(id(instruction))
+
+    def changes(self) -> list[tuple[int, int, int]]:
+        """Return what is allocated and freed, as (position, when, bytes), unsorted.
+
+        `when` is 0 before an operation runs, 1 as it starts, and 2 after it.
+        """
+        changes: list[tuple[int, int, int]] = []
+        for instruction in self.made:
+            size = made_bytes(instruction)
+            changes.append((self.position[id(instruction)], 1, size))
+            is_reused = id(instruction) in self.reused
+            changes.append((self.last[id(instruction)], 0 if is_reused else 2, -size))
+        return changes
+
+    def live_at(self, when: int) -> list[Instruction]:
+        """Return the operations, but for those of `always`, whose values are live at a position."""
+        return [
+            i
+            for i in self.made
+            if self.position[id(i)] <= when < self.last[id(i)]
+            or (when == self.last[id(i)] and id(i) not in self.reused)
+        ]
+
+
+def running_callees(instruction: Instruction) -> list[Computation]:
+    """Return the computations that run while an operation does, with values of their own."""
+    if instruction.opcode not in _RUNNING:
+        return []
+    return [callee for listed in instruction.called.values() for callee in listed]
 
 
 def _peak(computation: Computation, known: Mapping[int, _Peak]) -> _Peak:
     """Return the peak memory of a computation, without its caller's operands and results.
 
-    The order is that of the text, which is the schedule of a compiled program. A value is live from
-    its definition to the last use of it or of a view of it; arguments are always live. Temporary
-    values of a loop or branch are live while it runs; its results belong to its caller.
+    Temporary values of a loop or branch are live while it runs.
     """
-    order = computation.instructions
-    position = {id(i): n for n, i in enumerate(order)}
-    # By id of a value: the ids of the values that it is a view of.
-    owners: dict[int, set[int]] = {}
-    for instruction in computation.in_order():
-        own: set[int] = set()
-        if instruction.opcode in _VIEWS or instruction.opcode.endswith("-done"):
-            for operand in instruction.operands:
-                own |= owners[id(operand)]
-        else:
-            own = {id(instruction)}
-        owners[id(instruction)] = own
-    last = {id(i): n for n, i in enumerate(order)}
-    for instruction in order:
-        for operand in instruction.operands:
-            for owner in owners[id(operand)]:
-                last[owner] = max(last[owner], position[id(instruction)])
-    results = owners[id(computation.root)]
-    for owner in results:
-        last[owner] = len(order)
-    is_entry = computation.is_entry
-    always = [i for i in order if i.opcode == "constant" or (i.opcode == "parameter" and is_entry)]
-    made = [
-        i
-        for i in order
-        if owners[id(i)] == {id(i)}
-        and i.opcode not in ("parameter", "constant")
-        and (is_entry or id(i) not in results)
-    ]
+    lifetimes = Lifetimes(computation)
     inside: dict[int, _Peak] = {}
-    for instruction in order:
-        if instruction.opcode in _RUNNING:
-            callees = [c for listed in instruction.called.values() for c in listed]
-            peaks = [known[id(callee)] for callee in callees if id(callee) in known]
-            if peaks:
-                inside[position[id(instruction)]] = max(peaks, key=lambda peak: peak.bytes)
-    changes: list[tuple[int, int, int]] = []
-    # The ids of operands whose buffers are overwritten, and of the operations that do so.
-    reused: set[int] = set()
-    for instruction in made:
-        size = made_bytes(instruction)
-        changes.append((position[id(instruction)], 1, size))
-        at = last[id(instruction)]
-        if at < len(order) and _overwrites(order[at], size) and id(order[at]) not in reused:
-            reused |= {id(instruction), id(order[at])}
-            changes.append((at, 0, -size))
-        else:
-            changes.append((at, 2, -size))
+    for position, instruction in enumerate(lifetimes.order):
+        peaks = [known[id(c)] for c in running_callees(instruction) if id(c) in known]
+        if peaks:
+            inside[position] = max(peaks, key=lambda peak: peak.bytes)
+    changes = lifetimes.changes()
     for at, peak in inside.items():
         changes.append((at, 1, peak.bytes))
         changes.append((at, 2, -peak.bytes))
-    held = sum(made_bytes(i) for i in always)
-    most = now = held
+    most = now = sum(map(made_bytes, lifetimes.always))
     when = -1
     for at, _, size in sorted(changes):
         now += size
         if now > most:
             most, when = now, at
-    live = [_Live(i, is_entry and id(i) in results) for i in always]
-    live += [
-        _Live(i, is_entry and id(i) in results)
-        for i in made
-        if position[id(i)] <= when < last[id(i)] or (when == last[id(i)] and id(i) not in reused)
+    is_entry = computation.is_entry
+    live = [
+        _Live(i, is_entry and id(i) in lifetimes.results)
+        for i in (*lifetimes.always, *lifetimes.live_at(when))
     ]
     if when in inside:
         live += inside[when].live
@@ -197,10 +242,10 @@ _UPDATES = frozenset({"dynamic-update-slice", "scatter", "sort"})
 _IN_PLACE = frozenset({"parameter", "constant", "bitcast", "dynamic-update-slice", "broadcast"})
 
 
-def _buffer(value: _Live) -> BufferCost:
-    instruction = value.instruction
+def buffer_of(instruction: Instruction, is_result: bool) -> BufferCost:
+    """Return the value that an operation makes, with its size, kind and source line."""
     kinds = {"parameter": "argument", "constant": "constant"}
-    kind = kinds.get(instruction.opcode, "result" if value.is_result else "temporary")
+    kind = kinds.get(instruction.opcode, "result" if is_result else "temporary")
     source = nearest_source(instruction)
     return BufferCost(
         instruction.name,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from hlofront.base import events, source
 from hlofront.base.compute_once import compute_once
 from hlofront.base.config import options
+from hlofront.base.errors import JaxRuntimeError
 from hlofront.base.events import timed
 from hlofront.base.option import changed_options
 from hlofront.bridge.client import LoadedExecutable, is_absent
@@ -27,6 +28,7 @@ from hlofront.pjrt.compile import (
 from hlofront.runtime.compilation import disk_cache, run_log
 from hlofront.runtime.compilation.captured_constants import warn_of_constants
 from hlofront.runtime.compilation.disk_cache import CompiledProgram
+from hlofront.runtime.compilation.out_of_memory import explained
 from hlofront.runtime.compilation.traced_program import CompilerOptionPairs, timings_of
 from hlofront.runtime.debugging import ir_dumps, nan_checks
 from hlofront.runtime.debugging.ir_dumps import dump_jaxpr, dump_module
@@ -291,7 +293,13 @@ class Compilation:
         host_failures = host_side().HostFailures() if module.callbacks else None
         name = self._key.name
         with run_log.compiling(name, self._devices), timed(events.COMPILE, fun_name=name) as clock:
-            loaded = self._compile(module, host_failures)
+            try:
+                loaded = self._compile(module, host_failures)
+            except JaxRuntimeError as error:
+                raised = explained(error, name, lambda: module.hlo_text(True))
+                if raised is error:
+                    raise
+                raise raised from error
         timings_of(self._program).compile += clock.seconds
         run_log.compiled(name, module, loaded, clock.seconds)
         events.log_stage("Finished compiling %s in %.6f s", name, clock.seconds)

@@ -10,6 +10,7 @@ import numpy as np
 from hlofront.base.config import debug_key_reuse, no_execution
 from hlofront.base.dtypes import float0
 from hlofront.base.elements import ExtendedDType
+from hlofront.base.errors import JaxRuntimeError
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array
 from hlofront.bridge import fast_parts
@@ -29,6 +30,7 @@ from hlofront.runtime.array.relayout import (
     laid_out,
 )
 from hlofront.runtime.compilation.disk_cache import ProgramCall, StoredCall
+from hlofront.runtime.compilation.out_of_memory import explained
 from hlofront.runtime.debugging import nan_checks
 from hlofront.runtime.sharding.device_assignment import CompiledShardings, ProgramDevices
 from hlofront.runtime.sharding.placement import on_device, put
@@ -208,9 +210,15 @@ class Executable:
 
     def run_unchecked(self, args: Sequence[object]) -> list[Any]:
         """Execute on flat arguments without checking the reuse of keys."""
+        try:
+            results = self._execute(args)
+        except JaxRuntimeError as error:
+            raised = explained(error, self.name, self.hlo_text)
+            if raised is error:
+                raise
+            raise raised from error
         if not nan_checks.are_on():
-            return self._execute(args)
-        results = self._execute(args)
+            return results
         nan_checks.check(self.program, self.name, args, results, self.donates)
         return results
 
