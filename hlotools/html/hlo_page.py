@@ -4,6 +4,7 @@ from typing import Any
 
 from hlotools.cost.costs import Costs, costs
 from hlotools.cost.estimates import Estimates, trip_count
+from hlotools.cost.memory_use import MemoryUse
 from hlotools.cost.peak import MemoryStats
 from hlotools.cost.rates import DeviceRates
 from hlotools.html.page_model import Files, ProgramData
@@ -111,6 +112,27 @@ def add_costs(
         _sum_containers(module, numbers, values)
     add_line_costs(data, report, (_rounded(seconds), work, moved))
     return report
+
+
+# Buffers of a smaller share of the peak are not listed.
+_LEAST_SHARE = 1e-4
+
+
+def add_memory(data: ProgramData, use: MemoryUse, module: HloModule) -> None:
+    """Add the memory over time to page data: the bytes at each operation, and the buffers."""
+    numbers = instruction_numbers(module)
+    by_name = {(i.computation.name, i.name): numbers[id(i)] for i in module.instructions()}
+    data.memory = {
+        "moments": [by_name[moment.computation, moment.name] for moment in use.moments],
+        "bytes": [moment.bytes for moment in use.moments],
+        "buffers": [
+            [by_name[live.computation, live.buffer.name], *live.buffer[2:4], live.first, live.last]
+            for live in use.buffers
+            if live.buffer.bytes >= _LEAST_SHARE * use.peak_bytes
+        ],
+        "peak": use.peak,
+        "assigned": use.assigned_bytes,
+    }
 
 
 def add_line_costs(

@@ -15,7 +15,7 @@ from hlotools.html.page_model import Files
 
 FORMAT = "hlofront.page/1"
 _FOLDER = pathlib.Path(__file__).parent / "assets"
-STYLES = ("page.css", "page_program.css", "page_diff.css")
+STYLES = ("page.css", "page_program.css", "page_memory.css", "page_diff.css")
 SCRIPTS = (
     "page_base.js",
     "page_sources.js",
@@ -23,6 +23,7 @@ SCRIPTS = (
     "page_layout.js",
     "page_plans.js",
     "page_graph.js",
+    "page_memory.js",
     "page_program.js",
     "page_pairs.js",
     "page_diff.js",

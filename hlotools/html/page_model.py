@@ -81,6 +81,8 @@ class ProgramData:
         self.histories: dict[int, list[str]] = {}
         self.runs: dict[int, int | None] = {}
         self.roots: list[int] = []
+        # The memory over time, None where it is not known.
+        self.memory: dict[str, Any] | None = None
         self.metrics: list[dict[str, Any]] = []
         self.lines: list[list[Any]] = []
         self._tables = {name: ValueTable() for name in ("opcodes", "types", "stacks", "paths")}
@@ -141,6 +143,7 @@ class ProgramData:
             "histories": self.histories,
             "runs": self.runs,
             "roots": self.roots,
+            "memory": self.memory,
             "metrics": self.metrics,
             "lines": self.lines,
             "tables": {name: table.values for name, table in self._tables.items()},

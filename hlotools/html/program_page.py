@@ -4,9 +4,10 @@ import os
 import re
 from collections.abc import Mapping
 
+from hlotools.cost.memory_use import memory_use
 from hlotools.cost.peak import memory_of
 from hlotools.cost.rates import DeviceRates
-from hlotools.html.hlo_page import add_costs, hlo_data
+from hlotools.html.hlo_page import add_costs, add_memory, hlo_data
 from hlotools.html.page_file import standing_alone
 from hlotools.html.page_model import Files, ProgramData
 from hlotools.ir.hlo import HloModule
@@ -30,7 +31,8 @@ def page(
 
     The user's source is on the left; the operations are on the right, as a list and as a graph;
     pointing at one highlights the other. Loops, branches and fusions expand and collapse. Colors
-    show time, arithmetic or bytes, as computed by `costs`.
+    show time, arithmetic or bytes, as computed by `costs`; of compiled programs the memory over
+    time is shown, as computed by `memory_use`.
 
     Args:
       program: text of HLO, StableHLO or a jaxpr, or the path of a file of such text; a result
@@ -86,6 +88,9 @@ def program_data(
         )
     data = hlo_data(program, files)
     report = add_costs(data, program, rates, memory)
+    use = memory_use(program, memory)
+    if use.is_scheduled and use.moments:
+        add_memory(data, use, program)
     if report.target is not None:
         facts.append(("target", report.target.title))
     if report.total["unknown"]:

@@ -13,7 +13,7 @@ import pytest
 
 import hlofront as jax
 from hlofront.cli.main import main
-from hlofront.inspect import diff, page, parse
+from hlofront.inspect import diff, memory_use, page, parse
 from hlofront.inspect.comparison.columns import Column
 from hlofront.inspect.comparison.compare import Comparison
 from hlofront.inspect.jaxpr_page import jaxpr_data
@@ -289,6 +289,30 @@ def test_the_graph_draws_and_unfolds(look, program):
     # A search dims the others.
     shown.run("hlofront.search.input.value = 'op:while'; hlofront.search.run()")
     assert count(shown, ".node.faint") == first - count(shown, ".node.hit") > 0
+
+
+def test_the_memory_over_time_has_its_peak_and_buffers(look, program, stages):
+    use = memory_use(stages["hlo"])
+    shown = look(program)
+    shown.click('[data-key="memory"]')
+    assert shown.run("hlofront.memory.at") == use.peak
+    assert "the peak:" in shown.run("document.querySelector('.memory-title').textContent")
+    rows = count(shown, ".buffers li[data-op]")
+    assert rows == len([each for each in use.live() if each.buffer.bytes >= use.peak_bytes / 1e4])
+    # The first buffer is the largest; a click on it lights its line.
+    size = shown.run("document.querySelector('.buffers .size').textContent")
+    assert size == shown.run(f"figureText('bytes', {use.live()[0].buffer.bytes})")
+    # A click near the left end pins the first operation; arrows go to the next one.
+    shown.click(".memory-chart")
+    assert shown.run("hlofront.memory.pinned") == 0
+    pinned = "hlofront.program.names[hlofront.light.pinned.op]"
+    assert shown.run(pinned) == use.moments[0].name
+    shown.press("ArrowRight")
+    assert shown.run(pinned) == use.moments[1].name
+
+
+def test_programs_before_optimization_have_no_memory_over_time(look, stages):
+    assert count(look(page(stages["stablehlo"])), '[data-key="memory"]') == 0
 
 
 @pytest.mark.parametrize("stage", ["jaxpr", "stablehlo"])

@@ -28,7 +28,8 @@ function programPage(root) {
   }));
   heats.push({ key: "", text: "off", title: "no colors" });
   const heat = (key) => [sources, list, graph].forEach((view) => view.heat(key));
-  const views = el("div", { class: "views" }, list.element, graph.element);
+  const memory = program.memory ? new Memory(program, light) : null;
+  const views = el("div", { class: "views" }, list.element, graph.element, memory?.element);
   const show = (key) => {
     views.dataset.view = key;
     tabs.choose(key);
@@ -40,6 +41,7 @@ function programPage(root) {
     [
       { key: "list", text: "List" },
       { key: "graph", text: "Graph" },
+      ...(memory ? [{ key: "memory", text: "Memory", title: "bytes over the schedule" }] : []),
     ],
     "list",
     show,
@@ -101,7 +103,7 @@ function programPage(root) {
   const wanted = decodeURIComponent(location.hash.slice(1));
   const op = wanted ? program.names.indexOf(wanted) : -1;
   if (op >= 0) light.pin({ op });
-  return { program, light, sources, list, graph, search };
+  return { program, light, sources, list, graph, memory, search };
 }
 
 function header(program) {
