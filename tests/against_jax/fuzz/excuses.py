@@ -171,6 +171,13 @@ STUMBLES = (
     excuse("ValueError", "must have __hash__ and __eq__ methods", planted=True),
     excuse("TypeError", "must have __hash__ and __eq__ methods", planted=True),
     excuse("ValueError", r"an object of type <class 'list'>, \[\]\. The error was", planted=True),
+    # It hashes the options of its jitted functions before it looks at an axis that is a list.
+    excuse(
+        "ValueError",
+        "^Non-hashable static arguments are not supported",
+        planted=True,
+        holds=raises("TypeError", "an axis must be an integer"),
+    ),
     # Rules over a mapped value run after vmap with hlofront; with jax the value has escaped.
     excuse(
         "UnexpectedTracerError",

@@ -16,6 +16,7 @@ from hlofront.core import rules
 from hlofront.core.aval import typeof
 from hlofront.core.symbolic_zeros import Zero
 from hlofront.higher_order.custom_jvp import custom_jvp_call_p
+from hlofront.higher_order.jit_call import jit_rules
 from hlofront.higher_order.selecting import nonzero_flags
 from hlofront.primitives.converting import convert
 from hlofront.primitives.dynamic_slicing import dynamic_update_slice_p
@@ -108,7 +109,22 @@ def first_generators() -> AbstractContextManager[Any]:
     return mock.patch.object(hlofront, "jit", jit_once_for_generators)
 
 
+def donating_derivatives() -> AbstractContextManager[Any]:
+    """In this block derivatives of a call donate its donated operands, and all tangents of such.
+
+    jax warns then of what no result can use, and fails where it needs a deleted array later.
+    """
+
+    def donating(params, origins):
+        donated = params["donated_invars"]
+        flags = [any(donated) if index is None else donated[index] for index in origins]
+        return {**params, "donated_invars": tuple(flags)}
+
+    return mock.patch.object(jit_rules, "adapted", donating)
+
+
 OF_RESULTS: Imitations = (
+    (donating_derivatives, frozenset({"jit"})),
     (first_generators, frozenset({"jit_under_options"})),
     (weak_batched_updates, frozenset({"taken"})),
 )
