@@ -170,6 +170,7 @@ STUMBLES = (
     # It refuses a flag that cannot be hashed, such as `unique_indices=[]`; we take its truth.
     excuse("ValueError", "must have __hash__ and __eq__ methods", planted=True),
     excuse("TypeError", "must have __hash__ and __eq__ methods", planted=True),
+    excuse("TypeError", "^unhashable type: 'list'$", planted=True),
     excuse("ValueError", r"an object of type <class 'list'>, \[\]\. The error was", planted=True),
     # It hashes the options of its jitted functions before it looks at an axis that is a list.
     excuse(
