@@ -21,7 +21,10 @@ def fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
     """
     position, end = 0, len(message)
     while position < end:
-        key, position = _varint(message, position)
+        key = message[position]
+        position += 1
+        if key >= 0x80:
+            key, position = _varint(message, position - 1)
         number, kind = key >> 3, key & 7
         if not number:
             raise WireError("a field has the number 0")
@@ -30,7 +33,10 @@ def fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
             yield number, value
             continue
         if kind == _BYTES:
-            size, position = _varint(message, position)
+            size = message[position] if position < end else 0x80
+            position += 1
+            if size >= 0x80:
+                size, position = _varint(message, position - 1)
         elif kind in (_FIXED64, _FIXED32):
             size = 8 if kind == _FIXED64 else 4
         else:

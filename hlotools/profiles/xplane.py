@@ -3,13 +3,15 @@
 import os
 import pathlib
 import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hlotools.profiles.wire import WireError, content, fields, integer, signed, text
 
 _METADATA_PLANE = "/host:metadata"
 _SUFFIX = ".xplane.pb"
+# Longer stats, such as the HLO of a program, are not compared with others.
+_LONGEST_SHARED = 64
 StatValue = int | float | str | memoryview
 
 
@@ -168,14 +170,13 @@ def _read_plane(message: memoryview, space: XSpace) -> None:
         elif number == 5:
             key, entry = _map_entry(content(value))
             stat_names[key] = "".join(text(v) for n, v in fields(entry) if n == 2)
-    shared = {key: dict(_read_stats(kind.stats, stat_names)) for key, kind in kinds.items()}
+    reader = _StatReader(stat_names)
+    shared = {key: reader.read(kind.stats) for key, kind in kinds.items()}
     if name == _METADATA_PLANE:
         for key, stats in shared.items():
             _add_program(space, key, stats)
         return
-    space.planes.append(
-        Plane(name, [_read_line(line, kinds, shared, stat_names) for line in lines])
-    )
+    space.planes.append(Plane(name, [_read_line(line, kinds, shared, reader) for line in lines]))
 
 
 def _add_program(space: XSpace, number: int, stats: Mapping[str, StatValue]) -> None:
@@ -218,7 +219,7 @@ def _read_line(
     message: memoryview,
     kinds: Mapping[int, _EventKind],
     shared: Mapping[int, Mapping[str, StatValue]],
-    stat_names: Mapping[int, str],
+    reader: "_StatReader",
 ) -> EventLine:
     name = display_name = ""
     begin = 0
@@ -252,22 +253,39 @@ def _read_line(
                 (kind.display_name or kind.name) if kind is not None else "",
                 start,
                 start + max(duration, 0),
-                {**shared.get(key, {}), **dict(_read_stats(stats, stat_names))},
+                {**shared.get(key, {}), **reader.read(stats)},
             )
         )
     events.sort(key=lambda event: event.start)
     return EventLine(display_name or name, events)
 
 
-def _read_stats(
-    messages: list[memoryview], stat_names: Mapping[int, str]
-) -> Iterator[tuple[str, StatValue]]:
-    for message in messages:
+class _StatReader:
+    """A reader of stats, of which most are the same for many events of a plane."""
+
+    def __init__(self, names: Mapping[int, str]):
+        self._names = names
+        self._read: dict[bytes, tuple[str, StatValue]] = {}
+
+    def read(self, messages: Iterable[memoryview]) -> dict[str, StatValue]:
+        """Return the stats of one event or kind by their names."""
+        stats: dict[str, StatValue] = {}
+        for message in messages:
+            key = bytes(message) if len(message) <= _LONGEST_SHARED else None
+            pair = self._read.get(key) if key is not None else None
+            if pair is None:
+                pair = self._parsed(message)
+                if key is not None:
+                    self._read[key] = pair
+            stats[pair[0]] = pair[1]
+        return stats
+
+    def _parsed(self, message: memoryview) -> tuple[str, StatValue]:
         name = ""
         held: StatValue = 0
         for number, value in fields(message):
             if number == 1:
-                name = stat_names.get(integer(value), "")
+                name = self._names.get(integer(value), "")
             elif number == 2:
                 (held,) = struct.unpack("<d", content(value))
             elif number == 3:
@@ -280,5 +298,5 @@ def _read_stats(
                 held = content(value)
             elif number == 7:
                 # The text is the name of another stat, as many events share it.
-                held = stat_names.get(integer(value), "")
-        yield name, held
+                held = self._names.get(integer(value), "")
+        return name, held
