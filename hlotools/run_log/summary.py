@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hlotools.cost.costs import time_text
+from hlotools.html.page_model import cut
 from hlotools.run_log.records import Record, RunRecords
 
 STAGES = {
@@ -14,6 +15,8 @@ STAGES = {
     "compile": "XLA's compilation",
     "disk_hit": "loading from disk",
 }
+# Longer reasons, such as the shardings of all arguments, are on the page.
+_LONGEST_REASON = 160
 _NOT_STORED = " is not in the cache on disk: "
 
 
@@ -85,7 +88,10 @@ class RunSummary:
                 f"  {function.name}  {function.count:,} times, {time_text(function.seconds)}  "
                 f"{where}".rstrip()
             )
-            lines += [f"    {count:,}x  {why}" for why, count in function.reasons.most_common(3)]
+            lines += [
+                f"    {count:,}x  {cut(why, _LONGEST_REASON)}"
+                for why, count in function.reasons.most_common(3)
+            ]
         if self.slowest:
             lines.append("slowest:")
         for record in self.slowest[:most]:

@@ -1,5 +1,6 @@
 """`python -m hlofront log`: a page and sums over what the processes of a run wrote."""
 
+import html
 import io
 import json
 import re
@@ -84,6 +85,14 @@ def test_sums_in_the_terminal(folder, capsys):
         assert line in text
     assert re.search(r"2\.00 s  step, compiled  train\.py:7  .*host-1-00000-step\.hlo", text)
     assert f"wrote {folder / 'log.html'}" in capsys.readouterr().err
+
+
+def test_long_reasons_are_cut_in_the_terminal(tmp_path):
+    long = event("recompile", 105.0, why="sharding: " + "P('data',), " * 90)
+    summary = RunSummary(read_log(write(tmp_path / "run", [PROCESS, long])))
+    assert max(map(len, summary.text().splitlines())) < 220
+    assert "more characters" in summary.text()
+    assert long["why"] in html.unescape(log_page(summary.run, tmp_path / "log.html"))
 
 
 def test_the_page_links_to_programs(folder, tmp_path):
