@@ -13,7 +13,7 @@ import pytest
 
 import hlofront as jax
 from hlofront.cli.main import main
-from hlofront.inspect import diff, memory_use, page, parse
+from hlofront.inspect import diff, memory_use, page, parse, profiles_in
 from hlofront.inspect.comparison.columns import Column
 from hlofront.inspect.comparison.compare import Comparison
 from hlofront.inspect.jaxpr_page import jaxpr_data
@@ -227,6 +227,20 @@ def test_searching_filters_and_steps(look, program):
         assert shown.run("hlofront.list.rows.length") == 0, query
     shown.press("Escape")
     assert shown.run("hlofront.list.rows.length") > 5
+
+
+def test_measured_time_is_the_first_color(look):
+    (measured,) = profiles_in(TEXTS / "jax.xplane.pb")
+    shown = look(measured.page())
+    assert shown.run("document.querySelector('[aria-label=heat] button').dataset.key") == "measured"
+    share = "Math.max(...[...document.querySelectorAll('{}')].map((e) => +e.dataset.share))"
+    slow = measured.lines[0].share
+    assert shown.run(share.format(".line.used")) == pytest.approx(slow, abs=1e-3)
+    # The loop has the time of its body.
+    loop = shown.run("hlofront.program.opcodes.findIndex((_, op) => "
+                     "hlofront.program.opcode(op) === 'while')")  # fmt: skip
+    assert shown.run(f"hlofront.program.share({loop}, 'measured')") > slow * 0.99
+    assert "measured time" in shown.run("document.querySelector('header').textContent")
 
 
 def test_heat_is_the_share_of_one_figure(look, program):
