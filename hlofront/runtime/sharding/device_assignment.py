@@ -187,6 +187,31 @@ def device_assignment_of(
         placed(leaf) if wanted is None else None
         for wanted, leaf in zip(requested, leaves, strict=True)
     ]
+    return assignment_of_shardings(requested, actual_shardings, outputs, inside, name, mesh)
+
+
+def assignment_of_shardings(
+    requested: Sequence[Sharding | None],
+    actual_shardings: Sequence[Sharding | None],
+    outputs: Sequence[Sharding | None],
+    inside: Sequence[Sharding],
+    name: Callable[[int], str],
+    mesh: Mesh | None,
+) -> DeviceAssignment | None:
+    """Return the DeviceAssignment of a program; None if it runs on one device.
+
+    Args:
+      requested: the sharding requested of jit, or None, for each argument.
+      actual_shardings: the sharding that each argument must keep, or None.
+      outputs: the sharding requested of jit, or None, for each result.
+      inside: the shardings in the program's own equations.
+      name: a function from the position of an argument to its name in messages.
+      mesh: the mesh in context, on whose devices the program runs; None if there is none.
+
+    Raises:
+      ValueError: if the shardings have different devices.
+    """
+    requested = list(requested)
     if mesh is None and not any(
         map(spans_devices, (*requested, *outputs, *inside, *actual_shardings))
     ):

@@ -29,14 +29,15 @@ from hlofront.runtime.sharding.device_assignment import (
     DeviceAssignment,
     ProgramDevices,
     device_assignment_of,
+    placed,
     shardings_inside,
     spans_devices,
 )
 from hlofront.runtime.sharding.typed import (
+    devices_of_arguments,
     in_memory_of,
     program_devices,
     replicated_over,
-    with_typed_shardings,
 )
 from hlofront.transforms.flatten import ShapeDtypeStruct, abstract
 
@@ -122,6 +123,11 @@ def choose_device(args: Sequence[object]) -> tuple[ProgramDevices, bool]:
     Raises:
       ValueError: if arguments are committed to different devices.
     """
+    return _one_device(args) or (device_assignment_of(args), True)
+
+
+def _one_device(args: Sequence[object]) -> tuple[Device, bool] | None:
+    """Return what `choose_device` does for arguments on one device; None for those on several."""
     chosen = None
     for x in args:
         if type(x) is not ArrayImpl:
@@ -129,7 +135,7 @@ def choose_device(args: Sequence[object]) -> tuple[ProgramDevices, bool]:
         if type(x) is ArrayImpl and is_committed(x):
             sharding = sharding_of(x)
             if type(sharding) is not SingleDeviceSharding:
-                return device_assignment_of(args), True
+                return None
             device = device_of(sharding)
             if chosen is None:
                 chosen = device
@@ -153,10 +159,8 @@ def choose_placement(program: ClosedJaxpr, args: Sequence[object]) -> tuple[Prog
     """
     inside, mesh = shardings_inside(program), context_mesh()
     if not inside and mesh is None:
-        devices, committed = choose_device(args)
-        if type(devices) is DeviceAssignment:
-            devices = with_typed_shardings(devices, program)
-        return devices, committed
+        one_device = _one_device(args)
+        return one_device or (devices_of_arguments(program, tuple(map(placed, args))), True)
     if mesh is not None or any(map(spans_devices, inside)):
         return program_devices(program, args), True
     device, committed = choose_device(args)

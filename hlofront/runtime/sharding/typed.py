@@ -6,6 +6,7 @@ from hlofront.base.caches import memoize
 from hlofront.bridge.client import NamedSharding, Sharding
 from hlofront.bridge.members import device_list_of, memory_kind_of
 from hlofront.core.aval import MemorySpace, ShapedArray, Split
+from hlofront.core.derived import once_per_program
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.mesh_context import context_mesh
@@ -14,6 +15,7 @@ from hlofront.pjrt.shardings import over_mesh
 from hlofront.primitives.placing import memory_space_of
 from hlofront.runtime.sharding.device_assignment import (
     DeviceAssignment,
+    assignment_of_shardings,
     device_assignment_of,
     shardings_inside,
 )
@@ -70,6 +72,25 @@ def program_devices(
     inside = shardings_inside(program)
     devices = device_assignment_of(leaves, inputs, outputs, inside, describe, context_mesh())
     return None if devices is None else with_typed_shardings(devices, program, inside)
+
+
+@once_per_program
+def devices_of_arguments(
+    program: ClosedJaxpr, shardings: tuple[Sharding | None, ...]
+) -> DeviceAssignment:
+    """Return the DeviceAssignment of a program without shardings, by those of its arguments.
+
+    Args:
+      program: the program.
+      shardings: the sharding that each argument must keep, or None; one is over several devices.
+
+    Raises:
+      ValueError: if the shardings have different devices.
+    """
+    nothing = (None,) * len(shardings)
+    devices = assignment_of_shardings(nothing, shardings, (), (), lambda i: f"argument {i}", None)
+    assert devices is not None, "one of the shardings is over several devices"
+    return with_typed_shardings(devices, program)
 
 
 def with_typed_shardings(
