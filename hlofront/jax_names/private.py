@@ -49,6 +49,8 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
         "supports_inf": (_PARTS, "supports_inf"),
         "to_complex_dtype": ("hlofront.base.dtypes", "to_complex_dtype"),
     },
+    # flax.linen
+    "jax._src.earray": {"EArray": ("hlofront.runtime.array.extended_array", "EArray")},
     # blackjax
     "jax._src.flatten_util": {"ravel_pytree": ("hlofront.flatten_util", "ravel_pytree")},
     # jaxlib from 0.11 on, equinox
