@@ -6,6 +6,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -152,6 +153,22 @@ def test_a_folder_that_cannot_be_written_costs_one_warning(tmp_path):
         assert jax.jit(lambda x: x + 9.5)(1.0) == 10.5
     finally:
         jax.config.update("hlofront_log", None)
+
+
+def test_a_finalizer_may_compile_while_a_line_is_written(folder, monkeypatch):
+    write = os.write
+    results = []
+
+    def write_and_compile(file, line):
+        monkeypatch.setattr(os, "write", write)
+        results.append(jax.jit(lambda x: x + 9.75)(1.0))
+        return write(file, line)
+
+    monkeypatch.setattr(os, "write", write_and_compile)
+    compiling = threading.Thread(target=lambda: jax.jit(lambda x: x + 9.5)(1.0), daemon=True)
+    compiling.start()
+    compiling.join(30)
+    assert results == [10.75] and len(records(folder, "process")) == 1
 
 
 STEP = """

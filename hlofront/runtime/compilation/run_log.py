@@ -48,7 +48,8 @@ class RunLog:
 
     def _begin(self) -> None:
         """Begin a file for this process; a forked one has its own."""
-        self._lock = threading.Lock()
+        # A finalizer that runs while a line is written may compile, too.
+        self._lock = threading.RLock()
         self._file: int | None = None
         self._has_ended = False
         self._hits.clear()
