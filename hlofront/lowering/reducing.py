@@ -175,24 +175,11 @@ def _(build: Builder, x: Value, *, axes: Sequence[int], **params: object) -> Val
     return emit_reduce(build, [x, x], [init, init], [result, result], axes, body)[0]
 
 
-@lower(r.argmin_p)
-def _(build: Builder, x: Value, *, axes: Sequence[int], index_dtype: NumPyDType) -> Value:
-    return _emit_index(build, x, axes, index_dtype, "LT", r.greatest_value)
-
-
-@lower(r.argmax_p)
-def _(build: Builder, x: Value, *, axes: Sequence[int], index_dtype: NumPyDType) -> Value:
-    return _emit_index(build, x, axes, index_dtype, "GT", r.least_value)
-
-
-def _emit_index(
-    build: Builder,
-    x: Value,
-    axes: Sequence[int],
-    index_dtype: NumPyDType,
-    direction: str,
-    start: StartValue,
-) -> Value:
+@lower(r.argmin_p, r.argmax_p)
+def index_lower(build: Builder, x: Value, *, axes: Sequence[int], index_dtype: NumPyDType) -> Value:
+    """Lower argmin or argmax to one reduction of elements and indices, for every platform."""
+    is_max = build.primitive is r.argmax_p
+    direction, start = ("GT", r.least_value) if is_max else ("LT", r.greatest_value)
     (operand,), (result,) = build.avals_in, build.avals_out
     # XLA's compiler for GPUs fails if one of two operands is narrower than a byte.
     x = widened(build, x, operand)

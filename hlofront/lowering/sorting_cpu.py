@@ -80,7 +80,7 @@ def _(build: Builder, x: Value, *, k: int, axis: int) -> list[Value]:
         return top_k_lower(build, x, k=k, axis=axis)
     key = x
     if issubdtype(aval.dtype, np.floating):
-        key, aval = _in_order_of_floats(build, x, aval)
+        key, aval = in_order_of_floats(build, x, aval)
     words = _complements(build, _words(build, key, aval), aval)
     order = _order_of_words(build, words, aval.shape, axis)
     starts = [0] * aval.ndim
@@ -154,7 +154,7 @@ def _words(build: Builder, x: Value, aval: ShapedArray) -> list[Value]:
     if issubdtype(dtype, np.floating):
         width = np.dtype(f"float{_width(dtype)}")
         x = build.convert(canonical_float(build, x, aval), aval.update(dtype=width))
-        x, aval = _in_order_of_floats(build, x, aval.update(dtype=width))
+        x, aval = in_order_of_floats(build, x, aval.update(dtype=width))
         return _words(build, x, aval)
     unsigned = aval.update(dtype=np.dtype(f"uint{_width(dtype)}"))
     if dtype == np.bool_ or issubdtype(dtype, np.unsignedinteger):
@@ -175,7 +175,7 @@ def _width(dtype: NumPyDType) -> int:
     return 64 if dtype.itemsize == 8 else 32
 
 
-def _in_order_of_floats(build: Builder, x: Value, aval: ShapedArray) -> tuple[Value, ShapedArray]:
+def in_order_of_floats(build: Builder, x: Value, aval: ShapedArray) -> tuple[Value, ShapedArray]:
     """Return floats as signed integers in the order of their bits, and the aval of these.
 
     It is the order of the numbers, with NaNs after or before all by their sign.
