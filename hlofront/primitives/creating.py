@@ -338,6 +338,18 @@ def scalar_like(x: ArrayLike, value: float) -> ArrayLike:
     return convert(_scalar_of_dtype(value, dtype), dtype, True)
 
 
+def coefficient_like(x: ArrayLike, value: float) -> ArrayLike:
+    """Return a scalar of the dtype of `x`, weakly typed if `x` is a weakly typed scalar.
+
+    With it in a slope, tangents of weakly typed arrays are strongly typed, as JAX's are, and those
+    of Python scalars are weakly typed.
+    """
+    aval = typeof(x)
+    if aval.weak_type and aval.shape:
+        return exact_dtype(_scalar_of_dtype(value, aval.dtype))
+    return scalar_like(x, value)
+
+
 _scalar_of_dtype = functools.lru_cache(1024)(scalar_of)
 
 

@@ -20,7 +20,7 @@ from hlofront.primitives import elementwise as e
 from hlofront.primitives.batching import batch_elementwise, batch_of_one_shape
 from hlofront.primitives.comparing import eq, ge, gt, lt, ne, select_n
 from hlofront.primitives.converting import convert
-from hlofront.primitives.creating import constant_like, scalar_like
+from hlofront.primitives.creating import coefficient_like, constant_like, scalar_like
 from hlofront.primitives.derivatives import (
     add_tangents,
     derivative,
@@ -153,7 +153,7 @@ def _cotangent_of_factor(
     return unbroadcast(process(e.mul_p, (cotangent, factor), params), operand)
 
 
-slope(e.square_p, lambda result, x: mul(scalar_like(x, 2), x))
+slope(e.square_p, lambda result, x: mul(coefficient_like(x, 2), x))
 slope(e.one_minus_square_p, lambda result, x: mul(scalar_like(x, -2), x))
 
 
@@ -249,15 +249,15 @@ derivative_from_result(e.abs_p, _change_of_abs)
 # ---- exponentials, logarithms, powers ------------------------------------------------------------
 
 slope(e.exp_p, lambda result, x, **_: result)
-slope(e.exp2_p, lambda result, x, **_: mul(scalar_like(x, math.log(2)), result))
+slope(e.exp2_p, lambda result, x, **_: mul(coefficient_like(x, math.log(2)), result))
 slope(e.expm1_p, lambda result, x, **_: _one_and(result))
 derivative(e.log_p, lambda t, x, **_: div(t, x))
 derivative(e.log2_p, lambda t, x, **_: div(t, mul(x, scalar_like(x, math.log(2)))))
 derivative(e.log1p_p, lambda t, x, **_: div(t, _one_and(x)))
 slope(e.logistic_p, lambda result, x, **_: mul(result, _one_less(result)))
-slope(e.sqrt_p, lambda result, x, **_: div(scalar_like(x, 0.5), result))
-slope(e.rsqrt_p, lambda result, x, **_: mul(scalar_like(x, -0.5), div(result, x)))
-slope(e.cbrt_p, lambda result, x, **_: mul(scalar_like(x, 1 / 3), e.integer_pow(result, -2)))
+slope(e.sqrt_p, lambda result, x, **_: div(coefficient_like(x, 0.5), result))
+slope(e.rsqrt_p, lambda result, x, **_: mul(coefficient_like(x, -0.5), div(result, x)))
+slope(e.cbrt_p, lambda result, x, **_: mul(coefficient_like(x, 1 / 3), e.integer_pow(result, -2)))
 
 
 def _change_of_integer_pow(t: ArrayLike, x: ArrayLike, *, y: int) -> Tangent:
@@ -265,7 +265,7 @@ def _change_of_integer_pow(t: ArrayLike, x: ArrayLike, *, y: int) -> Tangent:
         return Zero.of(x)
     if y == 1:
         return t
-    return mul(t, mul(scalar_like(x, y), x if y == 2 else e.integer_pow(x, y - 1)))
+    return mul(t, mul(coefficient_like(x, y), x if y == 2 else e.integer_pow(x, y - 1)))
 
 
 derivative(e.integer_pow_p, _change_of_integer_pow)
@@ -294,10 +294,10 @@ derivative_from_result(e.pow_p, _change_by_base, _change_by_exponent)
 
 slope(e.sin_p, lambda result, x, **params: e.cos(x, **params))
 derivative(e.cos_p, lambda t, x, **params: neg(mul(t, e.sin(x, **params))))
-slope(e.tan_p, lambda result, x, **_: _one_and(square(result)))
-slope(e.asin_p, lambda result, x: e.rsqrt(_one_less(square(x))))
-slope(e.acos_p, lambda result, x: neg(e.rsqrt(_one_less(square(x)))))
-derivative(e.atan_p, lambda t, x: div(t, _one_and(square(x))))
+slope(e.tan_p, lambda result, x, **_: add(coefficient_like(x, 1), square(result)))
+slope(e.asin_p, lambda result, x: e.rsqrt(sub(coefficient_like(x, 1), square(x))))
+slope(e.acos_p, lambda result, x: neg(e.rsqrt(sub(coefficient_like(x, 1), square(x)))))
+derivative(e.atan_p, lambda t, x: div(t, add(coefficient_like(x, 1), square(x))))
 slope(e.sinh_p, lambda result, x: e.cosh(x))
 slope(e.cosh_p, lambda result, x: e.sinh(x))
 # This is a product, because the square is rounded to 1 long before the result is.

@@ -21,6 +21,7 @@ from hlofront.core.symbolic_zeros import (
 from hlofront.core.trace import process
 from hlofront.primitives.batching import with_new_axis, with_same_axis
 from hlofront.primitives.comparing import select_n
+from hlofront.primitives.converting import convert
 from hlofront.primitives.creating import full, scalar_of
 from hlofront.primitives.derivatives import (
     Cotangents,
@@ -70,7 +71,7 @@ def _(
     ):
         end = start + step * (taken - 1) + 1 if taken else start
         rows.append((start, size - end, step - 1))
-    return [_pad_with_zeros(cotangent, rows, aval.weak_type)]
+    return [_pad_with_zeros(cotangent, rows, weak=False)]
 
 
 @rules.batch(slice_p)
@@ -249,6 +250,10 @@ def _(
     cotangent: ArrayLike, operand: Operand, padding_value: Operand, *, padding_config: PaddingConfig
 ) -> Cotangents:
     inside = _without_padding(cotangent, padding_config)
+    if (
+        padding_config and typeof(inside).weak_type
+    ):  # JAX pads it with zeros, which are strongly typed.
+        inside = convert(inside, typeof(inside).dtype, False)
     outside = None
     if is_linear(padding_value):
         axes = ascending(len(padding_config))

@@ -8,7 +8,7 @@ from typing import ParamSpec
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq, select_n
-from hlofront.primitives.creating import constant_like, scalar_like
+from hlofront.primitives.creating import coefficient_like, constant_like, scalar_like
 from hlofront.primitives.derivatives import derivative, derivative_from_result, unknown_derivative
 from hlofront.primitives.elementwise import add, div, exp, log, log1p, mul, neg, sign, square, sub
 from hlofront.primitives.elementwise_rules import slope
@@ -45,15 +45,17 @@ derivative(erf_p, lambda t, x: _scaled_bell(t, x, 2 / math.sqrt(math.pi)))
 derivative(erfc_p, lambda t, x: _scaled_bell(t, x, -2 / math.sqrt(math.pi)))
 derivative_from_result(
     erf_inv_p,
-    lambda t, result, x: mul(scalar_like(x, math.sqrt(math.pi) / 2), mul(t, exp(square(result)))),
+    lambda t, result, x: mul(
+        coefficient_like(x, math.sqrt(math.pi) / 2), mul(t, exp(square(result)))
+    ),
 )
 slope(lgamma_p, lambda result, x: digamma(x))
-slope(digamma_p, lambda result, x: polygamma(scalar_like(x, 1), x))
+slope(digamma_p, lambda result, x: polygamma(coefficient_like(x, 1), x))
 slope(bessel_i0e_p, lambda result, x: sub(bessel_i1e(x), mul(sign(x), result)))
 
 
 def _scaled_bell(t: ArrayLike, x: ArrayLike, scale: float) -> Array:
-    return mul(scalar_like(x, scale), mul(t, exp(neg(square(x)))))
+    return mul(coefficient_like(x, scale), mul(t, exp(neg(square(x)))))
 
 
 def _slope_of_bessel_i1e(result: ArrayLike, x: ArrayLike) -> Array:

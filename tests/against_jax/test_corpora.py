@@ -47,6 +47,7 @@ CORPORA = (
     "corpus_stats",
     "corpus_stats_domains",
     "corpus_stats_slopes",
+    "corpus_weak_types",
     "corpus_singular_points",
     "corpus_nn",
     "corpus_sparse",

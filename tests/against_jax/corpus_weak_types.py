@@ -1,0 +1,72 @@
+"""Which results of derivatives are weakly typed where arguments are: scalars and whole arrays.
+
+Left out are powers, and derivatives that JAX takes of two functions which it jits.
+"""
+
+import numpy as np
+
+from tests.against_jax.describe import Corpus
+
+OF_NUMBERS = """exp exp2 expm1 log log1p logistic sqrt rsqrt cbrt sin cos tan asin acos atan
+    sinh cosh tanh asinh acosh atanh erf erfc erf_inv lgamma digamma bessel_i0e bessel_i1e abs sign
+    square reciprocal neg""".split()
+# Those whose second derivatives JAX types by the order in which it adds their parts.
+ONCE = {"asinh", "acosh", "atanh", "digamma", "lgamma", "bessel_i1e"}
+
+
+def programs(jax, jnp, lax):
+    corpus = Corpus(("shape",))
+    of_arrays = {
+        "integer_power": lambda x: lax.integer_pow(x, 3),
+        "slice": lambda x: x[1:],
+        "element": lambda x: x[-1],
+        "every_second": lambda x: x[::2],
+        "dynamic_slice": lambda x: lax.dynamic_slice(x, (1,), (2,)),
+        "gather": lambda x: x[np.array([0, 2])],
+        "padded": lambda x: lax.pad(x, 0.0, ((1, 1, 0),)),
+        "padded_by_less": lambda x: lax.pad(x, 0.0, ((-1, 0, 0),)),
+        "padded_inside": lambda x: lax.pad(x, 0.0, ((0, 0, 1),)),
+        "joined": lambda x: jnp.concatenate([x, x]),
+        "differences": jnp.diff,
+        "rolled": lambda x: jnp.roll(x, 1),
+        "diagonal": jnp.diag,
+        "lower": lambda x: jnp.tril(x[None]),
+        "sum_of_squares": lambda x: (x**2).sum(),
+        "selected": lambda x: jnp.where(x > 0, x, -x),
+        "sorted": jnp.sort,
+        "greatest": jnp.max,
+        "cumulative": jnp.cumsum,
+        "product": lambda x: x @ x,
+        "update": lambda x: x.at[0].set(1.0),
+        "sum_of_update": lambda x: jnp.zeros(3).at[:].add(x),
+    }
+    for name in OF_NUMBERS:
+        function = getattr(lax, name)
+        for label, argument in (("scalar", lambda: jnp.asarray(0.5)), ("array", several(jnp))):
+            looks = derivatives(jax, jnp, function, twice=name not in ONCE)
+            corpus.add(f"{name}_of_{label}", lambda a=argument, f=looks: f(a()))
+    for name, function in of_arrays.items():
+        looks = derivatives(jax, jnp, function, twice=False)
+        corpus.add(name, lambda f=looks: f(several(jnp)()))
+    return corpus
+
+
+def several(jnp):
+    """Return a function that returns a weakly typed array."""
+    return lambda: jnp.broadcast_to(jnp.asarray(0.5), (3,))
+
+
+def derivatives(jax, jnp, function, twice):
+    """Return a function of what derivatives of a function give along x itself."""
+
+    def along(function, x):
+        return jax.jvp(function, (x,), (x,))[1]
+
+    def look(x):
+        value, backward = jax.vjp(function, x)
+        first = along(function, x), jax.linearize(function, x)[1](x), backward(value)
+        gradient = jax.grad(lambda x: jnp.sum(function(x)))(x)
+        second = along(lambda x: along(function, x), x) if twice else ()
+        return value, first, gradient, second
+
+    return look
