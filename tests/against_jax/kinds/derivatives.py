@@ -12,7 +12,12 @@ import numpy as np
 
 from tests.against_jax.describe import Anything, Corpus
 
-KNOWN: dict[str, str] = {}
+KNOWN = {
+    r"^boxcox1?p?_power_": "at a power of 0 the derivatives are those of mpmath; jax has 0",
+    r"^betaln_forward": "its second derivative at whole numbers is polygamma's; jax has another",
+    r"^sinc_": "beside 0 the derivatives are those of the series; jax's have lost all digits",
+    r"^sp_i0e_": "beside 0 the fourth derivative has lost its digits in both",
+}
 ORDERS = 4
 SMALL = [-1e-3, -1e-9, 0.0, 1e-9, 1e-3]
 EVERYWHERE = [*SMALL, -20.0, -3.0, -1.0, -0.5, 0.5, 1.0, 3.0, 20.0]
