@@ -123,7 +123,8 @@ def _pairs(diff: Any, files: Files) -> dict[str, Any]:
         with contextlib.suppress(ValueError):
             modules = (read(diff.a.text),) * 2
     if modules is not None:
-        return hlo_pairs(*modules, changes, diff._matching, files)
+        rates = (diff.a.rates, diff.b.rates) if diff.kind == "hlo" else None
+        return hlo_pairs(*modules, changes, diff._matching, files, rates)
     # Texts that cannot be parsed are compared by lines, which `diff` does too.
     lines_of = stablehlo_lines if diff.kind == "stablehlo" else jaxpr_lines
     before, after = (lines_of(side.text) for side in (diff.a, diff.b))

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hlotools.html.hlo_page import hlo_data, instruction_numbers
+from hlotools.cost.rates import DeviceRates
+from hlotools.html.hlo_page import add_costs, hlo_data, instruction_numbers
 from hlotools.html.page_model import Files, cut
 from hlotools.ir.digests import Hashes
 from hlotools.ir.hlo import Computation, HloModule, Instruction, Source
@@ -61,16 +62,23 @@ def hlo_pairs(
     changes: Sequence[Change],
     matching: Matching | None,
     files: Files,
+    rates: tuple[DeviceRates | None, DeviceRates | None] | None = None,
 ) -> dict[str, Any]:
     """Return the page data of two HLO modules, with matching instructions in one row.
 
     Args:
       changes: the differences of the modules, from `hlo_changes`.
       matching: the matching of the modules, None if it is not computed yet.
+      rates: of HLO, whose operations have costs, the rates of both devices where they are known.
     """
-    sides = [hlo_data(module, files).as_dict() for module in (a, b)]
-    rows = _HloRows(a, b, changes, matching)
-    return {"a": sides[0], "b": sides[1], "sections": [s.as_dict() for s in rows.sections]}
+    sides: list[dict[str, Any]] = []
+    for number, module in enumerate((a, b)):
+        data = hlo_data(module, files)
+        if rates is not None:
+            add_costs(data, module, rates[number])
+        sides.append(data.as_dict())
+    paired = _HloRows(a, b, changes, matching)
+    return {"a": sides[0], "b": sides[1], "sections": [s.as_dict() for s in paired.sections]}
 
 
 class _HloRows:

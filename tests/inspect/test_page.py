@@ -13,7 +13,7 @@ import pytest
 
 import hlofront as jax
 from hlofront.cli.main import main
-from hlofront.inspect import diff, memory_use, page, parse, profiles_in
+from hlofront.inspect import costs, diff, memory_use, page, parse, profiles_in
 from hlofront.inspect.comparison.columns import Column
 from hlofront.inspect.comparison.compare import Comparison
 from hlofront.inspect.jaxpr_page import jaxpr_data
@@ -433,6 +433,24 @@ def test_both_sides_stand_beside_each_other(look):
     shown.press("Escape")
     shown.press("n")
     assert count(shown, ".pair-row.pinned.changed") == 1
+
+
+def test_a_diff_is_searched_by_figures_and_says_which_it_lacks(look, stages):
+    before = parse(text_of("split_before.hlo"))
+    largest = max(costs(before).instructions, key=lambda row: row.bytes)
+
+    def hits(shown, query):
+        shown.run(f"hlofront.view.input.value = '{query}'; hlofront.view.search()")
+        return shown.run("document.querySelector('.search .count').textContent")
+
+    shown = look(diff(before, text_of("split_after.hlo")).html())
+    assert hits(shown, f"bytes>={largest.bytes}").split()[0] != "0"
+    assert hits(shown, "bytes>1e15") == "0 hits"
+    assert hits(shown, "seconds>0") == "this page has no seconds"
+    text = stages["stablehlo"].as_text()
+    shown = look(diff(text, text.replace("tanh", "sine")).html())
+    assert hits(shown, "flops>1") == "this page has no flops"
+    assert hits(shown, "op:sine").split()[0] != "0"
 
 
 def test_what_is_folded_into_a_change_unfolds(look):

@@ -362,6 +362,13 @@ function queryOf(text) {
     });
 }
 
+/** Return the figures that a query compares and that no program has, as a sentence; or "". */
+function unknownFigures(query, programs) {
+  const wanted = [...query.toLowerCase().matchAll(/(?:^|\s)(bytes|flops|seconds|measured)[<>]/g)];
+  const missing = wanted.map(([, key]) => key).filter((key) => programs.every((p) => !p.metric(key)));
+  return missing.length ? `this page has no ${[...new Set(missing)].join(", ")}` : "";
+}
+
 /** Return the operations for which every word of a query holds. */
 function find(program, query) {
   const tests = queryOf(query);

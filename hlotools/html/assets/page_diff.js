@@ -449,8 +449,9 @@ class DiffView extends PairRows {
     this.flatten();
     this.list.scrollTop = 0;
     this.active = 0;
+    const sides = [this.a.searched(), this.b.searched()];
     this.found.textContent = this.query
-      ? many(this.rows.filter((row) => row.hit).length, "hit")
+      ? unknownFigures(this.query, sides) || many(this.rows.filter((row) => row.hit).length, "hit")
       : "";
   }
 

@@ -208,11 +208,11 @@ class Search {
 
   tell() {
     const { hits, at } = this;
+    const unknown = hits && unknownFigures(this.last, [this.program]);
     this.count.textContent = !hits
       ? ""
-      : at < 0
-        ? many(hits.length, "hit")
-        : `${at + 1} of ${countText(hits.length)}`;
+      : unknown ||
+        (at < 0 ? many(hits.length, "hit") : `${at + 1} of ${countText(hits.length)}`);
   }
 }
 
