@@ -1,10 +1,11 @@
 """The `page` function: a traced, lowered or compiled program as an HTML page."""
 
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
-from hlofront.inspect.cost import costs, description_of
+from hlofront.inspect.cost import costs, description_for, description_of
 from hlofront.inspect.jaxpr_page import jaxpr_data
+from hlofront.inspect.sharding import mesh_of
 from hlofront.pjrt.targets import Description, Target
-from hlofront.runtime.dispatch.stages import Lowered, Traced
+from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced
 from hlotools.html.hlo_page import add_line_costs, hlo_data
 from hlotools.html.page_model import Files, ProgramData
 from hlotools.html.program_page import Facts, module_name, page_of_data, program_data
@@ -55,4 +56,8 @@ def _data(
         data = hlo_data(read_stablehlo(text), files, "stablehlo")
         add_line_costs(data, costs(program, target))
         return data, module_name(text)
-    return program_data(program, files, description_of(target), facts)
+    described = description_of(target)
+    if isinstance(program, Compiled):
+        described = description_for(program, described)
+        return program_data(program, files, described, facts, mesh_of(program))
+    return program_data(program, files, described, facts)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from hlofront.base.source import user_frame
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Var
 from hlofront.core.subprograms import called_by, inputs_among
+from hlofront.inspect.cost import description_for
 from hlofront.runtime.debugging.value_shardings import end_shardings, table_of, value_shardings
 from hlofront.runtime.dispatch.stages import Compiled, Lowered
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
@@ -17,7 +18,9 @@ from hlotools.cost.mesh_groups import MeshAxes
 def collectives(program: object, mesh: MeshAxes | str | None = None) -> Collectives:
     """Return the operations of a compiled program by which its devices communicate.
 
-    Each operation has its mesh axes, the bytes that each device sends, and the user's source line.
+    Each operation has its mesh axes, the bytes that each device sends, the operations that run
+    beside it, and the user's source line; of a compiled program for a known device also the least
+    times of both.
 
     Args:
       program: a result of `compile`, HLO text, the path of an HLO file, or a result of `parse`.
@@ -31,7 +34,8 @@ def collectives(program: object, mesh: MeshAxes | str | None = None) -> Collecti
     """
     if not isinstance(program, Compiled):
         return text_collectives(program, mesh)
-    result = text_collectives(program.as_text() or "", mesh or mesh_of(program))
+    rates = description_for(program, None)
+    result = text_collectives(program.as_text() or "", mesh or mesh_of(program), rates)
     lines = _lines_of_arguments(program)
     rows = [
         row._replace(**lines[row.op_name]._asdict())

@@ -2,9 +2,16 @@
 
 from typing import Any, NamedTuple
 
-from hlotools.cost.costs import hlo_module, running_steps
+from hlotools.cost.costs import Step, hlo_module, running_steps, time_text
 from hlotools.cost.estimates import Estimates
-from hlotools.cost.links import device_count_of, groups_of, identity_of, is_collective, sent_bytes
+from hlotools.cost.links import (
+    device_count_of,
+    groups_of,
+    identity_of,
+    is_collective,
+    link_seconds,
+    sent_bytes,
+)
 from hlotools.cost.mesh_groups import (
     Groups,
     MeshAxes,
@@ -12,6 +19,8 @@ from hlotools.cost.mesh_groups import (
     axes_of_pairs,
     mesh_of_text,
 )
+from hlotools.cost.overlaps import Schedule
+from hlotools.cost.rates import DeviceRates
 from hlotools.ir.hlo import HloModule, Instruction, Shape, nearest_source
 
 # What one device does alone, also to the host.
@@ -33,6 +42,10 @@ class Collective(NamedTuple):
       runs: how often it runs; None in a loop whose trip count is not known.
       file, line, function: the user's line that asked for it, where it is known.
       op_name: the path of the operation in the program, or the argument, that it serves.
+      seconds: the least time of the links for all runs, None without the rates of a device.
+      beside: the names of the operations that run while it does: those between its start and its
+        done in the schedule. It hides behind them, as far as they take as long.
+      beside_seconds: the least time of these operations, None without rates.
     """
 
     name: str
@@ -48,6 +61,9 @@ class Collective(NamedTuple):
     line: int | None
     function: str | None
     op_name: str = ""
+    seconds: float | None = None
+    beside: tuple[str, ...] = ()
+    beside_seconds: float | None = None
 
     @property
     def total_bytes(self) -> int:
@@ -96,40 +112,72 @@ class Collectives:
         """Return a table of the collectives, those that move most first, and sums by mesh axes."""
         if not self.rows:
             return "no collectives: the devices do not communicate"
-        head = ("collective", "along", "bytes moved", "runs", "type", "source")
+        timed = any(row.seconds for row in self.rows)
+        head = (
+            "collective",
+            "along",
+            "bytes moved",
+            "runs",
+            "at least",
+            "beside it",
+            "type",
+            "source",
+        )
         table = [head]
         for row in self.rows:
             source = f"{row.file}:{row.line}" if row.file else "(no line)"
             runs = "?" if row.runs is None else str(row.runs)
-            moved = f"{row.total_bytes:,}"
-            table.append((row.opcode, row.along(), moved, runs, row.type, source))
-        widths = [max(len(line[i]) for line in table) for i in range(len(head))]
+            cells = (f"{row.total_bytes:,}", runs, time_text(row.seconds), _beside_text(row))
+            table.append((row.opcode, row.along(), *cells, row.type, source))
+        if not timed:
+            table = [(*line[:4], *line[5:]) for line in table]
+        numeric = (2, 3, 4) if timed else (2, 3)
+        widths = [max(len(line[i]) for line in table) for i in range(len(table[0]))]
         lines = [
             "  ".join(
-                f"{cell:>{width}}" if i in (2, 3) else f"{cell:<{width}}"
+                f"{cell:>{width}}" if i in numeric else f"{cell:<{width}}"
                 for i, (cell, width) in enumerate(zip(line, widths, strict=True))
             ).rstrip()
             for line in table
         ]
         sums = ", ".join(f"{moved:,} along {axes}" for axes, moved in self.by_axes().items())
-        return "\n".join([*lines, f"Each device sends {self.moved_bytes:,} bytes: {sums}."])
+        alone = sum(row.total_bytes for row in self.rows if not row.beside)
+        lines.append(f"Each device sends {self.moved_bytes:,} bytes: {sums}.")
+        lines.append(
+            f"While {alone:,} of these bytes are sent, no other operation runs."
+            if alone
+            else "Other operations run beside each collective."
+        )
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return self.text()
 
 
-def collectives(program: object, mesh: MeshAxes | str | None = None) -> Collectives:
+def _beside_text(row: Collective) -> str:
+    """Return what runs beside a collective as text: the number of operations, and their time."""
+    if not row.beside:
+        return "nothing"
+    count = f"{len(row.beside)} operation{'s' if len(row.beside) > 1 else ''}"
+    return f"{count}, {time_text(row.beside_seconds)}" if row.beside_seconds else count
+
+
+def collectives(
+    program: object, mesh: MeshAxes | str | None = None, rates: DeviceRates | None = None
+) -> Collectives:
     """Return the operations of a compiled program by which its devices communicate.
 
     The bytes are those that each device sends, by the algorithms that send the fewest: of a group
     of n devices with operands of b bytes each, an all-reduce sends 2 b (n - 1) / n, an all-gather
-    b (n - 1), a reduce-scatter and an all-to-all b (n - 1) / n, a permutation b.
+    b (n - 1), a reduce-scatter and an all-to-all b (n - 1) / n, a permutation b. An asynchronous
+    collective runs beside the operations that are scheduled between its start and its done.
 
     Args:
       program: optimized HLO: text, the path of a file, a result of `parse`, or an object whose
         `as_text()` is HLO, such as a result of `compile` in jax or hlofront.
       mesh: the mesh whose axes are named, also as text such as "data=4,model=2"; without one, the
         sizes of groups are shown.
+      rates: the rates of the devices, for lower bounds of times.
 
     Raises:
       HloSyntaxError: if the text is not HLO.
@@ -138,12 +186,29 @@ def collectives(program: object, mesh: MeshAxes | str | None = None) -> Collecti
     """
     mesh = mesh_of_text(mesh) if isinstance(mesh, str) else mesh
     module = hlo_module(program)
-    running: dict[object, tuple[Instruction, int | None]] = {}
-    for step in running_steps(module, Estimates(module)):
+    estimates = Estimates(module)
+    pieces: dict[object, list[tuple[Instruction, Step]]] = {}
+    for step in running_steps(module, estimates):
         for instruction in _operations(step.instruction):
             if instruction.opcode not in _TRANSFERS and is_collective(instruction.opcode):
-                running.setdefault(identity_of(instruction), (instruction, step.runs))
-    rows = [_row(*each, mesh, _device_count(module, mesh)) for each in running.values()]
+                pieces.setdefault(identity_of(instruction), []).append((instruction, step))
+    device_count = _device_count(module, mesh)
+    schedule = Schedule(module, estimates, rates)
+    rows: list[Collective] = []
+    for each in pieces.values():
+        instruction, step = each[0]
+        beside = schedule.beside([(inside, piece.instruction) for inside, piece in each])
+        row = _row(instruction, step, mesh, device_count)
+        seconds = None
+        if rates is not None and rates.links is not None:
+            seconds = link_seconds(instruction, rates.links, device_count) * step.times
+        rows.append(
+            row._replace(
+                seconds=seconds,
+                beside=tuple(i.name for i in beside),
+                beside_seconds=schedule.seconds(beside, step.times),
+            )
+        )
     rows.sort(key=lambda row: -row.total_bytes)
     return Collectives(module.name, mesh, rows)
 
@@ -164,7 +229,7 @@ def _device_count(module: HloModule, mesh: MeshAxes | None) -> int:
 
 
 def _row(
-    instruction: Instruction, runs: int | None, mesh: MeshAxes | None, device_count: int
+    instruction: Instruction, step: Step, mesh: MeshAxes | None, device_count: int
 ) -> Collective:
     opcode = instruction.opcode.removesuffix("-start")
     pairs = instruction.attributes.get("source_target_pairs")
@@ -174,7 +239,8 @@ def _row(
     axes: tuple[str, ...] | None = None
     if mesh is not None:
         axes = axes_of_groups(groups, mesh) if pairs is None else axes_of_pairs(groups, mesh)
-    source = nearest_source(instruction)
+    # Compilers put collectives without lines of their own into fusions that have some.
+    source = nearest_source(instruction) or nearest_source(step.instruction)
     return Collective(
         instruction.name,
         opcode,
@@ -184,7 +250,7 @@ def _row(
         _result(instruction).short_text(),
         operand_bytes,
         sent_bytes(opcode, operand_bytes, group_size),
-        runs,
+        step.runs,
         source.file if source else None,
         source.line if source else None,
         source.function or None if source else None,

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from hlotools.cost.collectives import Collectives
 from hlotools.cost.costs import Costs, costs
 from hlotools.cost.estimates import Estimates, trip_count
 from hlotools.cost.memory_use import MemoryUse
@@ -132,6 +133,30 @@ def add_memory(data: ProgramData, use: MemoryUse, module: HloModule) -> None:
         ],
         "peak": use.peak,
         "assigned": use.assigned_bytes,
+    }
+
+
+def add_collectives(data: ProgramData, report: Collectives, module: HloModule) -> None:
+    """Add the collectives of a program to page data, with what runs beside each."""
+    numbers = instruction_numbers(module)
+    by_name = {i.name: numbers[id(i)] for i in module.instructions()}
+    data.collectives = {
+        "rows": [
+            {
+                "op": by_name[row.name],
+                "along": row.along(),
+                "bytes": row.total_bytes,
+                "runs": row.runs,
+                "seconds": row.seconds,
+                "beside": [by_name[name] for name in row.beside],
+                "besideSeconds": row.beside_seconds,
+                "place": [data.files.number(row.file, [row.line or 0]), row.line or 0]
+                if row.file
+                else None,
+            }
+            for row in report.rows
+        ],
+        "axes": list(report.by_axes().items()),
     }
 
 

@@ -24,6 +24,7 @@ SCRIPTS = (
     "page_plans.js",
     "page_graph.js",
     "page_memory.js",
+    "page_links.js",
     "page_program.js",
     "page_pairs.js",
     "page_diff.js",

@@ -83,6 +83,8 @@ class ProgramData:
         self.roots: list[int] = []
         # The memory over time, None where it is not known.
         self.memory: dict[str, Any] | None = None
+        # The collectives as rows, and the bytes along each combination of mesh axes.
+        self.collectives: dict[str, Any] | None = None
         self.metrics: list[dict[str, Any]] = []
         self.lines: list[list[Any]] = []
         self._tables = {name: ValueTable() for name in ("opcodes", "types", "stacks", "paths")}
@@ -144,6 +146,7 @@ class ProgramData:
             "runs": self.runs,
             "roots": self.roots,
             "memory": self.memory,
+            "collectives": self.collectives,
             "metrics": self.metrics,
             "lines": self.lines,
             "tables": {name: table.values for name, table in self._tables.items()},

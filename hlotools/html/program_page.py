@@ -4,10 +4,12 @@ import os
 import re
 from collections.abc import Mapping
 
+from hlotools.cost.collectives import Collectives, collectives
 from hlotools.cost.memory_use import memory_use
+from hlotools.cost.mesh_groups import MeshAxes
 from hlotools.cost.peak import memory_of
 from hlotools.cost.rates import DeviceRates
-from hlotools.html.hlo_page import add_costs, add_memory, hlo_data
+from hlotools.html.hlo_page import add_collectives, add_costs, add_memory, hlo_data
 from hlotools.html.page_file import standing_alone
 from hlotools.html.page_model import Files, ProgramData
 from hlotools.ir.hlo import HloModule
@@ -32,7 +34,7 @@ def page(
     The user's source is on the left; the operations are on the right, as a list and as a graph;
     pointing at one highlights the other. Loops, branches and fusions expand and collapse. Colors
     show time, arithmetic or bytes, as computed by `costs`; of compiled programs the memory over
-    time is shown, as computed by `memory_use`.
+    time is shown, as computed by `memory_use`, and of those for several devices the collectives.
 
     Args:
       program: text of HLO, StableHLO or a jaxpr, or the path of a file of such text; a result
@@ -66,9 +68,16 @@ def page_of_data(
 
 
 def program_data(
-    program: object, files: Files, rates: DeviceRates | None, facts: Facts
+    program: object,
+    files: Files,
+    rates: DeviceRates | None,
+    facts: Facts,
+    mesh: MeshAxes | None = None,
 ) -> tuple[ProgramData, str]:
-    """Return a program's page data and name; add facts about it to `facts`."""
+    """Return a program's page data and name; add facts about it to `facts`.
+
+    The mesh names the axes along which the program's collectives are.
+    """
     memory = memory_of(program)
     as_text = getattr(program, "as_text", None)
     if callable(as_text) and not isinstance(program, HloModule):
@@ -91,12 +100,26 @@ def program_data(
     use = memory_use(program, memory)
     if use.is_scheduled and use.moments:
         add_memory(data, use, program)
+    links = _collectives_of(program, mesh, rates)
+    if links is not None and links.rows:
+        add_collectives(data, links, program)
+        facts.append(("sent by each device", f"{links.moved_bytes} B"))
     if report.target is not None:
         facts.append(("target", report.target.title))
     if report.total["unknown"]:
         facts.append(("of unknown cost", f"{report.total['unknown']:,}"))
     facts.append(("peak memory", f"{report.peak_bytes} B"))
     return data, program.name
+
+
+def _collectives_of(
+    module: HloModule, mesh: MeshAxes | None, rates: DeviceRates | None
+) -> Collectives | None:
+    """Return the collectives of a program, None if their groups of devices cannot be read."""
+    try:
+        return collectives(module, mesh, rates)
+    except ValueError:
+        return None
 
 
 def module_name(text: str) -> str:

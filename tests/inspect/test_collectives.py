@@ -6,8 +6,14 @@ import pathlib
 
 import pytest
 
+import hlofront as jax
+import hlofront.numpy as jnp
 import hlotools
 from hlofront.cli.main import main
+from hlofront.inspect import collectives, page
+from hlofront.pjrt.targets import target as find_target
+from hlofront.pjrt.targets import whats_missing
+from hlofront.sharding import NamedSharding, PartitionSpec
 from hlotools.cost.mesh_groups import (
     MeshAxes,
     axes_of_groups,
@@ -106,7 +112,7 @@ def test_bytes_runs_and_lines_of_a_known_program():
     assert (rows["collective-permute"].file, rows["collective-permute"].line) == ("train.py", 12)
     assert (rows["all-reduce"].file, rows["all-reduce"].line) == ("train.py", 11)
     assert found.text().splitlines()[1].split() == [
-        "collective-permute", "data", "10,240", "5", "f32[32,16]", "train.py:12",
+        "collective-permute", "data", "10,240", "5", "nothing", "f32[32,16]", "train.py:12",
     ]  # fmt: skip
 
 
@@ -129,3 +135,80 @@ def test_the_command_line_shows_the_collectives_of_a_file():
 def test_programs_of_one_device_have_none():
     text = (PROGRAM.parent / "layer.hlo").read_text()
     assert hlotools.collectives(text).text() == "no collectives: the devices do not communicate"
+
+
+# The reduction ends after the product, and nothing is left for the gather.
+OVERLAPPING = """HloModule m, is_scheduled=true, num_partitions=4
+
+%add (a: f32[], b: f32[]) -> f32[] {
+  %a = f32[] parameter(0)
+  %b = f32[] parameter(1)
+  ROOT %sum = f32[] add(%a, %b)
+}
+
+ENTRY %e (x: f32[64,64], y: f32[64,64]) -> (f32[64,64], f32[64,64], f32[256,64]) {
+  %x = f32[64,64]{1,0} parameter(0)
+  %y = f32[64,64]{1,0} parameter(1)
+  %start = f32[64,64]{1,0} all-reduce-start(%x), replica_groups={{0,1},{2,3}}, to_apply=%add, LINE
+  %product = f32[64,64]{1,0} dot(%y, %y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  %view = f32[4096]{0} bitcast(%product)
+  %done = f32[64,64]{1,0} all-reduce-done(%start)
+  %alone = f32[256,64]{1,0} all-gather(%done), replica_groups={{0,1,2,3}}, dimensions={0}
+  ROOT %all = (f32[64,64]{1,0}, f32[64,64]{1,0}, f32[256,64]{1,0}) tuple(%product, %done, %alone)
+}
+""".replace("LINE", 'metadata={source_file="step.py" source_line=4}')
+
+
+def test_what_runs_between_a_start_and_its_done_is_beside_it():
+    report = hlotools.collectives(OVERLAPPING, "data=2,model=2")
+    rows = {row.opcode: row for row in report.rows}
+    assert rows["all-reduce"].beside == ("product",)
+    assert rows["all-gather"].beside == () and rows["all-gather"].beside_seconds is None
+    lines = report.text().splitlines()
+    assert "1 operation" in lines[2] and "nothing" in lines[1]
+    sent = rows["all-gather"].moved_bytes
+    assert lines[-1] == f"While {sent:,} of these bytes are sent, no other operation runs."
+
+
+def test_times_of_links_and_of_what_is_beside_them():
+    rates = find_target("cuda:h100").describe()
+    report = hlotools.collectives(OVERLAPPING, "data=2,model=2", rates)
+    row = next(row for row in report.rows if row.beside)
+    assert row.seconds and row.beside_seconds and row.beside_seconds < 1e-6
+    assert "at least" in report.text().splitlines()[0]
+
+
+COMPILERS = [
+    pytest.param(name, marks=pytest.mark.skipif(bool(whats_missing(kind)), reason="no compiler"))
+    for kind, name in (("cuda", "cuda:h100:4"), ("tpu", "tpu:v5e:2x2"))
+]
+
+
+@pytest.mark.parametrize("name", COMPILERS)
+def test_compilers_run_collectives_beside_products(name):
+    def loss(weights, x):
+        for w in weights:
+            x = jnp.tanh(x @ w)
+        return (x**2).mean()
+
+    def step(weights, x):
+        return [w - g for w, g in zip(weights, jax.grad(loss)(weights, x), strict=True)]
+
+    with find_target(name) as device:
+        types = (jax.sharding.AxisType.Auto,) * 2
+        mesh = jax.make_mesh((2, 2), ("data", "model"), devices=device.devices, axis_types=types)
+
+        def split(*sizes, axes):
+            sharding = NamedSharding(mesh, PartitionSpec(*axes))
+            return jax.ShapeDtypeStruct(sizes, "float32", sharding=sharding)
+
+        weights = [split(2048, 2048, axes=("data", "model"))] * 4
+        compiled = jax.jit(step).lower(weights, split(512, 2048, axes=("data",))).compile()
+    report = collectives(compiled)
+    assert {"data", "model"} <= set(report.by_axes())
+    assert all(row.seconds > 0 for row in report.rows)
+    beside = [row for row in report.rows if row.beside]
+    assert beside and all(row.beside_seconds > 0 for row in beside)
+    assert all(row.file == __file__ for row in report.rows)
+    shown = page(compiled)
+    assert '"collectives":{"rows":[{"op":' in shown and '"axes":[["data",' in shown

@@ -23,6 +23,7 @@ from hlotools.html.page_file import SCRIPTS, STYLES
 from hlotools.html.page_model import Files
 from hlotools.ir.stablehlo_parser import read_stablehlo
 from tests.inspect import chromium
+from tests.inspect.test_collectives import OVERLAPPING
 
 TEXTS = pathlib.Path(__file__).with_name("texts")
 TARGET = Description("x", "a device", "cpu", 1, None, 1e12, {"float32": 1e13}, "", ())
@@ -323,6 +324,21 @@ def test_the_memory_over_time_has_its_peak_and_buffers(look, program, stages):
     assert shown.run(pinned) == use.moments[0].name
     shown.press("ArrowRight")
     assert shown.run(pinned) == use.moments[1].name
+
+
+def test_collectives_are_a_table_of_axes_bytes_and_what_is_beside_them(look):
+    shown = look(page(OVERLAPPING))
+    shown.click('[data-key="links"]')
+    rows = shown.run(
+        "[...document.querySelectorAll('.links tbody tr')].map((row) =>"
+        " [...row.children].map((cell) => cell.textContent))"
+    )
+    assert rows == [
+        ["all-gather", "groups of 4", "49.2 kB", "nothing", "step.py:4"],
+        ["all-reduce", "groups of 2", "16.4 kB", "product", "step.py:4"],
+    ]
+    shown.click(".links td button")
+    assert shown.run("hlofront.program.names[hlofront.light.pinned.op]") == "product"
 
 
 def test_programs_before_optimization_have_no_memory_over_time(look, stages):

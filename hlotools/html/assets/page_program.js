@@ -29,7 +29,15 @@ function programPage(root) {
   heats.push({ key: "", text: "off", title: "no colors" });
   const heat = (key) => [sources, list, graph].forEach((view) => view.heat(key));
   const memory = program.memory ? new Memory(program, light) : null;
-  const views = el("div", { class: "views" }, list.element, graph.element, memory?.element);
+  const links = program.collectives ? new Links(program, light) : null;
+  const views = el(
+    "div",
+    { class: "views" },
+    list.element,
+    graph.element,
+    memory?.element,
+    links?.element,
+  );
   const show = (key) => {
     views.dataset.view = key;
     tabs.choose(key);
@@ -42,6 +50,7 @@ function programPage(root) {
       { key: "list", text: "List" },
       { key: "graph", text: "Graph" },
       ...(memory ? [{ key: "memory", text: "Memory", title: "bytes over the schedule" }] : []),
+      ...(links ? [{ key: "links", text: "Links", title: "collectives between devices" }] : []),
     ],
     "list",
     show,
