@@ -276,6 +276,9 @@ class Jaxpr:
         fields = {name: getattr(self, name) for name in _JAXPR_FIELDS}
         return Jaxpr(**{**fields, **changes})
 
+    def _repr_html_(self) -> str:
+        return printing.jaxpr_html(self)
+
     def pretty_print(self, **options: Any) -> str:
         return printing.print_jaxpr(self, **options)
 
@@ -339,6 +342,9 @@ class ClosedJaxpr:
 
     def pretty_print(self, **options: Any) -> str:
         return printing.print_jaxpr(self.jaxpr, **options)
+
+    def _repr_html_(self) -> str:
+        return printing.jaxpr_html(self.jaxpr)
 
     def __str__(self):
         return printing.print_jaxpr(self.jaxpr)

@@ -13,6 +13,7 @@ Programs are recognized by their attribute `eqns`, since core/jaxpr.py imports t
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownMemberType=false
 
+import importlib
 import itertools
 import re
 import sys
@@ -32,6 +33,10 @@ from hlofront.core.names import path_of
 AnyJaxpr = Any
 AnyEquation = Any
 AnyAtom = Any
+
+
+# The module that only notebooks need.
+_NOTEBOOK = "hlotools.html.notebook"
 
 
 def print_jaxpr(
@@ -55,6 +60,12 @@ def print_jaxpr(
     color = _on_terminal() if use_color is None else use_color
     document = Printing(color=color, **options).whole_program(_opened(jaxpr))
     return show.render(document, width, color=color, note_prefix=annotation_prefix)
+
+
+def jaxpr_html(jaxpr: "AnyJaxpr") -> str:
+    """Return a jaxpr as HTML for a notebook: its page beside the lines of source, and its text."""
+    text = print_jaxpr(jaxpr, source_info=True, use_color=False)
+    return importlib.import_module(_NOTEBOOK).program_html("jaxpr", text)
 
 
 def print_equation(

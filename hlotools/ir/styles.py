@@ -3,7 +3,6 @@
 import linecache
 import os
 import re
-from html import escape as html_escape
 
 from hlotools.ir.canonical_form import canonical_hlo
 from hlotools.ir.hlo import Computation, HloModule, Instruction, Source, indexed
@@ -158,15 +157,3 @@ def _beside(rows: list[tuple[str, Source | None]]) -> list[str]:
         name = os.path.basename(site.file)
         lines.append(f"{text:<{width}}  # {name}:{site.line}" + (f"  {code}" if code else ""))
     return lines
-
-
-# ---- notebooks -----------------------------------------------------------------------------------
-
-
-def html(title: str, text: str) -> str:
-    """Return an HTML fragment for a notebook: a heading that expands to the text in short style."""
-    shown = html_escape(styled(text, "short"))
-    return (
-        f"<details><summary><code>{html_escape(title)}</code></summary>"
-        f'<pre style="max-height: 40em; overflow: auto">{shown}</pre></details>'
-    )

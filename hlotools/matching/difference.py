@@ -10,6 +10,7 @@ from hlotools.cost.estimates import Estimates
 from hlotools.cost.peak import peaks
 from hlotools.cost.rates import DeviceRates
 from hlotools.html.diff_page import fragment, page
+from hlotools.html.notebook import folded_html, frame
 from hlotools.ir.digests import Hashes, module_attributes
 from hlotools.ir.hlo import HloModule, HloSyntaxError
 from hlotools.ir.hlo_parser import parse
@@ -247,7 +248,9 @@ class Diff:
         return page({"": self})
 
     def _repr_html_(self) -> str:
-        return fragment(self.title, self.a.label, self.b.label, self.total_rows(), self.changes)
+        labels = self.a.label, self.b.label
+        listed = fragment(self.title, *labels, self.total_rows(), self.changes)
+        return folded_html(self.title, listed) + frame(self.html())
 
     def __repr__(self) -> str:
         return self.text(limit=20)

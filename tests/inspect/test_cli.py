@@ -211,15 +211,16 @@ def test_stages_in_notebooks():
     assert "stablehlo.sine" in page and "tensor&lt;3xf32&gt;" in page
     compiled = lowered.compile()
     assert "bytes of temporaries" in repr(compiled)
-    assert "sine" in compiled._repr_html_() and "metadata" not in compiled._repr_html_()
+    folded = compiled._repr_html_().partition("<iframe")[0]
+    assert "sine" in folded and "metadata" not in folded
 
 
 @pytest.mark.parametrize("style", ["raw", "source", "short", "canonical"])
 def test_styles_of_the_stages(style):
     lowered = jax.jit(lambda x: jnp.sin(x) * 2).lower(np.ones(3, np.float32))
     texts = lowered.as_text(style=style), lowered.compile().as_text(style=style)
-    assert "sine" in texts[0] and "sine" in texts[1]
-    for text in texts:
+    assert "sine" in texts[0] and texts[1] and "sine" in texts[1]
+    for text in filter(None, texts):
         with_lines = style == "source" or (style == "raw" and text is texts[1])
         assert ("test_cli.py" in text) == with_lines
     with pytest.raises(ValueError, match="a style is one of"):

@@ -470,11 +470,14 @@ def test_the_piece_of_a_notebook_stands_alone_and_escapes():
     read = Page(page)
     assert not read.open
     tags = {tag for tag, _ in read.tags}
-    assert not tags & {"script", "link", "img", "iframe"}
+    assert not tags & {"script", "link", "img"}
+    (frame,) = (attrs for tag, attrs in read.tags if tag == "iframe")
+    assert dict(frame)["sandbox"] == "allow-scripts"
     assert not any("src" in attrs or "href" in attrs for _, attrs in read.tags)
     assert any("<script>alert(1)</script>" in words for words in read.words)
     assert "prefers-color-scheme: dark" in page
     assert "<!doctype" not in page
+    assert dict(frame)["srcdoc"].startswith("<!doctype html>")
     assert "the same program" in diff(text, text)._repr_html_()
 
 

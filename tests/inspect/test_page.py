@@ -18,6 +18,7 @@ from hlofront.inspect.comparison.columns import Column
 from hlofront.inspect.comparison.compare import Comparison
 from hlofront.inspect.jaxpr_page import jaxpr_data
 from hlofront.pjrt.targets import Description
+from hlotools.html import notebook
 from hlotools.html.hlo_page import hlo_data
 from hlotools.html.page_file import SCRIPTS, STYLES
 from hlotools.html.page_model import Files
@@ -339,6 +340,34 @@ def test_collectives_are_a_table_of_axes_bytes_and_what_is_beside_them(look):
     ]
     shown.click(".links td button")
     assert shown.run("hlofront.program.names[hlofront.light.pinned.op]") == "product"
+
+
+@pytest.mark.parametrize("stage", ["jaxpr", "stablehlo", "hlo", "diff", "closed jaxpr"])
+def test_notebooks_show_the_page_in_a_frame(look, browser, tmp_path, stages, stage):
+    if stage == "diff":
+        shown = diff(stages["stablehlo"], stages["stablehlo"].as_text().replace("tanh", "sine"))
+    else:
+        shown = stages["jaxpr"].jaxpr if stage == "closed jaxpr" else stages[stage]
+    cell = shown._repr_html_()
+    file = tmp_path / "cell.html"
+    file.write_text(f"<!doctype html><meta charset='utf-8'><body>{cell}", encoding="utf-8")
+    notebook = browser.page(file.as_uri())
+    assert (
+        notebook.run("document.querySelector('iframe').getAttribute('sandbox')") == "allow-scripts"
+    )
+    # The frame has no access to the notebook, nor the notebook to it: it is read by itself.
+    page_text = notebook.run("document.querySelector('iframe').srcdoc")
+    assert count(look(page_text), ".change-list li" if stage == "diff" else ".row") > 0
+    notebook.click("details summary")
+    assert "tanh" in notebook.run("document.querySelector('details').innerText")
+    assert notebook.problems == []
+    notebook.close()
+
+
+def test_a_page_that_is_too_large_for_a_notebook_says_so(monkeypatch):
+    monkeypatch.setattr(notebook, "_LARGEST", 1000)
+    cell = notebook.program_html("large", text_of("layer.hlo"))
+    assert "<iframe" not in cell and "The page has 0 MB: write it to a file" in cell
 
 
 def test_programs_before_optimization_have_no_memory_over_time(look, stages):

@@ -163,6 +163,9 @@ class Traced(Stage):
     def fun_name(self) -> str:
         return self._jitted.name
 
+    def _repr_html_(self) -> str:
+        return self.jaxpr._repr_html_()
+
     @boundary
     def lower(
         self,
@@ -260,7 +263,8 @@ class Lowered(Stage):
         return f"<Lowered {name} for {platforms}: {operations} operations{fences}>"
 
     def _repr_html_(self) -> str:
-        return importlib.import_module(_STYLES).html(repr(self), self.as_text())
+        text = self.as_text(debug_info=True)
+        return importlib.import_module(_NOTEBOOK).program_html(repr(self), text)
 
     def compiler_ir(self, dialect: str | None = None) -> "ir.Module | XlaComputation":
         """Return the module as jaxlib's object: an `ir.Module`, or an XlaComputation for "hlo"."""
@@ -382,7 +386,8 @@ class Compiled(Stage):
         return f"<Compiled {self._jitted.name} for {name}: {size:,} bytes of temporaries>"
 
     def _repr_html_(self) -> str:
-        return importlib.import_module(_STYLES).html(repr(self), self.as_text() or "")
+        text = self.as_text() or ""
+        return importlib.import_module(_NOTEBOOK).program_html(repr(self), text, self)
 
     def cost_analysis(self) -> dict[str, float]:
         """Return XLA's estimate of the optimized program: flops, bytes accessed, and so on."""
@@ -502,6 +507,7 @@ def _assigned(
 
 
 _STYLES = "hlotools.ir.styles"
+_NOTEBOOK = "hlotools.html.notebook"
 
 
 def _is_hlo(dialect: str | None) -> bool:

@@ -107,7 +107,9 @@ function programPage(root) {
     if (why !== "pin") return;
     const op = light.pinned?.op;
     const name = op === undefined ? "" : `#${encodeURIComponent(program.label(op))}`;
-    history.replaceState(null, "", name || location.pathname);
+    // A page in a frame of a notebook has no address of its own.
+    if (location.protocol !== "about:")
+      history.replaceState(null, "", name || location.pathname);
   });
   const wanted = decodeURIComponent(location.hash.slice(1));
   const op = wanted ? program.names.indexOf(wanted) : -1;
