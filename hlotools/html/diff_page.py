@@ -6,8 +6,10 @@ import linecache
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from hlotools.cost.rates import DeviceRates
 from hlotools.html.page_file import standing_alone
 from hlotools.html.page_model import Files
+from hlotools.html.program_page import Facts, program_data
 from hlotools.html.side_by_side import hlo_pairs, line_pairs
 from hlotools.ir.jaxpr_parser import read_jaxpr
 from hlotools.ir.mlir_lines import jaxpr_lines, stablehlo_lines
@@ -66,13 +68,20 @@ def fragment(
     return "\n".join([*parts, "</div>"])
 
 
-def page(diffs: Mapping[str, Any], title: str = "", table: ValueTable | None = None) -> str:
+def page(
+    diffs: Mapping[str, Any],
+    title: str = "",
+    table: ValueTable | None = None,
+    programs: Mapping[str, tuple[str, DeviceRates | None]] | None = None,
+) -> str:
     """Return differences as a self-contained HTML page, with both programs side by side.
 
     Args:
       diffs: results of `diff` by their names; the page shows one at a time.
       title: the title of the page; by default that of the first diff.
       table: a table above the diffs: column headings, and rows of a title and texts.
+      programs: texts of programs by their names, which the page shows too, with the rates of
+        their devices.
     """
     files = Files()
     listed = [
@@ -91,7 +100,19 @@ def page(diffs: Mapping[str, Any], title: str = "", table: ValueTable | None = N
         for label, diff in diffs.items()
     ]
     shown = title or (listed[0]["title"] if listed else "compared")
-    return standing_alone(shown, {"view": "diff", "diffs": listed, "table": table}, files)
+    data = {"view": "diff", "diffs": listed, "table": table}
+    data["programs"] = [
+        _listed_program(label, *each, files) for label, each in (programs or {}).items()
+    ]
+    return standing_alone(shown, data, files)
+
+
+def _listed_program(
+    label: str, text: str, rates: DeviceRates | None, files: Files
+) -> dict[str, Any]:
+    facts: Facts = []
+    data, _ = program_data(text, files, rates, facts)
+    return {"label": label, "title": label, "program": data.as_dict(), "facts": facts}
 
 
 def _unfolded(changes: Sequence[Change]) -> tuple[list[Change], list[int]]:

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -15,6 +16,7 @@ from hlofront.bridge import state
 from hlofront.cli import main, progress
 from hlofront.inspect import diff, parse, write
 from hlofront.inspect.comparison import compare, environments
+from hlofront.pjrt.targets import whats_missing
 from hlofront.runtime.compilation import disk_cache
 from hlotools.matching.flags import flags_of
 
@@ -60,6 +62,14 @@ def test_without_a_run():
 def test_targets():
     found = compare.compare(f, x, target=["cpu", "cpu"])
     assert found.equal and all(column.flops > 0 for column in found.columns)
+
+
+@pytest.mark.skipif(bool(whats_missing("cuda")), reason="a compiler for GPUs is needed")
+def test_targets_have_times_by_their_rates():
+    found = compare.compare(f, x, target=["cpu", "cuda:h100"])
+    row = next(row for row in found.rows() if row.title == "least time by the bounds")
+    assert row.values[0] is None and row.values[1] and row.values[1] < 1e-6
+    assert re.search(r"least time by the bounds +- +\d+\.\d\d ns", found.text())
 
 
 def test_what_cannot_be_had_is_a_column_with_its_reason(tmp_path):

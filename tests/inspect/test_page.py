@@ -578,6 +578,33 @@ def test_a_comparison_is_a_table_and_diffs_to_choose_from(look):
 # ---- without a browser --------------------------------------------------------------------------
 
 
+def test_a_comparison_has_the_page_of_each_program(look, stages):
+    def column(label, hlo):
+        return Column(label, hlo, *[None] * 8)
+
+    texts = text_of("layer.hlo"), text_of("linalg.hlo")
+    comparison = Comparison("f", [column(*each) for each in zip("ab", texts, strict=True)])
+    shown = look(comparison.html())
+    names = shown.run(
+        "[...document.querySelectorAll('.choice[aria-label=which] button')]"
+        ".map((button) => button.textContent)"
+    )
+    assert names == ["a → b", "a", "b"]
+    for number, text in enumerate(texts, 1):
+        shown.click(f'.choice[aria-label="which"] [data-key="{number}"]')
+        assert count(shown, ".one-program") == 1 and count(shown, ".diff") == 0
+        assert count(shown, ".one-program .row") > 3
+        shown.click('.one-program [data-key="graph"]')
+        assert count(shown, ".one-program .node") > 2
+        assert shown.run("document.querySelector('.one-program .row .name').textContent") in text
+    # Keys are those of the program that is shown.
+    shown.press("/")
+    shown.type("dot")
+    shown.click('.choice[aria-label="which"] [data-key="0"]')
+    assert count(shown, ".diff") == 1
+    assert shown.run("document.querySelector('.diff input[type=search]').value") == ""
+
+
 def test_regions_are_computations_of_their_operation():
     data = hlo_data(read_stablehlo(text_of("scan_grad.mlir")), Files(), "stablehlo")
     assert [c["name"] for c in data.computations] == [

@@ -18,9 +18,11 @@ from hlofront.base.typing import NumPyArray, Shape
 from hlofront.bridge.mlir import portable_artifact, stablehlo_version
 from hlofront.inspect.comparison import environments
 from hlofront.inspect.comparison.environments import NoEnvironment
+from hlofront.inspect.cost import description_of
 from hlofront.inspect.difference import compiler_of
 from hlofront.inspect.jitted import jitted
 from hlofront.pjrt.compile import compile_options
+from hlofront.pjrt.targets import Description
 from hlofront.pjrt.targets import target as find_target
 from hlofront.runtime.dispatch.stages import Lowered
 from hlotools.matching.difference import Side
@@ -61,6 +63,12 @@ class Column(NamedTuple):
     """The name of the device that it was compiled for."""
 
 
+def rates_of_column(column: Column) -> Description | None:
+    """Return the rates of the device that a column is compiled for, None where it has no target."""
+    # The names of targets have a colon; those of platforms have none.
+    return description_of(column.compiler) if ":" in (column.compiler or "") else None
+
+
 def side_of_column(column: Column, label: str) -> Side:
     """Return a column that compiled as a side of a diff."""
     stablehlo = column.stablehlo
@@ -69,6 +77,7 @@ def side_of_column(column: Column, label: str) -> Side:
         label,
         column.hlo or "",
         flags=column.flags,
+        rates=rates_of_column(column),
         source=None if stablehlo is None else lambda: stablehlo,
         compiler=column.compiler,
     )

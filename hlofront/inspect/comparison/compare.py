@@ -10,17 +10,23 @@ from hlofront.inspect.comparison.columns import (
     Column,
     at_revision,
     here,
+    rates_of_column,
     side_of_column,
     under_jaxlib,
 )
 from hlofront.inspect.jitted import jitted
+from hlotools.cost.costs import costs, time_text
 from hlotools.html.diff_page import page
 from hlotools.matching.difference import Diff, diff_of_sides
 from hlotools.matching.markdown import code, table
 
 
 class Row(NamedTuple):
-    """A row of the comparison's table: a figure, with its value in each column."""
+    """A row of the comparison's table: a figure, with its value in each column.
+
+    `unit` is "ms" for seconds that are shown as milliseconds, "time" for those with a unit of their
+    own size, else "".
+    """
 
     title: str
     values: tuple[float | None, ...]
@@ -56,6 +62,7 @@ class Comparison:
 
     def rows(self) -> list[Row]:
         """Return the rows of the table: one per figure, with a value per column."""
+        bounds = tuple(map(_least_seconds, self.columns))
         return [
             Row(title, tuple(getattr(column, field) for column in self.columns), unit)
             for title, field, unit in (
@@ -68,7 +75,7 @@ class Comparison:
                 ("compile time", "compile_seconds", "ms"),
                 ("run time", "run_seconds", "ms"),
             )
-        ]
+        ] + [Row("least time by the bounds", bounds, "time")]
 
     def text(self, color: bool = False, limit: int | None = 100, verbose: bool = False) -> str:
         """Return the table and each column's differences as text, in the format of `Diff.text`."""
@@ -125,7 +132,7 @@ class Comparison:
         ]
 
     def html(self) -> str:
-        """Return an HTML page of the table and each program side by side with the first one."""
+        """Return an HTML page: the table, each program beside the first one, and each by itself."""
         rows = [
             (row.title, [_shown(value, row.unit) for value in row.values])
             for row in self.rows()
@@ -137,7 +144,12 @@ class Comparison:
             "errors": list(self.errors.items()),
         }
         diffs = {f"{self.base} → {label}": each for label, each in self.diffs.items()}
-        return page(diffs, self.name, table)
+        programs = {
+            column.label: (column.hlo, rates_of_column(column))
+            for column in self.columns
+            if column.hlo is not None
+        }
+        return page(diffs, self.name, table, programs)
 
     def json(self) -> str:
         """Return the comparison as JSON: name, equal, base, columns and diffs."""
@@ -156,9 +168,20 @@ class Comparison:
         )
 
 
+def _least_seconds(column: Column) -> float | None:
+    """Return the least time of a column's program, None without the rates of its device."""
+    rates = rates_of_column(column)
+    if rates is None or column.hlo is None:
+        return None
+    seconds: float | None = costs(column.hlo, rates).total["seconds"]
+    return seconds
+
+
 def _shown(value: float | None, unit: str) -> str:
     if value is None:
         return "-"
+    if unit == "time":
+        return time_text(value)
     return f"{1e3 * value:,.2f} ms" if unit == "ms" else f"{value:,.0f}"
 
 

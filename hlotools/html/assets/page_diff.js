@@ -478,15 +478,27 @@ class DiffView extends PairRows {
 
 function diffPage(root) {
   const views = page.diffs.map(() => null);
+  // The programs themselves, each drawn when it is chosen first.
+  const programs = (page.programs ?? []).map(() => null);
   let now = 0;
   const body = el("div", { class: "diff-body" });
   const choose = (n) => {
     now = n;
+    if (n >= views.length) {
+      const which = n - views.length;
+      if (!programs[which]) {
+        programs[which] = el("div", { class: "one-program" });
+        body.replaceChildren(programs[which]);
+        programPage(programs[which], page.programs[which]);
+      }
+      body.replaceChildren(programs[which]);
+      return;
+    }
     views[n] ??= new DiffView(page.diffs[n]);
     body.replaceChildren(views[n].element);
     views[n].long.refresh(true);
   };
-  const named = page.diffs.map(({ label }, n) => ({
+  const named = [...page.diffs, ...(page.programs ?? [])].map(({ label }, n) => ({
     key: String(n),
     text: label || `diff ${n + 1}`,
   }));
@@ -516,7 +528,7 @@ function diffPage(root) {
     page.table ? figures(page.table) : "",
     body,
   );
-  if (views.length) choose(0);
+  if (named.length) choose(0);
   document.addEventListener("keydown", (event) => {
     const view = views[now];
     if (!view) return;

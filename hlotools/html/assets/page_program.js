@@ -1,8 +1,9 @@
 "use strict";
 // The page of a program: source on the left; operations, graph and details on the right.
 
-function programPage(root) {
-  const program = new Program(page.program);
+/** Fill an element with the views of a program, by default the page's own. */
+function programPage(root, shown = page) {
+  const program = new Program(shown.program);
   const light = new Light(program);
   const sources = new Sources(program, light);
   // This view is created first, so that the next ones know the remaining space.
@@ -86,10 +87,12 @@ function programPage(root) {
       details.element,
     ),
   );
-  root.append(header(program), panes);
+  root.append(header(program, shown), panes);
   views.dataset.view = "list";
   heat(heats[0].key);
   document.addEventListener("keydown", (event) => {
+    // Of several programs on a page one is shown.
+    if (!root.isConnected) return;
     const typing = event.target.closest?.("input");
     if (event.key === "Escape") {
       if (typing && search.input.value) search.clear();
@@ -104,20 +107,20 @@ function programPage(root) {
     event.preventDefault();
   });
   light.listeners.push((why) => {
-    if (why !== "pin") return;
+    if (why !== "pin" || shown !== page) return;
     const op = light.pinned?.op;
     const name = op === undefined ? "" : `#${encodeURIComponent(program.label(op))}`;
     // A page in a frame of a notebook has no address of its own.
     if (location.protocol !== "about:")
       history.replaceState(null, "", name || location.pathname);
   });
-  const wanted = decodeURIComponent(location.hash.slice(1));
+  const wanted = shown === page ? decodeURIComponent(location.hash.slice(1)) : "";
   const op = wanted ? program.names.indexOf(wanted) : -1;
   if (op >= 0) light.pin({ op });
   return { program, light, sources, list, graph, memory, search };
 }
 
-function header(program) {
+function header(program, { title, facts: known }) {
   const totals = program.metrics
     .filter(({ total }) => total)
     .map(({ key, label, total }) => [label, figureText(key, total)]);
@@ -129,7 +132,7 @@ function header(program) {
   }
   const facts = [["operations", countText(program.count)]];
   if (counts.get("fusion")) facts.push(["fusions", countText(counts.get("fusion"))]);
-  for (const [label, value] of page.facts) {
+  for (const [label, value] of known) {
     facts.push([
       label,
       value.endsWith(" B") ? figureText("bytes", Number(value.slice(0, -2))) : value,
@@ -138,7 +141,7 @@ function header(program) {
   return el(
     "header",
     { class: "top" },
-    el("h1", {}, page.title),
+    el("h1", {}, title),
     el("span", { class: "kind" }, kinds[program.kind] ?? program.kind),
     el(
       "dl",
