@@ -374,6 +374,23 @@ def test_programs_before_optimization_have_no_memory_over_time(look, stages):
     assert count(look(page(stages["stablehlo"])), '[data-key="memory"]') == 0
 
 
+def test_wide_lines_wrap_and_narrow_windows_have_the_source_above(look, tmp_path):
+    file = tmp_path / "wide.py"
+    file.write_text("def f(x):\n    return x + " + " + ".join(["1.0"] * 80) + "\n")
+    program = page(OVERLAPPING.replace("step.py", str(file)).replace("line=4", "line=2"))
+    for width in (1500, 900, 600):
+        shown = look(program, width=width)
+        scrolls = "(({scrollWidth, clientWidth}) => scrollWidth > clientWidth)"
+        assert not shown.run(f"{scrolls}(document.querySelector('.sources'))")
+        assert shown.run("document.querySelector('.line.used').clientHeight") > 40
+        sides = shown.run(
+            "['.sources', '.right'].map((each) => document.querySelector(each))"
+            ".map((element) => element.getBoundingClientRect()).map(({x, y}) => [x, y])"
+        )
+        beside = width > 1000
+        assert (sides[0][0] < sides[1][0]) == beside and (sides[0][1] < sides[1][1]) != beside
+
+
 @pytest.mark.parametrize("stage", ["jaxpr", "stablehlo"])
 def test_the_other_stages_have_pages(look, stages, stage):
     shown = look(page(stages[stage]), dark=True)

@@ -67,7 +67,7 @@ const countText = (count) => count.toLocaleString("en");
 const many = (count, word) => `${countText(count)} ${word}${count === 1 ? "" : "s"}`;
 
 /** Return the heat of a share in percent, with a minimum that shows small shares. */
-const heatLevel = (share) => (share > 0 ? Math.round(8 + 72 * Math.sqrt(Math.min(share, 1))) : 0);
+const heatLevel = (share) => (share > 0 ? Math.round(16 + 64 * Math.sqrt(Math.min(share, 1))) : 0);
 
 // ---- the program --------------------------------------------------------------------------------
 
