@@ -179,6 +179,13 @@ STUMBLES = (
         planted=True,
         holds=raises("TypeError", "an axis must be an integer"),
     ),
+    # A text for a result of matvec has the shape () for it, and is no value for hlofront.
+    excuse(
+        "ValueError",
+        r"^matvec\(\) output shapes must match b",
+        planted=True,
+        holds=raises("TypeError", "is not a valid JAX type"),
+    ),
     # Rules over a mapped value run after vmap with hlofront; with jax the value has escaped.
     excuse(
         "UnexpectedTracerError",
