@@ -17,11 +17,7 @@ from hlofront.higher_order.selecting import three_parts
 from hlofront.higher_order.while_loop import while_p
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.per_platform import choose, number_of
-from hlofront.lowering.pruning import PRUNED
 from hlofront.lowering.reducing import emit_reduce
-
-PRUNED.update((cond_p, while_p))
-
 
 # Per branch the platforms that it is for; None for the branch of all other platforms.
 BranchesPlatforms = Sequence[tuple[str, ...] | None]

@@ -13,9 +13,6 @@ from hlofront.higher_order.scan import scan_p
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.extended import physical
-from hlofront.lowering.pruning import PRUNED
-
-PRUNED.add(scan_p)
 
 _INDEX = ShapedArray((), np.dtype(np.int32))
 

@@ -20,10 +20,8 @@ from hlofront.lowering import types
 from hlofront.lowering.builder import Builder, hoisted_arguments, large_constants
 from hlofront.lowering.mesh_attributes import mesh_symbol, quoted, unreduced_text
 from hlofront.lowering.module_state import ManualMesh
-from hlofront.lowering.pruning import PRUNED
 
 _REPLICATED = PartitionSpec()
-PRUNED.add(shard_map_p)
 
 
 @lower(shard_map_p)

@@ -41,6 +41,23 @@ def test_dead_equations_and_unused_arguments_do_not_reach_the_module():
     np.testing.assert_array_equal(lowered.compile()(x, x), x + 1)
 
 
+@pytest.mark.parametrize(
+    "transform", [hlofront.jit, hlofront.checkpoint, lambda f: hlofront.vmap(hlofront.jit(f))]
+)
+def test_unused_results_of_nested_programs_do_not_reach_the_module(transform):
+    g = transform(lambda a, b: (lax.neg(a), lax.sin(b)))
+    text = text_of(lambda a, b: g(a, b)[0], x, x)
+    assert "sine" not in text and "%arg1" not in text
+    np.testing.assert_array_equal(hlofront.jit(lambda a, b: g(a, b)[0])(x, 2 * x), -x)
+
+
+def test_calls_whose_same_results_are_used_are_one_function():
+    g = hlofront.jit(lambda a, b: (lax.neg(a), lax.sin(b)))
+    text = text_of(lambda a, b: (g(a, b)[1], g(b, a)[1], g(a, a)[0]), x, x)
+    assert text.count("func.func private") == 2
+    assert text.count("stablehlo.sine") == text.count("stablehlo.negate") == 1
+
+
 def test_equal_programs_are_one_function_and_others_get_names_of_their_own():
     def make(c):
         def g(y):

@@ -5,7 +5,6 @@
 SEEDS: dict[int, str] = {
     810603: "a checkpointed cond under vmap, linearized: 87 equations for 77, its parts are split",
     820685: "a checkpointed cond under vmap, pushed forward: 108 equations for 98, as in 810603",
-    822660: "of a donated array of no elements that a nested jitted function reads hlofront warns",
     822783: "a Python number that a checkpoint returns is a Python float, not jax's TypedFloat",
     822817: "a custom_vmap call over a mapped value, unread in a checkpoint that a custom_jvp rule "
     "calls: jax removes it there, hlofront refuses to batch it, by an error of its own",
