@@ -3,7 +3,7 @@
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.inspect.cost import costs, description_for, description_of
 from hlofront.inspect.jaxpr_page import jaxpr_data
-from hlofront.inspect.sharding import mesh_of
+from hlofront.inspect.program_mesh import mesh_of
 from hlofront.pjrt.targets import Description, Target
 from hlofront.runtime.dispatch.stages import Compiled, Lowered, Traced
 from hlotools.html.hlo_page import add_line_costs, hlo_data

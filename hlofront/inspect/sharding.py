@@ -7,6 +7,7 @@ from hlofront.base.source import user_frame
 from hlofront.core.jaxpr import ClosedJaxpr, Equation, Var
 from hlofront.core.subprograms import called_by, inputs_among
 from hlofront.inspect.cost import description_for
+from hlofront.inspect.program_mesh import mesh_of
 from hlofront.runtime.debugging.value_shardings import end_shardings, table_of, value_shardings
 from hlofront.runtime.dispatch.stages import Compiled, Lowered
 from hlofront.runtime.sharding.device_assignment import DeviceAssignment
@@ -85,17 +86,6 @@ def _first_uses(program: ClosedJaxpr) -> list[Equation | None]:
             if use is not None and isinstance(operand, Var):
                 uses.setdefault(operand, use)
     return [uses.get(var) for var in program.jaxpr.invars]
-
-
-def mesh_of(stage: Compiled | Lowered) -> MeshAxes | None:
-    """Return the mesh of a program's shardings, or None for one device or no mesh."""
-    where = stage._where
-    mesh = where.mesh if type(where) is DeviceAssignment else None
-    if mesh is None or type(where) is not DeviceAssignment:
-        return None
-    position_of_device = {device: number for number, device in enumerate(where.devices)}
-    axes = tuple((str(name), size) for name, size in mesh.shape_tuple)
-    return MeshAxes(axes, tuple(position_of_device[device] for device in mesh.devices.flat))
 
 
 def is_split(stage: Compiled | Lowered) -> bool:
