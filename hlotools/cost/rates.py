@@ -24,7 +24,7 @@ class Links(Protocol):
 
     @property
     def reduces(self) -> bool:
-        """Whether the switches between the devices sum: a device then sends an array once."""
+        """True if the switches between the devices sum: a device then sends an array once."""
         ...
 
 

@@ -91,12 +91,12 @@ class _Line(NamedTuple):
         return _Point(step, value, precise_dot(gradient, self.direction), gradient)
 
     def is_high(self, point: _Point) -> Array:
-        """Whether the value has not gone down enough: the negated first condition."""
+        """Return whether the value has not gone down enough: the negated first condition."""
         start = self.start
         return point.value > start.value + _ENOUGH_DECREASE * point.step * start.slope
 
     def is_flat(self, point: _Point) -> Array:
-        """Whether the slope is that of the second condition."""
+        """Return whether the slope is that of the second condition."""
         return jnp.abs(point.slope) <= -_FLAT_ENOUGH * self.start.slope
 
 
