@@ -213,6 +213,12 @@ def test_diff_of_one_function_at_two_revisions_and_under_two_jaxlibs(repository,
     assert code == 0 and f"b: {target}, at HEAD~1" in out
     code, out, _ = run(capsys, *both, "--jaxlib", "current", "--jaxlib", HERE)
     assert code == 0 and f"{target}, jaxlib {HERE}" in out
+
+
+@pytest.mark.skipif(bool(whats_missing("tpu")), reason="a compiler for TPUs is needed")
+def test_diff_of_one_function_for_two_targets(repository, capsys):
+    target = f"{repository}:step"
+    both = "diff", target, target
     code, out, _ = run(capsys, *both, "--target", "cpu", "--target", "tpu:v5e:1x1", "--json")
     labels = [json.loads(out)[side]["label"] for side in "ab"]
     assert code == 1 and labels == [f"{target}, cpu", f"{target}, tpu:v5e:1x1"]
