@@ -250,9 +250,8 @@ def _(
     cotangent: ArrayLike, operand: Operand, padding_value: Operand, *, padding_config: PaddingConfig
 ) -> Cotangents:
     inside = _without_padding(cotangent, padding_config)
-    if (
-        padding_config and typeof(inside).weak_type
-    ):  # JAX pads it with zeros, which are strongly typed.
+    # JAX pads a tangent with zeros that are strongly typed.
+    if padding_config and typeof(inside).weak_type:
         inside = convert(inside, typeof(inside).dtype, False)
     outside = None
     if is_linear(padding_value):

@@ -14,7 +14,7 @@ _MOST_BUFFERS = 6
 def explained(error: JaxRuntimeError, name: str, hlo: Callable[[], str]) -> JaxRuntimeError:
     """Return an error of XLA or a device; one of too little memory with the values that take it.
 
-    The class and the code at the begin of the message stay, and XLA's own message follows.
+    The class and the code at the beginning of the message stay, and XLA's own message follows.
 
     Args:
       error: the error.

@@ -188,7 +188,7 @@ def traced(name: str, program: ClosedJaxpr, traced_for: str, seconds: float) -> 
 
 @contextlib.contextmanager
 def compiling(name: str, devices: Sequence[object]) -> Iterator[None]:
-    """Record the begin of a compilation, and its error if it has one."""
+    """Record the beginning of a compilation, and its error if it has one."""
     if current is None:
         yield
         return

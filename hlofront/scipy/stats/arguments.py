@@ -115,7 +115,7 @@ def exp_of(function: Function, undefined: bool = False) -> Function:
 
 
 def _exp_or_nan(x: Array) -> Array:
-    """Return exp(x), and NaN with NaN slopes for NaN, which XLA's exp of CPUs may not keep."""
+    """Return exp(x), and NaN with NaN slopes for NaN, which XLA's exp on CPUs may not keep."""
     return jnp.exp(x) * jnp.where(x == x, 1.0, jnp.nan)
 
 
