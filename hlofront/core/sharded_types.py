@@ -363,6 +363,7 @@ _LINEAR_IN_SUMMANDS = frozenset(
         "reshard",
         "optimization_barrier",
         "sharding_constraint",
+        "argument_sharding",
     }
 )
 

@@ -1,4 +1,4 @@
-"""Lowering of sharding constraints, and of the primitive reshard."""
+"""Lowering of sharding constraints, of those on arguments of jit, and of the primitive reshard."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from hlofront.core.requested_shardings import spec_of_rank
 from hlofront.core.rules import lower
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.mesh_attributes import DescribedSharding, is_described, sharding_attribute
-from hlofront.primitives.placing import sharding_constraint_p
+from hlofront.primitives.placing import argument_sharding_p, sharding_constraint_p
 from hlofront.primitives.resharding import reshard_p
 
 
@@ -19,16 +19,8 @@ def constrained(build: Builder, x: Value, sharding: DescribedSharding, aval: Sha
     return build.op("sdy.sharding_constraint", (x,), aval, sharding=attribute)
 
 
-@lower(sharding_constraint_p)
-def _(
-    build: Builder,
-    x: Value,
-    *,
-    sharding: object,
-    layout: object,
-    context_mesh: object,
-    unconstrained_dims: object,
-) -> Value:
+@lower(sharding_constraint_p, argument_sharding_p)
+def _(build: Builder, x: Value, *, sharding: object, **_: object) -> Value:
     # In a program for one device every value is on it.
     if not is_described(sharding):
         return x

@@ -158,6 +158,15 @@ def are_split_alike(sharding: Sharding, other: Sharding, ndim: int) -> bool:
     return same_count and _are_tiled_alike(sharding, other, ndim)
 
 
+def with_all_determined(sharding: Sharding) -> Sharding:
+    """Return a sharding that does not split the axes that the given one leaves to XLA."""
+    if type(sharding) is not NamedSharding or _named_is_determined(sharding):
+        return sharding
+    spec = sharding.spec
+    entries = [None if entry is UNCONSTRAINED else entry for entry in spec.partitions]
+    return _update(sharding, spec=spec.update(partitions=entries))
+
+
 def reordered(sharding: Sharding, other: Sharding, ndim: int) -> GSPMDSharding:
     """Return a sharding equivalent to `sharding`, with its devices in the order of `other`'s.
 

@@ -1,4 +1,4 @@
-"""Primitives of placement on devices: device_put, sharding_constraint."""
+"""Primitives of placement on devices: device_put, sharding_constraint, argument_sharding."""
 
 import enum
 from collections.abc import Sequence
@@ -234,6 +234,14 @@ def _(
     (x,), (axis,) = values, axes
     if axis is None:
         return sharding_constraint(x, sharding, unconstrained_dims), None
+    sharding, unconstrained_dims = _batched(axis_data, axis, sharding, unconstrained_dims)
+    return sharding_constraint(x, sharding, unconstrained_dims), axis
+
+
+def _batched(
+    axis_data: AxisData, axis: int, sharding: Any, unconstrained_dims: frozenset[int]
+) -> tuple[object, frozenset[int]]:
+    """Return a sharding, and the axes that it leaves to XLA, for values with a batch axis."""
     names = axis_data.spmd_name
     if names and not hasattr(sharding, "spec"):
         raise ValueError(
@@ -247,4 +255,73 @@ def _(
     # A sharding without `with_axis` is on one device, and fits the batched value unchanged.
     if hasattr(sharding, "with_axis"):
         sharding = sharding.with_axis(axis, names)
-    return sharding_constraint(x, sharding, moved), axis
+    return sharding, moved
+
+
+# The identity, whose result is an argument of a jitted function, with the sharding of its
+# in_shardings. In a program this is a constraint. By itself, as under grad or vmap, it does what a
+# call of the jitted function does: it moves an argument that is split so on other devices, and
+# refuses one that is split otherwise. If `from_anywhere`, as for jit(device=), it moves all.
+argument_sharding_p = Primitive("argument_sharding")
+linear(argument_sharding_p)
+infers_whole_types.add(argument_sharding_p)
+
+
+def argument_sharding(
+    x: ArrayLike,
+    name: str,
+    sharding: object,
+    from_anywhere: bool,
+    unconstrained_dims: frozenset[int] = frozenset(),
+) -> Array:
+    """Return an argument of a jitted function with the sharding that jit was given for it.
+
+    Args:
+      x: the argument.
+      name: its name in messages.
+      sharding: the sharding.
+      from_anywhere: whether an argument that is split otherwise is moved, too.
+      unconstrained_dims: the axes whose sharding XLA chooses inside of a program.
+    """
+    params = {
+        "name": name,
+        "sharding": sharding,
+        "from_anywhere": from_anywhere,
+        "unconstrained_dims": unconstrained_dims,
+    }
+    return process(argument_sharding_p, (x,), params)
+
+
+@infer(argument_sharding_p)
+def _(x: ShapedArray, **_: object) -> ShapedArray:
+    return x
+
+
+@transpose(argument_sharding_p)
+def _(
+    cotangent: ArrayLike,
+    x: Operand,
+    *,
+    name: str,
+    sharding: object,
+    from_anywhere: bool,
+    unconstrained_dims: frozenset[int],
+) -> Sequence[Cotangent | None]:
+    return [sharding_constraint(cotangent, sharding, unconstrained_dims)]
+
+
+@batch_with_axis(argument_sharding_p)
+def _(
+    axis_data: AxisData,
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    name: str,
+    sharding: Any,
+    from_anywhere: bool,
+    unconstrained_dims: frozenset[int],
+) -> tuple[ArrayLike, BatchAxis]:
+    (x,), (axis,) = values, axes
+    if axis is not None:
+        sharding, unconstrained_dims = _batched(axis_data, axis, sharding, unconstrained_dims)
+    return argument_sharding(x, name, sharding, from_anywhere, unconstrained_dims), axis

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from hlofront.base.typing import ArrayLike, Params
+from hlofront.bridge.client import Sharding
 from hlofront.core.aval import typeof
 from hlofront.core.compile_time import folding_constants
 from hlofront.core.derived import DerivedCache
@@ -17,8 +18,12 @@ from hlofront.higher_order.scan import scan_p
 from hlofront.higher_order.shard_map import shard_map_p
 from hlofront.higher_order.while_loop import while_p
 from hlofront.pjrt.clients import lowering_platform
+from hlofront.pjrt.named_shardings import with_all_determined
+from hlofront.primitives.placing import CopySemantics, argument_sharding_p
+from hlofront.runtime.array.transfer import put_leaf
 from hlofront.runtime.compilation.traced_program import CompilerOptionPairs
 from hlofront.runtime.dispatch.references import distinct_references, run_program
+from hlofront.runtime.sharding.device_assignment import check_requested
 from hlofront.runtime.sharding.placement import choose_device
 from hlofront.transforms.stage import stage
 
@@ -86,6 +91,14 @@ run_by_itself(scan_p)
 run_by_itself(cond_p)
 run_by_itself(while_p)
 run_by_itself(shard_map_p)
+
+
+@run(argument_sharding_p)
+def _(x: object, *, name: str, sharding: Sharding, from_anywhere: bool, **_: object) -> object:
+    sharding = with_all_determined(sharding)
+    if not from_anywhere:
+        check_requested([sharding], [x], lambda _: name)
+    return put_leaf(x, sharding, CopySemantics.REUSE_INPUT)
 
 
 @run(platform_index_p)

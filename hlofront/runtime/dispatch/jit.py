@@ -46,7 +46,7 @@ from hlofront.runtime.sharding.device_assignment import (
     shardings_inside,
 )
 from hlofront.runtime.sharding.jit_layouts import JitLayouts, requested_modes, without_formats
-from hlofront.runtime.sharding.jit_shardings import JitShardings, constrained
+from hlofront.runtime.sharding.jit_shardings import JitShardings
 from hlofront.runtime.sharding.placement import choose_placement, device_inside, no_value
 from hlofront.runtime.sharding.requested_memories import in_requested_memories
 from hlofront.runtime.sharding.typed import program_devices
@@ -122,11 +122,9 @@ class Jitted(Function):
         jit_layouts: JitLayouts | None = None,
     ):
         super().__init__(fun, plan, keep_unused, compiler_options)
-        self.jit_shardings = jit_shardings
-        self.jit_layouts = jit_layouts
+        self.jit_shardings, self.jit_layouts = jit_shardings, jit_layouts
         self.inline = canonical_inline(inline)
-        self.device = device
-        self.backend = backend
+        self.device, self.backend = device, backend
         self.traced_for = traced_for
         # The programs of an earlier process, which calls start from.
         self.earlier: EarlierPrograms | None = None
@@ -326,11 +324,11 @@ class Jitted(Function):
 
     def _bind(self, traced: TracedProgram, leaves: Sequence[object]) -> list[Any]:
         """Add a call of the program, with sharding constraints, to the enclosing program."""
-        if self.jit_shardings is None:
+        shardings = self.jit_shardings
+        if shardings is None:
             return self._bound(traced, leaves)
-        shardings = self.jit_shardings.of(traced)
-        results = self._bound(traced, list(map(constrained, leaves, shardings.inputs)))
-        return list(map(constrained, results, shardings.outputs))
+        results = self._bound(traced, shardings.constrained_arguments(traced, leaves))
+        return shardings.constrained_results(traced, results)
 
     def _bound(self, traced: TracedProgram, leaves: Sequence[object]) -> list[Any]:
         program = traced.program
@@ -431,7 +429,10 @@ class Jitted(Function):
     @boundary
     def eval_shape(self, *args: object, **kwargs: object) -> PyTree:
         """Return the shapes and dtypes of the result, without computing it."""
-        return self.trace(*args, **kwargs).out_info
+        traced, leaves = self.traced(args, kwargs)
+        if self.jit_shardings is not None:
+            leaves = self.jit_shardings.described_arguments(traced, leaves)
+        return stages.Traced(self, traced, *self._stages_where(traced, leaves)).out_info
 
 
 # The programs that captured values of an enclosing one, with their tables, keyed by the tables'

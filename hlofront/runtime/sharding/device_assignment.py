@@ -28,7 +28,12 @@ from hlofront.core.subprograms import subprograms_of
 from hlofront.higher_order.shard_map import shard_map_p
 from hlofront.pjrt.named_shardings import are_split_alike
 from hlofront.pjrt.shardings import over_mesh
-from hlofront.primitives.placing import device_put_p, memory_space_of, sharding_constraint_p
+from hlofront.primitives.placing import (
+    argument_sharding_p,
+    device_put_p,
+    memory_space_of,
+    sharding_constraint_p,
+)
 from hlofront.primitives.resharding import reshard_p
 from hlofront.transforms.flatten import ShapeDtypeStruct
 
@@ -351,7 +356,7 @@ def shardings_inside(program: ClosedJaxpr) -> list[Sharding]:
 def _inside(jaxpr: Jaxpr) -> Iterator[Sharding]:
     for equation in jaxpr.eqns:
         primitive = equation.primitive
-        if primitive is sharding_constraint_p:
+        if primitive is sharding_constraint_p or primitive is argument_sharding_p:
             # Inside of shard_map a constraint may be over a mesh without devices.
             if type(getattr(equation.params["sharding"], "mesh", None)) is not AbstractMesh:
                 yield equation.params["sharding"]

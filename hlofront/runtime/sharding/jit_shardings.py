@@ -16,7 +16,7 @@ from hlofront.core.partition import UNCONSTRAINED, PartitionSpec
 from hlofront.core.requested_shardings import named_sharding, over_devices, spec_of_rank
 from hlofront.core.trace import is_eager
 from hlofront.pjrt.shardings import on_device
-from hlofront.primitives.placing import CopySemantics, sharding_constraint
+from hlofront.primitives.placing import CopySemantics, argument_sharding, sharding_constraint
 from hlofront.runtime.array.transfer import put_leaf
 from hlofront.runtime.compilation.traced_program import FlatShardings, TracedProgram
 from hlofront.runtime.sharding.device_assignment import check_on_device, check_requested
@@ -106,6 +106,40 @@ class JitShardings:
         names = traced.program.jaxpr.debug_info.arg_names
         check_requested(requested, leaves, lambda i: f"argument {names[i]}")
         check_on_device(device, requested, leaves, lambda i: f"argument {names[i]}")
+
+    def described_arguments(self, traced: TracedProgram, leaves: Sequence[object]) -> list[object]:
+        """Return flat arguments with the types of those that have a sharding of jit's.
+
+        The types of results do not depend on where such arguments are.
+        """
+        inputs = self.of(traced).inputs
+        return [
+            leaf if sharding is None else aval
+            for leaf, sharding, aval in zip(leaves, inputs, traced.program.in_avals, strict=True)
+        ]
+
+    def constrained_arguments(
+        self, traced: TracedProgram, leaves: Sequence[ArrayLike]
+    ) -> list[ArrayLike]:
+        """Return the flat arguments of a call that is not eager, with the shardings of jit."""
+        inputs = self.of(traced).inputs
+        if self.moves_arguments:
+            inputs = [self.outputs] * len(leaves)
+        names = traced.program.jaxpr.debug_info.arg_names
+        return [
+            leaf
+            if sharding is None
+            else argument_sharding(
+                leaf, f"argument {name}", sharding, self.moves_arguments, _left_to_xla(sharding)
+            )
+            for name, leaf, sharding in zip(names, leaves, inputs, strict=True)
+        ]
+
+    def constrained_results(
+        self, traced: TracedProgram, results: Sequence[ArrayLike]
+    ) -> list[ArrayLike]:
+        """Return the flat results of a call that is not eager, with the shardings of jit."""
+        return list(map(constrained, results, self.of(traced).outputs))
 
     def __eq__(self, other: object) -> bool:
         return type(other) is JitShardings and self._key == other._key
@@ -213,8 +247,8 @@ def _checked(leaf: object, name: str, function: str) -> object:
 
 
 def constrained(x: ArrayLike, sharding: Sharding | None) -> ArrayLike:
-    """Constrain a value inside of a program to a sharding over several devices."""
-    if sharding is None or type(sharding) is SingleDeviceSharding:
+    """Constrain a value inside of a program to a sharding, unless that is None."""
+    if sharding is None:
         return x
     return sharding_constraint(x, sharding, _left_to_xla(sharding))
 
