@@ -54,6 +54,10 @@ class Trace:
         """Return whether the traced function still runs."""
         return self.alive
 
+    def full_raise(self, x: Value) -> Value:
+        """Return a value as an operand of this trace, which is the value itself."""
+        return x
+
     def process(self, primitive: AnyPrimitive, args: tuple[Value, ...], params: Params) -> Value:
         """Interpret an operation with the method that is for its primitive."""
         return primitive.bind_with_trace(self, args, [typeof(x) for x in args], params)

@@ -28,9 +28,17 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "jax._src.compiler": {
         "backend_compile_and_load": ("hlofront.bridge.client", "compile_and_load")
     },
-    # flax.linen, numpyro
+    # flax.linen, jax-md, numpyro; quax, whose arrays are interpreted by a trace of its own
     "jax._src.core": {
+        "AbstractValue": ("hlofront.core.aval", "AbstractValue"),
+        "Primitive": ("hlofront.core.primitive", "Primitive"),
         "ShapedArray": ("hlofront.core.aval", "ShapedArray"),
+        "Trace": ("hlofront.core.trace", "Trace"),
+        "TraceTag": ("hlofront.transforms.trace_state", "TraceTag"),
+        "Tracer": ("hlofront.core.trace", "Tracer"),
+        "full_lower": (_PARTS, "full_lower"),
+        "set_current_trace": ("hlofront.transforms.trace_state", "set_current_trace"),
+        "take_current_trace": ("hlofront.transforms.trace_state", "take_current_trace"),
         "trace_state_clean": (_PARTS, "trace_state_clean"),
     },
     # equinox
@@ -53,12 +61,26 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "jax._src.earray": {"EArray": ("hlofront.runtime.array.extended_array", "EArray")},
     # blackjax
     "jax._src.flatten_util": {"ravel_pytree": ("hlofront.flatten_util", "ravel_pytree")},
-    # jaxlib from 0.11 on, equinox
-    "jax._src.literals": {"TypedNdArray": ("hlofront.bridge.jax_shims", "NoTypedArray")},
+    # jaxlib from 0.11 on, equinox; quax
+    "jax._src.literals": {
+        "TypedComplex": (_PARTS, "NoTypedComplex"),
+        "TypedFloat": (_PARTS, "NoTypedFloat"),
+        "TypedInt": (_PARTS, "NoTypedInt"),
+        "TypedNdArray": ("hlofront.bridge.jax_shims", "NoTypedArray"),
+    },
     # jaxlib
     "jax._src.named_sharding": {"check_pspec": ("hlofront.pjrt.named_shardings", "check_spec")},
+    # quax
+    "jax._src.pjit": {"jit_p": ("hlofront.higher_order.jit_call", "jit_p")},
     # tests of tinygp
     "jax._src.public_test_util": {"check_close": (_PARTS, "check_close")},
+    "jax._src.random": {},
+    # quax
+    "jax._src.random.threefry2x32": {
+        "threefry_random_bits": ("hlofront.random.threefry", "random_bits"),
+        "threefry_seed": ("hlofront.random.threefry", "seed"),
+        "threefry_split": ("hlofront.random.threefry", "split"),
+    },
     # jaxlib
     "jax._src.sharding_impls": {
         "make_single_device_sharding": ("hlofront.pjrt.shardings", "on_device")

@@ -13,9 +13,9 @@ from hlofront.base import source, tree_prefixes
 from hlofront.base.dtypes import finfo
 from hlofront.base.tree import PyTree, tree_map
 from hlofront.base.tree_nodes import is_tree_node
-from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray
+from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray, Value
 from hlofront.bridge.coordination import CoordinationClient
-from hlofront.core.trace import current_trace, engine
+from hlofront.core.trace import Tracer, current_trace, engine
 from hlofront.pjrt import clients
 from hlofront.pjrt.process_group import current_group
 from hlofront.runtime.array.exchange import unpickled
@@ -52,6 +52,23 @@ def reconstruct_array(
 def trace_state_clean() -> bool:
     """Return whether no transformation is tracing the caller."""
     return current_trace() is engine()
+
+
+def full_lower(x: Value) -> Value:
+    """Return the simplest value that a tracer stands for, and all other values as they are."""
+    return x.full_lower() if isinstance(x, Tracer) else x
+
+
+class NoTypedInt(int):
+    """A class without instances: integers of Python that carry a dtype in JAX are plain here."""
+
+
+class NoTypedFloat(float):
+    """A class without instances: floats of Python that carry a dtype in JAX are plain here."""
+
+
+class NoTypedComplex(complex):
+    """A class without instances: complex numbers that carry a dtype in JAX are plain here."""
 
 
 def supports_inf(dtype: DTypeLike) -> bool:

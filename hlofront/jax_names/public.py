@@ -22,7 +22,7 @@ _MODULES_BY_PACKAGE = {
         """,
     "jax.experimental.colocated_python": "api func obj serialization",
     "jax.experimental.compilation_cache": "compilation_cache",
-    "jax.experimental.pallas": "ops",
+    "jax.experimental.pallas": "ops triton",
     "jax.experimental.pallas.ops": "tpu",
     "jax.experimental.pallas.ops.tpu": "splash_attention",
     "jax.experimental.pallas.ops.tpu.splash_attention": """

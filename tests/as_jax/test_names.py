@@ -89,7 +89,8 @@ def test_each_public_module_of_hlofront_is_found(jax):
     for name in sorted(public.MODULES - known):
         if name.rpartition(".")[0] in known and importlib.util.find_spec(name):
             known.add(name)
-    assert {"jax", "jax.numpy", "jax.scipy.stats.norm", "jax.extend.core.primitives"} <= known
+    some = "jax.scipy.stats.norm", "jax.extend.core.primitives", "jax.experimental.pallas.triton"
+    assert {"jax", "jax.numpy", *some} <= known
     for name in known:
         assert importlib.import_module(name).__name__ == name
 
@@ -220,3 +221,63 @@ def test_check_close_takes_tolerances_by_dtype(jax):
 def test_libraries_ask_whether_a_value_is_array_like(jax, value, is_array_like):
     assert isinstance(jax.numpy.ones(2), jax.typing.ArrayLike)
     assert isinstance(value, jax.typing.ArrayLike) == is_array_like
+
+
+def test_an_interpreter_of_another_package_uses_the_private_names_of_traces(jax):
+    core = importlib.import_module("jax._src.core")
+    seen = []
+
+    class Recorded(core.Tracer):
+        def __init__(self, trace, value):
+            super().__init__(trace, jax.typeof(value))
+            self.value = value
+
+        def full_lower(self):
+            return core.full_lower(self.value)
+
+    class Recorder(core.Trace):
+        def __init__(self, parent):
+            super().__init__()
+            self.parent_trace = parent
+
+        def process_primitive(self, primitive, tracers, params):
+            seen.append(primitive)
+            values = [core.full_lower(self.full_raise(tracer)) for tracer in tracers]
+            with core.set_current_trace(self.parent_trace):
+                results = primitive.bind(*values, **params)
+            if primitive.multiple_results:
+                return [Recorded(self, result) for result in results]
+            return Recorded(self, results)
+
+    def recorded(f, x):
+        with core.take_current_trace() as parent:
+            trace = Recorder(parent)
+            with core.set_current_trace(trace):
+                return core.full_lower(f(Recorded(trace, x)))
+
+    jit_p = jax._src.pjit.jit_p
+    assert float(recorded(lambda x: jax.jit(jax.numpy.sin)(x) * 2, 0.5)) == 2 * jax.numpy.sin(0.5)
+    assert seen[0] is jit_p and str(seen[-1]) == "mul"
+    assert float(jax.jit(lambda x: recorded(jax.lax.neg, x))(3.0)) == -3
+    assert isinstance(jax.typeof(1.0), core.AbstractValue)
+    assert isinstance(jit_p, core.Primitive) and core.TraceTag() == core.TraceTag()
+
+
+def test_the_generator_of_keys_works_on_their_words(jax):
+    threefry = importlib.import_module("jax._src.random.threefry2x32")
+    random = jax.random
+    words = threefry.threefry_seed(jax.numpy.asarray(7))
+    assert words.tolist() == random.key_data(random.key(7)).tolist()
+    halves = threefry.threefry_split(words, (3,))
+    assert halves.tolist() == random.key_data(random.split(random.key(7), 3)).tolist()
+    bits = threefry.threefry_random_bits(words, 16, (2, 2))
+    assert bits.tolist() == random.bits(random.key(7), (2, 2), "uint16").tolist()
+
+
+def test_python_scalars_carry_no_dtypes(jax):
+    literals = importlib.import_module("jax._src.literals")
+    seen = []
+    jax.jit(lambda x: seen.append(x))(2.0)
+    kinds = literals.TypedInt, literals.TypedFloat, literals.TypedComplex
+    assert not isinstance(seen[0], kinds)
+    assert [kind.__mro__[1] for kind in kinds] == [int, float, complex]
