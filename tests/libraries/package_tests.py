@@ -1,7 +1,8 @@
 """Runs the tests that libraries bring under jax and under hlofront, and compares which pass.
 
     python tests/libraries/package_tests.py NAME [--python PYTHON] [--only TEXT] [--limit SECONDS]
-                                            [--sample FILES | --shuffled] [--keep FOLDER]
+                                            [--sample FILES | --shuffled [--seed NUMBER]]
+                                            [--keep FOLDER | --failures]
 
 NAME is a library of PATHS. PYTHON, or HLOFRONT_LIBRARIES_PYTHON, is a Python with jax, pytest and
 the packages of requirements.txt. Where tests are in the source distribution alone, pip fetches it
@@ -14,7 +15,9 @@ passes under jax fails here.
 `--sample` draws that many files evenly from the list. `--shuffled` runs all files in one process
 per side, in a random order that is the same on both, so that those which both sides reach within
 the limit are a random sample of all tests. `--keep` writes what jax's tests did into a
-folder, and reads it from there the next time, so that only hlofront's side runs again. XLA_FLAGS
+folder, and reads it from there the next time, so that only hlofront's side runs again.
+`--failures` runs hlofront's side first, and jax's on what does not pass there alone, which takes
+half the time; what passes here is then taken to pass under jax. XLA_FLAGS
 apply to both sides; those of tests/support/quick_code.py halve the time of most suites.
 """
 
@@ -39,23 +42,29 @@ PATHS = {
     "chex": ("chex", "chex/**/*_test.py"),
     "distrax": ("distrax", "distrax/**/*_test.py"),
     "dm-pix": ("dm-pix", "dm_pix/**/*_test.py"),
+    "dynamax": ("dynamax", "dynamax/**/*_test.py"),
     "e3nn-jax": ("e3nn-jax", "sdist:tests/**/*test*.py"),
     "einops": ("einops", "einops/tests/test_*.py"),
     "flax": ("flax", "sdist:tests/**/*_test.py"),
     "flowjax": ("flowjax", "sdist:tests/**/test_*.py"),
     "gpjax": ("gpjax", "sdist:tests/**/test_*.py"),
     "haiku": ("dm-haiku", "haiku/**/*_test.py"),
+    "interpax": ("interpax", "sdist:tests/**/test_*.py"),
+    "jax-md": ("jax-md", "sdist:tests/*_test.py"),
     "jraph": ("jraph", "jraph/**/*_test.py"),
     "keras": ("keras", "keras/src/**/*_test.py"),
+    "mctx": ("mctx", "mctx/**/*_test.py"),
     "mujoco-mjx": ("mujoco-mjx", "mujoco/mjx/_src/*_test.py"),
     "numpyro": ("numpyro", "sdist:test/**/test_*.py"),
     "optax": ("optax", "optax/**/*_test.py"),
     "penzai": ("penzai", "sdist:tests/**/*_test.py"),
+    "quax": ("quax", "sdist:tests/**/test_*.py"),
     "rlax": ("rlax", "rlax/**/*_test.py"),
     "tinygp": ("tinygp", "sdist:**/test_*.py"),
 }
 OUTCOME = re.compile(r"^(\S+::.+?) (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b")
 REASON = re.compile(r"^(?:FAILED|ERROR) (\S+?::.+?)(?: - (.*))?$")
+UNREAD = re.compile(r"^ERROR (\S+\.py)(?: - .*)?$")
 
 
 def files_of(python: str, library: str) -> list[pathlib.Path]:
@@ -92,16 +101,28 @@ class Outcomes:
     """Each test that failed, with the first line of its error."""
     complete: bool
     """Whether the process ended within the time limit."""
+    unread: list[str]
+    """The files that could not be imported."""
 
 
-def outcomes(python: str, files: Sequence[pathlib.Path], limit: float, *options: str) -> Outcomes:
-    """Run the tests of files in one process, on one side; if they are several, in random order."""
+def outcomes(
+    python: str,
+    files: Sequence[pathlib.Path],
+    limit: float,
+    *options: str,
+    tests: Sequence[str] = (),
+) -> Outcomes:
+    """Run the tests of files, or some of them by name, in one process, on one side.
+
+    Tests of several files run in a random order.
+    """
     folder = pathlib.Path(os.path.commonpath([file.parent for file in files]))
     command = [python, "-m", "pytest", "-v", "-rfE", "-p", "no:cacheprovider", "-W", "ignore"]
     command += ["-c", os.devnull, "--rootdir", str(folder), *conftests(folder)]
     if len(files) > 1:
         command += ["-p", "random_order", "--continue-on-collection-errors"]
-    command += [*options, *map(str, files)]
+    names = [f"{folder}/{test}" for test in tests] or map(str, files)
+    command += [*options, *names]
     paths = [str(ROOT)] if options else []
     environment = {
         **os.environ,
@@ -128,10 +149,12 @@ def outcomes(python: str, files: Sequence[pathlib.Path], limit: float, *options:
     lines = text.splitlines()
     ended = (OUTCOME.match(line) for line in lines)
     failed = (REASON.match(line) for line in lines)
+    unread = (UNREAD.match(line) for line in lines)
     return Outcomes(
         {match[1]: match[2] for match in ended if match},
         {match[1]: match[2] or "" for match in failed if match},
         complete,
+        [match[1] for match in unread if match],
     )
 
 
@@ -162,16 +185,33 @@ def jax_outcomes(
     return ended
 
 
+def outcomes_of_failures(
+    python: str, files: Sequence[pathlib.Path], limit: float, ours: Outcomes
+) -> Outcomes:
+    """Return what jax's side of files does, run where hlofront's does not pass, and else equal."""
+    passed = {name: "PASSED" for name, outcome in ours.outcome.items() if outcome == "PASSED"}
+    others = [*(name for name in ours.outcome if name not in passed), *ours.unread]
+    if passed and not others:
+        return Outcomes(passed, {}, ours.complete, [])
+    ended = outcomes(python, files, limit, tests=others)
+    return dataclasses.replace(ended, outcome=passed | ended.outcome)
+
+
 def compare(
     python: str,
     name: str,
     files: Sequence[pathlib.Path],
     limit: float,
     folder: pathlib.Path | None,
+    failures: bool,
 ) -> tuple[int, int]:
     """Run files on both sides and print the difference; return how many pass here and there."""
-    theirs = jax_outcomes(python, name, files, limit, folder)
-    ours = outcomes(python, files, limit, "-p", "hlofront.as_jax")
+    if failures:
+        ours = outcomes(python, files, limit, "-p", "hlofront.as_jax")
+        theirs = outcomes_of_failures(python, files, limit, ours)
+    else:
+        theirs = jax_outcomes(python, name, files, limit, folder)
+        ours = outcomes(python, files, limit, "-p", "hlofront.as_jax")
     passed = [name for name, outcome in theirs.outcome.items() if outcome == "PASSED"]
     if not ours.complete:
         passed = [name for name in passed if name in ours.outcome]
@@ -199,10 +239,13 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=120.0, help="seconds for a file and side")
     parser.add_argument("--sample", type=int, metavar="FILES", help="only so many files")
     parser.add_argument("--shuffled", action="store_true", help="all files in a random order")
+    parser.add_argument("--seed", type=int, default=0, help="another random order")
+    parser.add_argument("--failures", action="store_true", help="jax runs what fails here alone")
     parser.add_argument("--keep", type=pathlib.Path, metavar="FOLDER", help="jax's outcomes")
     options = parser.parse_args()
     if options.python is None:
         parser.error("give --python, or HLOFRONT_LIBRARIES_PYTHON: a Python with the libraries")
+    os.environ["RANDOM_ORDER_SEED"] = str(options.seed)
     files = [
         file for file in files_of(options.python, options.library) if options.only in str(file)
     ]
@@ -215,7 +258,7 @@ def main() -> int:
         else {"_".join(file.parts[-4:]): [file] for file in files}
     )
     counts = [
-        compare(options.python, name, group, options.limit, options.keep)
+        compare(options.python, name, group, options.limit, options.keep, options.failures)
         for name, group in groups.items()
     ]
     here, there = (sum(column) for column in zip(*counts, strict=True))
