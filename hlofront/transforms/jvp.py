@@ -131,6 +131,10 @@ class JVPTrace(RuleTrace):
             return x.primal, x.tangent
         return x, Zero.of(x)
 
+    def to_primal_tangent_pair(self, val: Value) -> tuple[Value, Value]:
+        """Return the primal and tangent of a value, as `split` does: JAX's name of it."""
+        return self.split(val)
+
     def lift(self, x: Value) -> Value:
         return self.parent.lift(x)
 
@@ -163,7 +167,7 @@ class JVPTrace(RuleTrace):
             check_tangents(primitive, primal_out, tangent_out)
         if primitive.multiple_results:
             return [self.wrap(p, t) for p, t in zip(primal_out, tangent_out, strict=True)]
-        if type(tangent_out) in _HOST_VALUES:
+        if type(tangent_out) in _HOST_VALUES and not _is_foreign(primitive):
             # The tangent of x + 1 is what was passed for x, and yet the result of an operation.
             tangent_out = self.parent.lift(tangent_out)
         return self.wrap(primal_out, tangent_out)
@@ -178,6 +182,11 @@ class JVPTrace(RuleTrace):
             if type(x) is JVPTracer and x._trace is self and type(value) in _SCALARS:  # pyright: ignore[reportPrivateUsage]
                 with enable_x64(self.x64):
                     values[i] = self.parent.lift(value)
+
+
+def _is_foreign(primitive: Primitive) -> bool:
+    """Return whether another package wrote rules of a primitive: what they return is its result."""
+    return primitive in rules.jvp.foreign or primitive in rules.infer.foreign
 
 
 def as_tangent(tangent: Tangent) -> Tangent:
