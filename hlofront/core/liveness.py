@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from hlofront.core.jaxpr import Atom, Equation, Jaxpr, Var
+from hlofront.core.rules import simplify
 
 # Takes a live equation and the variables that are needed after it, and returns the equation
 # that replaces it, or None.
@@ -18,13 +19,15 @@ def live_equations(
       equations: the equations of a program.
       outputs: the outputs of the program.
       smaller: returns a replacement of a live equation, which may read fewer variables, or None
-        to remove it; it is called with the equation and the variables needed after it.
+        to remove it; it is called with the equation and the variables needed after it. Rules of
+        other packages decide about equations that no output depends on, too.
     """
     needed = {atom for atom in outputs if isinstance(atom, Var)}
     live: list[Equation] = []
     for equation in reversed(equations):
         if not equation.effects and needed.isdisjoint(equation.outvars):
-            continue
+            if smaller is None or equation.primitive not in simplify.foreign:
+                continue
         if smaller is not None:
             replacement = smaller(equation, needed)
             if replacement is None:

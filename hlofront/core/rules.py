@@ -219,6 +219,59 @@ class AxisNameRules:
         return primitive in self._table
 
 
+def _everything_saveable(*_: object, **__: object) -> bool:
+    return True
+
+
+class SavingRules:
+    """A table of partial evaluation rules in JAX's form, which are asked what may be saved.
+
+    `table[primitive] = rule` makes `rule(saveable, unknown, instantiated, equation)` the rule that
+    splits equations of the primitive in jaxprs, with known operands that are all instantiated and
+    results that may all be saved. It returns the known equation, the equation of the unknown part,
+    per result whether it is unknown and whether that equation computes it, and the residuals.
+    """
+
+    def __init__(self, table: RuleTable[PartialEvalRule]):
+        self._table = table
+        self._given: dict[PrimitiveLike, Callable[..., Any]] = {}
+
+    def __setitem__(self, primitive: PrimitiveLike, rule: Callable[..., Any]) -> None:
+        def split(
+            unknown: list[bool], equation: Any
+        ) -> tuple[Any, Any, Sequence[bool], Sequence[Any]]:
+            instantiated = [True] * len(unknown)
+            known, rest, unknown_out, _, residuals = rule(
+                _everything_saveable, list(unknown), instantiated, equation
+            )
+            return known, rest, unknown_out, residuals
+
+        self._given[primitive] = rule
+        self._table[primitive] = split
+        self._table.foreign.add(primitive)
+
+    def __getitem__(self, primitive: PrimitiveLike) -> Callable[..., Any]:
+        if primitive in self._given:
+            return self._given[primitive]
+        split = self._table[primitive]
+
+        def rule(
+            saveable: object, unknown: list[bool], instantiated: Sequence[bool], equation: Any
+        ) -> tuple[Any, Any, Sequence[bool], Sequence[bool], Sequence[Any]]:
+            known, rest, unknown_out, residuals = split(unknown, equation)
+            return known, rest, unknown_out, list(unknown_out), residuals
+
+        return rule
+
+    def __delitem__(self, primitive: PrimitiveLike) -> None:
+        del self._table[primitive]
+        self._table.foreign.discard(primitive)
+        self._given.pop(primitive, None)
+
+    def __contains__(self, primitive: PrimitiveLike) -> bool:
+        return primitive in self._table
+
+
 # The platforms that programs are lowered for; "gpu" means both kinds of GPU.
 _PLATFORMS = {
     **{name: (name,) for name in ("cpu", "cuda", "rocm", "tpu", "oneapi")},
@@ -287,6 +340,7 @@ partial_eval: RuleTable[PartialEvalRule] = RuleTable(
     "hlofront/higher_order",
     "(unknown inputs, equation) -> known equation, unknown equation, unknown outputs, residuals",
 )
+partial_eval_with_policy = SavingRules(partial_eval)
 discharge: RuleTable[DischargeRule] = RuleTable(
     "discharge",
     _PRIMITIVES,

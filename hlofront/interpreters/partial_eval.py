@@ -1,7 +1,7 @@
 """Partial evaluation and dead-code elimination of jaxprs, and tracing into jaxprs."""
 
 from hlofront.core.jaxpr import Value as Val
-from hlofront.core.rules import partial_eval as partial_eval_jaxpr_custom_rules
+from hlofront.core.rules import partial_eval_with_policy as partial_eval_jaxpr_custom_rules
 from hlofront.core.rules import simplify as dce_rules
 from hlofront.transforms.extension import abstract_eval_fun as abstract_eval_fun
 from hlofront.transforms.extension import close_jaxpr as close_jaxpr

@@ -51,7 +51,8 @@ class SplitTrace(RuleTrace):
         else:
             with interpreting_with(self.parent):
                 return self.parent.process(primitive, args, params)
-        if primitive in rules.partial_eval:
+        # A rule of another package is for equations of jaxprs, as in JAX.
+        if primitive in rules.partial_eval and primitive not in rules.partial_eval.foreign:
             return self._split(primitive, args, params)
         return tangents.process(primitive, args, params)
 

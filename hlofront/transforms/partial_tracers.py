@@ -6,7 +6,7 @@ known values, or as results of such an equation, which their attribute `recipe` 
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from hlofront.base.typing import Params
 from hlofront.core.aval import AbstractValue, register_value_type, typeof
@@ -19,32 +19,32 @@ from hlofront.transforms.linearize import SplitTrace
 from hlofront.transforms.stage import JitTracer
 
 
-class PartialVal(NamedTuple):
-    """A known value, as (None, value), or an unknown value's aval, as (aval, None)."""
+class PartialVal(tuple[AbstractValue | None, Value]):
+    """A known value, as PartialVal((None, value)), or an unknown one's aval, as ((aval, None))."""
 
-    aval: AbstractValue | None
-    const: Value
+    __slots__ = ()
 
     @classmethod
     def known(cls, const: Value) -> "PartialVal":
         """Return a PartialVal of a known value."""
-        return cls(None, const)
+        return cls((None, const))
 
     @classmethod
     def unknown(cls, aval: AbstractValue) -> "PartialVal":
         """Return a PartialVal of an unknown value with this aval."""
-        return cls(aval, None)
+        return cls((aval, None))
 
     def is_known(self) -> bool:
-        return self.aval is None
+        return self[0] is None
 
     def get_known(self) -> Value:
         """Return the value if it is known, else None."""
-        return self.const if self.aval is None else None
+        return self[1] if self[0] is None else None
 
     def get_aval(self) -> AbstractValue:
         """Return the aval of the value."""
-        return typeof(self.const) if self.aval is None else self.aval
+        aval, const = self
+        return typeof(const) if aval is None else aval
 
 
 # The rules by primitive: `rule(trace, *tracers, **params)` returns a tracer, or several.
