@@ -18,12 +18,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from hlofront.base.config import options
 from hlofront.base.dtypes import issubdtype
 from hlofront.bridge.mlir import Operation, context, ir
 from hlofront.core.aval import AbstractValue, token_aval, typeof
 from hlofront.core.effects import Effect, Effects
 from hlofront.core.jaxpr import Equation, Jaxpr
-from hlofront.core.names import NameStack
+from hlofront.core.names import NameStack, PrintedNameStack
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import LoweringRule as BuilderRule
 from hlofront.core.rules import lower
@@ -31,6 +32,8 @@ from hlofront.core.subprograms import Program, closed
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.module_state import ModuleState
+
+_with_locations = options["jax_include_debug_info_in_dumps"]
 
 Member = TypeVar("Member")
 
@@ -71,8 +74,9 @@ class TokenSet:
         return TokenSet({effect: self._tokens[effect] for effect in effects})
 
     def update_tokens(self, tokens: "TokenSet") -> "TokenSet":
-        """Return a copy of the set, with the tokens of another set replacing older ones."""
-        return TokenSet({**self._tokens, **dict(tokens.items())})
+        """Return a copy of the set, with the tokens of another set replacing its own."""
+        newer = dict(tokens.items())
+        return TokenSet({effect: newer.get(effect, token) for effect, token in self.items()})
 
     def __len__(self) -> int:
         return len(self._tokens)
@@ -128,7 +132,8 @@ class LoweringRuleContext:
 
     Attributes:
       module_context: the module, with its platforms and symbols.
-      name_stack: the named scopes and transformations around the equation.
+      name_stack: the named scopes and transformations around the equation, with the methods
+        `extend` and `transform`.
       traceback: the traceback of the user's call that traced the equation.
       primitive: the primitive of the equation.
       avals_in: the avals of the operands.
@@ -136,10 +141,12 @@ class LoweringRuleContext:
       tokens_in: the tokens of the equation's ordered effects.
       tokens_out: the tokens after the equation, which `set_tokens_out` sets.
       builder: the `Builder` at the equation's position in the module.
+      axis_size_env, dim_var_values, const_lowering, jaxpr_eqn_ctx: what rules pass on to
+        `jaxpr_subcomp` and `ir_constant`, which do not need it here: empty.
     """
 
     module_context: ModuleContext
-    name_stack: NameStack
+    name_stack: PrintedNameStack
     traceback: object
     primitive: Primitive | None
     avals_in: Sequence[Any]
@@ -147,6 +154,10 @@ class LoweringRuleContext:
     tokens_in: TokenSet
     tokens_out: TokenSet | None
     builder: Builder
+    axis_size_env: None = None
+    dim_var_values: tuple[ir.Value, ...] = ()
+    const_lowering: dict[object, IrValues] = field(default_factory=dict)
+    jaxpr_eqn_ctx: None = None
     # The tokens that `set_tokens_out` passes to the wrapper of the rule: at most one set.
     _tokens_set: list[TokenSet] = field(default_factory=list)
 
@@ -237,7 +248,7 @@ def rule_context(build: Builder, equation: Equation) -> LoweringRuleContext:
     tokens = {effect: build.tokens[effect] for effect in equation.effects if effect.ordered}
     return LoweringRuleContext(
         state.extension_context,
-        build.stack(),
+        PrintedNameStack(build.stack()),
         equation.traceback,
         equation.primitive,
         build.avals_in,
@@ -343,10 +354,35 @@ def builder_here(ctx: LoweringRuleContext) -> Builder:
 
 
 def jaxpr_subcomp(
-    ctx: LoweringRuleContext, jaxpr: Jaxpr, consts: Sequence[object], *args: IrValues
-) -> list[ir.Value]:
-    """Emit the equations of a jaxpr at the ambient insertion point, and return its outputs."""
-    return builder_here(ctx).inline(jaxpr, consts, flatten_ir_values(args))
+    ctx: ModuleContext,
+    jaxpr: Jaxpr,
+    name_stack: NameStack,
+    tokens: TokenSet,
+    consts_for_constvars: Sequence[IrValues],
+    *args: IrValues,
+    dim_var_values: Sequence[ir.Value] = (),
+    const_lowering: object = None,
+    outer_traceback: object = None,
+) -> tuple[list[ir.Value], TokenSet]:
+    """Emit the equations of a jaxpr at the ambient insertion point.
+
+    Args:
+      ctx: the module, the `module_context` of a rule's context.
+      jaxpr: the jaxpr.
+      name_stack: the scopes around its operations.
+      tokens: the tokens of its ordered effects.
+      consts_for_constvars: the values of its constants.
+      args: the values of its inputs.
+      dim_var_values, const_lowering, outer_traceback: ignored, for compatibility with JAX: the
+        module knows its sizes and constants, and equations have tracebacks of their own.
+
+    Returns:
+      The values of its outputs, and the tokens after it.
+    """
+    build = Builder(ctx._state, ir.InsertionPoint.current, tuple(name_stack), {})  # pyright: ignore[reportPrivateUsage]
+    build.tokens = dict(tokens.items())
+    results = build.inline(jaxpr, flatten_ir_values(consts_for_constvars), flatten_ir_values(args))
+    return results, TokenSet(build.tokens)
 
 
 def core_call_lowering(
@@ -390,14 +426,23 @@ def ir_constants(
     return (ir_constant(val, aval=aval),)
 
 
-def aval_to_ir_type(aval: AbstractValue) -> ir.Type:
-    """Return the MLIR type of a value with this aval."""
-    return types.aval_type(aval)
+def aval_to_ir_type(
+    ctx: ModuleContext | AbstractValue | None, aval: AbstractValue | None = None
+) -> ir.Type:
+    """Return the MLIR type of a value.
+
+    Args:
+      ctx: the module that the value is in, or None; it may be left out, as in older code.
+      aval: the aval of the value.
+    """
+    return types.aval_type(ctx if aval is None else aval)
 
 
-def aval_to_ir_types(aval: AbstractValue) -> tuple[ir.Type, ...]:
-    """Return the one MLIR type of a value with this aval, as a sequence."""
-    return (types.aval_type(aval),)
+def aval_to_ir_types(
+    ctx: ModuleContext | AbstractValue | None, aval: AbstractValue | None = None
+) -> tuple[ir.Type, ...]:
+    """Return the one MLIR type of a value, with `aval_to_ir_type`, as a sequence."""
+    return (aval_to_ir_type(ctx, aval),)
 
 
 def dtype_to_ir_type(dtype: Any) -> ir.Type:
@@ -473,7 +518,9 @@ def dense_int_elements(xs: Sequence[int]) -> ir.DenseElementsAttr:
     return types.dense(np.asarray(xs, np.int64))
 
 
-def shape_tensor(ctx: LoweringRuleContext, sizes: Sequence[int | ir.Value]) -> ir.Value:
+def shape_tensor(
+    ctx: ModuleContext | LoweringRuleContext, sizes: Sequence[int | ir.Value]
+) -> ir.Value:
     """Emit a shape as an int32 array of rank 1, from integers and scalar int32 values."""
     int32 = np.dtype(np.int32)
     whole = types.tensor_type((len(sizes),), int32)
@@ -529,8 +576,16 @@ def make_ir_context() -> ir.Context:
 
 
 def module_to_string(module: ir.Module, enable_debug_info: bool | None = None) -> str:
-    """Return an MLIR module as text, with or without its locations."""
-    return module.operation.get_asm(enable_debug_info=bool(enable_debug_info))
+    """Return an MLIR module as text.
+
+    Args:
+      module: the module.
+      enable_debug_info: whether the text has the locations; by default, as the option
+        jax_include_debug_info_in_dumps says.
+    """
+    if enable_debug_info is None:
+        enable_debug_info = _with_locations.value
+    return module.operation.get_asm(enable_debug_info=enable_debug_info)
 
 
 def module_to_bytecode(module: ir.Module) -> bytes:
