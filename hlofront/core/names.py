@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 from hlofront.base import source
 from hlofront.base.boundary import named_as
@@ -127,6 +127,21 @@ class PrintedNameStack(tuple[Scope, ...]):
     def transform(self, transform_name: str) -> "PrintedNameStack":
         """Return a name stack with one more transformation inside."""
         return PrintedNameStack((*self, Transformation(transform_name)))
+
+    def __add__(self, other: NameStack) -> "PrintedNameStack":  # pyright: ignore[reportIncompatibleMethodOverride]
+        return PrintedNameStack((*self, *other))
+
+    def __radd__(self, other: NameStack) -> "PrintedNameStack":
+        return PrintedNameStack((*other, *self))
+
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> Scope: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> "PrintedNameStack": ...
+    def __getitem__(self, index: SupportsIndex | slice, /) -> "Scope | PrintedNameStack":
+        if isinstance(index, slice):
+            return PrintedNameStack(self.stack[index])
+        return self.stack[index]
 
     def __str__(self):
         return path_of(self)

@@ -37,12 +37,14 @@ def new_source_info() -> SourceInfo:
 
 
 def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
-    """Return the user's lines that an equation comes from, as in "model.py:12:4 (loss)".
+    """Return the user's lines that an equation comes from, as in "model.py:12:4 (loss)", or "".
 
     Args:
       source_info: the source info of the equation.
       num_frames: the number of frames of user code to include, innermost first.
     """
+    if not source.user_frames(source_info.traceback, num_frames):
+        return ""
     return source.summarize(source_info.traceback, num_frames)
 
 

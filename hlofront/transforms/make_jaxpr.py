@@ -7,7 +7,7 @@ from hlofront.base import source, tree
 from hlofront.base.boundary import boundary, named_as
 from hlofront.base.tree import PyTree
 from hlofront.bridge.fast_parts import PjitFunction, PyTreeDef
-from hlofront.core.aval import ShapedArray, typeof
+from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.axes import axes_in_scope
 from hlofront.core.evaluate import eval_jaxpr
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
@@ -116,8 +116,10 @@ def make_jaxpr(
     return jaxpr_of
 
 
-def _struct(aval: ShapedArray) -> ShapeDtypeStruct:
-    """Return a description of an array, with its sharding where types say it."""
+def _struct(aval: AbstractValue) -> ShapeDtypeStruct | AbstractValue:
+    """Return a description of an array, with its sharding where types say it; a token's aval."""
+    if not isinstance(aval, ShapedArray):
+        return aval
     sharding = sharding_of(aval)
     if sharding is not None and not sharding.mesh.explicit_axes:
         sharding = None

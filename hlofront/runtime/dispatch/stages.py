@@ -12,7 +12,7 @@ from hlofront.bridge import fast_parts
 from hlofront.bridge.client import Device, LoadedExecutable, Sharding
 from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.bridge.members import raw_platform_of
-from hlofront.core.aval import AbstractValue
+from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.layout_modes import LayoutModes
 from hlofront.pjrt import clients
@@ -138,13 +138,15 @@ class Stage:
         return self._described_results(shardings or self._jitted.requested_outputs(self._traced))
 
     def _described_results(self, shardings: Sequence[Sharding | None]) -> PyTree:
-        """Return a ShapeDtypeStruct per result, with its sharding, as a tree."""
+        """Return a ShapeDtypeStruct per result, or the aval of a token, as a tree."""
         avals = self._traced.program.out_avals
         return self.out_tree.unflatten(
             [
                 ShapeDtypeStruct(
                     aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding
                 )
+                if isinstance(aval, ShapedArray)
+                else aval
                 for aval, sharding in zip(avals, shardings, strict=True)
             ]
         )
