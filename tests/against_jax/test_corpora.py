@@ -7,6 +7,13 @@ from tests.against_jax.describe import names_of
 CORPORA = (
     "corpus_experimental",
     "corpus_interpreters",
+    "corpus_names_interpreters",
+    "corpus_names_extend",
+    "corpus_names_linear_util",
+    "corpus_names_core",
+    "corpus_names_mlir",
+    "corpus_names_stages",
+    "corpus_names_trees",
     "corpus_lax",
     "corpus_lax_edge_cases",
     "corpus_programs",
