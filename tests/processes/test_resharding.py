@@ -144,3 +144,60 @@ def test_all_kinds_of_arrays_are_sent(tmp_path):
         *["an argument [752.0] device"] * 3,
         "refused",
     ]
+
+
+BETWEEN_ALL = """
+import hlofront as jax, numpy as np
+jax.distributed.initialize()
+P = jax.P
+devices = jax.devices()
+values = np.arange(24 * 12, dtype=np.float32).reshape(24, 12)
+
+def over(chosen, *entries):
+    return jax.NamedSharding(jax.sharding.Mesh(np.array(chosen), ("x",)), P(*entries))
+
+sources = {
+    "rows": over(devices, "x"),
+    "columns of all but one": over(devices[1:], None, "x"),
+}
+targets = {
+    "columns": over(devices, None, "x"),
+    "copies": over(devices[::-1]),
+    "rows of the first and last": over([devices[0], devices[-1]], "x"),
+    "rows of all but the first": over(devices[1:], "x"),
+    "the last": over(devices[-1:]),
+}
+
+def has_values(array, sharding):
+    assert array.sharding == sharding
+    assert len(array.addressable_shards) == len(sharding.addressable_devices)
+    for shard in array.addressable_shards:
+        np.testing.assert_array_equal(shard.data, values[shard.index])
+
+for name, source in sources.items():
+    x = jax.make_array_from_callback((24, 12), source, lambda i: values[i], dtype=values.dtype)
+    for other, target in targets.items():
+        has_values(jax.device_put(x, target), target)
+        print(name, "to", other, flush=True)
+# A process that has devices of the array alone, and none of in_shardings, calls as the others do.
+double = jax.jit(lambda a: a * 2, in_shardings=over(devices[1:], "x"))
+result = double(jax.device_put(values, over(devices[:-1], "x")))
+for shard in result.addressable_shards:
+    np.testing.assert_array_equal(shard.data, values[shard.index] * 2)
+print("moved by in_shardings", flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("processes", "devices"), [(2, 2), (3, 1), (4, 1)])
+def test_arrays_go_between_any_number_of_processes(tmp_path, processes, devices):
+    quiet = {"HLOFRONT_WARN_RECOMPILES": "0"}
+    names = re.findall(r'^    "([a-z ]+)": over', BETWEEN_ALL, re.MULTILINE)
+    wanted = [f"{source} to {target}" for source in names[:2] for target in names[2:]]
+    with Group(
+        tmp_path, BETWEEN_ALL, processes, devices=devices, variables=lambda number: quiet
+    ) as group:
+        assert group.wait(seconds=120) == [0] * processes, group.outputs()
+        for number in range(processes):
+            lines = group.output(number).splitlines()
+            assert lines == [*wanted, "moved by in_shardings"], group.outputs()
