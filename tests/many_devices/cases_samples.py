@@ -90,15 +90,56 @@ MOVING = {
     "top_k": "the reduced axis is moved to the end",
     "triangular_solve": "each row is of those before it",
 }
-_MOVED = re.compile(
-    r" (?:ragged-all-to-all|all-to-all|all-gather|collective-permute)(?:-start)?\("
-    r'.*op_name="[^"]*?([^"/]*)"'
+_MOVES = re.compile(
+    r" (ragged-all-to-all|all-to-all|all-gather|collective-permute|collective-broadcast|send|recv)"
+    r"(-start)?\("
 )
+_NAME = re.compile(r'op_name="[^"]*?([^"/]*)"')
 
 
 def moving_operations(compiled):
-    """The names of the operations for which a program moves elements between devices."""
-    return set(_MOVED.findall(compiled.as_text()))
+    """The names of the operations for which a program moves elements between devices.
+
+    An instruction that moves elements for no operation has its own text for a name.
+    """
+    names = set()
+    for line in compiled.as_text().splitlines():
+        if _MOVES.search(line):
+            name = _NAME.search(line)
+            names.add(name[1] if name else line)
+    return names
+
+
+@jax.custom_vjp
+def with_gathered_cotangent(x):
+    return jnp.sin(x)
+
+
+with_gathered_cotangent.defvjp(
+    lambda x: (jnp.sin(x), x),
+    lambda x, cotangent: (jax.reshard(jnp.cos(jax.reshard(x, P())), jax.typeof(x).sharding.spec),),
+)
+
+
+def test_gathers_are_seen_in_programs_and_in_gradients_alone():
+    for mesh in MESHES:
+        with jax.set_mesh(mesh):
+            x = split(mesh, np.ones((16, 8), np.float32))
+            gathers = jax.jit(lambda x: jnp.sin(jax.reshard(x, P())))
+            assert moving_operations(gathers.lower(x).compile()) == {"reshard"}
+            function = jax.jit(with_gathered_cotangent)
+            assert moving_operations(function.lower(x).compile()) == set()
+            gradient = jax.jit(jax.grad(lambda x: with_gathered_cotangent(x).sum()))
+            assert moving_operations(gradient.lower(x).compile()) == {"reshard"}
+
+
+def test_instructions_without_a_name_are_seen():
+    class Compiled:
+        @staticmethod
+        def as_text():
+            return "%a = f32[8] all-gather-start(%b), dimensions={0}\n%c = f32[8] copy(%a)"
+
+    assert moving_operations(Compiled) == {"%a = f32[8] all-gather-start(%b), dimensions={0}"}
 
 
 # Effects in order need one device.
