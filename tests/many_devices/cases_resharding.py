@@ -192,3 +192,27 @@ def test_results_without_elements_are_split_as_others():
         kept = jax.jit(lambda a: a * 2, out_shardings=split("x"))(x)
         assert {shard.data.shape for shard in kept.addressable_shards} == {(2, 0)}
         assert np.asarray(kept).shape == (8, 0)
+
+
+@pytest.mark.parametrize("target", ["rows of eight", "copies", "tiles", "one"])
+@pytest.mark.parametrize("in_a_tree", [False, True])
+def test_a_copy_of_a_numpy_array_does_not_change_with_it(target, in_a_tree):
+    values = np.ones((4096, 64), np.float32)
+    source = [values, values] if in_a_tree else values
+    copies = jax.tree.leaves(jax.device_put(source, SHARDINGS[target], may_alias=False))
+    values[:] = 2
+    for copy in copies:
+        assert copy.sharding == SHARDINGS[target]
+        np.testing.assert_array_equal(copy, np.ones((4096, 64), np.float32))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64", "float32", "bool", "bfloat16"])
+def test_numpy_arrays_of_each_dtype_go_to_their_devices(dtype):
+    values = (np.arange(24 * 48) % 7).reshape(24, 48).astype(getattr(ml_dtypes, dtype, dtype))
+    for sharding in SHARDINGS.values():
+        for source in (values, values[::-1], values.T.copy().T):
+            (array,) = jax.device_put([source], sharding)
+            assert array.sharding == sharding and array.committed
+            assert array.dtype == jax.dtypes.canonicalize_dtype(values.dtype)
+            for shard in array.addressable_shards:
+                np.testing.assert_array_equal(shard.data, source[shard.index])

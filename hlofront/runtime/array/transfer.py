@@ -18,6 +18,7 @@ from hlofront.bridge.client import (
     ArrayImpl,
     Client,
     Device,
+    NamedSharding,
     Sharding,
     SingleDeviceSharding,
 )
@@ -29,6 +30,8 @@ from hlofront.core.rules import run
 from hlofront.core.trace import Tracer, is_eager, leaked
 from hlofront.pjrt import clients
 from hlofront.pjrt.layouts import Format, Layout
+from hlofront.pjrt.named_shardings import has_summands
+from hlofront.pjrt.shardings import Index
 from hlofront.primitives import placing
 from hlofront.primitives.creating import of_rank
 from hlofront.primitives.placing import CopySemantics, MemorySpace, device_put_p
@@ -242,6 +245,13 @@ def put_leaf(x: Any, target: Target, semantics: CopySemantics) -> Any:
 
     A NumPy array of float0 is returned unchanged, as no device has that dtype.
     """
+    if type(x) is _ndarray and type(target) is NamedSharding and semantics is not _COPY:
+        aval = typeof(x)
+        cut = _cut_on_host(target, aval)
+        if cut is not None and x.dtype == aval.dtype:
+            split_aval, devices, indices = cut
+            shards = [x[index] for index in indices]
+            return batched_device_put(split_aval, target, shards, devices, True)
     if isinstance(target, Format) and type(x) not in _putters:
         return _put_as(x, target, semantics)
     if type(x) is ArrayImpl:
@@ -265,7 +275,7 @@ def put_leaf(x: Any, target: Target, semantics: CopySemantics) -> Any:
     if sharding is None:
         return host_put(x, aval, default_placement(), False, semantics is _COPY)
     if type(sharding) is not SingleDeviceSharding:
-        return _put_on_devices(x, aval, sharding)
+        return _put_on_devices(x, aval, sharding, semantics)
     aval = aval_split_by(sharding, aval)
     return host_put(x, aval, placement_of(sharding), True, semantics is _COPY)
 
@@ -349,7 +359,9 @@ def _put_on_devices(
         return x
     split_aval, is_here = _checked_target(sharding, aval)
     if not is_array:
-        host = np.asarray(readable(x, aval), aval.dtype)
+        # The arrays on devices may share the memory of this one.
+        as_array = np.array if semantics is _COPY else np.asarray
+        host = as_array(readable(x, aval), aval.dtype)
         if not is_here:
             compare_values(host, sharding)
         return resharding().split_on_host(host, split_aval, sharding)
@@ -357,6 +369,25 @@ def _put_on_devices(
         compare_values(host_value(x), sharding)
     x = copied(x) if semantics is _COPY else x
     return resharding().resharded(x, sharding, semantics is CopySemantics.DONATE_INPUT)
+
+
+@memoize(typed=False)
+def _cut_on_host(
+    sharding: Sharding, aval: ShapedArray
+) -> tuple[ShapedArray, tuple[Device, ...], tuple[Index, ...]] | None:
+    """Return what `put_leaf` must know to put NumPy arrays of a type on the devices of a sharding.
+
+    Returns:
+      The type of the array there, the devices, and the index of each one's shard. None if there is
+      more to do than to cut the array: devices of other processes, or summands.
+    """
+    if aval.dtype is float0:
+        return None
+    split_aval, is_here = _checked_target(sharding, aval)
+    if not is_here or has_summands(sharding):
+        return None
+    indices = sharding.addressable_devices_indices_map(aval.shape)
+    return split_aval, tuple(indices), tuple(indices.values())
 
 
 @memoize(typed=False)
