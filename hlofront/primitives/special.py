@@ -10,7 +10,19 @@ from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq, select_n
 from hlofront.primitives.creating import coefficient_like, constant_like, scalar_like
 from hlofront.primitives.derivatives import derivative, derivative_from_result, unknown_derivative
-from hlofront.primitives.elementwise import add, div, exp, log, log1p, mul, neg, sign, square, sub
+from hlofront.primitives.elementwise import (
+    add,
+    bitwise_and,
+    div,
+    exp,
+    log,
+    log1p,
+    mul,
+    neg,
+    sign,
+    square,
+    sub,
+)
 from hlofront.primitives.elementwise_rules import slope
 from hlofront.primitives.families import FLOAT, elementwise_primitive, sections_of_operands, unary
 
@@ -160,9 +172,21 @@ unknown_derivative(
 )
 
 
+def _replaced(x: ArrayLike, end: float, exponent: ArrayLike, other: float) -> Array:
+    """Return x, and `other` where x is an end of the support and the exponent of its power is 0.
+
+    The power's logarithm is 0 at `other`. At the end itself it were 0 times infinity.
+    """
+    constant = bitwise_and(eq(x, scalar_like(x, end)), eq(exponent, scalar_like(exponent, 0)))
+    return select_n(constant, x, constant_like(x, other))
+
+
 def _gamma_density(a: ArrayLike, x: ArrayLike) -> Array:
     """Return the density of the gamma distribution, the derivative of igamma(a, x) in x."""
-    power = mul(_plus(a, scalar_like(a, -1)), log(x))
+    exponent = _plus(a, scalar_like(a, -1))
+    # At infinity the exponential alone decides.
+    base = select_n(eq(x, scalar_like(x, math.inf)), x, constant_like(x, 1))
+    power = mul(exponent, log(_replaced(base, 0, exponent, 1)))
     return exp(sub(sub(power, x), lgamma(a)))
 
 
@@ -196,9 +220,10 @@ def _plus(x: ArrayLike, y: ArrayLike) -> ArrayLike:
 
 def _beta_density(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Return the density of the beta distribution, the derivative of betainc(a, b, x) in x."""
+    first, second = _plus(a, scalar_like(a, -1)), _plus(b, scalar_like(b, -1))
     powers = add(
-        mul(_plus(b, scalar_like(b, -1)), log1p(neg(x))),
-        mul(_plus(a, scalar_like(a, -1)), log(x)),
+        mul(second, log1p(neg(_replaced(x, 1, second, 0)))),
+        mul(first, log(_replaced(x, 0, first, 1))),
     )
     return exp(sub(powers, sub(add(lgamma(a), lgamma(b)), lgamma(_plus(a, b)))))
 

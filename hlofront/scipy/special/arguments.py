@@ -11,6 +11,8 @@ from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import as_array
+from hlofront.higher_order.custom_jvp import custom_jvp
+from hlofront.higher_order.custom_rule import SymbolicZero
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.promotion import broadcast_together, promote_args_inexact
 from hlofront.primitives.converting import convert
@@ -85,3 +87,28 @@ def in_float32(function: Callable[..., _Result], *args: Array) -> _Result:
         first, second = (convert(x, dtype, typeof(x).weak_type) for x in result)
         return first, second
     return convert(result, dtype, typeof(result).weak_type)
+
+
+def define_slopes(function: custom_jvp, *rules: Callable[..., Array]) -> None:
+    """Set a rule for each argument: `rule(tangent, result, *arguments)`, its share of the tangent.
+
+    An argument that is known to have no tangent has no share, so that an infinite slope in it
+    makes no NaN of zero times infinity.
+
+    Args:
+      function: a custom_jvp function, of arrays of one shape and dtype.
+      rules: one for each argument.
+    """
+
+    def jvp(
+        primals: tuple[Array, ...], tangents: tuple[Array | SymbolicZero, ...]
+    ) -> tuple[Array, Array | SymbolicZero]:
+        result = function(*primals)
+        total: Array | None = None
+        for rule, tangent in zip(rules, tangents, strict=True):
+            if not isinstance(tangent, SymbolicZero):
+                share = rule(tangent, result, *primals)
+                total = share if total is None else total + share
+        return result, tangents[0] if total is None else total
+
+    function.defjvp(jvp, symbolic_zeros=True)

@@ -9,7 +9,7 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.primitives import elementwise
 from hlofront.runtime.dispatch.operation import operation
-from hlofront.scipy.special.arguments import floats, inexact_arrays
+from hlofront.scipy.special.arguments import define_slopes, floats, inexact_arrays
 from hlofront.scipy.special.series import polynomial
 
 
@@ -19,12 +19,21 @@ def log1p(x: Array) -> Array:
     return jnp.where(low, jnp.log(1 + jnp.where(low, x, 0)), jnp.log1p(jnp.where(low, 0, x)))
 
 
+def _quotient_or_zero(x: Array, y: Array) -> Array:
+    """Return x / y, and zero where both are zero: there x log(y) is zero along y."""
+    return x / jnp.where((x == 0) & (y == 0), 1, y)
+
+
 @custom_jvp
 def _x_log_y(x: Array, y: Array) -> Array:
     return jnp.where((x != 0) | (y != y), x * jnp.log(y), 0)
 
 
-_x_log_y.defjvps(lambda t, result, x, y: t * jnp.log(y), lambda t, result, x, y: t * x / y)
+define_slopes(
+    _x_log_y,
+    lambda t, result, x, y: t * jnp.log(y),
+    lambda t, result, x, y: t * _quotient_or_zero(x, y),
+)
 
 
 @operation
@@ -46,8 +55,10 @@ def _x_log1p_y(x: Array, y: Array) -> Array:
     return jnp.where((x != 0) | (y != y), x * logarithm, 0)
 
 
-_x_log1p_y.defjvps(
-    lambda t, result, x, y: t * jnp.log1p(y), lambda t, result, x, y: t * x / (1 + y)
+define_slopes(
+    _x_log1p_y,
+    lambda t, result, x, y: t * jnp.log1p(y),
+    lambda t, result, x, y: t * _quotient_or_zero(x, 1 + y),
 )
 
 
@@ -109,7 +120,8 @@ def _ratio(p: Array, q: Array) -> Array:
     return jnp.where(inside, p, 1) / jnp.where(inside, q, 1)
 
 
-_relative_entropy.defjvps(
+define_slopes(
+    _relative_entropy,
     lambda t, result, p, q: jnp.where((p > 0) & (q > 0), t * (jnp.log(_ratio(p, q)) + 1), 0),
     lambda t, result, p, q: jnp.where((p > 0) & (q > 0), -t * _ratio(p, q), 0),
 )

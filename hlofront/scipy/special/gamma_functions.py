@@ -17,6 +17,7 @@ from hlofront.numpy.promotion import check_arraylike
 from hlofront.primitives import elementwise, special
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import (
+    define_slopes,
     floats,
     in_float32,
     inexact_arrays,
@@ -391,7 +392,8 @@ def _poch(z: Array, m: Array) -> Array:
     return jnp.where(m == 0, 1, jnp.where(endless | jnp.isnan(end), jnp.nan, quotient))
 
 
-_poch.defjvps(
+define_slopes(
+    _poch,
     lambda t, result, z, m: t * result * (special.digamma(z + m) - special.digamma(z)),
     lambda t, result, z, m: t * result * special.digamma(z + m),
 )
@@ -424,7 +426,8 @@ def _betaln(a: Array, b: Array) -> Array:
     return jnp.where((small == 0) & (large >= 0), jnp.inf, logarithm)
 
 
-_betaln.defjvps(
+define_slopes(
+    _betaln,
     lambda t, result, a, b: t * (special.digamma(a) - special.digamma(a + b)),
     lambda t, result, a, b: t * (special.digamma(b) - special.digamma(a + b)),
 )
@@ -506,7 +509,7 @@ def _zeta_by_order(t: Array, result: Array, x: Array, q: Array) -> Array:
     return t * jvp(lambda x: _zeta_by_summation(x, q), (x,), (jnp.ones_like(x),))[1]
 
 
-_zeta.defjvps(_zeta_by_order, lambda t, result, x, q: t * -x * _zeta(x + 1, q))
+define_slopes(_zeta, _zeta_by_order, lambda t, result, x, q: t * -x * _zeta(x + 1, q))
 
 
 @operation

@@ -7,16 +7,12 @@ import inspect
 import math
 from collections.abc import Callable
 
-import numpy as np
-
 import hlofront.numpy as jnp
 from hlofront.base.dtypes import is_complex
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import as_array
 from hlofront.numpy.promotion import promote_args_inexact
-from hlofront.primitives.converting import convert
-from hlofront.primitives.elementwise import clamp
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.entropies import log1p
 
@@ -144,14 +140,9 @@ def log_of_rest(x: Array) -> Array:
     return jnp.where(near, jnp.log(-jnp.expm1(-small)), log1p(-jnp.exp(-large)))
 
 
-def between(low: float, x: Array, high: float) -> Array:
-    """Return x clipped to [low, high], with a derivative of 0 outside, and NaN where x is NaN.
-
-    A maximum would not do: XLA assumes that the maximum of x and 0 is never below 0 nor NaN.
-    """
-    aval = typeof(x)
-    clamped = clamp(np.full((), low, aval.dtype), x, np.full((), high, aval.dtype))
-    return convert(clamped, aval.dtype, aval.weak_type)
+def nan_unless(valid: Array) -> Array:
+    """Return a factor of 1, and of NaN where `valid` is False: slopes are NaN there as well."""
+    return jnp.where(valid, 1.0, jnp.nan)
 
 
 def outside(p: Array) -> Array:

@@ -7,7 +7,7 @@ from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special import gamma_functions
 from hlofront.scipy.special.entropies import xlog1py, xlogy
-from hlofront.scipy.stats.arguments import between, exp_of, functions_of, log_of
+from hlofront.scipy.stats.arguments import exp_of, functions_of, nan_unless
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = dir_of(__name__)
@@ -17,9 +17,24 @@ _of_beta = functions_of(
 )
 
 
-def _unit(x: Array, loc: Array | int, scale: Array | int) -> Array:
-    """Return the standardized variable (x - loc) / scale, clipped to [0, 1]."""
-    return between(0, (x - loc) / scale, 1)
+def _has_ends(a: Array, b: Array) -> Array:
+    """Return a mask of the shapes for which `betainc` is 0 at 0 and 1 at 1; one may be 0."""
+    return (a >= 0) & (b >= 0) & (a + b > 0)
+
+
+def _share(a: Array, b: Array, y: Array) -> Array:
+    """Return betainc(a, b, y), and outside ]0, 1[ its value at the nearer end, with slopes of 0."""
+    below, above = y <= 0, y >= 1
+    share = gamma_functions.betainc(a, b, jnp.where(below | above, 0.5, y))
+    share = jnp.where(below, 0, jnp.where(above, 1, share))
+    return share * nan_unless(_has_ends(a, b))
+
+
+def _log_share(a: Array, b: Array, y: Array) -> Array:
+    """Return the logarithm of `_share`, with slopes of 0 also where it is minus infinity."""
+    below = y <= 0
+    logarithm = jnp.log(_share(a, b, jnp.where(below, 0.5, y)))
+    return jnp.where(below, -jnp.inf, logarithm) * nan_unless(_has_ends(a, b))
 
 
 @_of_beta
@@ -39,15 +54,19 @@ pdf = exp_of(logpdf, undefined=True)
 
 @_of_beta
 def cdf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    return gamma_functions.betainc(a, b, _unit(x, loc, scale))
+    return _share(a, b, (x - loc) / scale)
 
 
-logcdf = log_of(cdf)
+@_of_beta
+def logcdf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
+    return _log_share(a, b, (x - loc) / scale)
 
 
 @_of_beta
 def sf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    return gamma_functions.betainc(b, a, 1 - _unit(x, loc, scale))
+    return _share(b, a, 1 - (x - loc) / scale)
 
 
-logsf = log_of(sf)
+@_of_beta
+def logsf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
+    return _log_share(b, a, 1 - (x - loc) / scale)

@@ -6,8 +6,9 @@ import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import xlogy
-from hlofront.scipy.special.gamma_functions import gammainc, gammaincc, gammaln
-from hlofront.scipy.stats.arguments import between, exp_of, functions_of, log_of
+from hlofront.scipy.special.gamma_functions import gammaincc, gammaln
+from hlofront.scipy.stats import gamma
+from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of, nan_unless
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = dir_of(__name__)
@@ -29,20 +30,20 @@ pdf = exp_of(logpdf)
 
 @_of_chi2
 def cdf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    return gammainc(df / 2, between(0, (x - loc) / (2 * scale), jnp.inf))
+    return gamma.cdf(x, df / 2, loc, 2 * scale)
 
 
 @_of_chi2
 def logcdf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    y = (x - loc) / (2 * scale)
-    # At 0 and below the logarithm has no derivative, so that another argument replaces x.
-    logarithm = jnp.log(gammainc(df / 2, jnp.where(y <= 0, 1, y)))
-    return jnp.where(y <= 0, jnp.where(df > 0, -jnp.inf, jnp.nan), logarithm)
+    return gamma.logcdf(x, df / 2, loc, 2 * scale)
 
 
 @_of_chi2
 def sf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    return gammaincc(df / 2, between(0, (x - loc) / (2 * scale), jnp.inf))
+    y = (x - loc) / (2 * scale)
+    # At 0 the derivative is that from below, as in JAX.
+    outer = y <= 0
+    return jnp.where(outer, 1, gammaincc(df / 2, jnp.where(outer, 1, y))) * nan_unless(df >= 0)
 
 
 logsf = log_of(sf)

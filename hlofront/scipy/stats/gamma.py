@@ -7,7 +7,7 @@ from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammainc, gammaincc, gammaln
-from hlofront.scipy.stats.arguments import between, exp_of, functions_of, log_of
+from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of, nan_unless
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = dir_of(__name__)
@@ -21,7 +21,7 @@ def logpdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> 
     inside = (x >= loc) & ((y != jnp.inf) | (scale <= 0))
     part = jnp.where(inside, y, 1)
     logarithm = xlogy(a - 1, part) - part - gammaln(a) - jnp.log(scale)
-    return jnp.where(x != x, x, jnp.where(inside, logarithm, -jnp.inf))
+    return jnp.where(inside, logarithm, -jnp.inf) * nan_unless(x == x)
 
 
 pdf = exp_of(logpdf)
@@ -29,7 +29,10 @@ pdf = exp_of(logpdf)
 
 @_of_gamma
 def cdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    return gammainc(a, between(0, (x - loc) / scale, jnp.inf))
+    y = (x - loc) / scale
+    # At 0 the derivative is that from below, as in JAX.
+    outer = y <= 0
+    return jnp.where(outer, 0, gammainc(a, jnp.where(outer, 1, y))) * nan_unless(a > 0)
 
 
 @_of_gamma
@@ -43,7 +46,9 @@ def logcdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> 
 @_of_gamma
 def sf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
-    return jnp.where(y < 0, 1, gammaincc(a, between(0, y, jnp.inf)))
+    # At 0 the derivative is that from above, as in JAX.
+    outer = y < 0
+    return jnp.where(outer, 1, gammaincc(a, jnp.where(outer, 1, y)))
 
 
 logsf = log_of(sf)

@@ -20,9 +20,9 @@ def _regular(b: Array, ratio: Array) -> Array:
 
 
 def _logarithm(x: Array, loc: Array | int, scale: Array | int) -> tuple[Array, Array]:
-    """Return the log of (x - loc) / scale, and a mask of x below the support."""
+    """Return the log of (x - loc) / scale, 0 below the support, and a mask of x below it."""
     below = x < loc + scale
-    return jnp.log((x - loc) / scale), below
+    return jnp.log(jnp.where(below, 1, (x - loc) / scale)), below
 
 
 def _log_of_rest(b: Array, logarithm: Array, ratio: Array) -> Array:

@@ -8,7 +8,7 @@ from hlofront.base.typing import Array
 from hlofront.scipy.special.arguments import strong
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammaincc, gammaln
-from hlofront.scipy.stats.arguments import exp_of, functions_of
+from hlofront.scipy.stats.arguments import exp_of, functions_of, nan_unless
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 __dir__ = dir_of(__name__)
@@ -28,7 +28,7 @@ def logpmf(k: Array, mu: Array, loc: Array | int = 0) -> Array:
     outer = (x < 0) | (k != jnp.round(k))
     # Where k is not an integer, the result is NaN if the mean is negative or NaN.
     logarithm = jnp.where(whole, logarithm, jnp.where((x == x) & (mu >= 0), -jnp.inf, jnp.nan))
-    return jnp.where(k != k, k, jnp.where(outer, -jnp.inf, logarithm))
+    return jnp.where(outer, -jnp.inf, logarithm) * nan_unless(k == k)
 
 
 pmf = exp_of(logpmf)

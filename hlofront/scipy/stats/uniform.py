@@ -6,7 +6,7 @@ import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.arguments import strong
-from hlofront.scipy.stats.arguments import exp_of, functions_of, outside
+from hlofront.scipy.stats.arguments import exp_of, functions_of, nan_unless, outside
 
 __all__ = ["cdf", "logpdf", "pdf", "ppf"]
 __dir__ = dir_of(__name__)
@@ -17,8 +17,7 @@ _of_uniform = functions_of("uniform", real=True)
 @_of_uniform
 def logpdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     outer = (x < loc) | (x > loc + scale)
-    logarithm = jnp.where(outer, -jnp.inf, -jnp.log(scale))
-    return jnp.where(x != x, x, logarithm)
+    return jnp.where(outer, -jnp.inf, -jnp.log(scale)) * nan_unless(x == x)
 
 
 pdf = exp_of(logpdf)

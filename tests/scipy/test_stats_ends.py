@@ -1,0 +1,136 @@
+"""Slopes of distributions at the ends of their support, and outside of it."""
+
+import numpy as np
+import pytest
+
+import hlofront as jax
+import hlofront.numpy as jnp
+import hlofront.scipy.special as special
+import hlofront.scipy.stats as stats
+from hlofront import lax
+
+ALL = "logpdf pdf cdf logcdf sf logsf".split()
+# Each distribution's shapes, and the finite ends of its support with the direction inwards.
+SUPPORTS = {
+    "gamma": ([(0.5, 1.0, 1.5, 2.0, 3.0)], {0.0: 1}),
+    "chi2": ([(1.0, 2.0, 3.0, 4.0)], {0.0: 1}),
+    "beta": ([(0.5, 1.0, 2.0, 1.0, 3.0), (0.5, 1.0, 1.0, 3.0, 3.0)], {0.0: 1, 1.0: -1}),
+    "expon": ([], {0.0: 1}),
+    "pareto": ([(0.5, 1.0, 2.5)], {1.0: 1}),
+    "uniform": ([], {0.0: 1, 1.0: -1}),
+}
+
+# Functions whose slopes at the ends are zero, as in JAX: elsewhere they are those of the inside.
+FLAT = {
+    "gamma": ("cdf", "logcdf"),
+    "chi2": ("cdf", "logcdf", "sf", "logsf"),
+    "beta": ("cdf", "logcdf", "sf", "logsf"),
+}
+
+
+def slopes(call, x, *shapes):
+    """Return the derivatives of a function in x, forward and reverse."""
+    of_x = lambda x: call(x, *shapes)
+    return [
+        jax.jvp(of_x, (x,), (jnp.ones_like(x),))[1],
+        jax.grad(lambda x: jnp.sum(of_x(x)))(x),
+    ]
+
+
+def functions_of(distribution):
+    module = getattr(stats, distribution)
+    return {name: getattr(module, name) for name in ALL if hasattr(module, name)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("distribution", SUPPORTS)
+def test_slopes_at_ends_of_support_are_those_of_inside_or_zero(distribution):
+    shapes, ends = SUPPORTS[distribution]
+    with jax.enable_x64(True):
+        shapes = [np.array(shape) for shape in shapes]
+        rows = [np.full(shapes[0].shape if shapes else (2,), x) for x in (0.0, 1.0)]
+        look = jax.jit(
+            lambda *args: {k: slopes(f, *args) for k, f in functions_of(distribution).items()}
+        )
+        for end, inwards in ends.items():
+            at_end, near, beyond = (
+                look(rows[0] + x, *shapes) for x in (end, end + inwards * 1e-11, end - inwards)
+            )
+            for name in at_end:
+                wanted = np.array(near[name])
+                # What is beyond this grows on towards the end without bound.
+                wanted = np.where(abs(wanted) < 1e4, wanted, np.copysign(np.inf, wanted))
+                if name == "pdf":
+                    # Of exp(logpdf) the slope is NaN there, as in JAX.
+                    density = functions_of(distribution)["pdf"](rows[0] + end, *shapes)
+                    wanted = np.where((density == 0) | (density == np.inf), at_end[name], wanted)
+                if name in FLAT.get(distribution, ()):
+                    wanted = np.zeros_like(wanted)
+                np.testing.assert_allclose(at_end[name], wanted, 1e-4, 1e-4, err_msg=name)
+                np.testing.assert_array_equal(beyond[name], 0, err_msg=name)
+
+
+def test_slopes_of_python_numbers_at_end_of_support():
+    for call in (stats.gamma.sf, stats.gamma.logsf):
+        assert jax.grad(call)(0.0, 0.5) == -np.inf
+        assert jax.jvp(lambda x, call=call: call(x, 0.5), (0.0,), (1.0,))[1] == -np.inf
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_slopes_of_incomplete_functions_at_ends_are_densities(dtype):
+    with jax.enable_x64(dtype == "float64"):
+        at = lambda function, *args: float(jax.grad(function, len(args) - 1)(*map(dtype_of, args)))
+        dtype_of = np.dtype(dtype).type
+        for slope, *call in (
+            (1, lax.igamma, 1.0, 0.0),
+            (-1, lax.igammac, 1.0, 0.0),
+            (np.inf, lax.igamma, 0.5, 0.0),
+            (0, lax.igamma, 2.5, 0.0),
+            (0, lax.igamma, 2.5, np.inf),
+            (3, lax.betainc, 1.0, 3.0, 0.0),
+            (3, lax.betainc, 3.0, 1.0, 1.0),
+            (np.inf, lax.betainc, 0.5, 3.0, 0.0),
+        ):
+            np.testing.assert_allclose(at(*call), slope, 1e-5)
+        # The second derivative is that of 1 - exp(-x).
+        second = jax.grad(jax.grad(lambda x: lax.igamma(dtype_of(1), x)))(dtype_of(0))
+        np.testing.assert_allclose(second, -1, 1e-5)
+
+
+@pytest.mark.parametrize("log", [special.xlogy, lambda x, y: special.xlog1py(x, y - 1)])
+def test_product_with_logarithm_of_zero_has_slopes(log):
+    # Along y alone an infinite slope along x makes no NaN, and 0 log(y) is 0.
+    for x, slope in ((0.0, 0.0), (2.0, np.inf), (-1.0, -np.inf)):
+        assert jax.jvp(lambda y, x=x: log(x, y), (0.0,), (1.0,))[1] == slope
+        assert jax.grad(log, 1)(x, 0.0) == slope
+    assert jax.jvp(lambda x: log(x, 0.0), (0.0,), (1.0,))[1] == -np.inf
+
+
+# The logarithm of a probability, of which one factor is 0 ** 0, and its slope in p.
+AT_CERTAINTY = {
+    "bernoulli": [((0.0, 0.0), -1.0), ((1.0, 1.0), 1.0)],
+    "geom": [((1.0, 1.0), 1.0)],
+    "binom": [((0.0, 5.0, 0.0), -5.0), ((5.0, 5.0, 1.0), 5.0)],
+    "poisson": [((0.0, 0.0), -1.0)],
+    "nbinom": [((0.0, 3.0, 1.0), 3.0)],
+}
+
+
+@pytest.mark.parametrize("distribution", AT_CERTAINTY)
+def test_slope_in_probability_of_what_is_certain(distribution):
+    logpmf = getattr(stats, distribution).logpmf
+    for args, slope in AT_CERTAINTY[distribution]:
+        along_p = lambda p, args=args: logpmf(*args[:-1], p)
+        assert jax.jvp(along_p, (args[-1],), (1.0,))[1] == slope
+        assert jax.grad(along_p)(args[-1]) == slope
+
+
+def test_slope_at_nan_is_not_that_of_the_variable_itself():
+    for call in (
+        lambda x: stats.gamma.logpdf(x, 2.0),
+        stats.uniform.logpdf,
+        lambda x: stats.poisson.logpmf(x, 2.0),
+    ):
+        found = np.array(slopes(call, jnp.float32(np.nan)))
+        assert (np.isnan(found) | (found == 0)).all()
