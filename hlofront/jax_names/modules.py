@@ -4,7 +4,8 @@
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -70,7 +71,8 @@ class _PublicLoader:
         home = importlib.import_module(self._home)
         name = module.__name__
         contents = vars(module)
-        absent = public.ABSENT.get(name, frozenset())
+        moved = public.MOVED.get(name, {})
+        absent = public.ABSENT.get(name, frozenset()) | moved.keys()
         listed: Sequence[str] = getattr(home, "__all__", ())
         if "__all__" in vars(home):
             contents["__all__"] = [key for key in listed if key not in absent]
@@ -82,22 +84,30 @@ class _PublicLoader:
             if is_public and key not in absent:
                 contents[key] = value
         module.__doc__ = home.__doc__
-        contents["__getattr__"], contents["__dir__"] = _lazy_names(module, home, absent)
+        contents["__getattr__"], contents["__dir__"] = _lazy_names(module, home, absent, moved)
         if name == "jax":
             contents["__version__"] = version.__version__
             contents["__version_info__"] = version.__version_info__
 
 
 def _lazy_names(
-    module: ModuleType, home: ModuleType, absent: frozenset[str]
+    module: ModuleType, home: ModuleType, absent: frozenset[str], moved: Mapping[str, str]
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a public module: submodules, and lazy names of home."""
+    """Return `__getattr__` and `__dir__` of a public module.
+
+    They know its submodules, the lazy names of `home` that are not `absent`, and the names that
+    have `moved` to another module, each with the name of that module.
+    """
     name = module.__name__
 
     def __getattr__(key: str) -> object:
         missing = AttributeError(f"module {name!r} has no attribute {key!r}")
         if key == "_src" or f"{name}.{key}" in public.MODULES:
             return _submodule(f"{name}.{key}", missing)
+        if key in moved:
+            message = f"{name}.{key} is deprecated: it is {moved[key]}.{key} now"
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            return getattr(importlib.import_module(moved[key]), key)
         if key.startswith("_") or key in absent:
             raise missing
         try:

@@ -28,7 +28,7 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "jax._src.compiler": {
         "backend_compile_and_load": ("hlofront.bridge.client", "compile_and_load")
     },
-    # flax.linen, jax-md, numpyro; quax, whose arrays are interpreted by a trace of its own
+    # dynamiqs, flax.linen, jax-md, numpyro; quax, which interprets operations with its own trace
     "jax._src.core": {
         "AbstractValue": ("hlofront.core.aval", "AbstractValue"),
         "Primitive": ("hlofront.core.primitive", "Primitive"),
@@ -36,7 +36,9 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
         "Trace": ("hlofront.core.trace", "Trace"),
         "TraceTag": ("hlofront.transforms.trace_state", "TraceTag"),
         "Tracer": ("hlofront.core.trace", "Tracer"),
+        "concrete_or_error": ("hlofront.core.programs", "concrete_or_error"),
         "full_lower": (_PARTS, "full_lower"),
+        "jaxpr_as_fun": ("hlofront.core.curried", "jaxpr_as_fun"),
         "set_current_trace": ("hlofront.transforms.trace_state", "set_current_trace"),
         "take_current_trace": ("hlofront.transforms.trace_state", "take_current_trace"),
         "trace_state_clean": (_PARTS, "trace_state_clean"),
@@ -61,6 +63,14 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "jax._src.earray": {"EArray": ("hlofront.runtime.array.extended_array", "EArray")},
     # blackjax
     "jax._src.flatten_util": {"ravel_pytree": ("hlofront.flatten_util", "ravel_pytree")},
+    "jax._src.interpreters": {},
+    # jaxoplanet
+    "jax._src.interpreters.batching": {
+        "is_vmappable": ("hlofront.transforms.vmappable", "is_vmappable")
+    },
+    "jax._src.lib": {},
+    # dynamiqs
+    "jax._src.lib.xla_client": {"XlaRuntimeError": ("hlofront.errors", "JaxRuntimeError")},
     # jaxlib from 0.11 on, equinox; quax
     "jax._src.literals": {
         "TypedComplex": (_PARTS, "NoTypedComplex"),

@@ -84,6 +84,22 @@ def test_each_private_name_is_there(jax, name):
         assert key in dir(module)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["DropVar", "Effects", "check_jaxpr", "concrete_or_error", "gensym", "get_opaque_trace_state"]
+    + ["find_top_trace", "new_jaxpr_eqn", "unsafe_get_axis_names_DO_NOT_USE", "valid_jaxtype"],
+)
+def test_names_that_jax_has_moved_are_there_with_a_warning(jax, name):
+    moved = getattr(importlib.import_module("jax.extend.core"), name)
+    text = f"jax.core.{name} is deprecated: it is jax.extend.core.{name} now"
+    with pytest.warns(DeprecationWarning, match=text) as caught:
+        assert getattr(jax.core, name) is moved
+    assert caught[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match=text):
+        exec(f"from jax.core import {name}")
+    assert name not in dir(jax.core)
+
+
 def test_each_public_module_of_hlofront_is_found(jax):
     known = {"jax"}
     for name in sorted(public.MODULES - known):
