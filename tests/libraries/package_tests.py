@@ -121,8 +121,8 @@ def outcomes(
     command += ["-c", os.devnull, "--rootdir", str(folder), *conftests(folder)]
     if len(files) > 1:
         command += ["-p", "random_order", "--continue-on-collection-errors"]
-    names = [f"{folder}/{test}" for test in tests] or map(str, files)
-    command += [*options, *names]
+    # pytest prints the names of tests relative to the folder where it runs, and takes them so.
+    command += [*options, *(tests or map(str, files))]
     paths = [str(ROOT)] if options else []
     environment = {
         **os.environ,
