@@ -41,6 +41,7 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
         "jaxpr_as_fun": ("hlofront.core.curried", "jaxpr_as_fun"),
         "set_current_trace": ("hlofront.transforms.trace_state", "set_current_trace"),
         "take_current_trace": ("hlofront.transforms.trace_state", "take_current_trace"),
+        "trace_ctx": (_PARTS, "trace_context"),
         "trace_state_clean": (_PARTS, "trace_state_clean"),
     },
     # equinox

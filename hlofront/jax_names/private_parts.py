@@ -15,7 +15,7 @@ from hlofront.base.tree import PyTree, tree_map
 from hlofront.base.tree_nodes import is_tree_node
 from hlofront.base.typing import Array, ArrayLike, DType, DTypeLike, NumPyArray, Value
 from hlofront.bridge.coordination import CoordinationClient
-from hlofront.core.trace import Tracer, current_trace, engine
+from hlofront.core.trace import Trace, Tracer, current_trace, engine
 from hlofront.pjrt import clients
 from hlofront.pjrt.process_group import current_group
 from hlofront.runtime.array.exchange import unpickled
@@ -57,6 +57,17 @@ def trace_state_clean() -> bool:
 def full_lower(x: Value) -> Value:
     """Return the simplest value that a tracer stands for, and all other values as they are."""
     return x.full_lower() if isinstance(x, Tracer) else x
+
+
+class _TraceContext:
+    """The context variable of the current trace, as an attribute."""
+
+    @property
+    def trace(self) -> Trace:
+        return current_trace()
+
+
+trace_context = _TraceContext()
 
 
 class NoTypedInt(int):

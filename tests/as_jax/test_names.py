@@ -269,6 +269,7 @@ def test_an_interpreter_of_another_package_uses_the_private_names_of_traces(jax)
         with core.take_current_trace() as parent:
             trace = Recorder(parent)
             with core.set_current_trace(trace):
+                assert core.trace_ctx.trace is trace
                 return core.full_lower(f(Recorded(trace, x)))
 
     jit_p = jax._src.pjit.jit_p
