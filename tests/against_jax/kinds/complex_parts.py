@@ -8,6 +8,7 @@ KNOWN = {
     r"^grad_(arccosh|acosh)_": "jax has the other sign where the real part is negative",
     r"^grad_(arctanh|atanh)_": "where a part is NaN and the other infinite jax has 0, ours is NaN",
     r"^partition_": "jax has no partition of complex numbers",
+    r"^all_infinite_": "of infinite numbers and NaN jax has False, NumPy True",
 }
 PARTS = [-np.inf, -2.0, -0.0, 0.0, 1.0, np.inf, np.nan]
 GRID = np.array([complex(a, b) for a in PARTS for b in PARTS])
