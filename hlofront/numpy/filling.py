@@ -269,13 +269,14 @@ def _like(
         weak = bool(getattr(a, "weak_type", False))
     if dtype is not None:
         own_dtype, weak = check_user_dtype_supported(dtype, name), False
-    if device is None and type(a) is ArrayImpl and a.committed and not weak and is_eager():
+    goes_anywhere = device is None and out_sharding is None
+    if goes_anywhere and type(a) is ArrayImpl and a.committed and not weak and is_eager():
         # The result is on the array's devices; in another shape only if it is on a single device.
         if shape is None or len(a.devices()) == 1:
             device = a.sharding
-    elif device is None and type(a) is ShapeDtypeStruct and shape is None:
+    elif goes_anywhere and type(a) is ShapeDtypeStruct and shape is None:
         device = a.sharding
-    if device is None and out_sharding is None and shape is None and not is_eager():
+    if goes_anywhere and shape is None and not is_eager():
         split = None if described else typeof(a).split
         out_sharding = None if split is None else named_sharding(*split)
     shape = own_shape if shape is None else canonical_shape(shape)
