@@ -389,7 +389,8 @@ def _split_result(
         return result.update(sharding=Split(mesh, spec))
     except ValueError as error:
         raise ShardingTypeError(
-            f"the result of {primitive} of {types_text(avals)} cannot be split as {spec}: {error}"
+            f"the result of {primitive} of {types_text(avals)} cannot be split as {spec}: {error}. "
+            f"{_advice(primitive.name)}"
         ) from None
 
 

@@ -1,5 +1,6 @@
 """Meshes with axes of type Explicit, and the mesh in context, on eight devices."""
 
+import re
 import subprocess
 import sys
 from functools import partial
@@ -324,3 +325,27 @@ def test_arrays_outside_of_a_region_of_auto_axes_are_used_in_it(compiled):
 def test_auto_axes_without_a_mesh_runs_the_function_as_it_is():
     twice = jax.sharding.auto_axes(lambda a: a * 2, axes="x", out_sharding=P("x"))
     assert twice(3) == 6
+
+
+REFUSED = {
+    "operands": lambda x, y: x + y,
+    "contracted axes": lambda x, y: x.T @ y,
+    "concatenated": lambda x, y: jnp.concatenate([x, y]),
+    "an axis twice": lambda x, y: x @ x.T,
+    "a size that the mesh does not divide": lambda x, y: y[:3],
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_errors_name_operands_with_their_shardings_and_lines_and_the_mend(name):
+    with jax.set_mesh(explicit):
+        x, y = split(explicit, "x", shape=(8, 8)), split(explicit, "y", shape=(8, 8))
+        for call in (REFUSED[name], jax.jit(REFUSED[name])):
+            with pytest.raises(jax.errors.ShardingTypeError) as caught:
+                call(x, y)
+            text = str(caught.value)
+            first, *lines = text.splitlines()
+            assert "f32[8@x,8]" in first or "f32[8@y,8]" in first, text
+            assert re.search(r"at .*cases_explicit\.py:\d+", lines[0]), text
+            assert re.search(r" : f32\[8.*@[xy].*\]", lines[1]), text
+            assert "jax.sharding.reshard(x, jax.P(...))" in text or "out_sharding=" in text, text
