@@ -11,6 +11,7 @@ import numpy as np
 from hlofront.base.dtypes import python_scalar_dtype, to_inexact_dtype
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
+from hlofront.core.programs import concrete_or_error
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import (
     choose,
@@ -59,7 +60,7 @@ def _split(bins: ArrayLike | Sequence[ArrayLike]) -> tuple[ArrayLike | None, int
         raise TypeError(
             f"bins must be an integer or an array of one axis, got an array of shape {aval.shape}"
         )
-    return None, operator.index(bins)
+    return None, concrete_or_error(operator.index, bins, "It is the number of bins.")
 
 
 def _pair(

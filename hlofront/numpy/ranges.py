@@ -22,6 +22,7 @@ from hlofront.base.typing import Array, ArrayLike, DTypeLike, ShapeLike
 from hlofront.bridge.arrays import Explicit
 from hlofront.core.aval import SymbolicSize, typeof
 from hlofront.core.dimensions import as_size, canonical_axis, canonical_shape
+from hlofront.core.programs import concrete_or_error
 from hlofront.core.symbolic_sizes import max_dim
 from hlofront.core.trace import Tracer, is_eager
 from hlofront.numpy.annotations import DeviceLike, OutSharding
@@ -467,7 +468,8 @@ def indices(
     Returns:
       An array with one row per axis, or a tuple of arrays that broadcast if `sparse`.
     """
-    dimensions = canonical_shape(tuple(dimensions))
+    sizes = "The sizes of jnp.indices must be known while tracing."
+    dimensions = canonical_shape([concrete_or_error(None, size, sizes) for size in dimensions])
     if min(dimensions, default=0) < 0:
         raise TypeError(f"indices: sizes must not be negative, got {dimensions}")
     dtype = check_user_dtype_supported(int if dtype is None else dtype, "indices")

@@ -15,6 +15,7 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.client import ArrayImpl
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
+from hlofront.core.programs import concrete_or_error
 from hlofront.core.trace import Tracer, is_eager, process
 from hlofront.numpy import promotion
 from hlofront.numpy.creation import from_host
@@ -311,7 +312,8 @@ def nonzero(
         fill_values = fill_value
     else:
         fill_values = (fill_value,) * ndim
-    return _nonzero(a, operator.index(size), fill_values)
+    size = concrete_or_error(operator.index, size, "It is the size of jnp.nonzero.")
+    return _nonzero(a, size, fill_values)
 
 
 @like(np.flatnonzero)

@@ -10,6 +10,7 @@ from hlofront.base.dtypes import is_complex, python_scalar_dtype
 from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
+from hlofront.core.programs import concrete_or_error
 from hlofront.core.trace import Tracer
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import as_operand, check_arraylike, choose, promote_dtypes
@@ -79,7 +80,8 @@ def _selected(
 ) -> list[Array]:
     """Return elements where the mask `keep` is true: all of them, or `size` padded with fills."""
     if size is not None:
-        return _selected_of_size(keep, fills, arrays, operator.index(size))
+        size = concrete_or_error(operator.index, size, "It is the size of a set.")
+        return _selected_of_size(keep, fills, arrays, size)
     mask = np.asarray(keep)
     return [put_beside(np.asarray(x)[mask], source, typeof(x).weak_type) for x in arrays]
 

@@ -12,6 +12,7 @@ from hlofront.base.elements import host_number
 from hlofront.base.typing import Array, ArrayLike, Axis
 from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
+from hlofront.core.programs import concrete_or_error
 from hlofront.core.trace import Tracer
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import as_operand, check_arraylike, choose, promote_dtypes
@@ -197,7 +198,7 @@ def _unique(
         values = put_beside(values, ar, weak)
         rest = [put_beside(x, ar) for x in (indices[first], inverse, counts)]
         return values, *rest
-    size = operator.index(size)
+    size = concrete_or_error(operator.index, size, "It is the size of jnp.unique.")
     n = aval.size if axis is None else aval.shape[axis]
     if not n and size and fill_value is None:
         raise ValueError(

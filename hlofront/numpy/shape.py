@@ -15,6 +15,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.typing import Array, ArrayLike, Axes, Shape, ShapeLike
 from hlofront.core.aval import SymbolicSize, typeof
 from hlofront.core.dimensions import canonical_axes, canonical_axis, canonical_shape
+from hlofront.core.programs import concrete_or_error
 from hlofront.core.requested_shardings import permuted, requested
 from hlofront.numpy import creation
 from hlofront.numpy.annotations import OutSharding
@@ -39,8 +40,14 @@ def static_axes(axes: object) -> int | tuple[int, ...] | None:
     if isinstance(axes, Sequence) or (
         hasattr(axes, "__iter__") and getattr(axes, "ndim", 1)  # NumPy scalars have the method too.
     ):
-        return tuple(map(operator.index, axes))
-    return operator.index(axes)
+        return tuple(map(_known_axis, axes))
+    return _known_axis(axes)
+
+
+def _known_axis(axis: object) -> int:
+    if isinstance(axis, int):
+        return operator.index(axis)
+    return concrete_or_error(operator.index, axis, "Axes must be known while tracing.")
 
 
 # ---- reshape -----------------------------------------------------------------------------------
@@ -153,6 +160,13 @@ def ravel(a: ArrayLike, order: str = "C", *, out_sharding: OutSharding = None) -
     return _ravel(a) if order == "C" else _ravel(a, order)
 
 
+def _permutation(axes: object) -> int | tuple[int, ...] | None:
+    """Return the order of axes in hashable form."""
+    if isinstance(axes, Sequence):
+        return tuple(map(operator.index, axes))
+    return static_axes(axes)
+
+
 # ---- transpose ---------------------------------------------------------------------------------
 
 
@@ -170,14 +184,14 @@ def _transpose(a: ArrayLike, axes: tuple[int, ...] | None = None) -> Array:
 @like(np.transpose)
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Permute the axes: axis i of the result is axis `axes[i]`; by default they are reversed."""
-    return _transpose(a) if axes is None else _transpose(a, static_axes(axes))
+    return _transpose(a) if axes is None else _transpose(a, _permutation(axes))
 
 
 @boundary
 @like(np.permute_dims)
 def permute_dims(a: ArrayLike, /, axes: tuple[int, ...]) -> Array:
     """Permute the axes: axis i of the result is axis `axes[i]`, counted from 0."""
-    return _permuted(a, static_axes(axes))
+    return _permuted(a, _permutation(axes))
 
 
 @operation(static_argnames=("axes",))

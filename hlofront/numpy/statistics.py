@@ -18,6 +18,7 @@ from hlofront.base.elements import host_number
 from hlofront.base.errors import ShardingTypeError
 from hlofront.base.typing import Array, ArrayLike, DTypeLike
 from hlofront.core.aval import typeof
+from hlofront.core.programs import concrete_or_error
 from hlofront.core.requested_shardings import requested
 from hlofront.higher_order.axis_types import with_sharding
 from hlofront.numpy.annotations import OutSharding
@@ -289,7 +290,7 @@ def bincount(
         raise ValueError(f"only 1-dimensional input supported by bincount: got shape {aval.shape}")
     minlength = operator.index(minlength)
     if length is not None:
-        length = operator.index(length)
+        length = concrete_or_error(operator.index, length, "It is the length of jnp.bincount.")
         if length < 0:
             raise TypeError(f"bincount: length must not be negative, got {length}")
     elif not aval.size:

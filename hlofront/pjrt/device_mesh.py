@@ -4,6 +4,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Sequence
+from typing import SupportsIndex
 
 import numpy as np
 
@@ -222,6 +223,15 @@ def _has_blocks(mesh: np.ndarray) -> bool:
     return True
 
 
+def _axis_size(size: SupportsIndex | float | str) -> int:
+    """Return an integer, or what is equal to one: 2.0, or "2"."""
+    if isinstance(size, float | str):
+        if int(size) != float(size):
+            raise ValueError(size)
+        return int(size)
+    return operator.index(size)
+
+
 def make_mesh(
     axis_shapes: Sequence[int],
     axis_names: Sequence[str],
@@ -244,8 +254,8 @@ def make_mesh(
         no integer.
     """
     try:
-        shape = tuple(map(operator.index, axis_shapes))
-    except TypeError:
+        shape = tuple(map(_axis_size, axis_shapes))
+    except (TypeError, ValueError):
         raise ValueError(
             f"axis_shapes of make_mesh is a sequence of integers, one per axis: got {axis_shapes!r}"
         ) from None
