@@ -47,6 +47,7 @@ CORPORA = (
     "corpus_generators",
     "corpus_linalg",
     "corpus_references",
+    "corpus_reported",
     "corpus_scipy_linalg",
     "corpus_systems",
     "corpus_fft",
