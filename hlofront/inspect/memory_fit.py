@@ -91,36 +91,10 @@ def fits(
         try:
             compiled = lowered.compile()
         except JaxRuntimeError as error:
-            # The TPU compiler rejects programs that do not fit.
-            refused = _TOO_LARGE.search(str(error))
-            if refused is None or device_target is None:
-                raise
-            needed = int(float(refused["needed"]) * _UNITS[refused["needed_unit"]])
-            total = float(refused["available"]) * _UNITS[refused["available_unit"]]
-            available = int(total * (1 - margin))
-            arguments, results = _bytes_of(lowered.in_avals), _bytes_of(lowered.out_avals)
-            return Fits(
-                fits=False,
-                needed_bytes=needed,
-                available_bytes=available,
-                argument_bytes=arguments,
-                output_bytes=results,
-                temporary_bytes=max(needed - arguments - results, 0),
-                code_bytes=0,
-                alias_bytes=0,
-                device=str(device_target.name),
-                buffers=tuple(each.buffer for each in memory_use(_before_xla(lowered)).live()),
-            )
+            return _refused(lowered, device_target, error, margin)
     memory = compiled.memory_analysis()
     needed = assigned_bytes(memory) + memory.generated_code_size_in_bytes
-    device = lowered._first_device
-    if device_target is not None:
-        name, available = str(device_target.name), device_target.describe().memory_bytes
-    else:
-        name = str(device)
-        stats = device.memory_stats() if hasattr(device, "memory_stats") else None
-        available = (stats or {}).get("bytes_limit")
-    usable = None if available is None else int(available * (1 - margin))
+    name, usable = _device_memory(lowered, device_target, margin)
     return Fits(
         fits=None if usable is None else needed <= usable,
         needed_bytes=needed,
@@ -133,6 +107,56 @@ def fits(
         device=name,
         buffers=tuple(costs(compiled).buffers),
     )
+
+
+def _refused(
+    lowered: Lowered, target: Target | None, error: JaxRuntimeError, margin: float
+) -> Fits:
+    """Return the answer for a program that is too large to be compiled; raise any other error.
+
+    The compiler of TPUs rejects programs that do not fit, and says what they need. That of GPUs
+    fails to allocate the operands of the kernels that it tries out.
+    """
+    name, available = _device_memory(lowered, target, margin)
+    use = memory_use(_before_xla(lowered))
+    refused = _TOO_LARGE.search(str(error))
+    if refused is not None and target is not None:
+        needed = int(float(refused["needed"]) * _UNITS[refused["needed_unit"]])
+        total = float(refused["available"]) * _UNITS[refused["available_unit"]]
+        available = int(total * (1 - margin))
+    elif str(error).startswith("RESOURCE_EXHAUSTED"):
+        needed = use.peak_bytes
+    else:
+        raise error
+    arguments, results = _bytes_of(lowered.in_avals), _bytes_of(lowered.out_avals)
+    too_large = available is not None and needed > available
+    return Fits(
+        # Arrays that exist already may be why a smaller program was refused.
+        fits=False if too_large or refused is not None else None,
+        needed_bytes=needed,
+        available_bytes=available,
+        argument_bytes=arguments,
+        output_bytes=results,
+        temporary_bytes=max(needed - arguments - results, 0),
+        code_bytes=0,
+        alias_bytes=0,
+        device=name,
+        buffers=tuple(each.buffer for each in use.live()),
+    )
+
+
+def _device_memory(
+    lowered: Lowered, target: Target | None, margin: float
+) -> tuple[str, int | None]:
+    """Return the name of a program's device, and the bytes of its memory that it may use."""
+    if target is not None:
+        name, available = str(target.name), target.describe().memory_bytes
+    else:
+        device = lowered._first_device
+        name = str(device)
+        stats = device.memory_stats() if hasattr(device, "memory_stats") else None
+        available = (stats or {}).get("bytes_limit")
+    return name, None if available is None else int(available * (1 - margin))
 
 
 def _bytes_of(avals: object) -> int:

@@ -47,3 +47,27 @@ def test_a_margin():
 def test_the_device_at_hand():
     found = jax.fits(f, np.ones((4, 8), np.float32), spec(8, 2))
     assert found.fits in (True, None) and found.argument_bytes == 4 * (32 + 16)
+
+
+def test_a_compiler_without_memory_for_a_trial_is_an_answer(monkeypatch):
+    """XLA's compiler for GPUs runs kernels to choose among them, and fails where none has room."""
+
+    def refuse(lowered):
+        raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to ...")
+
+    monkeypatch.setattr(type(jax.jit(f).lower(spec(1, 1), spec(1, 1))), "compile", refuse)
+    found = jax.fits(lambda x: x @ x, spec(1 << 20, 1 << 20), target="cpu")
+    assert found.fits is False and found.temporary_bytes == 0
+    assert found.needed_bytes == 2 * 4 * 2**40 > found.available_bytes
+    assert "argument f32[1048576,1048576]" in str(found)
+    # A program that would fit if the memory were free: what is in use is not known.
+    assert jax.fits(f, spec(4, 8), spec(8, 2), target="cpu").fits is None
+
+
+def test_other_errors_of_the_compiler_stay_errors(monkeypatch):
+    def refuse(lowered):
+        raise jax.errors.JaxRuntimeError("INTERNAL: no such pass")
+
+    monkeypatch.setattr(type(jax.jit(f).lower(spec(1, 1), spec(1, 1))), "compile", refuse)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="no such pass"):
+        jax.fits(f, spec(4, 8), spec(8, 2), target="cpu")
