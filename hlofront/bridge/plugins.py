@@ -122,6 +122,8 @@ def load(name: str, path: str) -> object:
     partitioning.note_plugin(api)
     if not xla_client.pjrt_plugin_initialized(name):
         xla_client.initialize_pjrt_plugin(name)
+    # Without this, profiles have no events of the plugin's devices.
+    importlib.import_module("jaxlib._profiler").register_plugin_profiler(api)
     return api
 
 

@@ -13,7 +13,7 @@ import pytest
 import hlofront as jax
 from hlofront.base.config import options
 from hlofront.base.errors import PluginError
-from hlofront.pjrt import clients, hardware, platforms
+from hlofront.pjrt import clients, hardware, platforms, targets
 
 SOURCE = """
 #include <stddef.h>
@@ -260,6 +260,28 @@ def test_nothing_is_printed_where_plugins_have_no_device():
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "3.0\n", "")
+
+
+@pytest.mark.parametrize("platform", ["tpu", "cuda"])
+def test_profiles_have_the_devices_of_a_plugin(platform):
+    """A profile has events of those devices alone whose plugin is known to the profiler."""
+    missing = targets.whats_missing(platform)
+    if missing:
+        pytest.skip(missing)
+    code = (
+        "import importlib\n"
+        "profiler = importlib.import_module('jaxlib._profiler')\n"
+        "known, register = [], profiler.register_plugin_profiler\n"
+        "profiler.register_plugin_profiler = lambda api: (known.append(api), register(api))\n"
+        "from hlofront.pjrt import platforms\n"
+        f"api = platforms.load({platform!r})\n"
+        f"assert platforms.load({platform!r}) is api and known == [api]\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(jax.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 # ---- what the options tell a plugin --------------------------------------------------------------
