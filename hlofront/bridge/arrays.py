@@ -130,6 +130,18 @@ def from_dlpack(capsule: object, device: Device, stream: int | None, copy: bool 
         return _jax.dlpack_managed_tensor_to_buffer(capsule, device, stream, copy)
 
 
+def from_cuda_array_interface(interface: dict[str, Any], client: Client, number: int | None) -> Any:
+    """Return the array whose memory a `__cuda_array_interface__` describes, which it shares.
+
+    Args:
+      interface: the value of the attribute, in version 2 or 3 of the protocol.
+      client: the client of CUDA's devices.
+      number: the number of the GPU in this process; None for the first.
+    """
+    with shims_installed:
+        return _jax.cuda_array_interface_to_buffer(interface, client, number)
+
+
 class Explicit:
     """A context manager that marks transfers as explicit, which a transfer guard may allow.
 

@@ -177,6 +177,20 @@ def register_kernels(platform: str, api: object, package: str) -> bool:
     return True
 
 
+def number_of_gpu(address: int, package: str) -> int | None:
+    """Return the number of the GPU of CUDA whose memory has an address; None without the package.
+
+    Args:
+      address: an address in the memory of a GPU.
+      package: the kernel package of CUDA's plugin, such as "jax_cuda13_plugin".
+    """
+    try:
+        extension = importlib.import_module(f"{package}.cuda_plugin_extension")
+    except ImportError:
+        return None
+    return extension.get_device_ordinal(address)
+
+
 # ---- compile-only devices ------------------------------------------------------------------------
 
 

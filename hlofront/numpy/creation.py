@@ -261,6 +261,8 @@ def _converted(name: str, object: object, dtype: np.dtype | None, copy: bool) ->
     if type(object) in _SCALARS and dtype is None:
         return from_host(object)
     if not is_value(object) or isinstance(object, ShapeDtypeStruct):
+        if exchange.is_on_gpu(object):
+            return _of_array(exchange.from_gpu(object), dtype, copy)
         object = _host_array(name, object, dtype)
     elif isinstance(object, bool | int | float | complex) and not isinstance(object, np.generic):
         object = np.array(object, dtype)  # The conversion checks that the value fits.

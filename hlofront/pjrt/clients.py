@@ -296,6 +296,11 @@ def plugin_source(device: Device) -> str:
     return "" if plugin is None else plugin.source
 
 
+def number_of_gpu(address: int) -> int | None:
+    """Return the number of the GPU of CUDA whose memory has an address; None if it is not known."""
+    return _plugins().number_of_gpu(address)
+
+
 def lowering_platform(device: Device) -> str:
     """Return the platform that programs for a device are lowered for; of GPUs "cuda" or "rocm"."""
     platform = device.platform

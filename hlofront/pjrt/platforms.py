@@ -340,6 +340,12 @@ def kernels_package(plugin: Plugin) -> str:
     return f"jax_{number.group() if number else plugin.name + '13'}_plugin"
 
 
+def number_of_gpu(address: int) -> int | None:
+    """Return the number of the GPU of CUDA whose memory has an address; None if it is not known."""
+    plugin = find_plugins().get("cuda")
+    return None if plugin is None else bridge.number_of_gpu(address, kernels_package(plugin))
+
+
 def missing(name: str, command: str = "") -> str:
     """Return the error text for a plugin that is not installed; `command` installs it."""
     command = command or install_command(name)

@@ -77,6 +77,47 @@ def test_dlpack_goes_by_the_device(device):
     assert jnp.from_dlpack(np.arange(3.0, dtype=np.float32)).shape == (3,)
 
 
+class ByDLPack:
+    """Another library's array, which NumPy cannot read where it is on a GPU."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __array__(self, *args, **kwargs):
+        if self.__dlpack_device__()[0] != 1:
+            raise TypeError("it is on a GPU")
+        return np.array(self.array)
+
+
+class ByInterface:
+    """Another library's array on a GPU that speaks no DLPack, as numba's."""
+
+    def __init__(self, array):
+        self.array = array
+        self.__cuda_array_interface__ = array.__cuda_array_interface__
+
+
+def test_arrays_of_other_libraries_stay_on_the_device(device):
+    x = jnp.arange(6.0).reshape(2, 3)
+    foreign = [ByDLPack(x)] if device.platform == "cpu" else [ByDLPack(x), ByInterface(x)]
+    for other in foreign:
+        for taken in (jnp.asarray(other), jnp.array(other), jnp.asarray(other, "int32")):
+            assert {d.platform for d in taken.devices()} == {device.platform}
+            np.testing.assert_array_equal(np.asarray(taken), np.asarray(x))
+        if device.platform == "gpu":
+            assert jnp.asarray(other).unsafe_buffer_pointer() == x.unsafe_buffer_pointer()
+            assert jnp.array(other).unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+    copied = jax.dlpack.from_dlpack(foreign[0], copy=True)
+    assert copied.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+    np.testing.assert_array_equal(np.asarray(copied), np.asarray(x))
+
+
 def test_memories_of_the_device(device):
     default = device.default_memory()
     assert default in device.addressable_memories()

@@ -51,6 +51,41 @@ def test_dlpack_both_ways(name):
 
 
 @pytest.mark.cpu
+def test_an_array_of_another_library_on_a_gpu_asks_for_that_gpu(monkeypatch):
+    """NumPy could not read it, and would say so; what is missing here is the GPU."""
+
+    class Tensor:
+        shape, dtype = (3,), np.dtype("float32")
+
+        def __dlpack_device__(self):
+            return 2, 0
+
+        def __dlpack__(self, **options):
+            raise AssertionError("the device comes first")
+
+    class OldTensor:
+        __cuda_array_interface__ = {
+            "shape": (3,),
+            "typestr": "<f4",
+            "data": (1 << 20, False),
+            "version": 3,
+        }
+
+    asked = []
+
+    def client_for(platform):
+        asked.append(platform)
+        raise RuntimeError("no GPU here")
+
+    monkeypatch.setattr(jax.pjrt.clients, "client_for", client_for)
+    for tensor in (Tensor(), OldTensor()):
+        for convert in (jnp.asarray, jnp.array):
+            with pytest.raises(RuntimeError, match="no GPU here"):
+                convert(tensor)
+    assert asked == ["cuda"] * 4
+
+
+@pytest.mark.cpu
 def test_the_buffer_protocol():
     x = jnp.arange(3.0)
     view = memoryview(x)

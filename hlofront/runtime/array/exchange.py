@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -209,7 +209,8 @@ def from_dlpack(
     if isinstance(external_array, np.ndarray) and copy is not False:
         # C++ shares NumPy's memory directly, and also reads every stride and read-only arrays.
         return host_put(external_array, typeof(external_array), placement, True, copied=bool(copy))
-    imported = _imported(external_array, source, copy)
+    # The C API of plugins imports no copies, and CPUs share aligned memory all the same.
+    imported = _imported(external_array, source, False if copy is False else None)
     if imported is None:
         host = np.from_dlpack(external_array)
         return host_put(host, typeof(host), placement, True, copied=True)
@@ -231,7 +232,44 @@ def from_dlpack(
         return bridge.batched_device_put(
             imported.aval, placement.sharding, [imported], placement.devices, True
         )
-    return imported
+    return copied(imported) if copy else imported
+
+
+class SupportsCudaArrayInterface(Protocol):
+    """The protocol of another library's array that describes its memory on a GPU of CUDA."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+
+
+def is_on_gpu(x: object) -> bool:
+    """Return whether a value is another library's array on a GPU, which NumPy cannot read."""
+    if hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__"):
+        kind, _ = cast("SupportsDLPack", x).__dlpack_device__()
+        return kind != DLDeviceType.kDLCPU and kind in _PLATFORMS
+    return hasattr(x, "__cuda_array_interface__")
+
+
+def from_gpu(x: SupportsDLPack | SupportsCudaArrayInterface) -> Array:
+    """Return an array with the memory of another library's array for which `is_on_gpu` is true.
+
+    DLPack is preferred to `__cuda_array_interface__`, as both libraries then agree on when the
+    values are ready. Memory of a 64-bit dtype is converted while such dtypes are off.
+
+    Raises:
+      RuntimeError: if this process does not have the array's device.
+    """
+    if hasattr(x, "__dlpack__"):
+        return from_dlpack(cast("SupportsDLPack", x))
+    interface = cast("SupportsCudaArrayInterface", x).__cuda_array_interface__
+    client = clients.client_for("cuda")
+    address = interface["data"][0]
+    number = clients.number_of_gpu(address) if address else None
+    imported = bridge.from_cuda_array_interface(interface, client, number)
+    if array_dtype(imported.aval.dtype) == imported.aval.dtype:
+        return imported
+    host = host_value(imported)
+    return host_put(host, typeof(host), placement_of(sharding_of(imported)), True, copied=True)
 
 
 def _imported(external: SupportsDLPack, source: Device, copy: bool | None) -> Array | None:
