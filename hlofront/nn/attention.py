@@ -12,6 +12,7 @@ from hlofront.base.dtypes import finfo, issubdtype
 from hlofront.base.elements import bfloat16
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
+from hlofront.nn import cudnn_attention
 from hlofront.nn.normalizing import logsumexp, softmax
 from hlofront.numpy.promotion import promote_own_dtypes
 from hlofront.pjrt.devices import default_backend
@@ -80,8 +81,10 @@ def dot_product_attention(
       key_value_seq_lengths: an array of shape (B,), the numbers of keys; later ones are masked.
       local_window_size: the number of keys before and after its own position that a query attends
         to: a number or a pair of numbers.
-      implementation: None and "xla" both compile with XLA. "cudnn" is refused without a GPU; with
-        one, XLA chooses the kernels as well.
+      implementation: None and "xla" both compile operations of XLA. "cudnn" calls cuDNN's fused
+        kernels on NVIDIA's GPUs, which have no array of scores in memory: for float16 and bfloat16,
+        heads of a multiple of 8 up to 128 elements (256 from Hopper on), and windows that end at
+        the query. They have first derivatives, in reverse mode.
       return_residual: whether to also return the logsumexp of the scores.
 
     Returns:
@@ -91,7 +94,8 @@ def dot_product_attention(
     Raises:
       ValueError: if shapes or dtypes do not match, or the implementation is unknown.
       TypeError: if a bias or mask does not broadcast to the shape of the scores.
-      RuntimeError: if the implementation is "cudnn" and there is no GPU.
+      RuntimeError: if the implementation is "cudnn" and programs are not for a GPU of NVIDIA's.
+      NotImplementedError: if cuDNN has no kernel for the dtype, the head size or the lengths.
     """
     query, key, value = jnp.asarray(query), jnp.asarray(key), jnp.asarray(value)
     bias = None if bias is None else jnp.asarray(bias)
@@ -127,23 +131,38 @@ def dot_product_attention(
         local_window_size = (local_window_size, local_window_size)
     if implementation not in (None, "xla", "cudnn"):
         raise ValueError(f"Unsupported implementation option: {implementation}")
-    if implementation == "cudnn" and default_backend() not in ("gpu", "cuda"):
-        raise RuntimeError(
-            f"cuDNN is not detected: the default backend is {default_backend()!r}. Leave "
-            "`implementation` out, or give 'xla'."
+    factor = 1 / math.sqrt(size) if scale is None and size else scale or 0.0
+    if implementation == "cudnn":
+        if not cudnn_attention.runs_on_cuda():
+            raise RuntimeError(
+                f"cuDNN is not detected: the default backend is {default_backend()!r}. Leave "
+                "`implementation` out, or give 'xla'."
+            )
+        result, residual = cudnn_attention.cudnn_attention(
+            query,
+            key,
+            value,
+            bias,
+            mask,
+            *lengths,
+            scale=factor,
+            is_causal=is_causal,
+            window=local_window_size,
+            with_sums=return_residual,
         )
-    result, residual = _attention(
-        query,
-        key,
-        value,
-        bias,
-        mask,
-        *lengths,
-        scale=1 / math.sqrt(size) if scale is None and size else scale or 0.0,
-        is_causal=is_causal,
-        window=local_window_size,
-        residual=return_residual,
-    )
+    else:
+        result, residual = _attention(
+            query,
+            key,
+            value,
+            bias,
+            mask,
+            *lengths,
+            scale=factor,
+            is_causal=is_causal,
+            window=local_window_size,
+            residual=return_residual,
+        )
     result = jnp.reshape(result, query_shape)
     return (result, jnp.reshape(residual, query_shape[:-1])) if return_residual else result
 
