@@ -3,6 +3,7 @@
 import importlib
 import io
 import re
+import threading
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,21 @@ if TYPE_CHECKING:
 else:
     Value = ir.Value
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
+
+
+_of_thread = threading.local()
+
+
+def copied_for_thread(module: ir.Module) -> ir.Module:
+    """Return a copy of a module in a context that no other thread uses.
+
+    MLIR contexts are not thread-safe: the caller holds the lock of the module's context, and needs
+    none for the copy.
+    """
+    own: ir.Context | None = getattr(_of_thread, "context", None)
+    if own is None:
+        own = _of_thread.context = _make_context()
+    return ir.Module.parse(bytecode_of(module), own)  # pyright: ignore[reportUnknownMemberType]
 
 
 def bytecode_of(module: ir.Module) -> bytes:

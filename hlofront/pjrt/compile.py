@@ -2,8 +2,8 @@
 
 import enum
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from hlofront.pjrt.partitioning import PartitionCall, compile_partitioned
 
 # MLIR contexts are not thread-safe, and all modules share one.
 mlir_lock = threading.RLock()
+
+Executable = TypeVar("Executable")
 
 
 # XLA's CPU compiler drops optimization barriers in the first pass, before fusion, which defeats
@@ -183,13 +185,39 @@ def compile_module(
       callbacks: the host functions that the module calls, by their index.
       partition: partitions the module's custom calls that the host partitions, by their numbers.
     """
+
+    def compiled(module: Any) -> Any:
+        return bridge.compile_and_load(client, module, devices, options, list(callbacks))
+
+    return compile_beside_others(ir_module, options, compiled, partition)
+
+
+def compile_beside_others(
+    ir_module: Any,
+    options: bridge.CompileOptions,
+    compiled: Callable[[Any], Executable],
+    partition: PartitionCall | None = None,
+) -> Executable:
+    """Compile a module, and let other threads lower and compile at the same time.
+
+    Args:
+      ir_module: the module.
+      options: the result of `compile_options`.
+      compiled: compiles a module for devices.
+      partition: partitions the module's custom calls that the host partitions, by their numbers.
+        Its lowerings need the lock, so that other threads wait.
+    """
     with mlir_lock:
         choose_logging(options, ir_module)
+        if partition is not None:
+            return compile_partitioned(lambda: compiled(ir_module), partition)
+        if threading.active_count() == 1:
+            return compiled(ir_module)
+        # Loads MLIR, which a process that compiles nothing does not need.
+        from hlofront.bridge.mlir import copied_for_thread
 
-        def compiled() -> Any:
-            return bridge.compile_and_load(client, ir_module, devices, options, list(callbacks))
-
-        return compiled() if partition is None else compile_partitioned(compiled, partition)
+        own_module = copied_for_thread(ir_module)
+    return compiled(own_module)
 
 
 def choose_logging(options: bridge.CompileOptions, ir_module: Any) -> None:

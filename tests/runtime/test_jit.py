@@ -533,3 +533,37 @@ def test_efforts_of_the_compiler_are_levels(level, option):
 def test_another_effort_is_refused():
     with pytest.raises(ValueError, match=r"optimization_level is a level of .*O3 \(39\): got 1"):
         hlofront.jit(lax.neg, compiler_options={"optimization_level": 1})(1.0)
+
+
+def test_threads_compile_beside_each_other(monkeypatch):
+    """XLA takes seconds for large programs: two threads wait for each other in the midst of it."""
+    from hlofront.bridge import client
+
+    barrier, original = threading.Barrier(2), client.compile_and_load
+
+    def together(*args):
+        barrier.wait(30)
+        return original(*args)
+
+    monkeypatch.setattr(client, "compile_and_load", together)
+    texts = {}
+
+    def compile_one(name, f):
+        texts[name] = hlofront.jit(f).lower(np.ones(4, np.float32)).compile().as_text()
+
+    functions = {"first": lambda x: jnp.tanh(x) + 1, "second": lambda x: jnp.exp(x) * 2}
+    threads = [threading.Thread(target=compile_one, args=pair) for pair in functions.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not barrier.broken and texts.keys() == functions.keys()
+    # The module that a thread compiles is the one that a process of one thread would.
+    monkeypatch.setattr(client, "compile_and_load", original)
+
+    def operations(text):
+        return [line.partition(", metadata")[0] for line in text.splitlines() if " = " in line]
+
+    for name, f in functions.items():
+        alone = hlofront.jit(lambda x, f=f: f(x)).lower(np.ones(4, np.float32)).compile().as_text()
+        assert operations(alone) == operations(texts[name])

@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from hlofront.base.config import options as settings
 from hlofront.base.errors import AbsentDeviceError, PluginError
@@ -14,8 +14,7 @@ from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.layout_modes import LayoutModes
 from hlofront.pjrt import executable, platforms
 from hlofront.pjrt.clients import lowering_platform
-from hlofront.pjrt.compile import choose_logging, compile_options, mlir_lock
-from hlofront.pjrt.partitioning import compile_partitioned
+from hlofront.pjrt.compile import compile_beside_others, compile_options, mlir_lock
 from hlofront.pjrt.shardings import SingleDeviceSharding, on_device
 from hlofront.pjrt.targets import compiler_options, target_of
 from hlofront.runtime.sharding.device_assignment import (
@@ -161,23 +160,23 @@ def compile_absent(
         chosen_outputs=device_assignment.chosen_outputs(program) if device_assignment else (),
     )
 
-    def compiled() -> LoadedExecutable | SubprocessExecutable:
-        return bridge.compile_only(module.ir_module, devices, options, _in_subprocess.value)
+    def compiled(ir_module: Any) -> LoadedExecutable | SubprocessExecutable:
+        return bridge.compile_only(ir_module, devices, options, _in_subprocess.value)
 
     try:
-        with mlir_lock:
-            choose_logging(options, module.ir_module)
-            if not module.partitioned_calls:
-                return compiled()
+        partition = None
+        if module.partitioned_calls:
             if device_assignment is None:
-                inspect_on_one_device(module, first)
-                return compiled()
-            if lowering_platform(first) == "tpu":
+                with mlir_lock:
+                    inspect_on_one_device(module, first)
+            elif lowering_platform(first) == "tpu":
                 raise ValueError(
                     f"{name} has functions with custom partitioning, or inspects shardings: libtpu "
                     "does not ask about these for compile-only devices, and refuses them"
                 )
-            return compile_partitioned(compiled, partition_of(module, device_assignment))
+            else:
+                partition = partition_of(module, device_assignment)
+        return compile_beside_others(module.ir_module, options, compiled, partition)
     except WorkerEnded as error:
         raise JaxRuntimeError(_end(name, first, str(error))) from error
     except JaxRuntimeError as error:
