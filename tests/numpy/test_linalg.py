@@ -222,3 +222,39 @@ def test_second_derivatives_of_eigh_are_symmetric_also_if_it_reads_one_triangle(
 
     found = jax.grad(lambda x: jax.jvp(function, (x,), (direction,))[1])(a)
     assert_trees_close(found, found.T)
+
+
+@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+def test_slogdet_of_few_rows_is_a_formula(size, dtype):
+    """No factorization is called; values and derivatives are those by LU, of any magnitude."""
+    rng = np.random.default_rng(size)
+    a = rng.normal(size=(3, size, size)).astype(dtype)
+    if dtype == "complex64":
+        a += (1j * rng.normal(size=a.shape)).astype(dtype)
+    assert "custom_call" not in jax.jit(jnp.linalg.slogdet).lower(a).as_text()
+    for scale in (1, 1e30, 1e-30):
+        sign, logarithm = jnp.linalg.slogdet(a * np.float32(scale))
+        wanted = np.linalg.slogdet(a.astype("complex128") * scale)
+        np.testing.assert_allclose(sign, wanted[0], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(logarithm, wanted[1], rtol=1e-5, atol=1e-5)
+    # The tangent is that of the same matrix among more rows, which is factored.
+    whole = np.tile(np.eye(3, dtype=dtype), (3, 1, 1))
+    change = rng.normal(size=a.shape).astype(dtype)
+
+    def inside(x):
+        return jnp.linalg.slogdet(jnp.asarray(whole).at[:, :size, :size].set(x))
+
+    assert "custom_call" in jax.jit(inside).lower(a).as_text()
+    for ours, theirs in zip(
+        jax.jvp(jnp.linalg.slogdet, (a,), (change,)), jax.jvp(inside, (a,), (change,))
+    ):
+        for x, y in zip(ours, theirs):
+            np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-5)
+
+
+def test_slogdet_of_singular_and_infinite_matrices():
+    values = [[[0, 0], [0, 0]], [[1, 2], [2, 4]], [[np.nan, 1], [1, 1]]]
+    signs, logarithms = jnp.linalg.slogdet(np.array(values, np.float32))
+    np.testing.assert_array_equal(signs, [0, 0, np.nan])
+    np.testing.assert_array_equal(logarithms, [-np.inf, -np.inf, np.nan])

@@ -15,7 +15,7 @@ from hlofront.higher_order.matrix_solve import solve_factored
 from hlofront.numpy.like import operation_like
 from hlofront.numpy.linalg.matrices import inexact, square_matrices
 from hlofront.primitives import comparing, creating, elementwise
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import convert, stop_gradient
 from hlofront.primitives.factoring import geqrf, lu
 from hlofront.primitives.matrices import (
     along_rows,
@@ -26,8 +26,8 @@ from hlofront.primitives.matrices import (
     take_rows,
     upper_triangle,
 )
-from hlofront.primitives.reducing import reduce_prod, reduce_sum
-from hlofront.primitives.shaping import squeeze
+from hlofront.primitives.reducing import reduce_max, reduce_prod, reduce_sum
+from hlofront.primitives.shaping import expand_dims, squeeze
 from hlofront.primitives.slicing import slice
 from hlofront.primitives.solving import triangular_solve
 
@@ -153,6 +153,37 @@ def _of_diagonal(ends: Array, sign: Array) -> tuple[Array, Array]:
     return total, reduce_sum(elementwise.log(sizes), (axis,))
 
 
+# Matrices of so many rows have no kernel called for them, in loops and batches least of all.
+_MOST_ROWS_BY_FORMULA = 2
+
+
+def _slogdet_by_formula(a: Array, size: int) -> tuple[Array, Array]:
+    """Compute the results for matrices of one or two rows, divided by their largest element.
+
+    The derivative is that of the divided matrices alone, as the divisor cancels.
+    """
+    aval = typeof(a)
+    sizes = stop_gradient(elementwise.abs(a))
+    largest = reduce_max(sizes, (aval.ndim - 2, aval.ndim - 1))
+    is_usable = elementwise.bitwise_and(
+        comparing.gt(largest, creating.full_like(largest, 0)), elementwise.is_finite(largest)
+    )
+    largest = comparing.select_n(is_usable, creating.full_like(largest, 1), largest)
+    divisor = expand_dims(largest, (aval.ndim - 2, aval.ndim - 1))
+    divisor = convert(divisor, aval.dtype, aval.weak_type)
+    divided = elementwise.div(a, broadcast_matrices(divisor, aval.shape))
+    determinant = squeeze(divided, (-2, -1)) if size == 1 else _small(divided, size)
+    modulus = elementwise.abs(determinant)
+    scale = elementwise.mul(creating.full_like(largest, size), elementwise.log(largest))
+    total = elementwise.add(elementwise.log(modulus), scale)
+    if not is_complex(aval.dtype):
+        return elementwise.sign(determinant), total
+    # The quotient has the derivative that the operation sign has not: zero stays zero.
+    is_zero = comparing.eq(modulus, creating.full_like(modulus, 0))
+    safe = comparing.select_n(is_zero, modulus, creating.full_like(modulus, 1))
+    return elementwise.div(determinant, convert(safe, aval.dtype, aval.weak_type)), total
+
+
 @custom_jvp
 def _slogdet_by_lu(a: Array) -> tuple[Array, Array]:
     factors, pivots, _ = lu(a)
@@ -212,6 +243,8 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     if not shape[-1]:
         a = convert(a, typeof(a).dtype, False)
     if method is None or method == "lu":
+        if 0 < shape[-1] <= _MOST_ROWS_BY_FORMULA:
+            return SlogdetResult(*_slogdet_by_formula(a, shape[-1]))
         return SlogdetResult(*_slogdet_by_lu(a))
     if method == "qr":
         return SlogdetResult(*_slogdet_by_qr(a))
