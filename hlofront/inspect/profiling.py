@@ -11,6 +11,7 @@ from hlofront.bridge import profiler as bridge
 from hlofront.inspect.cost import description_for, description_of
 from hlofront.inspect.jitted import jitted
 from hlofront.numpy import array, complexfloating, floating, issubdtype
+from hlofront.pjrt.clients import lowering_platform
 from hlofront.pjrt.targets import Description, Target
 from hlofront.primitives.creating import full
 from hlofront.runtime.array.array import Array
@@ -24,6 +25,11 @@ from hlotools.profiles.operations import program_times
 from hlotools.profiles.profile import Profile, described_programs, joined, operations_inside
 from hlotools.profiles.xplane import ProfileError, parse_xplane, read_xplane
 
+_GPUS = ("cuda", "rocm")
+# XLA launches operations of GPUs together as graphs, of which profiles have the kernels and not the
+# operations. No graph has so many.
+_WITHOUT_GRAPHS = {"xla_gpu_graph_min_graph_size": 2**31 - 1}
+
 
 def profile(
     function: Callable[..., object],
@@ -36,7 +42,8 @@ def profile(
     """Return a function that runs `function` under XLA's profiler, and returns its times by line.
 
     The times of operations are means over the runs. The profiler itself takes time, about half a
-    microsecond per operation on CPUs.
+    microsecond per operation on CPUs. On GPUs each operation is launched by itself, and not within
+    a graph, so that its time is known: what is between operations may be less otherwise.
 
     Args:
       function: the function to run, jitted or not. Of arguments that it donates, each run gets
@@ -65,25 +72,27 @@ def profile(
         args, kwargs = with_values((args, kwargs))
         staged = jitted(function)
         lowered = staged.lower(*args, **kwargs)
-        compiled = lowered.compile()
+        options = {} if lowering_platform(lowered._first_device) not in _GPUS else _WITHOUT_GRAPHS
+        compiled = lowered.compile(options)
         described = description_of(target)
         if described is not None:
             described = description_for(compiled, described)
+        measured = compiled if options else staged
         is_donated = any(info.donated for info in tree_leaves(lowered.args_info))
 
         def run() -> float:
             call = tree_map(_copied, (args, kwargs)) if is_donated else (args, kwargs)
             block_until_ready(call)
             start = time.perf_counter()
-            block_until_ready(staged(*call[0], **call[1]))
+            block_until_ready(measured(*call[0], **call[1]))
             return time.perf_counter() - start
 
         for _ in range(warm_ups):
             run()
-        options = bridge.ProfileOptions()
+        recording = bridge.ProfileOptions()
         # The events of Python functions would slow down what is measured.
-        options.python_tracer_level = 0
-        with ProfileSession(log_dir, profiler_options=options) as session:
+        recording.python_tracer_level = 0
+        with ProfileSession(log_dir, profiler_options=recording) as session:
             walls = [run() for _ in range(runs)]
         assert session.record is not None
         space = parse_xplane(session.record.content)

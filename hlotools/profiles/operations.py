@@ -16,6 +16,8 @@ _MODULES_LINE = "XLA Modules"
 _DONE = "end: "
 _TASK_STARTS = "ThreadpoolListener::StartRegion"
 _TASK_STOPS = "ThreadpoolListener::StopRegion"
+# The number of a kernel in a graph that CUDA launches.
+_GRAPH_NODE = "cuda_graph_node_id"
 _WAITS = "ThunkExecutor::Execute (wait for completion)"
 
 
@@ -77,13 +79,16 @@ def program_times(
         loops, branches and calls, by the name of that one.
     """
     runs: dict[_RunKey, list[Interval]] = defaultdict(list)
+    launches: dict[_RunKey, Counter[int]] = defaultdict(Counter)
     for plane in space.planes:
-        _read_plane(plane, inside, runs)
+        _read_plane(plane, inside, runs, launches)
     programs: dict[tuple[int | None, str], ProgramTimes] = {}
     for key, intervals in runs.items():
         times = programs.setdefault((key.program, key.name), ProgramTimes(key.program, key.name))
         runs_of_key = 1
-        if key.run is None:
+        if key in launches:
+            runs_of_key = min(launches[key].values())
+        elif key.run is None:
             runs_of_key = _runs_in(intervals, inside.get(key.name, {}))
         _add_run(times, intervals, runs_of_key)
     return sorted(programs.values(), key=lambda times: -times.seconds)
@@ -140,8 +145,16 @@ def _read_plane(
     plane: Plane,
     inside: Mapping[str, Mapping[str, frozenset[str]]],
     runs: dict[_RunKey, list[Interval]],
+    launches: dict[_RunKey, Counter[int]],
 ) -> None:
-    """Add the operations of a plane to the runs that they belong to."""
+    """Add the operations of a plane to the runs that they belong to.
+
+    Args:
+      plane: the plane.
+      inside: the operations that run inside of others, as for `program_times`.
+      runs: the operations by run, which this function adds to.
+      launches: how often each node of a graph of kernels was launched, likewise.
+    """
     lines = [line for line in plane.lines if line.name == _OPERATIONS_LINE]
     modules = [line for line in plane.lines if line.name == _MODULES_LINE]
     if lines:
@@ -150,7 +163,7 @@ def _read_plane(
             key = within.key(plane.name, event)
             runs[key].append(Interval(event.start, event.end, _operation_name(event)))
         return
-    _HostOperations(plane, inside).add_to(runs)
+    _HostOperations(plane, inside).add_to(runs, launches)
 
 
 def _operation_name(event: Event) -> str:
@@ -205,6 +218,9 @@ class _HostOperations:
     them. The thread that completes one runs the operations after it at once, and marks the end of
     the first one only then: so it has ended where the next one starts in that thread. The last one
     has ended where the run did, and a loop where the last operation of its body did.
+
+    On a GPU, XLA launches kernels together as a graph: each says the graph's name as its operation,
+    and its number as a node of the graph. Such a kernel counts by its own name.
     """
 
     def __init__(self, plane: Plane, inside: Mapping[str, Mapping[str, frozenset[str]]]):
@@ -233,8 +249,10 @@ class _HostOperations:
             self._operations.append(started)
             self._starts.append([event.start for event in started])
 
-    def add_to(self, runs: dict[_RunKey, list[Interval]]) -> None:
-        """Add the operations to the runs that they belong to."""
+    def add_to(
+        self, runs: dict[_RunKey, list[Interval]], launches: dict[_RunKey, Counter[int]]
+    ) -> None:
+        """Add the operations to the runs that they belong to, and count launches of graphs."""
         loops: dict[_RunKey, list[tuple[Event, frozenset[str], int]]] = defaultdict(list)
         for number, line in enumerate(self._operations):
             for event in line:
@@ -246,6 +264,10 @@ class _HostOperations:
                     _number(event.stats.get("run_id")),
                 )
                 name = str(event.stats["hlo_op"])
+                node = event.stats.get(_GRAPH_NODE)
+                if isinstance(node, int):
+                    launches[key][node] += 1
+                    name = event.name
                 body = self._inside.get(key.name, {}).get(name)
                 mark = self._mark_of(event, number)
                 if mark is not None and body:

@@ -3,6 +3,7 @@
 import json
 import linecache
 import os
+import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,6 +18,8 @@ from hlotools.profiles.operations import ProgramTimes, program_times
 from hlotools.profiles.xplane import ProfileError, XSpace, read_xplane
 
 FORMAT = "hlofront.profile/1"
+
+_NOT_IN_NAMES = re.compile(r"\W", re.ASCII)
 
 
 class OperationRow(NamedTuple):
@@ -258,8 +261,11 @@ def joined(
     report = costs(module, rates, memory_of(program))
     priced = {row.name: row for row in report.instructions}
     instructions = {instruction.name: instruction for instruction in module.instructions()}
+    # The kernels of a graph are known by their names: letters and digits of their operation's.
+    of_kernels = {_NOT_IN_NAMES.sub("_", name): name for name in reversed(instructions)}
     rows: list[OperationRow] = []
-    for name, time in times.operations.items():
+    for recorded, time in times.operations.items():
+        name = recorded if recorded in instructions else of_kernels.get(recorded, recorded)
         instruction = instructions.get(name)
         source = nearest_source(instruction) if instruction is not None else None
         cost = priced.get(name)

@@ -16,8 +16,9 @@ import hlofront.numpy as jnp
 import hlotools
 from hlofront import inspect
 from hlofront.cli.main import main
+from hlotools.ir.hlo_parser import parse
 from hlotools.profiles.operations import Interval, own_times, program_times
-from hlotools.profiles.profile import operations_inside
+from hlotools.profiles.profile import joined, operations_inside
 from hlotools.profiles.xplane import ProfileError, parse_xplane, read_xplane
 from tests.inspect.xplanes import PlaneWriter, xspace
 
@@ -393,6 +394,39 @@ def test_operations_of_a_gpu_are_on_its_streams():
     by_name, times = times_in(plane)
     assert by_name == {"dot": (14, 2), "add": (10, 1), "copy": (10, 1)}
     assert times.runs == 1
+
+
+def test_kernels_that_a_gpu_launches_as_a_graph():
+    """They have the graph's name for that of their operation, as in a profile of an H100."""
+
+    def kernel(node):
+        return {
+            "hlo_op": "command_buffer_1",
+            "hlo_module": "jit_f",
+            "program_id": 3,
+            "cuda_graph_id": 2,
+            "cuda_graph_node_id": (2 << 32) + node,
+        }
+
+    # Two runs; two equal fusions have one kernel.
+    listed = ["gemm_fusion_dot_1", "loop_add_fusion", "sm90_xmma_gemm", "loop_add_fusion"] * 2
+    events = [(name, 10 * n, 10 * n + 5, kernel(n % 4)) for n, name in enumerate(listed)]
+    plane = PlaneWriter("/device:GPU:0").line("Stream #1", *events)
+    by_name, times = times_in(plane)
+    assert times.runs == 2
+    assert by_name["loop_add_fusion"] == (20, 4) and by_name["sm90_xmma_gemm"] == (10, 2)
+    hlo = parse(
+        "HloModule jit_f\n\n"
+        "ENTRY main {\n"
+        "  x = f32[8] parameter(0)\n"
+        '  gemm_fusion_dot.1 = f32[8] exponential(x), metadata={source_file="a.py" source_line=7}\n'
+        "  ROOT loop_add_fusion = f32[8] add(gemm_fusion_dot.1, x)\n"
+        "}\n"
+    )
+    rows = {row.name: row for row in joined(times, hlo, hlo).operations}
+    assert rows.keys() == {"gemm_fusion_dot.1", "loop_add_fusion", "sm90_xmma_gemm"}
+    assert rows["gemm_fusion_dot.1"].line == 7 and rows["loop_add_fusion"].count == 2
+    assert rows["sm90_xmma_gemm"].line is None
 
 
 def test_runs_are_counted_by_operations_outside_of_loops():

@@ -135,6 +135,22 @@ def test_memories_of_the_device(device):
         assert device.memory_stats()["bytes_in_use"] > 0
 
 
+def test_profiles_have_the_lines_of_operations(device):
+    """Also those that a GPU would launch together, as one graph."""
+
+    def steps(x):
+        for _ in range(4):
+            x = jnp.sort(x @ x, axis=0)
+            x = x / jnp.abs(x).max()
+        return x
+
+    measured = jax.inspect.profile(steps, runs=3)(jnp.ones((128, 128)))
+    assert measured.runs == 3
+    lines = {row.line for row in measured.lines if row.file and row.file.endswith("platform.py")}
+    assert len(lines) == 2, measured
+    assert sum(row.share for row in measured.lines if row.line in lines) > 0.9, measured
+
+
 @pytest.mark.parametrize("implementation", ["threefry2x32", "rbg"])
 def test_random_bits_are_those_of_the_cpu(implementation, host):
     def draw(seed):
