@@ -1,5 +1,6 @@
 """Python functions that programs call back: values, order, errors, transformations."""
 
+import contextlib
 import io
 import logging
 import subprocess
@@ -17,6 +18,7 @@ from hlofront import debug, lax
 from hlofront.errors import JaxRuntimeError
 from hlofront.experimental import io_callback
 from hlofront.runtime.dispatch import host_calls
+from tests import on_platforms
 from tests.house.source import ROOT
 
 F32 = hlofront.ShapeDtypeStruct((), np.float32)
@@ -307,7 +309,10 @@ def test_an_exception_is_the_cause_of_the_error(mode, name):
         (frame,) = traceback.extract_tb(cause.__traceback__)
         assert (frame.name, frame.filename) == ("broken", __file__)
         assert f"{__file__}:{frame.lineno}" in str(caught.value)
-    hlofront.effects_barrier()
+    # Calls of GPUs fail after they have returned, and the barrier tells it once more.
+    later = contextlib.suppress(JaxRuntimeError) if on_platforms.current() == "gpu" else None
+    with later or contextlib.nullcontext():
+        hlofront.effects_barrier()
     # Neither poisons what comes later.
     assert float(hlofront.jit(lambda x: io_callback(lambda x: x, F32, x, ordered=True))(2.0)) == 2.0
 
