@@ -74,9 +74,9 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "jax._src.lib.xla_client": {"XlaRuntimeError": ("hlofront.errors", "JaxRuntimeError")},
     # jaxlib from 0.11 on, equinox; quax
     "jax._src.literals": {
-        "TypedComplex": (_PARTS, "NoTypedComplex"),
-        "TypedFloat": (_PARTS, "NoTypedFloat"),
-        "TypedInt": (_PARTS, "NoTypedInt"),
+        "TypedComplex": (_PARTS, "TypedComplex"),
+        "TypedFloat": (_PARTS, "TypedFloat"),
+        "TypedInt": (_PARTS, "TypedInt"),
         "TypedNdArray": ("hlofront.bridge.jax_shims", "NoTypedArray"),
     },
     # jaxlib

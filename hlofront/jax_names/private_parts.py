@@ -5,7 +5,7 @@
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FrameType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -70,16 +70,37 @@ class _TraceContext:
 trace_context = _TraceContext()
 
 
-class NoTypedInt(int):
-    """A class without instances: integers of Python that carry a dtype in JAX are plain here."""
+class TypedInt(int):
+    """An integer of Python with a dtype, for libraries: hlofront itself makes none."""
+
+    dtype: DType
+
+    def __new__(cls, value: int, dtype: DType) -> Self:
+        number = super().__new__(cls, value)
+        number.dtype = dtype
+        return number
 
 
-class NoTypedFloat(float):
-    """A class without instances: floats of Python that carry a dtype in JAX are plain here."""
+class TypedFloat(float):
+    """A float of Python with a dtype, for libraries: hlofront itself makes none."""
+
+    dtype: DType
+
+    def __new__(cls, value: float, dtype: DType) -> Self:
+        number = super().__new__(cls, value)
+        number.dtype = dtype
+        return number
 
 
-class NoTypedComplex(complex):
-    """A class without instances: complex numbers that carry a dtype in JAX are plain here."""
+class TypedComplex(complex):
+    """A complex number of Python with a dtype, for libraries: hlofront itself makes none."""
+
+    dtype: DType
+
+    def __new__(cls, value: complex, dtype: DType) -> Self:
+        number = super().__new__(cls, value)
+        number.dtype = dtype
+        return number
 
 
 def supports_inf(dtype: DTypeLike) -> bool:

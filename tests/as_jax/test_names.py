@@ -291,10 +291,17 @@ def test_the_generator_of_keys_works_on_their_words(jax):
     assert bits.tolist() == random.bits(random.key(7), (2, 2), "uint16").tolist()
 
 
-def test_python_scalars_carry_no_dtypes(jax):
-    literals = importlib.import_module("jax._src.literals")
+@pytest.mark.parametrize(
+    ("name", "value", "dtype"),
+    [("TypedInt", -3, "int32"), ("TypedFloat", 2.5, "float32"), ("TypedComplex", 1j, "complex64")],
+)
+def test_libraries_make_python_scalars_with_dtypes(jax, name, value, dtype):
+    typed = getattr(importlib.import_module("jax._src.literals"), name)
+    number = typed(value, jax.numpy.dtype(dtype))
+    assert number == value and isinstance(number, type(value)) and number.dtype == dtype
+    array = jax.numpy.asarray(number, dtype=number.dtype)
+    assert array.dtype == dtype and array == value
+    assert jax.numpy.add(number, jax.numpy.ones(2, dtype)).dtype == dtype
     seen = []
-    jax.jit(lambda x: seen.append(x))(2.0)
-    kinds = literals.TypedInt, literals.TypedFloat, literals.TypedComplex
-    assert not isinstance(seen[0], kinds)
-    assert [kind.__mro__[1] for kind in kinds] == [int, float, complex]
+    jax.jit(seen.append)(value)
+    assert not isinstance(seen[0], typed)
