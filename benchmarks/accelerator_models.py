@@ -285,6 +285,8 @@ MODELS = {
     "linear_attention": attention_models.linear_attention,
     "checkpointed_layers": attention_models.checkpointed_layers,
     "sampled_words": attention_models.sampled_words,
+    "causal_attention": attention_models.causal_attention,
+    "fused_attention": attention_models.fused_attention,
     "decoding": decoding,
     "mixture_of_experts": mixture_of_experts,
     "selective_scan": selective_scan,

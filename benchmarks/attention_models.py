@@ -241,3 +241,23 @@ def learned_start(jax):
     weights = [normal(random, 32, 64), normal(random, 64, 64), normal(random, 64, 1)]
     x, y = normal(random, 8, 32, 32, scale=1), normal(random, 8, 32, 1, scale=1)
     return jax.value_and_grad(mean_loss), (weights, x, y)
+
+
+def causal_attention(jax, implementation=None):
+    """Causal attention in bfloat16 over 1024 positions, with its gradients."""
+    random = np.random.default_rng(29)
+    arguments = tuple(normal(random, 4, 1024, 16, 128) for _ in range(3))
+
+    def loss(*arguments):
+        query, key, value = (x.astype(jax.numpy.bfloat16) for x in arguments)
+        result = jax.nn.dot_product_attention(
+            query, key, value, is_causal=True, implementation=implementation
+        )
+        return (result.astype(jax.numpy.float32) ** 2).mean()
+
+    return jax.value_and_grad(loss, (0, 1, 2)), arguments
+
+
+def fused_attention(jax):
+    """Causal attention by cuDNN's kernels on NVIDIA's GPUs, and as XLA compiles it elsewhere."""
+    return causal_attention(jax, "cudnn" if jax.default_backend() == "gpu" else None)
