@@ -10,6 +10,8 @@ from hlofront.core.symbolic_sizes import min_dim
 from hlofront.lowering.builder import Builder
 from hlofront.primitives import dynamic_slicing as p
 
+_GPUS = frozenset(("cuda", "rocm"))
+
 
 @lower(p.dynamic_slice_p)
 def _(build: Builder, x: Value, *starts: Value, slice_sizes: Sequence[int]) -> Value:
@@ -21,9 +23,11 @@ def _in_bounds(build: Builder, starts: Sequence[Value], sizes: Sequence[int]) ->
     """Return the starts of a slice of the first operand, moved so that it is inside of the array.
 
     On one device the operation does so. XLA's partitioner moves each shard's part by itself, and
-    slices in bounds of a shard that were out of bounds of the array are wrong.
+    slices in bounds of a shard that were out of bounds of the array are wrong. XLA's compiler for
+    GPUs copies an update to where constant starts, or those of a loop's steps, say: with starts out
+    of bounds it writes to the memory of others (jaxlib 0.10.2 to 0.11.2).
     """
-    if not build.module.several_devices:
+    if not build.module.several_devices and _GPUS.isdisjoint(build.module.platforms):
         return starts
     moved: list[Value] = []
     for start, length, size in zip(starts, build.avals_in[0].shape, sizes, strict=True):

@@ -1,4 +1,4 @@
-"""Factorizations compile for a GPU and a TPU that are not here; skipped without their plugins."""
+"""Programs compile for a GPU and a TPU that are not here; skipped without their plugins."""
 
 import re
 
@@ -98,3 +98,27 @@ def test_factorizations_compile_for_an_absent_tpu():
 
     module = compiled("tpu:v5e:1x1", function, of(6, 4), of(5), of(5, 2))
     assert {"EighTpu", "LuRealDecompositionBlock"} <= called(module)
+
+
+def _at_constant_starts(x, update):
+    return lax.dynamic_update_slice(x, update, (7, -9))
+
+
+def _at_starts_of_steps(x, update):
+    def step(i, x):
+        return lax.dynamic_update_slice(x, update * i, (i + 1, 3))
+
+    return lax.fori_loop(0, 9, step, x)
+
+
+@pytest.mark.parametrize("program", [_at_constant_starts, _at_starts_of_steps])
+def test_updates_on_gpus_stay_inside_of_their_array(program):
+    """XLA copies an update to an offset in bytes, and does not look at the size of the array."""
+    x, update = np.zeros((3, 4), np.float32), np.ones((1, 2), np.float32)
+    text = compiled("cuda:h100", program, x, update)
+    configs = re.findall(r'"byte_offset":"(-?\d+)","byte_stride":"(-?\d+)"', text)
+    for offset, stride in configs:
+        assert 0 <= int(offset) and int(offset) + 8 * int(stride) + update.nbytes <= x.nbytes
+    np.testing.assert_array_equal(
+        jax.jit(_at_constant_starts)(x, update), [[0] * 4, [0] * 4, [1, 1, 0, 0]]
+    )
