@@ -13,6 +13,12 @@ _PyCapsule_New.restype = ctypes.py_object
 _PyCapsule_New.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 
 
+# The classes that functions of buffers are called with.
+Buffer = extension.ffi.Buffer
+ExecutionContext = extension.ffi.ExecutionContext
+ExecutionStage = extension.ffi.ExecutionStage
+
+
 def pycapsule(funcptr: object) -> object:
     """Return a function of a library, loaded with `ctypes`, as XLA is handed it: a capsule.
 

@@ -11,6 +11,7 @@ from hlofront.core.symbolic_zeros import BatchAxis
 from hlofront.core.trace import process
 from hlofront.higher_order.scan import scan
 from hlofront.primitives.batching import batch_size, move_axis, with_new_axis
+from hlofront.primitives.buffer_callback import buffer_callback_p
 from hlofront.primitives.callbacks import io_callback_p, pure_callback_p
 from hlofront.primitives.ffi import MinorToMajor, ffi_call_p
 
@@ -67,6 +68,11 @@ def _with_larger_results(params: ParamDict, _: Sequence[bool], size: int) -> Par
 @batch(pure_callback_p)
 def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object) -> BatchResult:
     return _by_method(pure_callback_p, values, axes, params, _with_larger_results)
+
+
+@batch(buffer_callback_p)
+def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis], **params: object) -> BatchResult:
+    return _by_method(buffer_callback_p, values, axes, params, _with_larger_results)
 
 
 @batch(ffi_call_p)

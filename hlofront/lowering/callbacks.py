@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from hlofront.base.tree import PyTreeDef
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
 from hlofront.core.effects import Effect
@@ -16,10 +17,13 @@ from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 from hlofront.lowering.extended import physical
 from hlofront.lowering.extension import LoweringRuleContext, builder_here
+from hlofront.lowering.ffi import operand_aliases
 from hlofront.lowering.host_call import Channel, Channels, HostCall
 from hlofront.lowering.mesh_attributes import on_first_device
 from hlofront.lowering.module_state import ModuleState
 from hlofront.primitives import callbacks as c
+from hlofront.primitives.buffer_callback import buffer_callback_p, on_buffers
+from hlofront.primitives.ffi import Aliases
 
 # A user's function of arrays; it returns flat results.
 HostFunction = Callable[..., Sequence[object]]
@@ -35,6 +39,13 @@ _PARTITIONED = {
     "cuda": "xla_ffi_partitioned_python_gpu_callback",
     "rocm": "xla_ffi_partitioned_python_gpu_callback",
 }
+# Custom call targets for functions of buffers, and the ending of those that GPUs may record.
+_OF_BUFFERS = {
+    "cpu": "xla_buffer_python_cpu_callback",
+    "cuda": "xla_buffer_python_gpu_callback",
+    "rocm": "xla_buffer_python_gpu_callback",
+}
+_RECORDED = "_cmd_buffer"
 # Avals of the arrays that are sent if there are no operands, and received if there are no results.
 _NOTHING_SENT = ShapedArray((1,), np.dtype(np.float32))
 _NOTHING_RECEIVED = ShapedArray((), np.dtype(np.float32))
@@ -70,6 +81,51 @@ def _(
     callback = partial(c.print_now, **params)
     effect = c.ordered_debug_effect if ordered else None
     return _call(build, callback, operands, effect, partitioned)
+
+
+@lower(buffer_callback_p)
+def _(
+    build: Builder,
+    *operands: Value,
+    callback: Callable[..., None],
+    in_tree: PyTreeDef,
+    out_tree: PyTreeDef,
+    has_side_effect: bool,
+    input_output_aliases: Aliases,
+    command_buffer_compatible: bool,
+    **_: object,
+) -> list[Value]:
+    module, name = build.module, build.primitive.name
+    if len(module.platforms) > 1:
+        raise NotImplementedError(  # JAX raises this class.
+            f"multi-platform lowering for {name}: a program that calls Python functions is lowered "
+            f"for one platform at a time, not for {', '.join(module.platforms)}"
+        )
+    target = _OF_BUFFERS.get(module.platform)
+    if target is None:
+        raise ValueError(
+            f"`{name}` not supported on {module.platform} backend: it is there on "
+            f"{', '.join(sorted(_OF_BUFFERS))}"
+        )
+    if command_buffer_compatible and module.platform != "cpu":
+        target += _RECORDED
+    number = len(module.callbacks)
+    function = partial(on_buffers, callback, in_tree, out_tree)
+    avals_in, avals_out = list(build.avals_in), list(build.avals_out)
+    call = HostCall(name, function, avals_in, avals_out, ordered=False, takes_buffers=True)
+    module.callbacks.append(call)
+    return build.ops(
+        "stablehlo.custom_call",
+        operands,
+        build.avals_out,
+        call_target_name=types.string(target),
+        api_version=types.i32(4),
+        has_side_effect=types.boolean(has_side_effect),
+        backend_config=types.attribute(f"{{index = {number} : ui64}}"),
+        operand_layouts=_layouts(avals_in),
+        result_layouts=_layouts(avals_out),
+        output_operand_aliases=operand_aliases(input_output_aliases, len(avals_out)),
+    )
 
 
 def _call(

@@ -53,7 +53,8 @@ def _layout(layout: MinorToMajor) -> ir.Attribute:
     return types.attribute(f"dense<{body}> : tensor<{len(layout)}xindex>")
 
 
-def _aliases(aliases: Aliases, result_count: int) -> ir.Attribute:
+def operand_aliases(aliases: Aliases, result_count: int) -> ir.Attribute:
+    """Return the attribute of a custom call that gives operands' buffers to results."""
     texts = [
         "#stablehlo.output_operand_alias<output_tuple_indices = "
         f"[{result if result_count > 1 else ''}], operand_index = {operand}, "
@@ -91,7 +92,7 @@ def _(
         backend_config=settings,
         operand_layouts=_layouts(input_layouts),
         result_layouts=_layouts(output_layouts),
-        output_operand_aliases=_aliases(input_output_aliases, len(build.avals_out)),
+        output_operand_aliases=operand_aliases(input_output_aliases, len(build.avals_out)),
     )
 
 
@@ -171,7 +172,7 @@ def build_ffi_lowering_function(
                 "backend_config": settings,
                 "operand_layouts": written(operand_layouts, ctx.avals_in),
                 "result_layouts": written(result_layouts, ctx.avals_out),
-                "output_operand_aliases": _aliases(
+                "output_operand_aliases": operand_aliases(
                     tuple(sorted(aliases.items())), len(result_types)
                 ),
             },

@@ -27,16 +27,26 @@ class HostCall:
     runtime/dispatch/host_calls.py makes the function that the device's runtime calls.
     """
 
-    __slots__ = ("avals_in", "avals_out", "channels", "function", "name", "ordered", "x64")
+    __slots__ = (
+        "avals_in",
+        "avals_out",
+        "channels",
+        "function",
+        "name",
+        "ordered",
+        "takes_buffers",
+        "x64",
+    )
 
     def __init__(
         self,
         name: str,
-        function: Callable[..., Sequence[object]],
+        function: Callable[..., Sequence[object] | None],
         avals_in: Sequence[ShapedArray],
         avals_out: Sequence[ShapedArray],
         ordered: bool,
         channels: Channels | None = None,
+        takes_buffers: bool = False,
     ):
         # The name of the primitive.
         self.name = name
@@ -47,5 +57,8 @@ class HostCall:
         self.ordered = ordered
         # The channels, if operands and results are transferred one by one.
         self.channels = channels
+        # Whether the function takes the context of the execution and the buffers of operands and
+        # results, which it writes.
+        self.takes_buffers = takes_buffers
         # Whether 64-bit types were on where the program was lowered.
         self.x64 = bool(state.enable_x64.value)

@@ -180,7 +180,8 @@ def ffi_call(
         inputs = tuple(map(_minor_to_major, layouts, avals))
         outputs = tuple(map(_minor_to_major, chosen_layouts, result_avals))
         aliases = tuple(sorted((input_output_aliases or {}).items()))
-        _check_aliases(aliases, avals, result_avals, inputs, outputs)
+        check_aliases(aliases, avals, result_avals)
+        _check_layouts_of_aliases(aliases, inputs, outputs)
         params: dict[str, Any] = {
             "attributes": HashableAttributes(
                 (name, hashable_attribute(name, attributes[name])) for name in sorted(attributes)
@@ -245,14 +246,10 @@ def _minor_to_major(layout: LayoutOptions, aval: AbstractValue) -> MinorToMajor:
     return tuple(reversed(layout))
 
 
-def _check_aliases(
-    aliases: Aliases,
-    avals: Sequence[AbstractValue],
-    result_avals: Sequence[AbstractValue],
-    inputs: Sequence[MinorToMajor],
-    outputs: Sequence[MinorToMajor],
+def check_aliases(
+    aliases: Aliases, avals: Sequence[AbstractValue], result_avals: Sequence[AbstractValue]
 ) -> None:
-    """Raise a ValueError where an operand cannot give its buffer to a result."""
+    """Raise a ValueError where an operand cannot give its buffer to a result, by their types."""
     for operand, result in aliases:
         mapping = f"input_output_aliases contains the mapping '{operand}:{result}'"
         if not 0 <= operand < len(avals):
@@ -270,10 +267,17 @@ def _check_aliases(
                 f"{mapping} referring to an input with abstract value {operand_type} and an output "
                 f"with a different abstract value {result_type}."
             )
+
+
+def _check_layouts_of_aliases(
+    aliases: Aliases, inputs: Sequence[MinorToMajor], outputs: Sequence[MinorToMajor]
+) -> None:
+    for operand, result in aliases:
         if inputs[operand] != outputs[result]:
             raise ValueError(
-                f"{mapping} referring to an input with layout {inputs[operand]} and an output "
-                f"with a different layout {outputs[result]}."
+                f"input_output_aliases contains the mapping '{operand}:{result}' referring to an "
+                f"input with layout {inputs[operand]} and an output with a different layout "
+                f"{outputs[result]}."
             )
 
 

@@ -46,7 +46,7 @@ _NEVER_SPLIT = {
         "bcsr_dot_general bcsr_extract bcsr_fromdense bcsr_todense coo_fromdense coo_matmat "
         "coo_matvec coo_todense csr_fromdense csr_matmat csr_matvec csr_todense spsolve todense"
     ),
-    "foreign functions say nothing of splits": "ffi_call",
+    "foreign functions say nothing of splits": "buffer_callback ffi_call",
     "groups of rows have sizes that only values tell": "ragged_all_to_all",
     "what another device receives has a type of its own": "precv psend",
 }

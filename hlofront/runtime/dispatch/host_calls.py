@@ -80,6 +80,8 @@ def host_function(call: "HostCall", client: Client, host_failures: HostFailures)
 
     TPUs send its operands and receive its results through numbered channels.
     """
+    if call.takes_buffers:
+        return _side_of_buffers(call)
     side = side_of(call, host_failures)
     return side if call.channels is None else host_transfers(client, side, *call.channels)
 
@@ -120,6 +122,24 @@ def side_of(
         if by_transfers:
             return received(results)
         return (None, *results) if call.ordered else results
+
+    return on_host
+
+
+def _side_of_buffers(call: "HostCall") -> Callable[..., tuple[()]]:
+    """Return the function that passes the buffers of operands and results to a callback."""
+
+    def on_host(context: object, *buffers: object) -> tuple[()]:
+        before = state.enable_x64.swap_local(call.x64)
+        try:
+            call.function(context, buffers)
+        except BaseException as error:
+            origin, text = describe_failure(call.name, error)
+            filter_traceback(error)
+            failures.raise_recorded(error, origin, text)
+        finally:
+            state.enable_x64.set_local(before)
+        return ()
 
     return on_host
 

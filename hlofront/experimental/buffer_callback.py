@@ -1,0 +1,12 @@
+"""jax.experimental.buffer_callback: Python functions that compute in the memory of arrays."""
+
+from hlofront.bridge.ffi import Buffer as Buffer
+from hlofront.bridge.ffi import ExecutionContext as ExecutionContext
+from hlofront.bridge.ffi import ExecutionStage as ExecutionStage
+from hlofront.higher_order import callback_batching as _callback_batching
+from hlofront.primitives.buffer_callback import buffer_callback as buffer_callback
+
+# Imported for what it does: calls get their rule for vmap.
+del _callback_batching
+
+__all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback"]
