@@ -122,9 +122,15 @@ def load(name: str, path: str) -> object:
     partitioning.note_plugin(api)
     if not xla_client.pjrt_plugin_initialized(name):
         xla_client.initialize_pjrt_plugin(name)
-    # Without this, profiles have no events of the plugin's devices.
-    importlib.import_module("jaxlib._profiler").register_plugin_profiler(api)
     return api
+
+
+def register_profiler(api: object) -> None:
+    """Register a plugin with XLA's profiler, so that profiles have the events of its devices.
+
+    The plugin must have devices: without any, its profiler can end the process (libtpu 0.0.52).
+    """
+    importlib.import_module("jaxlib._profiler").register_plugin_profiler(api)
 
 
 def gpu_options() -> dict[str, Any]:

@@ -71,6 +71,8 @@ _discovered: dict[str, Plugin] | None = None
 _usable: list[str] | None = None
 # The loaded libraries, with jaxlib's handles of them, by platform.
 _loaded: dict[str, "_LoadedLibrary"] = {}
+# The platforms whose devices XLA's profiler knows.
+_profiled: set[str] = set()
 
 
 class _LoadedLibrary(NamedTuple):
@@ -377,18 +379,22 @@ def make_client(name: str, group: GroupMember | None = None) -> Client:
             f"this machine has no device for it ({visibility.why}). To compile for one that is "
             "elsewhere, see hlofront.targets()."
         )
-    load(name)
+    api = load(name)
     if name == "tpu":
         group = None  # TPUs know the processes of their group by themselves.
     options = plugin.options() if callable(plugin.options) else plugin.options
     try:
         settings = {**(options or {}), **client_settings(name, group)}
-        return bridge.make_client(name, settings, None if group is None else group.client)
+        client = bridge.make_client(name, settings, None if group is None else group.client)
     except JaxRuntimeError as error:
         raise PluginError(
             f"Unable to initialize backend {name!r} ({plugin.source}): {error}. "
             "Set JAX_PLATFORMS=cpu to go on without it."
         ) from error
+    if name not in _profiled:
+        _profiled.add(name)
+        bridge.register_profiler(api)
+    return client
 
 
 # ---- priorities ----------------------------------------------------------------------------------

@@ -262,26 +262,23 @@ def test_nothing_is_printed_where_plugins_have_no_device():
     assert (done.returncode, done.stdout, done.stderr) == (0, "3.0\n", "")
 
 
-@pytest.mark.parametrize("platform", ["tpu", "cuda"])
-def test_profiles_have_the_devices_of_a_plugin(platform):
-    """A profile has events of those devices alone whose plugin is known to the profiler."""
-    missing = targets.whats_missing(platform)
+@pytest.mark.parametrize("target", ["tpu:v5e:1x1", "cuda:h100"])
+def test_profiles_are_made_beside_a_plugin_without_devices(target):
+    """The profiler of libtpu ends a process without TPUs: it is not asked there."""
+    missing = targets.whats_missing(target.partition(":")[0])
     if missing:
         pytest.skip(missing)
     code = (
-        "import importlib\n"
-        "profiler = importlib.import_module('jaxlib._profiler')\n"
-        "known, register = [], profiler.register_plugin_profiler\n"
-        "profiler.register_plugin_profiler = lambda api: (known.append(api), register(api))\n"
-        "from hlofront.pjrt import platforms\n"
-        f"api = platforms.load({platform!r})\n"
-        f"assert platforms.load({platform!r}) is api and known == [api]\n"
+        "import hlofront as jax, hlofront.numpy as jnp\n"
+        f"with jax.target({target!r}):\n"
+        "    jax.jit(lambda x: x + 1).lower(jnp.float32(1)).compile()\n"
+        "print(jax.inspect.profile(lambda x: jnp.sin(x).sum(), runs=2)(jnp.ones(3)).runs)\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(jax.__file__).parents[1])}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
 
 
 # ---- what the options tell a plugin --------------------------------------------------------------
@@ -291,7 +288,10 @@ def test_profiles_have_the_devices_of_a_plugin(platform):
 def made_with(monkeypatch):
     """Make the client of a platform, whose plugin is not there; what it would be made with."""
     monkeypatch.setattr(platforms.hardware, "device_visibility", lambda name: None)
-    monkeypatch.setattr(platforms, "load", lambda name: None)
+    monkeypatch.setattr(platforms, "load", lambda name: f"the API of {name}")
+    monkeypatch.setattr(platforms, "_profiled", set())
+    profiled = []
+    monkeypatch.setattr(platforms.bridge, "register_profiler", profiled.append)
     monkeypatch.setattr(
         platforms.bridge,
         "make_client",
@@ -303,7 +303,14 @@ def made_with(monkeypatch):
         monkeypatch.setattr(platforms, "_registered", {name: plugin})
         return platforms.make_client(name, group)
 
+    make.profiled = profiled
     return make
+
+
+def test_profiles_have_the_devices_of_a_plugin_from_its_first_client_on(made_with):
+    for name in ("cuda", "mine", "cuda"):
+        made_with(name)
+    assert made_with.profiled == ["the API of cuda", "the API of mine"]
 
 
 def test_by_default_a_plugin_gets_its_own_options_alone(made_with):
