@@ -17,7 +17,7 @@ import numpy as np
 import hlofront.numpy as jnp
 from hlofront.base.elements import bfloat16
 from hlofront.base.typing import Array, Shape
-from hlofront.bridge.client import NamedSharding
+from hlofront.bridge.client import Device, NamedSharding
 from hlofront.core.aval import typeof
 from hlofront.core.partition import PartitionSpec
 from hlofront.higher_order.custom_partitioning import custom_partitioning
@@ -141,9 +141,13 @@ def cudnn_attention(
 
 def runs_on_cuda() -> bool:
     """Return whether programs are compiled for CUDA's GPUs, attached ones or a target's."""
+    return clients.lowering_platform(_device()) == "cuda"
+
+
+def _device() -> Device:
+    """Return the first device that programs are compiled for."""
     target = clients.compiling_for.get()
-    devices = clients.devices() if target is None else target.devices
-    return clients.lowering_platform(devices[0]) == "cuda"
+    return (clients.devices() if target is None else target.devices)[0]
 
 
 def _check_kernel(dtype: np.dtype, size: int) -> None:
@@ -152,8 +156,7 @@ def _check_kernel(dtype: np.dtype, size: int) -> None:
             f"cuDNN's attention is of float16 and bfloat16, and query is {dtype}: convert query, "
             "key and value, or give implementation='xla'"
         )
-    target = clients.compiling_for.get()
-    device = (clients.devices() if target is None else target.devices)[0]
+    device = _device()
     capability = getattr(device, "compute_capability", None)
     is_large = capability is None or tuple(map(int, capability.split("."))) >= _LARGE_HEADS_FROM
     most = _HEAD_SIZES[is_large]
