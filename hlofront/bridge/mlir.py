@@ -3,7 +3,6 @@
 import importlib
 import io
 import re
-import threading
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -58,18 +57,26 @@ else:
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
 
 
-_of_thread = threading.local()
+# Contexts that no thread uses. They are kept here, and not by threads: XLA's own threads, which run
+# callbacks, end their Python part in a way that a context does not survive.
+_idle_contexts: list[ir.Context] = []
 
 
-def copied_for_thread(module: ir.Module) -> ir.Module:
-    """Return a copy of a module in a context that no other thread uses.
+def take_context() -> ir.Context:
+    """Return a context that no other thread uses, until `return_context`."""
+    try:
+        return _idle_contexts.pop()
+    except IndexError:
+        return _make_context()
 
-    MLIR contexts are not thread-safe: the caller holds the lock of the module's context, and needs
-    none for the copy.
-    """
-    own: ir.Context | None = getattr(_of_thread, "context", None)
-    if own is None:
-        own = _of_thread.context = _make_context()
+
+def return_context(own: ir.Context) -> None:
+    """Let other threads have a context, whose modules are gone: contexts are not thread-safe."""
+    _idle_contexts.append(own)
+
+
+def copied_to(own: ir.Context, module: ir.Module) -> ir.Module:
+    """Return a copy of a module in another context; the caller has both contexts to itself."""
     return ir.Module.parse(bytecode_of(module), own)  # pyright: ignore[reportUnknownMemberType]
 
 

@@ -214,10 +214,15 @@ def compile_beside_others(
         if threading.active_count() == 1:
             return compiled(ir_module)
         # Loads MLIR, which a process that compiles nothing does not need.
-        from hlofront.bridge.mlir import copied_for_thread
+        from hlofront.bridge import mlir
 
-        own_module = copied_for_thread(ir_module)
-    return compiled(own_module)
+        own_context = mlir.take_context()
+        own_module = mlir.copied_to(own_context, ir_module)
+    executable = compiled(own_module)
+    # The traceback of an exception has the module: the context is not used again after one.
+    del own_module
+    mlir.return_context(own_context)
+    return executable
 
 
 def choose_logging(options: bridge.CompileOptions, ir_module: Any) -> None:
