@@ -4,7 +4,6 @@ import inspect
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from hlofront.base import source
 from hlofront.base.boundary import boundary
@@ -23,11 +22,17 @@ from hlofront.runtime.dispatch.jit import Jitted, make_callable
 from hlofront.runtime.dispatch.stages import Lowered, Traced, Wrapped
 from hlofront.runtime.export.exported import Exported
 from hlofront.runtime.sharding import placement
+from hlofront.runtime.sharding.jit_shardings import JitShardings
 from hlofront.transforms.arguments import ArgumentPlan
 
 
-class _RequestedShardings:
+class _RequestedShardings(JitShardings):
     """The shardings that a bundle's programs were traced with, in the place of those of jit."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(None, None)
 
     def of(self, traced: TracedProgram) -> FlatShardings:
         """Return the sharding of each input and each output of a program, or None."""
@@ -66,7 +71,7 @@ class BundledFunction(Jitted):
         self.contents = contents
         self.programs = programs
         self.devices = devices
-        self.jit_shardings: Any = _RequestedShardings()
+        self.jit_shardings = _RequestedShardings()
 
     def start_loading(self) -> None:
         """Start to load the executable of the only program, for calls on the default device.
