@@ -25,6 +25,7 @@ from hlofront.primitives.elementwise import (
 )
 from hlofront.primitives.elementwise_rules import slope
 from hlofront.primitives.families import FLOAT, elementwise_primitive, sections_of_operands, unary
+from hlofront.primitives.shaping import broadcast_like
 
 _Operands = ParamSpec("_Operands")
 
@@ -178,7 +179,9 @@ def _replaced(x: ArrayLike, end: float, exponent: ArrayLike, other: float) -> Ar
     The power's logarithm is 0 at `other`. At the end itself it were 0 times infinity.
     """
     constant = bitwise_and(eq(x, scalar_like(x, end)), eq(exponent, scalar_like(exponent, 0)))
-    return select_n(constant, x, constant_like(x, other))
+    # In a batch either may have size 1 along the axis of the batch.
+    whole = broadcast_like(x, constant)
+    return select_n(constant, whole, constant_like(whole, other))
 
 
 def _gamma_density(a: ArrayLike, x: ArrayLike) -> Array:
