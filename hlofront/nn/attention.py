@@ -132,37 +132,26 @@ def dot_product_attention(
     if implementation not in (None, "xla", "cudnn"):
         raise ValueError(f"Unsupported implementation option: {implementation}")
     factor = 1 / math.sqrt(size) if scale is None and size else scale or 0.0
+    attention = _attention
     if implementation == "cudnn":
         if not cudnn_attention.runs_on_cuda():
             raise RuntimeError(
                 f"cuDNN is not detected: the default backend is {default_backend()!r}. Leave "
                 "`implementation` out, or give 'xla'."
             )
-        result, residual = cudnn_attention.cudnn_attention(
-            query,
-            key,
-            value,
-            bias,
-            mask,
-            *lengths,
-            scale=factor,
-            is_causal=is_causal,
-            window=local_window_size,
-            with_sums=return_residual,
-        )
-    else:
-        result, residual = _attention(
-            query,
-            key,
-            value,
-            bias,
-            mask,
-            *lengths,
-            scale=factor,
-            is_causal=is_causal,
-            window=local_window_size,
-            residual=return_residual,
-        )
+        attention = cudnn_attention.cudnn_attention
+    result, residual = attention(
+        query,
+        key,
+        value,
+        bias,
+        mask,
+        *lengths,
+        scale=factor,
+        is_causal=is_causal,
+        window=local_window_size,
+        residual=return_residual,
+    )
     result = jnp.reshape(result, query_shape)
     return (result, jnp.reshape(residual, query_shape[:-1])) if return_residual else result
 

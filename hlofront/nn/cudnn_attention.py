@@ -87,7 +87,7 @@ def cudnn_attention(
     scale: float,
     is_causal: bool,
     window: tuple[int, int] | None,
-    with_sums: bool,
+    residual: bool,
 ) -> tuple[Array, Array | None]:
     """Compute attention by cuDNN; the arguments are those of `dot_product_attention`, checked.
 
@@ -102,7 +102,7 @@ def cudnn_attention(
       scale: the factor of the scores.
       is_causal: whether a query attends only to keys up to its own position.
       window: the numbers of keys before and after its own position that a query attends to.
-      with_sums: whether to return the logsumexp of the scores too.
+      residual: whether to return the logsumexp of the scores too.
 
     Returns:
       The results, an array with the shape of `query`, and the logsumexps, of shape (batch,
@@ -133,9 +133,9 @@ def cudnn_attention(
             _LENGTHS, (query_lengths, key_lengths), whole[2:], strict=True
         ):
             arrays[name] = jnp.full((batch,), most, np.int32) if lengths is None else lengths
-    options = _Options(float(scale), is_causal, reach, with_sums)
+    options = _Options(float(scale), is_causal, reach, residual)
     results = _attention(options, arrays)
-    sums = jnp.transpose(results["sums"], (0, 2, 1)).astype(dtype) if with_sums else None
+    sums = jnp.transpose(results["sums"], (0, 2, 1)).astype(dtype) if residual else None
     return results["result"], sums
 
 
@@ -256,7 +256,7 @@ class _Kernel(NamedTuple):
 
     @property
     def is_backward(self) -> bool:
-        """Whether the kernel computes the gradients."""
+        """The kind of kernel: true if it computes gradients."""
         return "cotangent" in self.operands
 
     @property
