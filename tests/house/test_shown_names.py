@@ -47,6 +47,7 @@ def shown_in_vain(module_name, module):
         *reference()[module_name],
         *json.loads(ADDED_SINCE.read_text())["modules"].get(module_name, ()),
         *public.ABSENT.get(module_name, ()),
+        *public.MOVED.get(module_name, ()),
         *OWN.get(module_name, ()),
     }
     submodules = {name for name in shown if f"{module_name}.{name}" in public.MODULES}
