@@ -167,7 +167,10 @@ class _Reader:
             attributes, called = self.parameters(label)
         operands = self.atoms(computation, names, constants, source)
         if called and primitive in _NAMED_CALLS:
-            attributes.pop("name", None)
+            name = attributes.pop("name", "")
+            for key, programs in called.items():
+                if name and len(programs) == 1 and programs[0].name == f"{label}.{key}":
+                    programs[0].name = f"{label}.{name}"
         made = self.builder.add(
             computation,
             name=label,

@@ -22,6 +22,7 @@ from hlotools.ir.mlir_lines import (
     line_changes,
     stablehlo_lines,
 )
+from hlotools.ir.nested_calls import align_calls, inline_all_calls
 from hlotools.ir.program_text import TITLES, is_path, program_of_file, program_of_text
 from hlotools.ir.stablehlo_parser import read_stablehlo
 from hlotools.matching.attribution import under_causes
@@ -364,13 +365,34 @@ def _of_text_kinds(a: Side, b: Side) -> Diff:
     except ValueError:
         pass
     else:
-        return _of_modules(a, b, modules)
+        return _with_aligned_calls(a, b, modules, read)
     lines_of = stablehlo_lines if a.kind == "stablehlo" else jaxpr_lines
     lines = lines_of(a.text), lines_of(b.text)
     if [line.text for line in lines[0]] == [line.text for line in lines[1]]:
         return Diff(a, b, True, [], None)
     changes = grouped(line_changes(*lines))
     return Diff(a, b, not changes, changes, None)
+
+
+def _with_aligned_calls(
+    a: Side,
+    b: Side,
+    modules: tuple[HloModule, HloModule],
+    read: Callable[[str], HloModule],
+) -> Diff:
+    """Return the differences of two modules that may have unequal functions for equal work."""
+    difference = _of_modules(a, b, modules)
+    if difference.equal or not align_calls(*modules):
+        return difference
+    difference = _of_modules(a, b, modules)
+    if difference.equal:
+        return difference
+    # Functions that both have, but call differently often, may hide equal work.
+    modules = read(a.text), read(b.text)
+    for module in modules:
+        inline_all_calls(module)
+    without_calls = _of_modules(a, b, modules)
+    return min(without_calls, difference, key=lambda each: len(each.changes))
 
 
 def _of_modules(
