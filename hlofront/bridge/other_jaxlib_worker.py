@@ -2,6 +2,7 @@
 
     python worker.py --about            prints the versions of this jaxlib, as JSON
     python worker.py REQUEST.json       compiles, and writes the answer to the file it names
+    python worker.py --serve            compiles and runs programs, a request on each line of input
 
 A request names the artifact, the compiler's options, the arguments to run with and the file for the
 answer. This file imports nothing of hlofront: it is copied into environments that lack it.
@@ -86,6 +87,17 @@ def compile_options(request: dict[str, Any], device: Any) -> Any:
     return options
 
 
+def load_lapack() -> None:
+    """Register the kernels of linear algebra that this jaxlib has, as JAX does."""
+    lapack = import_module("jaxlib.lapack")
+    for platform, targets in lapack.registrations().items():
+        for name, capsule, api_version in targets:
+            xla_client.register_custom_call_target(
+                name, capsule, platform=platform, api_version=api_version
+            )
+    lapack._lapack.initialize()
+
+
 def compiled(client: Any, device: Any, artifact: bytes, options: Any) -> Any:
     """Compile a StableHLO artifact by the method that this jaxlib has; return the executable."""
     if hasattr(client, "compile_and_load"):
@@ -150,7 +162,7 @@ def arguments_of(path: str, device: Any) -> list[Any]:
         value = values[f"a{i}"]
         if value.dtype.name != dtype:
             value = value.view(getattr(import_module("ml_dtypes"), dtype))
-        value = np.ascontiguousarray(value.reshape(shape))
+        value = value.reshape(shape)
         device_arrays.append(
             _jax.batched_device_put(Aval(value), sharding, [value], [device], True)
         )
@@ -177,14 +189,59 @@ def run_seconds(
     return sorted(times)[len(times) // 2]
 
 
+def artifact_of(request: dict[str, Any]) -> bytes:
+    """Read the artifact that a request names, and register the kernels that it calls."""
+    with open(request["artifact"], "rb") as file:
+        artifact = file.read()
+    if b"lapack" in artifact:
+        load_lapack()
+    return artifact
+
+
+def results_of(executable: Any, arguments: Sequence[Any]) -> "list[np.ndarray[Any, Any]]":
+    """Run an executable, and return its results, which have dtypes of NumPy, as arrays of NumPy."""
+    results = executable.execute_sharded(arguments, with_tokens=True)
+    arrays = [each[0] for each in results.disassemble_into_single_device_arrays()]
+    results.consume_token().block_until_ready()
+    return [np.array(memoryview(each), copy=True) for each in arrays]
+
+
+def serve() -> None:
+    """Run programs until the input ends; each request is a line, as is its answer.
+
+    A request has the key of a program, its artifact if the key is new, the path of its arguments,
+    and the path for its results.
+    """
+    answers = os.fdopen(os.dup(1), "w")
+    # XLA may print; its text belongs to standard error.
+    os.dup2(2, 1)
+    prepare()
+    client = xla_client.make_cpu_client()
+    device = client.local_devices()[0]
+    executables: dict[int, Any] = {}
+    for line in sys.stdin:
+        request = json.loads(line)
+        key = request["key"]
+        reply: dict[str, Any] = {}
+        try:
+            if key not in executables:
+                options = compile_options(request, device)
+                executables[key] = compiled(client, device, artifact_of(request), options)
+            arguments = arguments_of(request["arguments"], device)
+            values = results_of(executables[key], arguments)
+            np.savez(request["results"], *values)
+        except Exception as error:  # Report any error of that jaxlib to the user.
+            reply = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(reply), file=answers, flush=True)
+
+
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Compile the artifact of a request, run it on its arguments if any, and return the results."""
     result = about()
     prepare()
     client = xla_client.make_cpu_client()
     device = client.local_devices()[0]
-    with open(request["artifact"], "rb") as file:
-        artifact = file.read()
+    artifact = artifact_of(request)
     options = compile_options(request, device)
     start = time.perf_counter()
     executable = compiled(client, device, artifact, options)
@@ -202,6 +259,9 @@ def main() -> None:
     """Answer the request that the command line names."""
     if sys.argv[1] == "--about":
         print(json.dumps(about()))
+        return
+    if sys.argv[1] == "--serve":
+        serve()
         return
     with open(sys.argv[1]) as file:
         request = json.load(file)

@@ -125,23 +125,32 @@ class Artifact:
         version = min(known, key=lambda text: tuple(map(int, text.split("."))))
         return portable_artifact(self._module.ir_module, version)
 
-    def save_arguments(self, path: pathlib.Path) -> None:
+    def save_random_arguments(self, path: pathlib.Path) -> None:
         """Save constants and random arguments between 0 and 1 as an .npz file."""
         random = np.random.default_rng(0)
-        arrays: dict[str, NumPyArray] = {}
-        types: list[tuple[str, Shape]] = []
-        for i, aval in enumerate(self._avals):
-            if i < len(self._constants):
-                value = np.asarray(self._constants[i])
-            elif aval.dtype.kind in "biu":
-                value = np.zeros(aval.shape, aval.dtype)
-            else:
-                value = random.uniform(0.1, 0.9, aval.shape).astype(aval.dtype)
-            types.append((value.dtype.name, value.shape))
-            # NumPy's files have no extension dtypes such as bfloat16: their bytes are stored.
-            flat = np.ascontiguousarray(value).reshape(-1)
-            arrays[f"a{i}"] = flat if flat.dtype.isbuiltin == 1 else flat.view(np.uint8)
-        np.savez(path, types=json.dumps(types), **arrays)
+        values = [
+            np.zeros(aval.shape, aval.dtype)
+            if aval.dtype.kind in "biu"
+            else random.uniform(0.1, 0.9, aval.shape).astype(aval.dtype)
+            for aval in self._avals[len(self._constants) :]
+        ]
+        _save(path, [*map(np.asarray, self._constants), *values])
+
+    def save_arguments(self, path: pathlib.Path, arguments: Sequence[NumPyArray]) -> None:
+        """Save constants and those of the function's arguments that the program takes."""
+        taken = [arguments[i] for i in self._module.kept_inputs]
+        _save(path, [*map(np.asarray, self._constants), *taken])
+
+
+def _save(path: pathlib.Path, values: Sequence[NumPyArray]) -> None:
+    """Save arrays as an .npz file that `bridge/other_jaxlib_worker.py` reads."""
+    arrays: dict[str, NumPyArray] = {}
+    for i, value in enumerate(values):
+        # NumPy's files have no extension dtypes such as bfloat16: their bytes are stored.
+        flat = np.ascontiguousarray(value).reshape(-1)
+        arrays[f"a{i}"] = flat if flat.dtype.isbuiltin == 1 else flat.view(np.uint8)
+    types: list[tuple[str, Shape]] = [(value.dtype.name, value.shape) for value in values]
+    np.savez(path, types=json.dumps(types), **arrays)
 
 
 def under_jaxlib(
@@ -161,7 +170,7 @@ def under_jaxlib(
                 "options": artifact.options,
             }
             if run:
-                artifact.save_arguments(folder / "arguments.npz")
+                artifact.save_random_arguments(folder / "arguments.npz")
                 request["arguments"] = str(folder / "arguments.npz")
             answer = environments.run_worker(python, request, folder)
     except (NoEnvironment, ValueError) as error:

@@ -14,6 +14,7 @@ from hlofront.core.subprograms import subjaxprs
 from hlofront.core.trace import Tracer, engine, interpreting_with, is_eager
 from hlofront.inspect.error.loops import LoopErrorSearch
 from hlofront.inspect.error.measure import epsilon, is_inexact
+from hlofront.inspect.error.other_jaxlib import OtherJaxlib, jaxlib_version
 from hlofront.inspect.error.references import Float64, OtherDevice, Reference, compiled_call
 from hlofront.inspect.error.report import ErrorOrigin, ErrorReport, ResultError, largest_first
 from hlofront.inspect.error.search import Pair
@@ -22,6 +23,7 @@ from hlofront.inspect.stepwise.report_parts import facts
 from hlofront.inspect.stepwise.trails import Start, Trail
 from hlofront.pjrt.clients import client_for
 from hlofront.pjrt.devices import Device
+from hlofront.runtime.array.transfer import device_put
 from hlofront.runtime.dispatch.stages import Traced
 from hlofront.transforms.discharge import discharge_program
 from hlofront.transforms.simplify import dead_code_program
@@ -61,7 +63,9 @@ def find_error(
     Args:
       fun: a function of pytrees of arrays, jitted or not; it must be jitted if it has static
         arguments. Donated arguments stay valid.
-      against: "float64", or a device, on which the same operations run in the same dtypes.
+      against: "float64"; or a device, on which the same operations run in the same dtypes; or a
+        version of jaxlib, as in "jaxlib 0.8.3", in whose process they run in the same dtypes, each
+        operation compiled by itself, on CPUs. An environment with it is made where there is none.
       tolerance: the relative error from which on digits count as lost; by default the square root
         of the epsilon of the results' dtype, which is half of its digits: 3e-4 for float32.
 
@@ -70,16 +74,20 @@ def find_error(
       has lost its digits, and prints as text.
 
     Raises:
-      ValueError: if `against` is neither, the tolerance is not positive, or the program computes in
-        float64 already, against which it was to be compared.
+      ValueError: if `against` is none of these, the tolerance is not positive, or the program
+        computes in float64 already, against which it was to be compared.
+      NoEnvironment: from the returned function, if there is no such jaxlib and no environment with
+        it can be made, or it cannot run an operation.
       TypeError: if the returned function is called while another is traced.
     """
     if tolerance is not None and not tolerance > 0:
         raise ValueError(f"find_error wants a positive tolerance, such as 1e-3: got {tolerance!r}")
-    if against != "float64" and not isinstance(against, Device):
+    version = jaxlib_version(against)
+    if against != "float64" and not isinstance(against, Device) and version is None:
         raise ValueError(
-            "find_error compares a program with itself in 'float64', or on another device, such as "
-            f"hlofront.devices('cpu')[0]: got against={against!r}"
+            "find_error compares a program with itself in 'float64', on another device, such as "
+            "hlofront.devices('cpu')[0], or under another jaxlib, such as 'jaxlib 0.8.3': got "
+            f"against={against!r}"
         )
 
     def find(*args: object, **kwargs: object) -> ErrorReport:
@@ -94,6 +102,8 @@ def find_error(
         program = traced.jaxpr
         if isinstance(against, Device):
             reference = OtherDevice(against)
+        elif version is not None:
+            reference = OtherJaxlib(version)
         else:
             if not any(map(_is_narrow, _dtypes_in(program.jaxpr))):
                 raise ValueError(
@@ -106,6 +116,9 @@ def find_error(
             reference = Float64(client_for("cpu").local_devices()[0] if tpu else None)
         # Python and NumPy scalars become arrays of the dtypes in the jaxpr.
         arrays = [x if isinstance(x, Array) else engine().lift(x) for x in dynamic]
+        if isinstance(reference, OtherJaxlib):
+            # Both sides run on CPUs.
+            arrays = [device_put(x, reference.host) for x in arrays]
         with debug_nans(False), debug_infs(False), interpreting_with(engine()):
             with np.errstate(all="ignore"), reference.running():
                 return _report(traced, program, arrays, reference, tolerance)

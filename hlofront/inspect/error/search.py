@@ -38,6 +38,7 @@ from hlofront.inspect.stepwise.run import (
     index_in_operands,
 )
 from hlofront.inspect.stepwise.trails import Start, Trail
+from hlofront.random.keys import key_data
 from hlofront.runtime.debugging.program_walk import selected
 
 # The maximum number of trails of one array.
@@ -427,7 +428,10 @@ def note_consequence(start: Start, error: float) -> None:
 def _differs(x: ArrayLike, exact: ArrayLike) -> NumPyArray:
     """Return which elements of an array of integers, booleans or keys differ."""
     if isinstance(typed(x)[0], ExtendedDType):
-        return np.ones(typed(x)[1], bool)
+        stored = [np.asarray(key_data(each)) for each in (x, exact)]
+        return np.asarray(stored[0] != stored[1]).any(
+            tuple(range(len(typed(x)[1]), stored[0].ndim))
+        )
     return np.asarray(np.asarray(x) != np.asarray(exact))
 
 

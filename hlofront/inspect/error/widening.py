@@ -25,8 +25,10 @@ from hlofront.transforms.stage import stage
 
 # Operations on the bits of numbers: with other dtypes they would have other meanings.
 _OF_BITS = frozenset(("bitcast_convert_type", "nextafter", "rng_bit_generator", "rng_uniform"))
+# Operations that run code of this process, which has no form in another dtype.
+_FOREIGN = frozenset(("ffi_call", "pure_callback"))
 # Operations that have a meaning in every dtype, but no implementation in float64.
-_NARROW_ONLY = frozenset(("scaled_dot", "ffi_call", "pure_callback"))
+_NARROW_ONLY = frozenset(("scaled_dot", *_FOREIGN))
 
 
 def widened_dtype(dtype: DType) -> DType:
@@ -53,6 +55,11 @@ def keeps_dtypes(equation: Equation) -> bool:
     """Return whether an operation runs in its own dtypes in a widened program, too."""
     name = equation.primitive.name
     return bool(equation.effects) or name in _OF_BITS or name in _NARROW_ONLY
+
+
+def is_foreign(equation: Equation) -> bool:
+    """Return whether an operation runs code of this process."""
+    return bool(equation.effects) or equation.primitive.name in _FOREIGN
 
 
 def bind_widened(equation: Equation, operands: Sequence[ArrayLike]) -> Sequence[ArrayLike]:

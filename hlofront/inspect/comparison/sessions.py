@@ -1,0 +1,98 @@
+"""The processes that run programs under other versions of jaxlib, one program after another."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+
+from hlofront.base.typing import NumPyArray
+from hlofront.inspect.comparison import environments
+from hlofront.inspect.comparison.columns import Artifact, Tell
+from hlofront.inspect.comparison.environments import NoEnvironment
+
+
+class JaxlibSession:
+    """A process that compiles and runs programs under a version of jaxlib, on a CPU.
+
+    As a context manager it ends the process with the block.
+
+    Args:
+      jaxlib: the version, as in "0.8.3", or "current".
+      tell: called with a line of text before each slow step.
+
+    Raises:
+      NoEnvironment: if there is no environment with this version and none can be made.
+    """
+
+    def __init__(self, jaxlib: str, tell: Tell = lambda text: None):
+        python = environments.python_with(jaxlib, tell)
+        about = environments.about(python)
+        self.jaxlib = about["jaxlib"]
+        self._stablehlo = about["stablehlo"]
+        self._folder = tempfile.TemporaryDirectory()
+        self._known: set[int] = set()
+        self._errors = open(self._path("errors"), "w+")
+        self._process = subprocess.Popen(
+            [python, str(environments.WORKER), "--serve"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+        self._errors.close()
+        self._folder.cleanup()
+
+    def run(self, key: int, program: Artifact, arguments: Sequence[NumPyArray]) -> list[NumPyArray]:
+        """Return the results of a program, compiled when its key is new.
+
+        Args:
+          key: a number, which stands for the program in later runs.
+          program: the program; its results have dtypes that NumPy itself has.
+          arguments: an array for each argument of the function that was lowered.
+
+        Raises:
+          NoEnvironment: if this jaxlib does not compile or run the program.
+        """
+        request: dict[str, object] = {"key": key, "options": program.options}
+        if key not in self._known:
+            path = self._path("artifact")
+            path.write_bytes(program.as_bytes(self._stablehlo))
+            request["artifact"] = str(path)
+        arguments_path, results_path = self._path("arguments.npz"), self._path("results.npz")
+        program.save_arguments(arguments_path, arguments)
+        request |= {"arguments": str(arguments_path), "results": str(results_path)}
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None
+        try:
+            print(json.dumps(request), file=stdin, flush=True)
+            line = stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            self._errors.seek(0)
+            said = self._errors.read().strip().splitlines()
+            raise NoEnvironment(
+                f"the process of jaxlib {self.jaxlib} ended with {self._process.wait()}: "
+                + (said[-1] if said else "it said nothing")
+            )
+        answer = json.loads(line)
+        if "error" in answer:
+            raise NoEnvironment(f"jaxlib {self.jaxlib} cannot run it: {answer['error']}")
+        self._known.add(key)
+        with np.load(results_path) as results:
+            return [results[f"arr_{i}"] for i in range(len(results.files))]
+
+    def _path(self, name: str) -> pathlib.Path:
+        return pathlib.Path(self._folder.name) / name
