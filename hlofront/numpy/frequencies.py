@@ -16,7 +16,7 @@ from hlofront.numpy.like import like
 from hlofront.numpy.promotion import operand
 from hlofront.numpy.rearranging import roll
 from hlofront.primitives import creating, elementwise
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import convert, strong
 
 
 def _frequencies(
@@ -42,7 +42,7 @@ def _frequencies(
         with np.errstate(all="ignore"):
             values = np.asarray(indices(n), dtype) / np.asarray(d * n, dtype)
         return asarray(exact_dtype(values.astype(dtype)), device=device)
-    spacing = convert(elementwise.mul(d, host_number(n, aval.dtype)), dtype, False)
+    spacing = convert(elementwise.mul(strong(d), host_number(n, aval.dtype)), dtype, False)
     whole = asarray(exact_dtype(np.asarray(indices(n), dtype)), device=device)
     if aval.ndim:
         return elementwise.div(whole, spacing)

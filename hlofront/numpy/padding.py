@@ -24,7 +24,7 @@ from hlofront.primitives import (
     slicing,
     sorting,
 )
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import convert, strong
 from hlofront.runtime.dispatch.operation import operation
 
 _bool = np.dtype(np.bool_)
@@ -169,12 +169,14 @@ def _median(a: Array, axis: int) -> Array:
     return _rounded(middle, aval.dtype)
 
 
-def _maximum(a: Array, axis: int) -> Array:
-    return shaping.expand_dims(reducing.reduce_max(a, (axis,)), (axis,))
+def _extreme(reduce: Callable[[Array, Sequence[int]], Array], a: Array, axis: int) -> Array:
+    aval = typeof(a)
+    extreme = shaping.expand_dims(reduce(strong(a), (axis,)), (axis,))
+    return convert(extreme, aval.dtype, aval.weak_type)
 
 
-def _minimum(a: Array, axis: int) -> Array:
-    return shaping.expand_dims(reducing.reduce_min(a, (axis,)), (axis,))
+_maximum = functools.partial(_extreme, reducing.reduce_max)
+_minimum = functools.partial(_extreme, reducing.reduce_min)
 
 
 _STATISTICS: dict[str, Callable[[Array, int], Array]] = {

@@ -153,6 +153,15 @@ def convert(operand: ArrayLike, new_dtype: DType, weak_type: bool) -> Array:
     return _convert(operand, aval, new_dtype, weak_type)
 
 
+def strong(operand: ArrayLike) -> Array:
+    """Return the operand without weak type, which its cotangent has again.
+
+    In rules it stands where one of two operands is strongly typed: the cotangent of the other is
+    weakly typed if that is, as it is after the promotions of hlofront.numpy.
+    """
+    return convert(operand, typeof(operand).dtype, False)
+
+
 def _convert(operand: ArrayLike, aval: ShapedArray, new_dtype: DType, weak_type: bool) -> Any:
     if not aval.shape and not is_eager():
         traced = isinstance(operand, Tracer)

@@ -392,7 +392,7 @@ def _cotangent_of_input(
     sharding = cotangent_sharding(aval, cotangent, rhs)
     result = process(
         conv_general_dilated_p,
-        (cotangent, convert(rhs, dtype, False)),
+        (cotangent, convert(rhs, dtype, typeof(rhs).weak_type)),
         {
             **params,
             "window_strides": lhs_dilation,
@@ -455,7 +455,7 @@ def _cotangent_of_kernel(
     numbers = ConvDimensionNumbers(*map(_swapped, (lhs_spec, out_spec, rhs_spec)))
     result = process(
         conv_general_dilated_p,
-        (convert(lhs, typeof(cotangent).dtype, False), cotangent),
+        (convert(lhs, typeof(cotangent).dtype, typeof(lhs).weak_type), cotangent),
         {
             **params,
             "window_strides": rhs_dilation,

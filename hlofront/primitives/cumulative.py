@@ -19,6 +19,7 @@ from hlofront.core.rules import BatchResult, Results, Tangents, infer
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq, select_n
+from hlofront.primitives.converting import strong
 from hlofront.primitives.creating import scalar_of
 from hlofront.primitives.derivatives import add_tangents, instantiate, linear, zeros_of
 from hlofront.primitives.elementwise import add, bitwise_or, exp, max_p, min_p, mul, mul_p, sub
@@ -239,7 +240,7 @@ def _(
         return mul(weight, other_weight), add_tangents(mul(total, other_weight), other)
 
     steps = share(before), mul(instantiate(tangent), share(x))
-    return result, associative_scan(combine, steps, reverse, axis)[1]
+    return strong(result), associative_scan(combine, steps, reverse, axis)[1]
 
 
 def fold_by_halves(

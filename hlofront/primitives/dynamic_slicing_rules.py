@@ -59,7 +59,8 @@ def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis]) -> tuple[ArrayLike
     sizes = _without(typeof(update).shape, update_axis)
     whole = _without(typeof(operand).shape, axis)
     movable = _movable(whole, sizes)
-    if not _differ(movable, index_axes):
+    # The result of a scatter is weakly typed where its operand is, as JAX's is here.
+    if not _differ(movable, index_axes) and not typeof(operand).weak_type:
         both = (operand, update)
         if axis is not None or update_axis is not None:
             both, axis = with_same_axis(both, (axis, update_axis))

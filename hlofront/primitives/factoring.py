@@ -15,7 +15,7 @@ from hlofront.core.rules import infer
 from hlofront.core.symbolic_zeros import BatchAxis, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, only_axis, to_front
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import convert, strong
 from hlofront.primitives.creating import scalar_like, scalar_of
 from hlofront.primitives.derivatives import instantiate, no_derivative, unknown_derivative
 from hlofront.primitives.elementwise import add, div, mul, sub
@@ -99,7 +99,7 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
     # Keep the lower triangle, with the diagonal halved.
     ones = identity_like(inner)
     halves = broadcast_matrices(add(ones, scalar_like(ones, 1)), typeof(inner).shape)
-    return factor, product(factor, div(lower_triangle(inner), halves))
+    return factor, product(factor, div(strong(lower_triangle(inner)), halves))
 
 
 cholesky_update_p = Primitive("cholesky_update")
@@ -372,7 +372,7 @@ def _(
         square, change = (slice_in_dim(y, 0, k, axis=ndim - 1) for y in (r, tangent))
     if full_matrices and m > k:
         square = slice_in_dim(square, 0, k, axis=ndim - 2)
-    quotient = triangular_solve(square, change)
+    quotient = strong(triangular_solve(square, change))
     inner = product(adjoint(q), quotient)
     if full_matrices and m > k:
         rotation = _complement(inner, k, m)

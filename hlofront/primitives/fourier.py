@@ -70,10 +70,11 @@ def fft(x: ArrayLike, fft_type: FftType | str | int, fft_lengths: Sequence[int])
         if is_complex:
             raise ValueError(f"only real valued inputs supported for rfft: got dtype {dtype}")
         if not issubdtype(dtype, np.floating):
-            x = convert(x, np.dtype(np.float32), False)
+            dtype = np.dtype(np.float32)
     elif not is_complex:
-        wide = np.dtype(np.complex128 if dtype == np.float64 else np.complex64)
-        x = convert(x, wide, False)
+        dtype = np.dtype(np.complex128 if dtype == np.float64 else np.complex64)
+    # The cotangent of a weakly typed array is weakly typed, by the rule of this conversion.
+    x = convert(x, dtype, False)
     if not lengths:
         return x
     return process(fft_p, (x,), {"fft_type": kind, "fft_lengths": lengths})

@@ -312,9 +312,9 @@ def _extreme_jvp(primitive: Primitive, beyond: Callable[..., Array]) -> None:
         aval = typeof(operand)
         ordered = not issubdtype(aval.dtype, np.complexfloating)
         replaced = (beyond if ordered else ne)(result, operand)
-        stayed = convert(bitwise_not(replaced), aval.dtype, False)
+        stayed = convert(bitwise_not(replaced), aval.dtype, aval.weak_type)
         there = _read_at(result, indices, typeof(updates).shape, params, zeros=False)
-        won = convert(eq(updates, there), aval.dtype, False)
+        won = convert(eq(updates, there), aval.dtype, typeof(updates).weak_type)
         count = _add_at(stayed, indices, won, params)
         tangent: Tangent | None = None
         if type(moved) is not Zero:

@@ -12,7 +12,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.batching import batch_size, move_axis, only_axis, to_front
-from hlofront.primitives.creating import scalar_of
+from hlofront.primitives.creating import scalar_like
 from hlofront.primitives.derivatives import (
     add_tangents,
     aval_of_operand,
@@ -248,7 +248,7 @@ def _shifted(x: ArrayLike, axis: int, by: int) -> Array:
     """Return x shifted along an axis by 1 or -1 elements, with zeros shifted in."""
     aval = typeof(x)
     row = (by, -by, 0)
-    return pad(x, scalar_of(0, aval.dtype), with_entry(((0, 0, 0),) * aval.ndim, axis, row))
+    return pad(x, scalar_like(x, 0), with_entry(((0, 0, 0),) * aval.ndim, axis, row))
 
 
 @rules.transpose(tridiagonal_solve_p)

@@ -16,7 +16,7 @@ from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import Tangent
 from hlofront.core.trace import process
 from hlofront.primitives.comparing import eq, select_n
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import convert, strong
 from hlofront.primitives.creating import full_like, index_like
 from hlofront.primitives.derivatives import instantiate, unknown_derivative
 from hlofront.primitives.elementwise import (
@@ -144,7 +144,7 @@ def _(
     ones = broadcast_matrices(identity_like(vectors), aval.shape)
     differences = sub(along_rows(own, aval.shape), along_columns(own, aval.shape))
     turn = sub(integer_pow(add(ones, differences), -1), ones)
-    changes = [product(vectors, mul(turn, seen)), real_part(diagonal(seen))]
+    changes = [product(vectors, mul(turn, strong(seen))), real_part(diagonal(seen))]
     return [vectors, values], changes
 
 
@@ -423,12 +423,13 @@ def _(
     ones = broadcast_matrices(identity_like(seen), aval.shape)
     turn = integer_pow(add(mul(add(rows, columns), sub(rows, columns)), ones), -1)
     turn = sub(turn, ones)
-    by_left, by_right = mul(seen, rows), mul(columns, seen)
+    turned = strong(seen)
+    by_left, by_right = mul(turned, rows), mul(columns, turned)
     left_turn = mul(turn, add(by_left, adjoint(by_left)))
     right_turn = mul(turn, add(by_right, adjoint(by_right)))
     if is_complex(typeof(seen).dtype):
         # Only the difference of the two phases is determined: assign it to the left vectors.
-        phase = imag(diagonal(seen))
+        phase = imag(diagonal(turned))
         phase = mul(complex(full_like(phase, 0), phase), _inverse_or_zero(own))
         left_turn = add(left_turn, mul(ones, along_rows(phase, aval.shape)))
     left_change, right_change = product(left, left_turn), product(vectors, right_turn)
@@ -448,7 +449,7 @@ def _inverse_or_zero(x: ArrayLike) -> Array:
 def _outside(vectors: ArrayLike, change: ArrayLike, values: ArrayLike) -> Array:
     """Return the component of `change` orthogonal to vectors, with columns divided by `values`."""
     rest = sub(change, product(vectors, product(adjoint(vectors), change)))
-    return div(rest, along_rows(values, typeof(rest).shape))
+    return div(strong(rest), along_rows(values, typeof(rest).shape))
 
 
 # ---- Schur form ----------------------------------------------------------------------------------

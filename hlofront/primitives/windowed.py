@@ -17,7 +17,7 @@ from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Undefine
 from hlofront.core.trace import process
 from hlofront.primitives.batching import with_same_axis
 from hlofront.primitives.comparing import ge_p, le_p
-from hlofront.primitives.creating import scalar_of
+from hlofront.primitives.creating import scalar_like
 from hlofront.primitives.derivatives import (
     ContributionOfOne,
     derivative,
@@ -450,7 +450,7 @@ def _(
         # XLA's CPU code for windows with base dilation is slower than interior padding first.
         strides = windows.window_strides
         rows = [(*pair, stride - 1) for pair, stride in zip(padding, strides, strict=True)]
-        cotangent = pad(cotangent, scalar_of(0, typeof(cotangent).dtype), rows)
+        cotangent = pad(cotangent, scalar_like(cotangent, 0), rows)
         padding = [(0, 0)] * len(rows)
     transposed = windows._replace(
         window_strides=windows.base_dilation,

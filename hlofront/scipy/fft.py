@@ -17,7 +17,7 @@ from hlofront.core.aval import typeof
 from hlofront.core.dimensions import canonical_axis
 from hlofront.numpy.linalg.matrices import inexact
 from hlofront.primitives import elementwise
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import convert, strong
 from hlofront.primitives.fourier import FftType
 from hlofront.primitives.fourier import fft as transform
 from hlofront.primitives.shaping import broadcast_in_dim, rev, transpose
@@ -99,7 +99,7 @@ def _cosines(x: Array, axis: int, ortho: bool) -> Array:
 
 def _from_cosines(x: Array, axis: int, ortho: bool) -> Array:
     size = typeof(x).shape[axis]
-    plain = elementwise.mul(x, _along(1 / _weights(size, ortho), x, axis))
+    plain = elementwise.mul(strong(x), _along(1 / _weights(size, ortho), x, axis))
     # Element k of the spectrum combines elements k and size - k; element 0 stands alone.
     mirrored = rev(plain, (axis,))
     aval = typeof(mirrored)

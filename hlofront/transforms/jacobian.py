@@ -156,10 +156,10 @@ def jacrev(
             [np.zeros((*a.shape, *x.shape), x.dtype) for a in avals]
             if _is_float0(x)
             else [
-                reshape(part, (*aval.shape, *typeof(x).shape[1:]))
+                _typed_like(reshape(part, (*aval.shape, *typeof(x).shape[1:])), typeof(argument))
                 for part, aval in zip(_parts(x, avals, 0), avals, strict=True)
             ]
-            for x in rows
+            for x, argument in zip(rows, tree.tree_leaves(chosen), strict=True)
         ]
         jacobian = out_tree.unflatten(
             [
@@ -247,8 +247,14 @@ def _like_result(column: ArrayLike, result: Value) -> ArrayLike:
     """Return a column of a Jacobian; that of an integer result is zero in the result's dtype."""
     aval = typeof(column)
     if aval.dtype != float0:
-        return column
+        return _typed_like(column, typeof(result))
     return full_like(result, 0, shape=aval.shape)
+
+
+def _typed_like(x: ArrayLike, wanted: ShapedArray) -> ArrayLike:
+    """Return derivatives weakly typed where `wanted` is, which has their dtype."""
+    aval = typeof(x)
+    return convert(x, aval.dtype, wanted.weak_type) if aval.dtype == wanted.dtype else x
 
 
 def _last(x: ArrayLike) -> ArrayLike:

@@ -39,6 +39,26 @@ def programs(jax, jnp, lax):
         "product": lambda x: x @ x,
         "update": lambda x: x.at[0].set(1.0),
         "sum_of_update": lambda x: jnp.zeros(3).at[:].add(x),
+        "least_update": lambda x: x.at[0].min(0.25),
+        "convolved": lambda x: jnp.convolve(x, x),
+        "transformed": jnp.fft.rfft,
+        "transformed_back": lambda x: jnp.fft.irfft(x.astype(complex)),
+        "padded_by_the_greatest": lambda x: jnp.pad(x, 1, mode="maximum"),
+        "window_sums": lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), "VALID"),
+        "gradients": lambda x: jax.jacrev(lambda x: x * x[0])(x),
+        "curvature": jax.hessian(lambda x: jnp.prod(x) * x[0]),
+        "updates_of_a_batch": lambda x: jax.vmap(
+            lambda x, y: lax.dynamic_update_slice(x, y, (1,)), (0, None)
+        )(x[:, None] * x, x[:2]),
+    }
+    of_matrices = {
+        "cholesky": jnp.linalg.cholesky,
+        "inverse": jnp.linalg.inv,
+        "log_determinant": lambda x: jnp.linalg.slogdet(x),
+        "qr": lambda x: jnp.linalg.qr(x),
+        "svd": lambda x: jnp.linalg.svd(x),
+        "least_squares": lambda x: jnp.linalg.lstsq(x, x[0])[0],
+        "condition_number": lambda x: jnp.linalg.cond(x, 1),
     }
     for name in OF_NUMBERS:
         function = getattr(lax, name)
@@ -48,12 +68,19 @@ def programs(jax, jnp, lax):
     for name, function in of_arrays.items():
         looks = derivatives(jax, jnp, function, twice=False)
         corpus.add(name, lambda f=looks: f(several(jnp)()))
+    for name, function in of_matrices.items():
+        looks = derivatives(jax, jnp, function, twice=False)
+        corpus.add(f"{name}_of_a_matrix", lambda f=looks: f(several(jnp, 3)()))
     return corpus
 
 
-def several(jnp):
+def several(jnp, *batch):
     """Return a function that returns a weakly typed array."""
-    return lambda: jnp.broadcast_to(jnp.asarray(0.5), (3,))
+    return lambda: jnp.broadcast_to(jnp.asarray(0.5), (*batch, 3))
+
+
+def sum_of_all(jax, jnp, tree):
+    return sum(jnp.sum(jnp.real(leaf)) for leaf in jax.tree_util.tree_leaves(tree))
 
 
 def derivatives(jax, jnp, function, twice):
@@ -65,7 +92,7 @@ def derivatives(jax, jnp, function, twice):
     def look(x):
         value, backward = jax.vjp(function, x)
         first = along(function, x), jax.linearize(function, x)[1](x), backward(value)
-        gradient = jax.grad(lambda x: jnp.sum(function(x)))(x)
+        gradient = jax.grad(lambda x: sum_of_all(jax, jnp, function(x)))(x)
         second = along(lambda x: along(function, x), x) if twice else ()
         return value, first, gradient, second
 

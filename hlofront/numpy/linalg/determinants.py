@@ -15,7 +15,7 @@ from hlofront.higher_order.matrix_solve import solve_factored
 from hlofront.numpy.like import operation_like
 from hlofront.numpy.linalg.matrices import inexact, square_matrices
 from hlofront.primitives import comparing, creating, elementwise
-from hlofront.primitives.converting import convert, stop_gradient
+from hlofront.primitives.converting import convert, stop_gradient, strong
 from hlofront.primitives.factoring import geqrf, lu
 from hlofront.primitives.matrices import (
     along_rows,
@@ -240,8 +240,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     shape = typeof(a).shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ValueError(f"Argument to slogdet() must have shape [..., n, n], got {shape}")
-    if not shape[-1]:
-        a = convert(a, typeof(a).dtype, False)
+    a = strong(a)
     if method is None or method == "lu":
         if 0 < shape[-1] <= _MOST_ROWS_BY_FORMULA:
             return SlogdetResult(*_slogdet_by_formula(a, shape[-1]))

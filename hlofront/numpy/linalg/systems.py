@@ -21,7 +21,7 @@ from hlofront.numpy.promotion import host_scalar, operand
 from hlofront.numpy.reductions import sum_over
 from hlofront.numpy.shape import moveaxis
 from hlofront.primitives import comparing, creating, elementwise, spectral
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import convert, strong
 from hlofront.primitives.factoring import symmetrize
 from hlofront.primitives.matrices import (
     adjoint,
@@ -109,7 +109,7 @@ def inv(a: ArrayLike) -> Array:
     Raises:
       ValueError: if the matrices are not square.
     """
-    a = square_matrices("inv", a)
+    a = strong(square_matrices("inv", a))
     aval = typeof(a)
     return solve_general(a, identity(aval.dtype, aval.shape))
 
@@ -296,8 +296,8 @@ def _lstsq(
         inverse = comparing.select_n(counts, zeros, elementwise.div(creating.full_like(s, 1), safe))
         seen = product(adjoint(u), matrix)
         weights = along_columns(convert(inverse, dtype, False), typeof(seen).shape)
-        x = product(adjoint(vh), elementwise.mul(weights, seen))
-        rest = elementwise.sub(matrix, product(a, x))
+        x = product(adjoint(vh), elementwise.mul(weights, strong(seen)))
+        rest = elementwise.sub(strong(matrix), product(a, x))
         squares = real_part(elementwise.mul(rest, conjugate(rest)))
         residuals = sum_over(squares, (0,))
     if rhs.ndim == 1:

@@ -22,7 +22,7 @@ from hlofront.numpy.linalg.norms import norm
 from hlofront.numpy.linalg.systems import solve_matrices
 from hlofront.numpy.promotion import promote_dtypes_complex
 from hlofront.primitives import comparing, creating, elementwise, reducing, spectral
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import convert, strong
 from hlofront.primitives.matrices import (
     adjoint,
     along_columns,
@@ -80,11 +80,11 @@ def _pade(a: Array, degree: int) -> tuple[Array, Array]:
 @operation(static_argnames=("upper_triangular", "max_squarings"))
 def _expm(A: ArrayLike, *, upper_triangular: bool, max_squarings: int) -> Array:
     (a,) = inexact("jax.scipy.linalg.expm", A)
+    a = strong(a)
     aval = typeof(a)
     if aval.ndim < 2 or aval.shape[-1] != aval.shape[-2]:
         raise ValueError(f"Expected A to be a (batched) square matrix, got A.shape={aval.shape}.")
     if not aval.size or aval.shape[-1] == 1:
-        a = convert(a, aval.dtype, False)
         return elementwise.exp(a) if aval.size else a
     largest, degree = _PADE.get(real_dtype(aval.dtype), _PADE[np.dtype(np.float32)])
     size = norm(a, 1, (-2, -1))

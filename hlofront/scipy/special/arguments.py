@@ -15,7 +15,7 @@ from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.custom_rule import SymbolicZero
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.promotion import broadcast_together, promote_args_inexact
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import convert, strong
 
 # A result: one array, or a pair.
 _Result = TypeVar("_Result", Array, tuple[Array, Array])
@@ -52,11 +52,6 @@ def floats(name: str, *args: ArrayLike) -> list[Array]:
 def strong_floats(name: str, *args: ArrayLike) -> list[Array]:
     """Return the arguments as strongly typed arrays of their common floating dtype and shape."""
     return [strong(x) for x in floats(name, *args)]
-
-
-def strong(x: Array) -> Array:
-    """Return an array strongly typed, with its elements unchanged."""
-    return convert(x, typeof(x).dtype, False)
 
 
 def float32_or_64(name: str, x: ArrayLike) -> Array:

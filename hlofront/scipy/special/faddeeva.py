@@ -13,10 +13,10 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.primitives import elementwise
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import convert, strong
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special import series
-from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong, strong_floats
+from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong_floats
 from hlofront.scipy.special.series import chebyshev_sum, polynomial
 
 # The numbers of terms of Weideman's series, and of the continued fraction for abs(z) > 7.

@@ -15,13 +15,13 @@ from hlofront.core.aval import typeof
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.primitives import elementwise, special
+from hlofront.primitives.converting import strong
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import (
     define_slopes,
     floats,
     in_float32,
     inexact_arrays,
-    strong,
     strong_floats,
 )
 from hlofront.scipy.special.series import STIRLING, polynomial

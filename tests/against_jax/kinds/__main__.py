@@ -29,6 +29,7 @@ KINDS = (
     "complex_parts",
     "options",
     "line_searches",
+    "weak_types",
 )
 AT_ONCE = 10
 # Seconds for an answer of jax, whose process hung for 1,200 s in questions of 50 programs.
