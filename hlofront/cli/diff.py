@@ -63,7 +63,7 @@ def add_parser(commands: "Commands") -> None:
 
 def _run(options: argparse.Namespace, out: TextIO) -> int:
     from hlofront.cli.diff_sides import function_side
-    from hlotools.matching.difference import Side, diff_of_sides
+    from hlotools.matching.difference import diff_of_sides, with_dump
 
     arguments = options.before, options.after
     if arguments == (STDIN, STDIN):
@@ -77,7 +77,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
         raise UsageError(f"{setting} compares optimized HLO: the stage here is {options.stage}")
     try:
         sides = [
-            function_side(text, setting, name, options) if each is None else Side(*each)
+            function_side(text, setting, name, options) if each is None else with_dump(each, text)
             for text, name, each in zip(arguments, names, read, strict=True)
         ]
         finish()

@@ -74,6 +74,42 @@ def dumped_modules(folder: str | os.PathLike[str]) -> list[DumpedModule]:
     return modules
 
 
+def flags_beside(path: str | os.PathLike[str]) -> dict[str, str] | None:
+    """Return the compiler's flags that XLA wrote beside an optimized module; None without them.
+
+    They are those that differ from their defaults, without those of the dump itself.
+    """
+    options = _beside(path, ".debug_options")
+    if options is None:
+        return None
+    flags: dict[str, str] = {}
+    for line in options.read_text(encoding="utf-8", errors="replace").splitlines():
+        name, colon, value = line.strip().partition(": ")
+        if colon and not name.startswith(_OF_DUMPS):
+            value = value.strip('"')
+            flags[name] = f"{flags[name]},{value}" if name in flags else value
+    return flags
+
+
+def text_before(path: str | os.PathLike[str]) -> str | None:
+    """Return the HLO that XLA dumped before it optimized a module; None if it is not beside it."""
+    before = _beside(path, ".before_optimizations.txt")
+    return None if before is None else before.read_text(encoding="utf-8", errors="replace")
+
+
+_OF_DUMPS = ("xla_dump_", "xla_detailed_logging")
+
+
+def _beside(path: str | os.PathLike[str], ending: str) -> pathlib.Path | None:
+    """Return the file of an ending that XLA dumped beside an optimized module, if it exists."""
+    optimized = pathlib.Path(path)
+    match = _AFTER.fullmatch(optimized.name)
+    if match is None:
+        return None
+    beside = optimized.with_name(match["module"] + ending)
+    return beside if beside.is_file() else None
+
+
 def _title(pipeline: str, after: str | None) -> str:
     if after is None or after == "pipeline-start":
         return f"before {pipeline}"

@@ -1,4 +1,4 @@
-"""The changes of arguments and results between two StableHLO modules."""
+"""The changes of arguments and results between two modules of StableHLO, or of optimized HLO."""
 
 import re
 from collections import Counter
@@ -13,6 +13,11 @@ _DONATION = frozenset({"tf.aliasing_output", "jax.buffer_donor"})
 # Lowering names an array that it takes out of the program as an argument so.
 _CAPTURED = re.compile(r"(?:constant\d*)?")
 _AXES = re.compile(r"\[.*\]")
+# The numbers of the parameters of HLO whose memory results take, and of others that are donated.
+_ALIASED = re.compile(r": \((\d+),")
+_DONATED = re.compile(r"\((\d+),")
+# An attribute of HLO's parameters without effect on what is computed.
+_REPLICATION = "parameter_replication"
 
 # The subject of a difference, and its texts before and after.
 _Fact = tuple[str, str, str]
@@ -24,10 +29,11 @@ def argument_changes(matching: Matching) -> Iterator[tuple[Change, list[Instruct
     Arguments that changed alike, such as two with a larger batch, are one change.
     """
     compared = matching.compared[0]
+    donated = _donated(matching.a.module), _donated(matching.b.module)
     alike: dict[_Fact, list[tuple[Instruction, Instruction]]] = {}
-    for p, q in compared.pairs:
+    for p, q in sorted(compared.pairs, key=lambda pair: pair[1].number):
         if p.opcode == q.opcode == "parameter":
-            for fact in _facts(p, q):
+            for fact in _facts(p, q, (p.number in donated[0], q.number in donated[1])):
                 alike.setdefault(fact, []).append((p, q))
     for (what, before, after), pairs in alike.items():
         types = {tuple(each.shape.without_layout() for each in pair) for pair in pairs}
@@ -43,9 +49,28 @@ def argument_changes(matching: Matching) -> Iterator[tuple[Change, list[Instruct
             yield Change("argument", "added", "", _type(p), (), (_site(p),)), [p]
 
 
-def _facts(p: Instruction, q: Instruction) -> Iterator[_Fact]:
-    """Yield what differs in one argument; facts of arguments that changed alike are equal."""
-    if p.shape.without_layout() != q.shape.without_layout():
+def _donated(module: HloModule) -> set[int]:
+    """Return the numbers of the parameters that an HLO module's header says are donated."""
+    aliased = _ALIASED.findall(module.attributes.get("input_output_alias", ""))
+    return {
+        *map(int, aliased),
+        *map(int, _DONATED.findall(module.attributes.get("buffer_donor", ""))),
+    }
+
+
+def _facts(p: Instruction, q: Instruction, in_header: tuple[bool, bool]) -> Iterator[_Fact]:
+    """Yield what differs in one argument; facts of arguments that changed alike are equal.
+
+    Args:
+      p: the parameter of the first module.
+      q: that of the second.
+      in_header: whether the attributes of each module say that it is donated.
+    """
+    attributes = clean_attributes(p), clean_attributes(q)
+    if attributes[0].get("sharding") != attributes[1].get("sharding"):
+        # Parameters of optimized HLO have the sizes of a device's part.
+        pass
+    elif p.shape.without_layout() != q.shape.without_layout():
         sizes = p.shape.dimensions, q.shape.dimensions
         if sizes[0] == sizes[1]:
             yield "dtype", p.shape.dtype, q.shape.dtype
@@ -55,17 +80,26 @@ def _facts(p: Instruction, q: Instruction) -> Iterator[_Fact]:
             yield "size", before, after
         else:
             yield "type", _type(p), _type(q)
+    elif p.shape.layout is not None is not q.shape.layout and p.shape.layout != q.shape.layout:
+        # Tiles are the device's, not the argument's.
+        yield "layout", _order(p.shape.layout), _order(q.shape.layout)
     is_captured = _CAPTURED.fullmatch(q.op_name) is not None
     if is_captured and not _CAPTURED.fullmatch(p.op_name):
         yield "captured", "", _type(q)
-    attributes = clean_attributes(p), clean_attributes(q)
-    donated = [any(key in each for key in _DONATION) for each in attributes]
+    donated = [
+        written or any(key in each for key in _DONATION)
+        for written, each in zip(in_header, attributes, strict=True)
+    ]
     if donated[0] != donated[1]:
         yield "donation", *("yes" if each else "" for each in donated)
-    for key in sorted((attributes[0].keys() | attributes[1].keys()) - _DONATION):
+    for key in sorted((attributes[0].keys() | attributes[1].keys()) - _DONATION - {_REPLICATION}):
         before, after = (each.get(key, "") for each in attributes)
         if before != after:
             yield key.rpartition(".")[2], _axes(before), _axes(after)
+
+
+def _order(layout: tuple[int, ...]) -> str:
+    return "{" + ",".join(map(str, layout)) + "}"
 
 
 def _axes(sharding: str) -> str:

@@ -6,8 +6,14 @@ from hlotools.ir.hlo import Instruction
 from hlotools.matching.causes import Cause, Line
 from hlotools.matching.changes import Change, Effect, OperationSite
 
+# Subjects of changes that may have a cause of their own, which the causes lack.
+_OWN = frozenset({"constant", "opcode"})
+_SIZES = frozenset({"size", "type"})
 
-def under_causes(causes: Sequence[Cause], changes: Sequence[Change]) -> list[Change]:
+
+def under_causes(
+    causes: Sequence[Cause], changes: Sequence[Change], are_all: bool = True
+) -> list[Change]:
     """Return the causes, each with the changes that follow from it as parts and their effect.
 
     With one cause all changes follow from it. Of several, a change follows from the one whose
@@ -16,24 +22,33 @@ def under_causes(causes: Sequence[Cause], changes: Sequence[Change]) -> list[Cha
     Args:
       causes: the differences of what the compiler was given: of flags and of StableHLO.
       changes: the changes of optimized HLO with their effects, which add up.
+      are_all: whether the causes are all that there are. If not, changed constants that no cause
+        is about remain beside the causes.
     """
     if not causes:
         return list(changes)
     parts: list[list[Change]] = [[] for _ in causes]
     shared: list[Change] = []
+    others: list[Change] = []
+    resized = any(each.change.kind == "argument" and each.change.what in _SIZES for each in causes)
     for change in changes:
-        number = 0 if len(causes) == 1 else _cause_of(change, causes)
+        number = _cause_of(change, causes)
+        if number is None and not are_all and not resized and change.what in _OWN:
+            others.append(change)
+            continue
+        if len(causes) == 1:
+            number = 0
         (shared if number is None else parts[number]).append(change)
     headings = [
         cause.change._replace(parts=tuple(each), effect=_sum(each), is_cause=True)
         for cause, each in zip(causes, parts, strict=True)
     ]
-    headings.sort(key=lambda each: (each.kind != "flag", *_size(each.effect)))
+    headings.sort(key=lambda each: (each.kind not in ("flag", "compiler"), *_size(each.effect)))
     if shared:
         headings.append(
             Change("shared", "effects", "", "", (), (), parts=tuple(shared), effect=_sum(shared))
         )
-    return headings
+    return headings + others
 
 
 def _cause_of(change: Change, causes: Sequence[Cause]) -> int | None:

@@ -1,5 +1,6 @@
 """The change that stands for several changes of StableHLO: what a programmer would call them."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -20,6 +21,8 @@ _FIRST = (
     "gather", "scatter", "sort", "fft", "reduce", "reduce_window", "transpose",
 )  # fmt: skip
 _MOST = 4
+# The number of iterations, in the backend's configuration of a loop of optimized HLO.
+_TRIPS = re.compile(r"known_trip_count\W+n\W+(\d+)")
 _REMADE = "rematted_computation"
 
 
@@ -37,7 +40,7 @@ def heading_of(changes: Sequence[Change]) -> Change:
             return Change("recomputation", kind, "", again, *sites)
     loops = [site.at for site in removed if site.opcode == "while" and site.at is not None]
     if loops and not any(site.opcode == "while" for site in added) and added:
-        return Change("unrolled", "loop", _steps(loops[0]), texts[1], *sites)
+        return Change("unrolled", "loop", steps_of(loops[0]), texts[1], *sites)
     converts = {_dtypes(site) for site in (*removed, *added) if site.opcode in CONVERTS}
     if all(site.opcode in _MINOR for site in (*removed, *added)) and converts:
         before, after = next(iter(converts))
@@ -72,8 +75,11 @@ def _changed(changes: Sequence[Change]) -> Change:
     return first._replace(a=a, b=b, key="")
 
 
-def _steps(loop: Instruction) -> str:
+def steps_of(loop: Instruction) -> str:
     """Return the number up to which a loop counts, as text; "" if it counts to no constant."""
+    known = _TRIPS.search(loop.attributes.get("backend_config", ""))
+    if known is not None:
+        return known[1]
     condition = loop.called.get("condition", [])
     end = condition[0].root.operands[-1:] if condition else []
     return end[0].literal if end and end[0].opcode == "constant" else ""

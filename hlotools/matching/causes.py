@@ -45,7 +45,7 @@ def causes(a: HloModule, b: HloModule) -> list[Cause]:
     dtypes and constants follow from the nearest cause, and are causes only where there is none.
     """
     matching = Matching(Hashes(a), Hashes(b))
-    graph = _Graph(matching)
+    graph = OperationGraph(matching)
     groups: list[_Group] = []
     result = result_change(a, b)
     if result is not None:
@@ -97,7 +97,7 @@ class _Group:
 
     def __init__(
         self,
-        graph: "_Graph",
+        graph: "OperationGraph",
         heading: Change,
         at: Iterable[Instruction],
         leading: Sequence[Change] = (),
@@ -123,7 +123,7 @@ def _lines(changes: Iterable[Change]) -> frozenset[Line]:
     return frozenset((site.file, site.line) for site in sites if site.file)
 
 
-class _Graph:
+class OperationGraph:
     """The operations of two modules as one graph, in which matching operations are one node."""
 
     def __init__(self, matching: Matching):

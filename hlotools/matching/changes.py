@@ -104,9 +104,9 @@ class Change(NamedTuple):
     "exchanged", "scheduled", "flag" (of the compiler) or "module"; "retyped" and "refused" are
     findings (another dtype; other fusions of equal work), which consist of the changes in `parts`.
     "argument", "result", "operations", "recomputation" and "unrolled" are of what the compiler was
-    given; what `is_cause` has the changes that follow from it as `parts`, and "shared" those that
-    several causes have a part in. "prefetched" are copies to the memory of a TPU's chip, and
-    "configured" are configurations of the backend.
+    given, "compiler" is the compiler itself; what `is_cause` has the changes that follow from it as
+    `parts`, and "shared" those that several causes have a part in. "prefetched" are copies to the
+    memory of a TPU's chip, and "configured" are configurations of the backend.
     `what` is the subject: "operation", "copy", "collective", "fusion", "dtype", "shape", "layout",
     "opcode", "constant", "operands", "body", "views", "schedule" or the name of an attribute.
     `before` and `after` are the subject's texts, and `note` is a remark; `count` is the number of
@@ -168,7 +168,11 @@ class Change(NamedTuple):
                 return f"recomputation {self.what}: {self.after} {again} in the gradient"
             case "unrolled":
                 steps = f" of {self.before} steps" if self.before else ""
-                return f"a loop{steps} was unrolled: added {self.after}"
+                return f"a loop{steps} was unrolled" + (
+                    f": added {self.after}" if self.after else ""
+                )
+            case "compiler":
+                return f"compiler: {self.before} -> {self.after}"
             case "shared":
                 return "what more than one of these causes may have a part in"
             case "prefetched":

@@ -1,5 +1,6 @@
 """The `diff` function: the differences of two jaxprs, StableHLO or HLO programs by structure."""
 
+import inspect
 import json
 import os
 from collections.abc import Callable, Iterable
@@ -9,6 +10,7 @@ from hlotools.cost.collectives import collectives
 from hlotools.cost.estimates import Estimates
 from hlotools.cost.peak import peaks
 from hlotools.cost.rates import DeviceRates
+from hlotools.dumps.dump_files import flags_beside, text_before
 from hlotools.html.diff_page import fragment, page
 from hlotools.html.notebook import folded_html, frame
 from hlotools.ir.digests import Hashes, module_attributes
@@ -23,7 +25,7 @@ from hlotools.ir.mlir_lines import (
     stablehlo_lines,
 )
 from hlotools.ir.nested_calls import align_calls, inline_all_calls
-from hlotools.ir.program_text import TITLES, is_path, program_of_file, program_of_text
+from hlotools.ir.program_text import TITLES, ProgramText, is_path, program_of_file, program_of_text
 from hlotools.ir.stablehlo_parser import read_stablehlo
 from hlotools.matching.attribution import under_causes
 from hlotools.matching.causes import Cause, causes
@@ -31,6 +33,7 @@ from hlotools.matching.changes import Change, grouped
 from hlotools.matching.effects import by_effect
 from hlotools.matching.findings import findings
 from hlotools.matching.flags import Flags, flag_changes
+from hlotools.matching.hlo_causes import hlo_causes
 from hlotools.matching.hlo_changes import hlo_changes
 from hlotools.matching.limits import limit_of
 from hlotools.matching.markdown import diff_markdown
@@ -324,24 +327,37 @@ def diff_of_sides(
     flags = flag_changes(a.flags, b.flags)
     if difference.equal:
         difference.changes = [*(flag._replace(is_cause=True) for flag in flags)]
-    elif a.compiler != b.compiler:
-        difference.changes = [*flags, *difference.changes]
-    else:
-        known = [Cause(flag, frozenset(), frozenset()) for flag in flags]
-        difference.changes = under_causes([*known, *_causes(a, b)], difference.changes)
+        return difference
+    known = [Cause(flag, frozenset(), frozenset()) for flag in flags]
+    if a.compiler is not None and b.compiler is not None and a.compiler != b.compiler:
+        other = Change("compiler", "compiler", a.compiler, b.compiler, (), ())
+        known.append(Cause(other, frozenset(), frozenset()))
+    matching = difference._matching
+    # Texts and files have no StableHLO beside them.
+    are_all = a.source is not None and b.source is not None
+    if are_all:
+        known += _causes(a, b)
+    elif matching is not None:
+        known += hlo_causes(matching, difference.changes)
+    difference.changes = under_causes(known, difference.changes, are_all)
     return difference
 
 
 def _causes(a: Side, b: Side) -> list[Cause]:
-    """Return what differs in the StableHLO of two programs, if it is known and can be parsed."""
+    """Return what differs in the sources of two programs, if they are known and can be parsed."""
     if a.source is None or b.source is None:
         return []
     texts = a.source(), b.source()
     try:
-        return [] if texts[0] == texts[1] else causes(*map(read_stablehlo, texts))
+        return [] if texts[0] == texts[1] else causes(*map(_read_source, texts))
     except ValueError:
         # StableHLO has syntax that the parser does not know: the diff is then without causes.
         return []
+
+
+def _read_source(text: str) -> HloModule:
+    """Return the program that a compiler was given: StableHLO, or HLO in XLA's dumps."""
+    return parse(text) if text.startswith("HloModule") else read_stablehlo(text)
 
 
 def _totals(module: HloModule) -> dict[str, int]:
@@ -442,6 +458,16 @@ def _same(a: Hashes, b: Hashes) -> bool:
 # ---- what one can compare -----------------------------------------------------------------------
 
 
+def with_dump(program: ProgramText, path: str) -> Side:
+    """Return the program of a file as a side, with the flags and the module dumped beside it."""
+    side = Side(*program)
+    if side.kind != "hlo":
+        return side
+    before = text_before(path)
+    source = None if before is None else lambda: before
+    return side._replace(flags=flags_beside(path), source=source)
+
+
 def side_of(value: object) -> Side:
     """Return a program of any type that `diff` accepts as a Side.
 
@@ -452,14 +478,18 @@ def side_of(value: object) -> Side:
     if isinstance(value, HloModule):
         return Side("hlo", f"module {value.name}", write(value), value)
     if isinstance(value, os.PathLike) or (isinstance(value, str) and is_path(value)):
-        return Side(*program_of_file(os.fspath(value)))
+        path = os.fspath(value)
+        return with_dump(program_of_file(path), path)
     if isinstance(value, str):
         side = Side(*program_of_text(value, "text"))
         name = value.lstrip()[len("HloModule") : 200].replace(",", " ").split()
         return side._replace(label=f"text: {name[0]}") if side.kind == "hlo" and name else side
     as_text = getattr(value, "as_text", None)
     if callable(as_text):
-        return Side(*program_of_text(as_text(), type(value).__name__))
+        # JAX's lowered programs have source lines if one asks for them.
+        takes_lines = "debug_info" in inspect.signature(as_text).parameters
+        text = as_text(debug_info=True) if takes_lines else as_text()
+        return Side(*program_of_text(text, type(value).__name__))
     if callable(value):
         raise TypeError(
             f"to compare {getattr(value, '__name__', value)!r} give it with its arguments, as a "

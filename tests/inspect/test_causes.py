@@ -118,18 +118,64 @@ def test_json_and_pages_have_the_effects_under_their_cause():
     assert "1 cause" in difference.title
 
 
-def test_texts_have_no_causes():
+def test_texts_have_the_causes_that_they_hold():
     before, after = (jax.jit(f).lower(X, W).compile() for f in (layer, other_layer))
-    assert causes_of(diff(before, after))
-    assert not causes_of(diff(before.as_text(), after.as_text()))
+    (cause,) = causes_of(diff(before, after))
+    (of_texts,) = causes_of(diff(before.as_text(), after.as_text()))
+    assert cause.kind == of_texts.kind == "operations"
+    donating = jax.jit(layer, donate_argnums=0).lower(X, jax.ShapeDtypeStruct((64, 64), "float32"))
+    keeping = jax.jit(layer).lower(X, jax.ShapeDtypeStruct((64, 64), "float32"))
+    texts = [each.compile().as_text() for each in (keeping, donating)]
+    assert diff(*texts).changes[0].sentence == "argument x: now donated"
+    larger = jax.jit(layer).lower(f32(16, 64), W).compile().as_text()
+    changes = diff(before.as_text(), larger).changes
+    assert changes[0].sentence == "argument x: f32[32,64] -> f32[16,64]" and changes[0].parts
+
+
+def test_a_constant_of_a_text_is_under_no_cause_of_another():
+    def scaled(x, w, by):
+        return jnp.tanh(x @ w) * by, x * 2
+
+    def texts(by, **options):
+        staged = jax.jit(lambda x, w: scaled(x, w, by), **options)
+        return staged.lower(X, W).compile().as_text()
+
+    changes = diff(texts(3.0), texts(5.0, donate_argnums=0)).changes
+    assert changes[0].sentence == "argument x: now donated"
+    assert [c.what for c in changes if not c.is_cause] == ["constant"]
+
+
+def test_dumps_of_xla_have_flags_and_sources_beside_them(tmp_path):
+    for name, function in (("a", layer), ("b", other_layer)):
+        staged = jax.jit(function).lower(X, W)
+        module = tmp_path / name / "module_0001.jit_f"
+        module.parent.mkdir()
+        module.with_name(module.name + ".before_optimizations.txt").write_text(
+            staged.as_text("hlo")
+        )
+        optimized = module.with_name(module.name + ".cpu_after_optimizations.txt")
+        optimized.write_text(staged.compile().as_text())
+    for name, options in (("a", ""), ("b", 'xla_fast: true\nxla_dump_to: "/tmp"\n')):
+        (tmp_path / name / "module_0001.jit_f.debug_options").write_text(options)
+    first, second = (
+        tmp_path / name / "module_0001.jit_f.cpu_after_optimizations.txt" for name in "ab"
+    )
+    flag, *others = causes_of(diff(first, second))
+    assert flag.sentence == "flag xla_fast: not set -> true"
+    assert [each.sentence for each in others] == ["added cosine, add"]
 
 
 @pytest.mark.skipif(bool(whats_missing("cuda")), reason="a compiler for GPUs is needed")
-def test_programs_for_two_devices_have_no_causes():
-    here = jax.jit(layer).lower(X, W).compile()
+def test_of_programs_for_two_devices_the_compiler_is_a_cause():
+    staged = jax.jit(lambda x, w: jnp.tanh(x @ w).sum(0))
+    here = staged.lower(X, W).compile()
     with target("cuda:h100"):
-        there = jax.jit(layer).lower(f32(16, 64), W).compile()
-    assert not causes_of(diff(here, there))
+        there = staged.lower(X, W).compile()
+        larger = staged.lower(f32(16, 64), W).compile()
+    (cause,) = causes_of(diff(here, there))
+    assert cause.sentence == "compiler: cpu -> cuda:h100" and cause.parts
+    first, second = causes_of(diff(here, larger))
+    assert first.kind == "compiler" and second.sentence.startswith("argument x")
 
 
 def test_a_change_inside_a_loop_is_the_cause():

@@ -320,7 +320,9 @@ def test_a_regrouped_sum():
 def test_many_places_are_one_line():
     text = text_of("layer.hlo")
     found = diff(text, text.replace("f32", "bf16"))
-    (change,) = found.changes
+    (cause,) = found.changes
+    assert cause.sentence == "arguments x, w, b: dtype f32 -> bf16"
+    (change,) = cause.parts
     assert change.what == "dtype" and len(change.a) == len(change.b) > 40
     assert "more: f32 -> bf16" in change.sentence
 

@@ -139,7 +139,9 @@ def test_an_axis(compiled_as, target):
     if target.startswith("cuda"):
         # Elsewhere it is fused in another way, or padded and added.
         found = diff(compiled_as(programs.joined), compiled_as(programs.joined_sideways))
-        assert [(c.what, c.before, c.after) for c in found.changes if c.kind == "changed"] == [
+        (cause,) = [change for change in found.changes if change.is_cause]
+        assert cause.sentence == "dimensions of concatenate: {0} -> {1}"
+        assert [(c.what, c.before, c.after) for c in cause.parts if c.kind == "changed"] == [
             ("shape", "[128,64]", "[64,128]"),
             ("dimensions", "{0}", "{1}"),
         ], found

@@ -21,6 +21,7 @@ def test_a_planted_change_is_the_first_finding(case, target):
         pytest.skip("tests/many_devices has this case, where there are several CPU devices")
     score = score_of(case, target)
     assert score.is_first, f"the diff says first: {score.first}"
+    assert score.is_first_in_text, "the diff of the programs' texts says something else first"
     assert score.causes == 1
     assert score.lines <= MOST_LINES
     assert score.is_counted_once, "effects do not add up to what the programs cost more"

@@ -15,6 +15,7 @@ import numpy as np
 
 from hlofront.base.config import options
 from hlofront.base.typing import NumPyArray, Shape
+from hlofront.bridge import state
 from hlofront.bridge.mlir import portable_artifact, stablehlo_version
 from hlofront.inspect.comparison import environments
 from hlofront.inspect.comparison.environments import NoEnvironment
@@ -30,6 +31,7 @@ from hlotools.matching.flags import flags_of
 
 Tell = Callable[[str], object]
 
+_HERE = ".".join(map(str, state.jaxlib_version))
 _disk_cache = options["hlofront_cache"]
 _whole_disk_cache = options["jax_enable_compilation_cache"]
 
@@ -113,6 +115,7 @@ class Artifact:
         )
         self.flags = flags_of(lowered._jitted.compiler_options)
         self.options = [list(pair) for pair in settings.env_option_overrides]
+        self.stablehlo = lowered.as_text(debug_info=True)
 
     def as_bytes(self, stablehlo: str | None) -> bytes:
         """Return the program as a portable artifact that a version of StableHLO reads.
@@ -187,6 +190,8 @@ def under_jaxlib(
         answer["compile_seconds"],
         answer["run_seconds"],
         flags=artifact.flags,
+        stablehlo=artifact.stablehlo,
+        compiler="cpu" if about["jaxlib"] == _HERE else f"cpu of jaxlib {about['jaxlib']}",
     )
 
 

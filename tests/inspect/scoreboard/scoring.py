@@ -20,11 +20,19 @@ class Score(NamedTuple):
     is_counted_once: bool
     """Whether the effects of the findings add up to what the programs cost more, not told twice."""
     causes: int
+    is_first_in_text: bool
+    """Whether the diff of the programs' texts says it first, too, as far as they have it."""
 
     @property
     def is_right(self):
         is_short = self.lines <= MOST_LINES
-        return self.is_first and is_short and self.is_counted_once and self.causes == 1
+        return (
+            self.is_first
+            and is_short
+            and self.is_counted_once
+            and self.causes == 1
+            and self.is_first_in_text
+        )
 
     def __str__(self):
         word = "right" if self.is_right else "WRONG"
@@ -42,7 +50,16 @@ def score_of(case, target):
         len(difference.text().splitlines()),
         _effects(difference) == _more(before, after),
         sum(change.is_cause for change in difference.changes),
+        _is_first_in_text(case, target, before.as_text(), after.as_text()),
     )
+
+
+def _is_first_in_text(case, target, before, after):
+    pattern = case.pattern(target)
+    if pattern is None:
+        return True
+    changes = diff(before, after).changes
+    return bool(changes) and re.search(pattern, changes[0].sentence) is not None
 
 
 def _effects(difference):

@@ -1,0 +1,140 @@
+"""The causes of what differs in optimized HLO, as far as its own text has them.
+
+Texts of HLO have no StableHLO beside them, but the types, shardings and donation of arguments, and
+the name stack of the operation that each instruction was made of.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from hlotools.cost.links import is_collective
+from hlotools.ir.hlo import HloModule, Instruction, nearest_source
+from hlotools.matching.argument_changes import argument_changes, result_change
+from hlotools.matching.cause_text import steps_of
+from hlotools.matching.causes import Cause, Line, OperationGraph
+from hlotools.matching.changes import Change, OperationSite
+from hlotools.matching.match import Matching
+
+# Primitives that prepare operands: compilers drop them, or give them the names of others.
+_PREPARING = frozenset({
+    "broadcast_in_dim", "reshape", "squeeze", "expand_dims", "iota", "copy", "slice", "pad",
+    "convert_element_type", "transpose", "concatenate", "stop_gradient", "closed_call", "body",
+    "cond", "select_n", "jit", "pjit", "checkpoint", "scan",
+})  # fmt: skip
+# Parts of name stacks that a loop adds to those of its body; and what counts its steps.
+_OF_LOOPS = frozenset({"while", "body", "cond", "closed_call"})
+_COUNTING = frozenset({"while", "lt", "add", "dynamic_slice", "dynamic_update_slice", "sub",
+                       "dynamic_index_in_dim", "dynamic_update_index_in_dim"})  # fmt: skip
+# The attributes that are the user's own, by their names in HLO.
+_ATTRIBUTES = {
+    "operand_precision": "precision", "algorithm": "algorithm", "dimensions": "dimensions",
+    "direction": "direction", "window": "window", "feature_group_count": "feature_group_count",
+    "padding": "padding",
+}  # fmt: skip
+
+
+def hlo_causes(matching: Matching, changes: Sequence[Change]) -> list[Cause]:
+    """Return the differences of what a compiler was given that the texts of two programs show.
+
+    Args:
+      matching: the matching operations of the two programs.
+      changes: their differences.
+    """
+    a, b = matching.a.module, matching.b.module
+    causes = [_cause(change) for change, _ in argument_changes(matching)]
+    result = result_change(a, b)
+    if result is not None:
+        causes.append(_cause(result))
+    removed, added = _unpaired(a, b)
+    loops = [site for site in removed if site.opcode == "while"]
+    if loops and not added and all(site.opcode in _COUNTING for site in removed):
+        steps = steps_of(loops[0].at) if loops[0].at is not None else ""
+        causes.append(_cause(Change("unrolled", "loop", steps, "", tuple(removed), ())))
+        removed = []
+    operations = [Change("removed", "operation", site.type, "", (site,), ()) for site in removed]
+    operations += [Change("added", "operation", "", site.type, (), (site,)) for site in added]
+    groups = OperationGraph(matching).groups(operations)
+    causes += [group.as_cause() for group in groups]
+    attributes = list(_attributes(changes))
+    # An attribute that is all that differs is the change itself.
+    return [*causes, *map(_cause, attributes)] if causes or len(changes) > 1 else []
+
+
+def _cause(change: Change) -> Cause:
+    sites = (*change.a, *change.b)
+    lines: frozenset[Line] = frozenset((site.file, site.line) for site in sites if site.file)
+    return Cause(change, lines, frozenset())
+
+
+def _unpaired(a: HloModule, b: HloModule) -> tuple[list[OperationSite], list[OperationSite]]:
+    """Return the sites of what was traced in one program alone."""
+    before, after = _traced(a), _traced(b)
+    if not before or not after:
+        # A text without name stacks says nothing.
+        return [], []
+    return (
+        [site for name, site in before.items() if name not in after],
+        [site for name, site in after.items() if name not in before],
+    )
+
+
+def _traced(module: HloModule) -> dict[str, OperationSite]:
+    """Return a site for each name stack of a module, without what only prepares operands."""
+    sites: dict[str, OperationSite] = {}
+    for instruction in module.instructions():
+        # Of operations that are one instruction, the first; of names of callers, the last.
+        stack = instruction.op_name.partition(";")[0].split("/")
+        start = len(stack) - 1 - stack[::-1].index(stack[0])
+        stack = stack[start:]
+        if instruction.opcode == "parameter" or len(stack) < 2 or stack[-1] in _PREPARING:
+            continue
+        if stack[-1] == "while" and instruction.opcode != "while":
+            continue
+        # The first part is the name of the program; an unrolled loop has none of its own.
+        name = "/".join(part for part in stack[1:-1] if part not in _OF_LOOPS) + "/" + stack[-1]
+        is_of_host = "is_host_transfer" in instruction.attributes
+        if is_collective(instruction.opcode) and not is_of_host:
+            opcode = instruction.opcode.removesuffix("-start").replace("-", "_")
+            sites[name] = _site(instruction, opcode)
+        else:
+            sites.setdefault(name, _site(instruction, stack[-1]))
+    return sites
+
+
+def _site(instruction: Instruction, name: str) -> OperationSite:
+    source = nearest_source(instruction)
+    return OperationSite(
+        name,
+        name,
+        instruction.shape.without_layout(),
+        source.file if source else "",
+        source.line if source else 0,
+        source.function if source else "",
+        instruction,
+    )
+
+
+def _attributes(changes: Iterable[Change]) -> Iterator[Change]:
+    """Yield the changed attributes that are the user's, at operations named as they were traced."""
+    for change in changes:
+        yield from _attributes(change.parts)
+        pairs = [
+            (x.at, y.at)
+            for x, y in zip(change.a, change.b, strict=False)
+            if x.at is not None and y.at is not None and _is_as_traced(x.at) and _is_as_traced(y.at)
+        ]
+        # Where the ranks differ, a compiler has split the operation.
+        pairs = [(x, y) for x, y in pairs if len(x.shape.dimensions) == len(y.shape.dimensions)]
+        name = _ATTRIBUTES.get(change.what)
+        if change.kind == "changed" and name is not None and pairs:
+            a, b = (tuple(_site(pair[n], _primitive(pair[n])) for pair in pairs) for n in (0, 1))
+            yield Change("changed", name, change.before, change.after, a, b)
+
+
+def _primitive(instruction: Instruction) -> str:
+    return instruction.op_name.rpartition("/")[2]
+
+
+def _is_as_traced(instruction: Instruction) -> bool:
+    """Return whether an instruction is the operation of its name stack, not a part of it."""
+    opcode = instruction.opcode.replace("-", "_")
+    return _primitive(instruction).startswith("conv" if opcode == "convolution" else opcode)
