@@ -1,11 +1,14 @@
 """How soon a new process has the first result of a GPT's training step, beside jax: wall and CPU.
 
-    python benchmarks/starting.py [--jax PYTHON] [--rounds 5] [--layers 12]
+    python benchmarks/starting.py [--jax PYTHON] [--rounds 5] [--layers 12] [--option NAME=VALUE]
 
 Fresh processes, in turns, the import of the library included; the arguments are NumPy arrays, and
 all results are computed. hlofront starts from a bundle without the model's code, from a bundle
 attached to it, and from its cache on disk; jax from its cache on disk, filled by an earlier run and
 told to keep everything. The least seconds of each side count, as others may use the machine.
+
+`--option` is a compiler option for all of them: without the kernels that XLA makes in the first
+call, xla_cpu_experimental_ynn_fusion_type= (empty), a first call is faster and later ones slower.
 """
 
 import argparse
@@ -23,7 +26,7 @@ HERE = pathlib.Path(__file__).parent
 MODES = ("bundle", "attached", "cache")
 
 
-def run(mode, folder, layers):
+def run(mode, folder, layers, compiler_options):
     """Print the seconds until the first result: of the clock, and of the processor."""
     start = time.perf_counter()
     jax = importlib.import_module("jax" if mode == "jax" else "hlofront")
@@ -37,7 +40,7 @@ def run(mode, folder, layers):
         import models
 
         step, arguments = models.gpt(jax, layers, 64, length=32)
-        step = jax.jit(step)
+        step = jax.jit(step, compiler_options=compiler_options)
     if mode == "attached":
         from hlofront import bundle
 
@@ -59,10 +62,11 @@ def main():
     parser.add_argument("--jax", default=os.environ.get("HLOFRONT_ORACLE_PYTHON"))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--run", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.run:
-        run(*options.run, options.layers)
+        run(*options.run, options.layers, dict(text.split("=", 1) for text in options.option))
         return
     if not options.jax:
         parser.error("pass --jax, a Python that has jax")
@@ -83,6 +87,7 @@ def main():
                 own = {"HLOFRONT_CACHE": "0"}
             command = [python, "-P", str(HERE / "starting.py"), "--run", mode, folder]
             command += ["--layers", str(options.layers)]
+            command += [word for text in options.option for word in ("--option", text)]
             done = subprocess.run(
                 command, capture_output=True, text=True, env={**environment, **own}, check=False
             )
