@@ -145,7 +145,7 @@ def _log_sum_exp(
     )
     # Infinity minus infinity is NaN, so nothing is subtracted there.
     greatest = jnp.where(jnp.isfinite(greatest), greatest, 0.0)
-    exponentials = jnp.exp(a - _like(greatest, a))
+    exponentials = jnp.exp(elementwise.sub(a, _like(greatest, a)))
     if b is not None:
         exponentials = _masked(exponentials * b, where, 0)
     total = jnp.sum(exponentials, axis=axis, keepdims=keepdims)

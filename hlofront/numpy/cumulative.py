@@ -15,6 +15,7 @@ from hlofront.numpy.promotion import host_scalar, operand
 from hlofront.numpy.reductions import as_boolean, as_numbers, is_inexact, sum_dtype
 from hlofront.numpy.ufuncs import refuse_out
 from hlofront.primitives import comparing, creating, cumulative, slicing
+from hlofront.primitives.converting import strong
 from hlofront.primitives.shaping import reshape
 
 __all__ = [
@@ -35,7 +36,7 @@ def without_nan(x: ArrayLike, value: ArrayLike) -> ArrayLike:
     if not is_inexact(aval.dtype):
         return x
     return comparing.select_n(
-        comparing.ne(x, x), x, creating.full(aval.shape, host_scalar(value, aval.dtype))
+        comparing.ne(x, x), strong(x), creating.full(aval.shape, host_scalar(value, aval.dtype))
     )
 
 

@@ -19,7 +19,7 @@ from hlofront.core.trace import process
 from hlofront.primitives import elementwise as e
 from hlofront.primitives.batching import batch_elementwise, batch_of_one_shape
 from hlofront.primitives.comparing import eq, ge, gt, lt, ne, select_n
-from hlofront.primitives.converting import convert
+from hlofront.primitives.converting import convert, strong
 from hlofront.primitives.creating import coefficient_like, constant_like, scalar_like
 from hlofront.primitives.derivatives import (
     add_tangents,
@@ -275,8 +275,8 @@ def _change_by_base(t: ArrayLike, result: ArrayLike, x: ArrayLike, y: ArrayLike)
     base, exponent = typeof(x), typeof(y)
     if exponent.dtype == base.dtype:
         # The tangent is strongly typed, also where both operands are weakly typed, as in JAX.
-        strong = convert(y, base.dtype, False) if base.weak_type else y
-        return mul(t, mul(strong, e.pow(x, sub(y, scalar_like(y, 1)))))
+        factor = strong(y) if base.weak_type else y
+        return mul(t, mul(factor, e.pow(x, sub(y, scalar_like(y, 1)))))
     # An exponent of 0 is not decremented: zero to the power of -1 is infinite.
     lower = sub(y, convert(ne(y, scalar_like(y, 0)), exponent.dtype, exponent.weak_type))
     return mul(t, mul(convert(y, base.dtype, False), e.pow(x, lower)))
@@ -285,7 +285,7 @@ def _change_by_base(t: ArrayLike, result: ArrayLike, x: ArrayLike, y: ArrayLike)
 def _change_by_exponent(t: ArrayLike, result: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     # A base of 0 has slope 0 for all exponents above 0, though its logarithm is infinite.
     safe = select_n(eq(x, scalar_like(x, 0)), x, constant_like(x, 1))
-    return mul(t, mul(e.log(safe), result))
+    return strong(mul(t, mul(e.log(safe), result)))
 
 
 derivative_from_result(e.pow_p, _change_by_base, _change_by_exponent)

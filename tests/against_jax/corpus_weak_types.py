@@ -3,15 +3,26 @@
 Left out are powers, and derivatives that JAX takes of two functions which it jits.
 """
 
+import importlib
+
 import numpy as np
 
-from tests.against_jax.describe import Corpus
+from tests.against_jax.describe import Anything, Corpus
 
 OF_NUMBERS = """exp exp2 expm1 log log1p logistic sqrt rsqrt cbrt sin cos tan asin acos atan
     sinh cosh tanh asinh acosh atanh erf erfc erf_inv lgamma digamma bessel_i0e bessel_i1e abs sign
     square reciprocal neg""".split()
 # Those whose second derivatives JAX types by the order in which it adds their parts.
 ONCE = {"asinh", "acosh", "atanh", "digamma", "lgamma", "bessel_i1e"}
+# Functions whose formulas have constants of the dtype of their argument in JAX.
+SCIPY = {
+    "special": "i0 i1 logit log_ndtr exp1",
+    "stats.cauchy": "cdf logcdf sf logsf ppf isf",
+    "stats.gumbel_r": "sf",
+    "stats.laplace": "cdf",
+    "stats.logistic": "logpdf pdf ppf isf",
+    "stats.norm": "logpdf pdf",
+}
 
 
 def programs(jax, jnp, lax):
@@ -47,6 +58,9 @@ def programs(jax, jnp, lax):
         "window_sums": lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (1,), "VALID"),
         "gradients": lambda x: jax.jacrev(lambda x: x * x[0])(x),
         "curvature": jax.hessian(lambda x: jnp.prod(x) * x[0]),
+        "power": lambda x: 2.0**x,
+        "sum_without_nan": jnp.nansum,
+        "logsumexp": jax.nn.logsumexp,
         "updates_of_a_batch": lambda x: jax.vmap(
             lambda x, y: lax.dynamic_update_slice(x, y, (1,)), (0, None)
         )(x[:, None] * x, x[:2]),
@@ -71,7 +85,19 @@ def programs(jax, jnp, lax):
     for name, function in of_matrices.items():
         looks = derivatives(jax, jnp, function, twice=False)
         corpus.add(f"{name}_of_a_matrix", lambda f=looks: f(several(jnp, 3)()))
+    for module, names in SCIPY.items():
+        for name in names.split():
+            function = scipy_function(jax, module, name)
+            looks = derivatives(jax, jnp, function, twice=False)
+            for label, argument in (("scalar", lambda: jnp.asarray(0.5)), ("array", several(jnp))):
+                corpus.add(f"{module}_{name}_of_{label}", lambda a=argument, f=looks: f(a()))
     return corpus
+
+
+def scipy_function(jax, module, name):
+    if isinstance(jax, Anything):
+        return jax
+    return getattr(importlib.import_module(f"{jax.__name__}.scipy.{module}"), name)
 
 
 def several(jnp, *batch):

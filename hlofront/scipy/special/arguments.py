@@ -15,7 +15,9 @@ from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.higher_order.custom_rule import SymbolicZero
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.promotion import broadcast_together, promote_args_inexact
+from hlofront.primitives import elementwise
 from hlofront.primitives.converting import convert, strong
+from hlofront.primitives.creating import scalar_of
 
 # A result: one array, or a pair.
 _Result = TypeVar("_Result", Array, tuple[Array, Array])
@@ -49,13 +51,36 @@ def floats(name: str, *args: ArrayLike) -> list[Array]:
     return values
 
 
-def strong_floats(name: str, *args: ArrayLike) -> list[Array]:
-    """Return the arguments as strongly typed arrays of their common floating dtype and shape."""
-    return [strong(x) for x in floats(name, *args)]
+def strong_floats(
+    name: str, *args: ArrayLike, by: Callable[[Array], Array] = strong
+) -> list[Array]:
+    """Return the arguments as strongly typed arrays of their common floating dtype and shape.
+
+    Args:
+      name: the function, for errors.
+      args: its arguments.
+      by: `strong`, or `times_one` if cotangents are strongly typed as well.
+    """
+    return [by(x) for x in floats(name, *args)]
 
 
-def float32_or_64(name: str, x: ArrayLike) -> Array:
+def times_one(x: Array) -> Array:
+    """Return a weakly typed array times a strongly typed one; others unchanged.
+
+    Cotangents are then strongly typed as well, where a conversion makes them weakly typed again.
+    They are so in JAX where a formula has a constant of the dtype of its argument.
+    """
+    aval = typeof(x)
+    return elementwise.mul(x, scalar_of(1, aval.dtype)) if aval.weak_type else x
+
+
+def float32_or_64(name: str, x: ArrayLike, by: Callable[[Array], Array] = strong) -> Array:
     """Return the argument as a float32 or float64 array, not weakly typed; others raise TypeError.
+
+    Args:
+      name: the function, for errors.
+      x: its argument.
+      by: `strong`, or `times_one` if cotangents are strongly typed as well.
 
     Raises:
       TypeError: if the argument has another dtype.
@@ -66,7 +91,7 @@ def float32_or_64(name: str, x: ArrayLike) -> Array:
         raise TypeError(
             f"{name}: x.dtype={dtype} is not supported. Convert it to float32, or with x64 float64."
         )
-    return strong(array)
+    return by(array)
 
 
 def in_float32(function: Callable[..., _Result], *args: Array) -> _Result:

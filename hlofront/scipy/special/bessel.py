@@ -14,8 +14,13 @@ from hlofront.higher_order.while_loop import fori_loop
 from hlofront.numpy.creation import asarray
 from hlofront.numpy.near_zero import bessel_i0, bessel_i1
 from hlofront.primitives import elementwise, special
+from hlofront.primitives.converting import convert
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special.arguments import in_float32, inexact_arrays, strong_floats
+
+
+def _weak_as(x: Array, result: Array) -> Array:
+    return convert(result, typeof(result).dtype, typeof(x).weak_type)
 
 
 @operation
@@ -47,7 +52,8 @@ def i0(x: ArrayLike) -> Array:
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
     """
-    return bessel_i0(*inexact_arrays("i0", x))
+    (x,) = inexact_arrays("i0", x)
+    return _weak_as(x, bessel_i0(x))
 
 
 @operation
@@ -79,7 +85,8 @@ def i1(x: ArrayLike) -> Array:
     Raises:
       TypeError: if x is neither array nor scalar, or complex.
     """
-    return bessel_i1(*inexact_arrays("i1", x))
+    (x,) = inexact_arrays("i1", x)
+    return _weak_as(x, bessel_i1(x))
 
 
 def _recurrence(z: Array, v: int, n_iter: int) -> Array:

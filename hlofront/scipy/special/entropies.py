@@ -8,8 +8,9 @@ import hlofront.numpy as jnp
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.higher_order.custom_jvp import custom_jvp
 from hlofront.primitives import elementwise
+from hlofront.primitives.converting import strong
 from hlofront.runtime.dispatch.operation import operation
-from hlofront.scipy.special.arguments import define_slopes, floats, inexact_arrays
+from hlofront.scipy.special.arguments import define_slopes, floats, inexact_arrays, times_one
 from hlofront.scipy.special.series import polynomial
 
 
@@ -140,7 +141,8 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
       TypeError: if an argument is neither array nor scalar.
       ValueError: if an argument is complex.
     """
-    return _relative_entropy(*floats("rel_entr", p, q))
+    result = _relative_entropy(*floats("rel_entr", p, q))
+    return strong(result) if result.shape else result
 
 
 @operation
@@ -157,7 +159,8 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
       ValueError: if an argument is complex.
     """
     p, q = floats("kl_div", p, q)
-    return _relative_entropy(p, q) - p + q
+    result = _relative_entropy(p, q) - p + q
+    return strong(result) if result.shape else result
 
 
 # ---- transformations -----------------------------------------------------------------------------
@@ -186,7 +189,8 @@ def logit(x: ArrayLike) -> Array:
     Raises:
       TypeError: if x is neither array nor scalar.
     """
-    return _logit(*inexact_arrays("logit", x))
+    result = _logit(*inexact_arrays("logit", x))
+    return times_one(result) if result.shape else result
 
 
 @operation

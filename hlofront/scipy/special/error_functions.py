@@ -16,6 +16,7 @@ from hlofront.scipy.special.arguments import (
     floats,
     in_float32,
     inexact_arrays,
+    times_one,
 )
 from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.special.faddeeva import real_erfcx
@@ -282,4 +283,4 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
 
 @operation
 def _log_ndtr_operation(x: ArrayLike) -> Array:
-    return _log_ndtr(float32_or_64("log_ndtr", x))
+    return _log_ndtr(float32_or_64("log_ndtr", x, by=times_one))

@@ -16,7 +16,7 @@ from hlofront.numpy.creation import asarray
 from hlofront.primitives import special
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special import series
-from hlofront.scipy.special.arguments import float32_or_64, in_float32, strong_floats
+from hlofront.scipy.special.arguments import float32_or_64, in_float32, strong_floats, times_one
 from hlofront.scipy.special.entropies import log1p
 from hlofront.scipy.special.series import chebyshev_sum, polynomial
 
@@ -64,7 +64,7 @@ def exp1(x: ArrayLike) -> Array:
       TypeError: if x is neither array nor scalar.
       ValueError: if x is complex.
     """
-    return in_float32(_exp1, *strong_floats("exp1", x))
+    return in_float32(_exp1, *strong_floats("exp1", x, by=times_one))
 
 
 @custom_jvp
@@ -113,7 +113,7 @@ def expi(x: ArrayLike) -> Array:
       TypeError: if x is neither array nor scalar.
       ValueError: if x is complex.
     """
-    return in_float32(_expi, *strong_floats("expi", x))
+    return in_float32(_expi, *strong_floats("expi", x, by=times_one))
 
 
 # ---- En, of any order ----------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
     Raises:
       ValueError: if an argument is complex.
     """
-    return in_float32(_expn, *strong_floats("expn", asarray(n), asarray(x)))
+    return in_float32(_expn, *strong_floats("expn", asarray(n), asarray(x), by=times_one))
 
 
 # ---- the dilogarithm -----------------------------------------------------------------------------

@@ -506,10 +506,10 @@ def _zeta_by_summation(x: Array, q: Array) -> Array:
 
 
 def _zeta_by_order(t: Array, result: Array, x: Array, q: Array) -> Array:
-    return t * jvp(lambda x: _zeta_by_summation(x, q), (x,), (jnp.ones_like(x),))[1]
+    return strong(t) * jvp(lambda x: _zeta_by_summation(x, q), (x,), (jnp.ones_like(x),))[1]
 
 
-define_slopes(_zeta, _zeta_by_order, lambda t, result, x, q: t * -x * _zeta(x + 1, q))
+define_slopes(_zeta, _zeta_by_order, lambda t, result, x, q: strong(t) * -x * _zeta(x + 1, q))
 
 
 @operation

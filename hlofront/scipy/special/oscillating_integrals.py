@@ -17,7 +17,7 @@ from hlofront.primitives import special
 from hlofront.primitives.converting import convert, reduce_precision
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.scipy.special import series
-from hlofront.scipy.special.arguments import in_float32, strong_floats
+from hlofront.scipy.special.arguments import in_float32, strong_floats, times_one
 from hlofront.scipy.special.series import chebyshev_sum
 
 # A pair of values: sine and cosine, or the integrals of both.
@@ -79,7 +79,7 @@ def sici(x: ArrayLike) -> Pair:
       TypeError: if x is neither array nor scalar.
       ValueError: if x is complex.
     """
-    return in_float32(_sici, *strong_floats("sici", x))
+    return in_float32(_sici, *strong_floats("sici", x, by=times_one))
 
 
 # ---- Fresnel's integrals -------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def fresnel(x: ArrayLike) -> Pair:
         raise NotImplementedError(  # JAX raises this class.
             "fresnel: complex-valued inputs are not supported. Give it the real part, x.real."
         )
-    return in_float32(_fresnel, *strong_floats("fresnel", x))
+    return in_float32(_fresnel, *strong_floats("fresnel", x, by=times_one))
 
 
 # ---- Owen's T ------------------------------------------------------------------------------------

@@ -13,7 +13,9 @@ from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.core.trace import as_array
 from hlofront.numpy.promotion import promote_args_inexact
+from hlofront.primitives.converting import strong
 from hlofront.runtime.dispatch.operation import operation
+from hlofront.scipy.special.arguments import times_one
 from hlofront.scipy.special.entropies import log1p
 
 Function = Callable[..., Array]
@@ -97,6 +99,33 @@ def functions_of(
         return operation(of_arrays if promoted else fun)
 
     return decorator
+
+
+def strongly_typed(function: Function) -> Function:
+    """Decorate a function of arrays whose results are strongly typed where arrays are not.
+
+    In JAX its formula has constants of the dtype of its argument, added in jax.numpy. Scalars of
+    Python stay weakly typed.
+    """
+    return _of_strong_result(function, strong)
+
+
+def with_constants(function: Function) -> Function:
+    """Decorate a function of arrays whose results and cotangents are strongly typed.
+
+    In JAX its formula has constants of the dtype of its argument, added in lax: no conversion
+    makes cotangents weakly typed again. Scalars of Python stay weakly typed.
+    """
+    return _of_strong_result(function, times_one)
+
+
+def _of_strong_result(function: Function, by: Callable[[Array], Array]) -> Function:
+    @functools.wraps(function)
+    def with_strong_result(*args: Array) -> Array:
+        result = function(*args)
+        return by(result) if typeof(result).shape else result
+
+    return with_strong_result
 
 
 def exp_of(function: Function, undefined: bool = False) -> Function:

@@ -7,7 +7,12 @@ from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special import gamma_functions
 from hlofront.scipy.special.entropies import xlog1py, xlogy
-from hlofront.scipy.stats.arguments import exp_of, functions_of, nan_unless
+from hlofront.scipy.stats.arguments import (
+    exp_of,
+    functions_of,
+    nan_unless,
+    with_constants,
+)
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = dir_of(__name__)
@@ -38,6 +43,7 @@ def _log_share(a: Array, b: Array, y: Array) -> Array:
 
 
 @_of_beta
+@with_constants
 def logpdf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     outer = (x < loc) | (x > loc + scale)
@@ -53,20 +59,24 @@ pdf = exp_of(logpdf, undefined=True)
 
 
 @_of_beta
+@with_constants
 def cdf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return _share(a, b, (x - loc) / scale)
 
 
 @_of_beta
+@with_constants
 def logcdf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return _log_share(a, b, (x - loc) / scale)
 
 
 @_of_beta
+@with_constants
 def sf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return _share(b, a, 1 - (x - loc) / scale)
 
 
 @_of_beta
+@with_constants
 def logsf(x: Array, a: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return _log_share(b, a, 1 - (x - loc) / scale)

@@ -7,7 +7,11 @@ from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.primitives.converting import stop_gradient
 from hlofront.scipy.special.gamma_functions import betaln
-from hlofront.scipy.stats.arguments import exp_of, functions_of
+from hlofront.scipy.stats.arguments import (
+    exp_of,
+    functions_of,
+    with_constants,
+)
 
 __all__ = ["logpmf", "pmf"]
 __dir__ = dir_of(__name__)
@@ -21,6 +25,7 @@ _of_betabinom = functions_of(
 
 
 @_of_betabinom
+@with_constants
 def logpmf(k: Array, n: Array, a: Array, b: Array, loc: Array | int = 0) -> Array:
     x = jnp.floor(k) - loc
     # Below zero the result is minus infinity, but NaN where a or b is NaN.

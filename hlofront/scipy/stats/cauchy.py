@@ -6,7 +6,12 @@ import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import log1p
-from hlofront.scipy.stats.arguments import exp_of, functions_of
+from hlofront.scipy.stats.arguments import (
+    exp_of,
+    functions_of,
+    strongly_typed,
+    with_constants,
+)
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = dir_of(__name__)
@@ -31,6 +36,7 @@ def _quantile(q: Array) -> Array:
 
 
 @_of_cauchy
+@strongly_typed
 def logpdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return -jnp.log(_PI * scale) - jnp.log1p(jnp.square(y))
@@ -40,32 +46,38 @@ pdf = exp_of(logpdf)
 
 
 @_of_cauchy
+@with_constants
 def cdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return jnp.arctan2(jnp.ones_like(y), -y) / _PI
 
 
 @_of_cauchy
+@with_constants
 def logcdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return _logarithm(cdf(x, loc, scale), sf(x, loc, scale))
 
 
 @_of_cauchy
+@with_constants
 def sf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return jnp.arctan2(jnp.ones_like(y), y) / _PI
 
 
 @_of_cauchy
+@with_constants
 def logsf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return _logarithm(sf(x, loc, scale), cdf(x, loc, scale))
 
 
 @_of_cauchy
+@strongly_typed
 def ppf(q: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return loc + scale * _quantile(q)
 
 
 @_of_cauchy
+@strongly_typed
 def isf(q: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return loc - scale * _quantile(q)

@@ -8,7 +8,13 @@ from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammaincc, gammaln
 from hlofront.scipy.stats import gamma
-from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of, nan_unless
+from hlofront.scipy.stats.arguments import (
+    exp_of,
+    functions_of,
+    log_of,
+    nan_unless,
+    with_constants,
+)
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = dir_of(__name__)
@@ -17,6 +23,7 @@ _of_chi2 = functions_of("chi2", df="degrees of freedom, positive.")
 
 
 @_of_chi2
+@with_constants
 def logpdf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / (2 * scale)
     outer = (x < loc) | ((y == jnp.inf) & (scale > 0))
@@ -29,16 +36,19 @@ pdf = exp_of(logpdf)
 
 
 @_of_chi2
+@with_constants
 def cdf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return gamma.cdf(x, df / 2, loc, 2 * scale)
 
 
 @_of_chi2
+@with_constants
 def logcdf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return gamma.logcdf(x, df / 2, loc, 2 * scale)
 
 
 @_of_chi2
+@with_constants
 def sf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / (2 * scale)
     # At 0 the derivative is that from below, as in JAX.

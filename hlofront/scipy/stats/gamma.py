@@ -7,7 +7,13 @@ from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammainc, gammaincc, gammaln
-from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of, nan_unless
+from hlofront.scipy.stats.arguments import (
+    exp_of,
+    functions_of,
+    log_of,
+    nan_unless,
+    with_constants,
+)
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = dir_of(__name__)
@@ -16,6 +22,7 @@ _of_gamma = functions_of("gamma", a="the shape parameter, positive.")
 
 
 @_of_gamma
+@with_constants
 def logpdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     inside = (x >= loc) & ((y != jnp.inf) | (scale <= 0))
@@ -28,6 +35,7 @@ pdf = exp_of(logpdf)
 
 
 @_of_gamma
+@with_constants
 def cdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     # At 0 the derivative is that from below, as in JAX.
@@ -36,6 +44,7 @@ def cdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Arr
 
 
 @_of_gamma
+@with_constants
 def logcdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     # At 0 and below the logarithm has no derivative, so that another argument replaces x.

@@ -6,7 +6,12 @@ import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.stats import gumbel_l
-from hlofront.scipy.stats.arguments import exp_of, functions_of, outside
+from hlofront.scipy.stats.arguments import (
+    exp_of,
+    functions_of,
+    outside,
+    with_constants,
+)
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = dir_of(__name__)
@@ -35,6 +40,7 @@ def logcdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
 
 
 @_of_gumbel_r
+@with_constants
 def sf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return jnp.where(scale > 0, -jnp.expm1(-jnp.exp(-y)), jnp.nan)

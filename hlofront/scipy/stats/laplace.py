@@ -5,7 +5,11 @@ from __future__ import annotations
 import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
-from hlofront.scipy.stats.arguments import exp_of, functions_of
+from hlofront.scipy.stats.arguments import (
+    exp_of,
+    functions_of,
+    with_constants,
+)
 
 __all__ = ["cdf", "logpdf", "pdf"]
 __dir__ = dir_of(__name__)
@@ -14,6 +18,7 @@ _of_laplace = functions_of("laplace", real=True)
 
 
 @_of_laplace
+@with_constants
 def logpdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return -jnp.abs(y) - jnp.log(2 * scale)
@@ -23,6 +28,7 @@ pdf = exp_of(logpdf)
 
 
 @_of_laplace
+@with_constants
 def cdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     tail = 0.5 * jnp.exp(-jnp.abs(y))

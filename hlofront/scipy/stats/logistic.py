@@ -6,7 +6,11 @@ import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import expit, logit
-from hlofront.scipy.stats.arguments import exp_of, functions_of
+from hlofront.scipy.stats.arguments import (
+    exp_of,
+    functions_of,
+    with_constants,
+)
 
 __all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
 __dir__ = dir_of(__name__)
@@ -15,6 +19,7 @@ _of_logistic = functions_of("logistic")
 
 
 @_of_logistic
+@with_constants
 def logpdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     size = jnp.abs((x - loc) / scale)
     return -size - 2 * jnp.log1p(jnp.exp(-size)) - jnp.log(scale)
@@ -36,10 +41,12 @@ def sf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
 
 
 @_of_logistic
+@with_constants
 def ppf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return logit(x) * scale + loc
 
 
 @_of_logistic
+@with_constants
 def isf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     return -logit(x) * scale + loc

@@ -7,7 +7,11 @@ from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.numpy.promotion import check_arraylike
 from hlofront.scipy.special.error_functions import log_ndtr, ndtr, ndtri
-from hlofront.scipy.stats.arguments import exp_of, functions_of
+from hlofront.scipy.stats.arguments import (
+    exp_of,
+    functions_of,
+    strongly_typed,
+)
 
 __all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = dir_of(__name__)
@@ -19,6 +23,7 @@ _of_norm_as_given = functions_of("norm", promoted=False)
 
 
 @_of_norm
+@strongly_typed
 def logpdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     return -0.5 * jnp.square(y) - (_LOG_ROOT + 0.5 * jnp.log(jnp.square(scale)))

@@ -6,7 +6,14 @@ import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import log1p
-from hlofront.scipy.stats.arguments import exp_of, functions_of, log_of_rest, outside
+from hlofront.scipy.stats.arguments import (
+    exp_of,
+    functions_of,
+    log_of_rest,
+    outside,
+    strongly_typed,
+    with_constants,
+)
 
 __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
 __dir__ = dir_of(__name__)
@@ -33,6 +40,7 @@ def _log_of_rest(b: Array, logarithm: Array, ratio: Array) -> Array:
 
 
 @_of_pareto
+@with_constants
 def logpdf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     logarithm, below = _logarithm(x, loc, scale)
     return jnp.where(below, -jnp.inf, -jnp.log(scale / b) - (b + 1) * logarithm)
@@ -42,6 +50,7 @@ pdf = exp_of(logpdf)
 
 
 @_of_pareto
+@strongly_typed
 def cdf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     logarithm, below = _logarithm(x, loc, scale)
     ratio = (x - loc) / scale
@@ -62,6 +71,7 @@ def logcdf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> 
 
 
 @_of_pareto
+@strongly_typed
 def sf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     below = x < loc + scale
     ratio = (x - loc) / scale
@@ -73,12 +83,14 @@ def sf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Arra
 
 
 @_of_pareto
+@strongly_typed
 def logsf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     logarithm, below = _logarithm(x, loc, scale)
     return jnp.where(below, 0, -b * logarithm)
 
 
 @_of_pareto
+@with_constants
 def ppf(q: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     # 1 - q is exact where it is small; elsewhere log1p(-q) is more accurate.
     low = (q < 0.5) & (jnp.abs(b) > 0)

@@ -8,7 +8,12 @@ from hlofront.base.typing import Array
 from hlofront.scipy.special.arguments import strong
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammaincc, gammaln
-from hlofront.scipy.stats.arguments import exp_of, functions_of, nan_unless
+from hlofront.scipy.stats.arguments import (
+    exp_of,
+    functions_of,
+    nan_unless,
+    strongly_typed,
+)
 
 __all__ = ["cdf", "entropy", "logpmf", "pmf"]
 __dir__ = dir_of(__name__)
@@ -35,6 +40,7 @@ pmf = exp_of(logpmf)
 
 
 @_of_poisson
+@strongly_typed
 def cdf(k: Array, mu: Array, loc: Array | int = 0) -> Array:
     x = jnp.floor(k - loc)
     inside = (x >= 0) & (x < jnp.inf)

@@ -6,7 +6,11 @@ import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.gamma_functions import betaln
-from hlofront.scipy.stats.arguments import exp_of, functions_of
+from hlofront.scipy.stats.arguments import (
+    exp_of,
+    functions_of,
+    with_constants,
+)
 
 __all__ = ["logpdf", "pdf"]
 __dir__ = dir_of(__name__)
@@ -15,6 +19,7 @@ _of_t = functions_of("t", df="degrees of freedom, positive.")
 
 
 @_of_t
+@with_constants
 def logpdf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     norm = (

@@ -5,8 +5,9 @@ import numpy as np
 from tests.against_jax.describe import HERE, Corpus, load
 
 KNOWN: dict[str, str] = {}
-# Their programs call for other processes, change options or look at tracers.
-LEFT_OUT = ("callbacks", "debugging", "errors", "interpreters", "names", "options", "symbolic")
+# Their programs call for other processes, change options, look at tracers or raise by design.
+LEFT_OUT = """callbacks custom_closures debugging errors interpreters names options references
+    symbolic""".split()
 
 
 def programs(jax, jnp, lax):
