@@ -21,6 +21,7 @@ SCRIPTS = (
     "page_sources.js",
     "page_list.js",
     "page_layout.js",
+    "page_blocks.js",
     "page_plans.js",
     "page_graph.js",
     "page_memory.js",

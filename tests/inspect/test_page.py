@@ -24,6 +24,7 @@ from hlotools.html.page_file import SCRIPTS, STYLES
 from hlotools.html.page_model import Files
 from hlotools.ir.stablehlo_parser import read_stablehlo
 from tests.inspect import chromium
+from tests.inspect.page_speed import program_of
 from tests.inspect.test_collectives import OVERLAPPING
 
 TEXTS = pathlib.Path(__file__).with_name("texts")
@@ -305,6 +306,67 @@ def test_the_graph_draws_and_unfolds(look, program):
     # A search dims the others.
     shown.run("hlofront.search.input.value = 'op:while'; hlofront.search.run()")
     assert count(shown, ".node.faint") == first - count(shown, ".node.hit") > 0
+
+
+def test_a_large_graph_is_blocks_which_open(look):
+    shown = look(page(program_of(1500)))
+    shown.click('[data-key="graph"]')
+    # One block for each scope: the layers' names are in the stacks.
+    titles = "[...document.querySelectorAll('.node.block .first')].map((e) => e.textContent)"
+    assert {"layer_0", "layer_1", "layer_27"} <= set(shown.run(titles))
+    assert "operations in" in shown.run("document.querySelector('.note').textContent")
+    # Every edge leads down; the overview frames what is in sight.
+    assert shown.run("""hlofront.graph.drawn.paths.every(
+      (path) => path[0][1] < path[path.length - 1][1])""")
+    assert shown.run("document.querySelector('.overview').hasAttribute('hidden')") is False
+    assert count(shown, ".overview-node") == count(shown, ".node")
+    before = shown.run("hlofront.graph.view.y")
+    shown.click(".overview")
+    assert shown.run("hlofront.graph.view.y") != before
+    block = shown.run("""[...hlofront.graph.nodes.values()].find(
+      ({box}) => box.block?.label === 'layer_3').box.block.ops.length""")
+    shown.run("""[...document.querySelectorAll('.node.block')].find((node) =>
+      node.querySelector('.first').textContent === 'layer_3').querySelector('.node-fold')
+      .dispatchEvent(new MouseEvent('click', {bubbles: true}))""")
+    assert count(shown, ".node") == block and count(shown, ".node.block") == 0
+    assert "layer_3: " in shown.run("document.querySelector('.note').textContent")
+    shown.click(".graph-bar > button:not([aria-label])")
+    assert count(shown, ".node.block") > 20
+
+
+def test_the_paths_between_two_operations(look):
+    text = """HloModule paths
+
+ENTRY %main {
+  %a = f32[4]{0} parameter(0)
+  %b = f32[4]{0} tanh(%a)
+  %c = f32[4]{0} sine(%b)
+  %d = f32[4]{0} cosine(%b)
+  %e = f32[4]{0} exponential(%a)
+  %f = f32[4]{0} add(%c, %d)
+  ROOT %g = f32[4]{0} multiply(%f, %e)
+}
+"""
+    shown = look(page(text))
+    shown.click('[data-key="graph"]')
+    numbers = {name: shown.run(f"hlofront.program.names.indexOf('{name}')") for name in "abcdefg"}
+    event = "new MouseEvent('click', {bubbles: true, shiftKey: %s})"
+
+    def click(name, shift="false"):
+        node = f"document.querySelector('.node[data-op=\"{numbers[name]}\"]')"
+        shown.run(f"{node}.dispatchEvent({event % shift})")
+
+    # Against the edges, too.
+    for first, second in (("b", "f"), ("f", "b")):
+        click(first)
+        click(second, "true")
+        drawn = set(shown.run("[...hlofront.graph.nodes.keys()]"))
+        assert drawn == {numbers[name] for name in "bcdf"}
+        shown.run("hlofront.graph.open(hlofront.graph.computation)")
+    click("c")
+    click("e", "true")
+    assert "no path between" in shown.run("document.querySelector('.note').textContent")
+    assert count(shown, ".node") == 7
 
 
 def test_the_memory_over_time_has_its_peak_and_buffers(look, program, stages):

@@ -17,12 +17,31 @@ class Graph extends Plans {
         this.draw();
       },
     });
+    this.blocks = el("input", {
+      type: "checkbox",
+      onchange: () => {
+        this.grouping = this.blocks.checked;
+        this.open(this.computation);
+      },
+    });
+    this.whole = el(
+      "button",
+      { type: "button", hidden: "", onclick: () => this.open(this.computation) },
+      "all",
+    );
     this.bar = el(
       "div",
       { class: "graph-bar" },
       this.trail,
       this.note,
+      this.whole,
       el("span", { class: "space" }),
+      el(
+        "label",
+        { title: "what one scope, or one of your functions, made; once per repetition" },
+        this.blocks,
+        " blocks",
+      ),
       el(
         "label",
         { title: "constants, tuples and their elements, bitcasts" },
@@ -49,7 +68,22 @@ class Graph extends Plans {
       },
       this.stage,
     );
-    this.element = el("div", { class: "graph" }, this.bar, this.svg);
+    this.frame = svg("rect", { class: "overview-frame" });
+    this.overview = svg(
+      "svg",
+      {
+        class: "overview",
+        "aria-hidden": "true",
+        onpointerdown: (event) => this.jump(event),
+        onpointermove: (event) => event.buttons & 1 && this.jump(event),
+      },
+      svg("g"),
+      this.frame,
+    );
+    const hint = "shift and a click on a second operation: the paths between the two";
+    this.svg.append(svg("title"));
+    this.svg.lastChild.textContent = hint;
+    this.element = el("div", { class: "graph" }, this.bar, this.svg, this.overview);
     light.listeners.push((why, from) => this.paint(why, from));
   }
 
@@ -63,6 +97,9 @@ class Graph extends Plans {
     this.drawn = this.plan(this.computation);
     this.put(this.stage, this.drawn);
     this.drawTrail();
+    this.drawOverview();
+    this.blocks.checked = this.drawn.nodes.some(({ block }) => block);
+    this.whole.hidden = !this.only && this.focus === null;
     this.paint("draw");
     this.svg.dataset.ms = (performance.now() - began).toFixed(0);
   }
@@ -104,9 +141,10 @@ class Graph extends Plans {
     const { program } = this;
     const { op } = box;
     const kind = kindOf(program.opcode(op));
-    const share = program.share(op, this.metric);
+    const shares = (box.block?.ops ?? [op]).map((each) => program.share(each, this.metric));
+    const share = shares.reduce((sum, each) => sum + each, 0);
     const group = svg("g", {
-      class: `node ${kind}${box.inner ? " unfolded" : ""}`,
+      class: `node ${kind}${box.inner ? " unfolded" : ""}${box.block ? " block" : ""}`,
       transform: `translate(${place.x} ${place.y})`,
       role: "button",
       tabindex: "-1",
@@ -119,7 +157,10 @@ class Graph extends Plans {
       },
       onclick: (event) => {
         event.stopPropagation();
-        if (!this.moved) this.light.pin({ op }, "graph");
+        if (this.moved) return;
+        const other = this.light.pinned?.op;
+        if (event.shiftKey && other !== undefined && other !== op) this.paths(other, op);
+        else this.light.pin({ op }, "graph");
       },
     });
     group.style.setProperty("--heat", `${heatLevel(share)}%`);
@@ -142,7 +183,7 @@ class Graph extends Plans {
       text.textContent = shareText(share);
       group.append(text);
     }
-    if (box.calls.length) {
+    if (box.calls.length || box.block) {
       const fold = svg(
         "g",
         {
@@ -152,7 +193,8 @@ class Graph extends Plans {
           "aria-expanded": String(Boolean(box.inner)),
           onclick: (event) => {
             event.stopPropagation();
-            this.toggle(op);
+            if (box.block) this.look(box.block.ops, box.block.label);
+            else this.toggle(op);
           },
         },
         svg("rect", { x: box.width - 19, y: 3, width: 16, height: 16, rx: 3 }),
@@ -228,12 +270,33 @@ class Graph extends Plans {
 
   open(computation, focus = null) {
     this.computation = computation;
+    this.only = null;
     this.focus = focus;
     this.limit = NEAREST;
     this.redraw();
   }
 
+  /** Draw some operations of the computation alone. */
+  look(ops, label) {
+    this.only = { ops: new Set(ops), label };
+    this.focus = null;
+    this.redraw();
+  }
+
+  /** Draw the operations on all paths between two, in either direction, through hidden ones. */
+  paths(from, to) {
+    const { program } = this;
+    let ops = between(from, to, this.links);
+    if (!ops.size) {
+      ops = between(to, from, this.links);
+      [from, to] = [to, from];
+    }
+    if (ops.size) this.look(ops, `from ${program.label(from)} to ${program.label(to)}`);
+    else this.note.textContent = `no path between ${program.label(from)} and ${program.label(to)}`;
+  }
+
   around(op) {
+    this.only = null;
     this.focus = op;
     this.draw();
     this.center(op);
@@ -265,6 +328,38 @@ class Graph extends Plans {
   apply() {
     const { x, y, scale } = this.view;
     this.stage.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
+    const { clientWidth, clientHeight } = this.svg;
+    const { width = 0, height = 0 } = this.drawn ?? {};
+    // Where all of it is in sight there is no need of an overview.
+    const inside =
+      x >= 0 && y >= 0 && x + width * scale <= clientWidth && y + height * scale <= clientHeight;
+    this.overview.toggleAttribute("hidden", inside || !width);
+    const frame = { x: -x / scale, y: -y / scale };
+    frame.width = clientWidth / scale;
+    frame.height = clientHeight / scale;
+    for (const [name, value] of Object.entries(frame)) this.frame.setAttribute(name, value);
+  }
+
+  /** Draw all nodes, small, with a frame around those in sight. */
+  drawOverview() {
+    const { nodes, places, width, height } = this.drawn;
+    this.overview.setAttribute("viewBox", `0 0 ${width || 1} ${height || 1}`);
+    this.overview.firstChild.replaceChildren(
+      ...nodes.map((box, n) =>
+        svg("rect", { ...places[n], width: box.width, height: box.height, class: "overview-node" }),
+      ),
+    );
+  }
+
+  /** Bring what is under the pointer in the overview to the middle. */
+  jump(event) {
+    event.preventDefault();
+    const matrix = this.overview.getScreenCTM();
+    const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix.inverse());
+    const { scale } = this.view;
+    this.view.x = this.svg.clientWidth / 2 - point.x * scale;
+    this.view.y = this.svg.clientHeight / 2 - point.y * scale;
+    this.apply();
   }
 
   fit() {
@@ -399,16 +494,18 @@ class Graph extends Plans {
       return;
     }
     const { strong, holding, weak } = this.light.lit;
+    const found = ({ block }) => Boolean(this.hits && block?.ops.some((op) => this.hits.has(op)));
     for (const [op, { group, box }] of this.nodes) {
       group.classList.toggle("strong", strong.has(op));
-      group.classList.toggle("holding", !strong.has(op) && !box.inner && holding.has(op));
+      const holds = holding.has(op) || box.block?.ops.some((each) => strong.has(each));
+      group.classList.toggle("holding", !strong.has(op) && !box.inner && Boolean(holds));
       group.classList.toggle("weak", weak.has(op) && !strong.has(op));
       group.classList.toggle("pinned", this.light.pinned?.op === op);
       group.classList.toggle(
         "faint",
-        Boolean(this.hits) && !this.hits.has(op) && !this.within.has(op),
+        Boolean(this.hits) && !this.hits.has(op) && !this.within.has(op) && !found(box),
       );
-      group.classList.toggle("hit", Boolean(this.hits?.has(op)));
+      group.classList.toggle("hit", Boolean(this.hits?.has(op)) || found(box));
     }
     for (const { from: start, to, line } of this.edges) {
       line.classList.toggle("lit", strong.size === 1 && (strong.has(start) || strong.has(to)));
@@ -426,6 +523,7 @@ class Graph extends Plans {
     if (op === undefined || this.nodes.has(op)) return;
     const home = this.program.home[op];
     this.computation = home;
+    this.only = null;
     this.focus = this.hides(op) ? ([...this.origins(op)][0] ?? null) : op;
     this.redraw();
   }

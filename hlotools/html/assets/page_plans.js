@@ -20,6 +20,10 @@ class Plans {
     this.focus = null;
     this.limit = NEAREST;
     this.plumbing = false;
+    // Whether blocks are drawn instead of operations; null: of large computations.
+    this.grouping = null;
+    // The operations to draw alone, with what they are, such as those of a block.
+    this.only = null;
     this.note = el("span", { class: "note", role: "status" });
     this.unfolded = new Set();
     // A program that only calls another one has that one unfolded.
@@ -51,8 +55,8 @@ class Plans {
     const { first, end } = program.computations[computation];
     let ops = [];
     for (let op = first; op < end; op += 1) if (!this.hides(op)) ops.push(op);
-    const all = ops.length;
-    const edges = [];
+    let all = ops.length;
+    let edges = [];
     const around = new Map(ops.map((op) => [op, []]));
     for (const op of ops) {
       const from = new Set();
@@ -68,6 +72,21 @@ class Plans {
       }
     }
     let hidden = null;
+    if (!nested) this.links = edges;
+    if (!nested && this.only) {
+      ops = ops.filter((op) => this.only.ops.has(op));
+      edges = edges.filter(([a, b]) => this.only.ops.has(a) && this.only.ops.has(b));
+      for (const op of ops)
+        around.set(
+          op,
+          around.get(op).filter((other) => this.only.ops.has(other)),
+        );
+      all = ops.length;
+    } else if (!nested && this.focus === null && (this.grouping ?? all > MOST_NODES)) {
+      const blocks = blocksOf(program, ops, edges);
+      if (blocks.length > 1 && blocks.length <= MOST_NODES && blocks.length < all)
+        return this.asBlocks(blocks, edges, all);
+    }
     if (all > MOST_NODES) {
       const inside =
         this.focus !== null && program.home[this.focus] === computation && around.has(this.focus);
@@ -80,9 +99,32 @@ class Plans {
       ops = ops.filter((op) => kept.has(op));
       if (!nested)
         this.note.textContent = `${countText(ops.length)} of ${countText(all)} operations: those nearest to ${program.label(start)}`;
-    } else if (!nested) this.note.textContent = many(all, "operation");
+    } else if (!nested)
+      this.note.textContent = this.only
+        ? `${this.only.label}: ${many(all, "operation")}`
+        : many(all, "operation");
     const kept = new Set(ops);
     return { ops, edges: edges.filter(([a, b]) => kept.has(a) && kept.has(b)), hidden };
+  }
+
+  /** Return the nodes and edges of blocks, each of which stands for its costliest operation. */
+  asBlocks(blocks, edges, all) {
+    const stands = new Map();
+    const drawn = new Map();
+    for (const block of blocks) {
+      const op = this.costliest(block.ops);
+      drawn.set(op, block.label ? block : null);
+      for (const each of block.ops) stands.set(each, op);
+    }
+    // Edges from a repetition back to the next one would hide the order of the blocks.
+    const order = new Map([...drawn.keys()].map((op, n) => [op, n]));
+    const linked = new Map();
+    for (const [from, to] of edges) {
+      const [a, b] = [stands.get(from), stands.get(to)];
+      if (order.get(a) < order.get(b)) linked.set(`${a} ${b}`, [a, b]);
+    }
+    this.note.textContent = `${many(all, "operation")} in ${many(blocks.length, "block")}`;
+    return { ops: [...drawn.keys()], edges: [...linked.values()], hidden: null, blocks: drawn };
   }
 
   costliest(ops) {
@@ -112,11 +154,20 @@ class Plans {
 
   /** Return a computation with coordinates for its nodes and for unfolded computations. */
   plan(computation, depth = 0) {
-    const { ops, edges, hidden } = this.contents(computation, depth > 0);
-    const nodes = ops.map((op) => this.box(op, depth, hidden?.get(op) ?? 0));
+    const { ops, edges, hidden, blocks } = this.contents(computation, depth > 0);
+    const nodes = ops.map((op) => {
+      const block = blocks?.get(op);
+      return block ? this.blockBox(op, block) : this.box(op, depth, hidden?.get(op) ?? 0);
+    });
     const numbers = new Map(ops.map((op, n) => [op, n]));
     const linked = edges.map(([from, to]) => [numbers.get(from), numbers.get(to)]);
     return { nodes, edges, ...layered(nodes, linked) };
+  }
+
+  blockBox(op, block) {
+    const rows = [clipped(block.label), many(block.ops.length, "operation")];
+    const width = Math.max(...rows.map((row, n) => row.length * CHARACTER + 18 + (n ? 0 : 16)));
+    return { op, rows, block, calls: [], hidden: 0, width, height: 40 };
   }
 
   box(op, depth, hidden) {
