@@ -4,6 +4,7 @@ import ast
 import functools
 import linecache
 import os
+import re
 import sys
 import types
 from collections.abc import Iterator, Sequence
@@ -32,8 +33,14 @@ _excluded = [
     os.path.join(_standard_library, "importlib") + os.sep,
     os.path.join(_standard_library, "contextlib.py"),
     os.path.join(_standard_library, "functools.py"),
+    os.path.join(_standard_library, "asyncio") + os.sep,
+    os.path.join(_standard_library, "runpy.py"),
     "<frozen ",
 ]
+# What runs the cells of a notebook, wherever it is installed.
+_NOTEBOOK = re.compile(
+    r"[\\/](?:site|dist)-packages[\\/](?:IPython|ipykernel|ipykernel_launcher|traitlets|tornado)\b"
+)
 _is_user_file: dict[str, bool] = {}
 
 
@@ -58,10 +65,11 @@ def exclusions() -> tuple[str, ...]:
 
 
 def is_user_file(name: str) -> bool:
-    """Return whether a file is the user's: not hlofront's, jaxlib's or a wrapper's."""
+    """Return whether a file is the user's, not hlofront's, jaxlib's, a wrapper's, a notebook's."""
     is_user = _is_user_file.get(name)
     if is_user is None:
-        is_user = _is_user_file[name] = not name.startswith(tuple(_excluded))
+        is_user = not (name.startswith(tuple(_excluded)) or _NOTEBOOK.search(name))
+        _is_user_file[name] = is_user
     return is_user
 
 

@@ -306,6 +306,9 @@ def _applications(instruction: Instruction) -> int:
             return size * max(taps - 1, 1)
         case "scatter":
             return operands[-1].shape.size
+        case "custom-call":
+            # How often it calls a computation is not known: at least once.
+            return 1
     return size
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, cast
 
 from hlotools.cost.estimates import ELEMENTWISE
-from hlotools.cost.traffic import made_bytes
+from hlotools.cost.traffic import continues, made_bytes
 from hlotools.ir.hlo import Computation, HloModule, Instruction, nearest_source
 
 # Opcodes whose results are views of other values and have no buffers.
@@ -128,6 +128,8 @@ class Lifetimes:
             if instruction.opcode in _VIEWS or instruction.opcode.endswith("-done"):
                 for operand in instruction.operands:
                     own |= owners[id(operand)]
+            elif continues(instruction):
+                own = owners[id(instruction.operands[0])]
             else:
                 own = {id(instruction)}
             owners[id(instruction)] = own

@@ -108,6 +108,13 @@ def _of_fusion(fusion: Instruction) -> Iterator[Transfer]:
         yield Transfer(fusion, round(bytes_in_memory(shape) * share), True)
 
 
+def continues(instruction: Instruction) -> bool:
+    """Return whether an operation is the update of an asynchronous one that has its result."""
+    if instruction.opcode != "async-update" or not instruction.operands:
+        return False
+    return result_of_start(instruction.operands[0]).size > 0
+
+
 def result_of_start(start: Instruction) -> Shape:
     """Return the shape of the result of an asynchronous operation, which its start's tuple has."""
     elements = start.shape.elements
@@ -119,7 +126,8 @@ def result_of_start(start: Instruction) -> Shape:
 
 def made_bytes(instruction: Instruction) -> int:
     """Return the bytes in the device's memory of the buffers that an operation makes."""
-    is_start = instruction.opcode.endswith("-start")
+    # An operation on another core takes its operands after its start, in an update.
+    is_start = instruction.opcode.endswith("-start") or instruction.opcode == "async-update"
     return bytes_in_memory(result_of_start(instruction) if is_start else instruction.shape)
 
 

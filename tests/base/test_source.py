@@ -55,6 +55,14 @@ def test_user_frames_are_innermost_first_and_leave_ours_out():
     ]
 
 
+def test_what_runs_the_cells_of_a_notebook_is_not_the_users():
+    packages = "/usr/lib/python3.12/site-packages"
+    for shell in ("IPython/core/interactiveshell.py", "ipykernel_launcher.py", "tornado/ioloop.py"):
+        assert not source.is_user_file(f"{packages}/{shell}")
+    for own in ("/tmp/ipykernel_107/42.py", f"{packages}/flax/nnx.py", "/home/me/IPython/a.py"):
+        assert source.is_user_file(own)
+
+
 def test_no_traceback_and_no_user_frames():
     assert source.user_frames(None) == []
     assert source.user_frame(None) is None

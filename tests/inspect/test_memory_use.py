@@ -118,6 +118,27 @@ def test_a_program_before_optimization_says_so():
     assert hlotools.memory_use(lowered.as_text("hlo")).peak_bytes == memory_use(lowered).peak_bytes
 
 
+def test_what_another_core_makes_is_made_once():
+    """The update of an asynchronous operation passes its operands on, and makes its result."""
+    state = "((), (), s32[4]{0})"
+    after = "((f32[256]{0}), f32[64]{0}, s32[4]{0})"
+    text = f"""HloModule other_core, is_scheduled=true
+
+%kernel (p: f32[256]) -> f32[64] {{
+  %p = f32[256]{{0}} parameter(0)
+  ROOT %k = f32[64]{{0}} custom-call(%p), custom_call_target="k"
+}}
+
+ENTRY %main (x: f32[256]) -> f32[64] {{
+  %start = {state} async-start(), async_execution_thread="sparsecore", calls=%kernel
+  %x = f32[256]{{0}} parameter(0)
+  %update = {after} async-update(%start, %x)
+  ROOT %done = f32[64]{{0}} async-done(%update)
+}}
+"""
+    assert memory_use(parse(text)).peak_bytes == 4 * (256 + 64)
+
+
 def test_a_program_without_operations():
     text = "HloModule m, is_scheduled=true\n\nENTRY e {\n  ROOT x = f32[] parameter(0)\n}\n"
     assert memory_use(text).text() == "m: no operation runs"

@@ -23,6 +23,7 @@ OTHER_COUNTS = {
     ("cuda", "strided_convolution", "flops"): "the library multiplies padding that XLA leaves out",
     ("tpu", "softmax", "flops"): "libtpu counts no sums for a window that covers whole rows",
     ("tpu", "segments", "bytes"): "libtpu counts no bytes for the updates of its scatter kernel",
+    ("tpu:v6e", "counts", "flops"): "libtpu counts no sums for what runs on the sparse cores",
 }
 
 
@@ -66,7 +67,8 @@ def held_of(name, program, target_name):
     for figure, key in (("flops", "flops"), ("bytes", "bytes accessed")):
         ours = sum((getattr(row, figure) or 0) / (row.runs or 1) for row in report.instructions)
         is_known = theirs.get(key, -1) > 0 and not report.total["unknown"]
-        if is_known and (target.platform, name, figure) not in OTHER_COUNTS:
+        kinds = (target.platform, target_name.rpartition(":")[0])
+        if is_known and not any((kind, name, figure) in OTHER_COUNTS for kind in kinds):
             rows.append(Held(name, figure, ours, theirs[key]))
     from_text = costs(parse(compiled.as_text())).peak_bytes
     rows.append(Held(name, "peak", from_text, assigned_bytes(compiled.memory_analysis())))
