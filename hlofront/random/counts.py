@@ -175,11 +175,12 @@ def binomial(
     nan_q = q != q
     bad_q = nan_q | (q < 0.0)
     q = select(bad_q, full_like(q, 0.01), q)
-    few = bad_n | (n * q <= 10.0)
+    # Of endless trials without success, whose product is NaN, nothing is counted.
+    few = bad_n | ~(n * q > 10.0)
     whole = floor(n)
     counts = select(
         few,
-        _by_counting(key, select(few, whole, full_like(n, 0.0)), q, shape, dtype),
+        _by_counting(key, select(few & ~endless, whole, full_like(n, 0.0)), q, shape, dtype),
         _by_rejection(
             _again(key),
             select(few, full_like(n, 1e4), whole),

@@ -158,6 +158,13 @@ def test_permutations_keep_their_elements():
     }
 
 
+def test_endless_trials_without_success_end():
+    # Here JAX's loop does not end. Counts of endless trials are infinite, as with other chances.
+    assert np.isinf(random.binomial(key, jnp.inf, jnp.array([0.0, 0.3, 1.0]))).all()
+    finite = random.binomial(key, jnp.array([jnp.inf, 5.0, jnp.nan]), 0.0)
+    np.testing.assert_array_equal(finite, [np.inf, 0, np.nan])
+
+
 def test_bits_of_many_widths():
     for bits in (8, 16, 32):
         for mode in (True, False):
