@@ -26,6 +26,10 @@ GRIDS = {
         ((-2.0, 0.25, 2.5), (-1.0, 0.0, 2.5), (0.0, 2.5, NAN), LOCS, SCALES),
     ),
     "truncnorm_pdf": ("truncnorm", "pdf", (X, (-1.0, 0.0, NAN), (-2.0, 1.0, NAN))),
+    "chi2_sf": ("chi2", "sf", ((0.25, 2.5), (0.0, 0.5, 2.5, NAN), LOCS, SCALES[:1])),
+    "laplace_logpdf": ("laplace", "logpdf", ((-2.0, 0.25, 2.5), LOCS, SCALES)),
+    "poisson_logpmf": ("poisson", "logpmf", ((1.0, 7.0), (0.5, NAN), LOCS)),
+    "poisson_cdf": ("poisson", "cdf", ((1.0, 7.0), (-1.0, 0.5, NAN), LOCS)),
     "betabinom_pmf": ("betabinom", "pmf", ((-1.0, 1.0, 7.0), (5.0,), (-1.0, 0.5, NAN), (1.5,))),
 }
 

@@ -9,6 +9,7 @@ import hlofront.scipy.special as special
 import hlofront.scipy.stats as stats
 from hlofront import lax
 
+NAN = np.nan
 ALL = "logpdf pdf cdf logcdf sf logsf".split()
 # Each distribution's shapes, and the finite ends of its support with the direction inwards.
 SUPPORTS = {
@@ -134,3 +135,68 @@ def test_slope_at_nan_is_not_that_of_the_variable_itself():
     ):
         found = np.array(slopes(call, jnp.float32(np.nan)))
         assert (np.isnan(found) | (found == 0)).all()
+
+
+# What is called with parameters that are none, or of which a variable has no probability.
+UNDEFINED = {
+    stats.gamma.logpdf: [(np.inf, NAN, 0.0, 1.0), (np.inf, np.inf)],
+    stats.gamma.logcdf: [(0.25, -1.0), (0.0, 0.0), (-2.0, NAN)],
+    stats.gamma.cdf: [(0.25, -1.0), (0.0, 0.0), (-2.0, NAN)],
+    stats.chi2.logpdf: [(np.inf, NAN, 0.0, 1.0), (np.inf, np.inf)],
+    stats.chi2.logcdf: [(0.25, -1.0), (0.0, 0.0), (-2.0, NAN)],
+    stats.chi2.sf: [(0.0, 0.0), (-2.0, 0.0), (0.25, -1.0), (-2.0, NAN)],
+    stats.gennorm.cdf: [(0.25, -1.0), (-2.0, 0.0), (0.25, NAN)],
+    stats.poisson.logpmf: [(1.0, 0.5, NAN)],
+}
+
+
+def slopes_of_all(function, args):
+    """Return the derivatives of a function in each argument, forward."""
+    rows = np.eye(len(args)).tolist()
+    return [jax.jvp(function, args, tuple(row))[1] for row in rows]
+
+
+@pytest.mark.parametrize(
+    "function", UNDEFINED, ids=lambda f: f"{f.__module__.split('.')[-1]}.{f.__name__}"
+)
+def test_slopes_are_nan_where_the_value_is_undefined(function):
+    for args in UNDEFINED[function]:
+        assert np.isnan(function(*args)), args
+        assert np.isnan(slopes_of_all(function, args)).all(), args
+
+
+def test_chi2_and_gamma_of_shape_zero_are_all_at_zero():
+    # The limit of small shapes, and what JAX has beyond 1.
+    for distribution in (stats.gamma, stats.chi2):
+        for x in (0.25, 7.0):
+            found = [getattr(distribution, name)(x, 0.0) for name in "cdf logcdf sf logsf".split()]
+            assert found == [1, 0, 0, -np.inf]
+
+
+@pytest.mark.parametrize("distribution", [stats.gamma, stats.chi2])
+@pytest.mark.parametrize("shape", [0.5, 1.0, 2.5])
+def test_probabilities_up_to_infinity_have_slopes_of_zero(distribution, shape):
+    for function in (distribution.cdf, distribution.logcdf, distribution.sf):
+        assert slopes_of_all(function, (np.inf, shape, 0.0, 2.0)) == [0, 0, 0, 0]
+
+
+def test_poisson_of_unknown_shift_has_unknown_slopes():
+    for function in (stats.poisson.logpmf, stats.poisson.cdf):
+        assert np.isnan(function(1.0, 0.5, NAN))
+        assert np.isnan(jax.grad(function, 1)(1.0, 0.5, NAN))
+    assert np.isnan(stats.poisson.logpmf(np.inf, np.inf))
+
+
+@pytest.mark.parametrize("name", ["cdf", "logcdf", "sf", "logsf"])
+def test_gradients_far_below_the_support_are_zero(name):
+    for distribution, args in ((stats.expon, (-1e3, 0.0, 2.0)), (stats.pareto, (-1e3, 2.5))):
+        gradient = jax.grad(getattr(distribution, name), tuple(range(len(args))))(*args)
+        assert gradient == (0,) * len(args), (distribution, gradient)
+    assert jax.grad(stats.pareto.logcdf, 1)(0.25, 0.5, 0.0, 2.0) == 0
+
+
+@pytest.mark.parametrize("distribution", [stats.gamma, stats.chi2])
+def test_slopes_of_log_density_at_infinity_are_those_of_the_exponential(distribution):
+    rate = 1 / 2 if distribution is stats.gamma else 1 / 4
+    gradient = jax.grad(distribution.logpdf, (0, 2, 3))(np.inf, 2.5, 0.0, 2.0)
+    assert gradient == (-rate, rate, np.inf)

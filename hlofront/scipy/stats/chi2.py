@@ -26,9 +26,11 @@ _of_chi2 = functions_of("chi2", df="degrees of freedom, positive.")
 @with_constants
 def logpdf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / (2 * scale)
-    outer = (x < loc) | ((y == jnp.inf) & (scale > 0))
+    outer = x < loc
     part = jnp.where(outer, 1, y)
-    logarithm = xlogy(df / 2 - 1, part) - part - gammaln(df / 2) - jnp.log(2 * scale)
+    # At infinity the power is nothing beside the exponential.
+    base = jnp.where((part == jnp.inf) & (scale > 0) & (df < jnp.inf), 1, part)
+    logarithm = xlogy(df / 2 - 1, base) - part - gammaln(df / 2) - jnp.log(2 * scale)
     return jnp.where(outer, -jnp.inf, logarithm)
 
 
@@ -52,8 +54,10 @@ def logcdf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) ->
 def sf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / (2 * scale)
     # At 0 the derivative is that from below, as in JAX.
-    outer = y <= 0
-    return jnp.where(outer, 1, gammaincc(df / 2, jnp.where(outer, 1, y))) * nan_unless(df >= 0)
+    outer, above = y <= 0, gamma.at_infinity(df, y)
+    rest = gammaincc(df / 2, jnp.where(outer | above, 1, y))
+    rest = jnp.where(outer, 1, jnp.where(above, 0, rest))
+    return rest * nan_unless((df > 0) | ((df == 0) & ~outer))
 
 
 logsf = log_of(sf)

@@ -13,6 +13,12 @@ __dir__ = dir_of(__name__)
 _of_expon = functions_of("expon", real=True)
 
 
+def _standard(x: Array, loc: Array | int, scale: Array | int) -> tuple[Array, Array]:
+    """Return (x - loc) / scale, 1 below the support, and a mask of x below it."""
+    below = x < loc
+    return jnp.where(below, 1, (x - loc) / scale), below
+
+
 @_of_expon
 def logpdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
@@ -24,20 +30,20 @@ pdf = exp_of(logpdf)
 
 @_of_expon
 def cdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    y = (x - loc) / scale
-    return jnp.where(x < loc, 0, -jnp.expm1(-y))
+    y, below = _standard(x, loc, scale)
+    return jnp.where(below, 0, -jnp.expm1(-y))
 
 
 @_of_expon
 def logcdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    y = (x - loc) / scale
-    return jnp.where(x < loc, -jnp.inf, log_of_rest(y))
+    y, below = _standard(x, loc, scale)
+    return jnp.where(below, -jnp.inf, log_of_rest(y))
 
 
 @_of_expon
 def sf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    y = (x - loc) / scale
-    return jnp.where(x < loc, 1, jnp.exp(-y))
+    y, below = _standard(x, loc, scale)
+    return jnp.where(below, 1, jnp.exp(-y))
 
 
 @_of_expon

@@ -21,13 +21,33 @@ __dir__ = dir_of(__name__)
 _of_gamma = functions_of("gamma", a="the shape parameter, positive.")
 
 
+def at_infinity(a: Array, y: Array) -> Array:
+    """Return a mask of where gammainc(a, y) is 1 because y is infinite."""
+    return (y == jnp.inf) & (a >= 0) & (a < jnp.inf)
+
+
+def _share(a: Array, y: Array) -> Array:
+    """Return gammainc(a, y), and outside ]0, inf[ its value at the nearer end, with slopes of 0."""
+    below, above = y <= 0, at_infinity(a, y)
+    share = gammainc(a, jnp.where(below | above, 1, y))
+    share = jnp.where(below, 0, jnp.where(above, 1, share))
+    return share * nan_unless(_has_share(a, y))
+
+
+def _has_share(a: Array, y: Array) -> Array:
+    """Return a mask of where `_share` is a number: of a shape of 0 it is 1 right of 0."""
+    return (a > 0) | ((a == 0) & (y > 0))
+
+
 @_of_gamma
 @with_constants
 def logpdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
-    inside = (x >= loc) & ((y != jnp.inf) | (scale <= 0))
+    inside = x >= loc
     part = jnp.where(inside, y, 1)
-    logarithm = xlogy(a - 1, part) - part - gammaln(a) - jnp.log(scale)
+    # At infinity the power is nothing beside the exponential.
+    base = jnp.where((part == jnp.inf) & (scale > 0) & (a < jnp.inf), 1, part)
+    logarithm = xlogy(a - 1, base) - part - gammaln(a) - jnp.log(scale)
     return jnp.where(inside, logarithm, -jnp.inf) * nan_unless(x == x)
 
 
@@ -37,10 +57,8 @@ pdf = exp_of(logpdf)
 @_of_gamma
 @with_constants
 def cdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    y = (x - loc) / scale
     # At 0 the derivative is that from below, as in JAX.
-    outer = y <= 0
-    return jnp.where(outer, 0, gammainc(a, jnp.where(outer, 1, y))) * nan_unless(a > 0)
+    return _share(a, (x - loc) / scale)
 
 
 @_of_gamma
@@ -48,16 +66,17 @@ def cdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Arr
 def logcdf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     # At 0 and below the logarithm has no derivative, so that another argument replaces x.
-    logarithm = jnp.log(gammainc(a, jnp.where(y <= 0, 1, y)))
-    return jnp.where(y <= 0, jnp.where(a > 0, -jnp.inf, jnp.nan), logarithm)
+    logarithm = jnp.log(_share(a, jnp.where(y <= 0, 1, y)))
+    return jnp.where(y <= 0, -jnp.inf, logarithm) * nan_unless(_has_share(a, y))
 
 
 @_of_gamma
 def sf(x: Array, a: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / scale
     # At 0 the derivative is that from above, as in JAX.
-    outer = y < 0
-    return jnp.where(outer, 1, gammaincc(a, jnp.where(outer, 1, y)))
+    outer, above = y < 0, at_infinity(a, y)
+    rest = gammaincc(a, jnp.where(outer | above, 1, y))
+    return jnp.where(outer, 1, jnp.where(above, 0, rest))
 
 
 logsf = log_of(sf)

@@ -6,7 +6,7 @@ import hlofront.numpy as jnp
 from hlofront.base.lazy import dir_of
 from hlofront.base.typing import Array
 from hlofront.scipy.special.gamma_functions import gammaincc, gammaln
-from hlofront.scipy.stats.arguments import exp_of, functions_of
+from hlofront.scipy.stats.arguments import exp_of, functions_of, nan_unless
 
 __all__ = ["cdf", "logpdf", "pdf"]
 __dir__ = dir_of(__name__)
@@ -26,4 +26,4 @@ pdf = exp_of(logpdf)
 def cdf(x: Array, beta: Array) -> Array:
     tail = 0.5 * gammaincc(1 / beta, jnp.abs(x) ** beta)
     probability = jnp.where(x <= 0, tail, 1 - tail)
-    return jnp.where(beta > 0, probability, jnp.nan)
+    return probability * nan_unless(beta > 0)

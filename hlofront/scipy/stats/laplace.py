@@ -20,8 +20,7 @@ _of_laplace = functions_of("laplace", real=True)
 @_of_laplace
 @with_constants
 def logpdf(x: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    y = (x - loc) / scale
-    return -jnp.abs(y) - jnp.log(2 * scale)
+    return -jnp.abs(x - loc) / scale - jnp.log(2 * scale)
 
 
 pdf = exp_of(logpdf)

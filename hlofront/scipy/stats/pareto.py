@@ -52,21 +52,24 @@ pdf = exp_of(logpdf)
 @_of_pareto
 @strongly_typed
 def cdf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    logarithm, below = _logarithm(x, loc, scale)
+    below = x < loc + scale
     ratio = (x - loc) / scale
     regular = _regular(b, ratio)
     power = jnp.where(regular | below, 1, ratio) ** -b
+    logarithm = jnp.log(jnp.where(regular & ~below, ratio, 1))
     probability = jnp.where(regular, -jnp.expm1(-b * logarithm), 1 - power)
     return jnp.where(below, 0, probability)
 
 
 @_of_pareto
 def logcdf(x: Array, b: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
-    logarithm, below = _logarithm(x, loc, scale)
-    ratio = (x - loc) / scale
+    below = x < loc + scale
+    # Below the support another ratio has derivatives.
+    ratio = jnp.where(below, 2.0, (x - loc) / scale)
     regular = _regular(b, ratio)
-    power = jnp.where(regular | below, 0.5, ratio) ** -b
-    result = jnp.where(regular, _log_of_rest(b, logarithm, ratio), jnp.log1p(-power))
+    power = jnp.where(regular, 0.5, ratio) ** -b
+    ratio = jnp.where(regular, ratio, 2.0)
+    result = jnp.where(regular, _log_of_rest(b, jnp.log(ratio), ratio), jnp.log1p(-power))
     return jnp.where(below, -jnp.inf, result)
 
 

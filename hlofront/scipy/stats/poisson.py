@@ -27,12 +27,13 @@ _of_poisson = functions_of("poisson", mu="the mean, not negative.")
 @_of_poisson
 def logpmf(k: Array, mu: Array, loc: Array | int = 0) -> Array:
     x = k - loc
-    whole = (x >= 0) & (x == jnp.floor(x)) & (x < jnp.inf)
-    inner = jnp.where(whole, x, 0)
+    whole = (x >= 0) & (x == jnp.floor(x)) & ((x < jnp.inf) | (mu == jnp.inf))
+    inner = jnp.where(whole | (x != x), x, 0)
     logarithm = xlogy(inner, mu) - gammaln(inner + 1) - mu
     outer = (x < 0) | (k != jnp.round(k))
     # Where k is not an integer, the result is NaN if the mean is negative or NaN.
-    logarithm = jnp.where(whole, logarithm, jnp.where((x == x) & (mu >= 0), -jnp.inf, jnp.nan))
+    beyond = jnp.where(mu >= 0, -jnp.inf, jnp.nan)
+    logarithm = jnp.where(whole | (x != x), logarithm, beyond)
     return jnp.where(outer, -jnp.inf, logarithm) * nan_unless(k == k)
 
 
@@ -43,9 +44,9 @@ pmf = exp_of(logpmf)
 @strongly_typed
 def cdf(k: Array, mu: Array, loc: Array | int = 0) -> Array:
     x = jnp.floor(k - loc)
-    inside = (x >= 0) & (x < jnp.inf)
+    inside = ~((x < 0) | (x == jnp.inf))
     probability = gammaincc(jnp.where(inside, x, 0) + 1, mu)
-    probability = jnp.where(inside, probability, jnp.where((x == x) & (mu >= 0), 1, jnp.nan))
+    probability = jnp.where(inside, probability, jnp.where(mu >= 0, 1, jnp.nan))
     return jnp.where(x < 0, 0, probability)
 
 
