@@ -174,6 +174,11 @@ def nan_unless(valid: Array) -> Array:
     return jnp.where(valid, 1.0, jnp.nan)
 
 
+def at_infinity(a: Array, y: Array) -> Array:
+    """Return a mask of where y is infinite and the shape a of a gamma distribution is known."""
+    return (y == jnp.inf) & (a >= 0) & (a < jnp.inf)
+
+
 def outside(p: Array) -> Array:
     """Return a mask of the elements of p that are outside [0, 1] or NaN."""
     return ~((p >= 0) & (p <= 1))

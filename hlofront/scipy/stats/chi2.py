@@ -9,6 +9,7 @@ from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammaincc, gammaln
 from hlofront.scipy.stats import gamma
 from hlofront.scipy.stats.arguments import (
+    at_infinity,
     exp_of,
     functions_of,
     log_of,
@@ -54,7 +55,7 @@ def logcdf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) ->
 def sf(x: Array, df: Array, loc: Array | int = 0, scale: Array | int = 1) -> Array:
     y = (x - loc) / (2 * scale)
     # At 0 the derivative is that from below, as in JAX.
-    outer, above = y <= 0, gamma.at_infinity(df, y)
+    outer, above = y <= 0, at_infinity(df, y)
     rest = gammaincc(df / 2, jnp.where(outer | above, 1, y))
     rest = jnp.where(outer, 1, jnp.where(above, 0, rest))
     return rest * nan_unless((df > 0) | ((df == 0) & ~outer))

@@ -8,6 +8,7 @@ from hlofront.base.typing import Array
 from hlofront.scipy.special.entropies import xlogy
 from hlofront.scipy.special.gamma_functions import gammainc, gammaincc, gammaln
 from hlofront.scipy.stats.arguments import (
+    at_infinity,
     exp_of,
     functions_of,
     log_of,
@@ -19,11 +20,6 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 __dir__ = dir_of(__name__)
 
 _of_gamma = functions_of("gamma", a="the shape parameter, positive.")
-
-
-def at_infinity(a: Array, y: Array) -> Array:
-    """Return a mask of where gammainc(a, y) is 1 because y is infinite."""
-    return (y == jnp.inf) & (a >= 0) & (a < jnp.inf)
 
 
 def _share(a: Array, y: Array) -> Array:
