@@ -20,7 +20,7 @@ from hlofront.primitives import elementwise as e
 from hlofront.primitives.batching import batch_elementwise, batch_of_one_shape
 from hlofront.primitives.comparing import eq, ge, gt, lt, ne, select_n
 from hlofront.primitives.converting import convert, strong
-from hlofront.primitives.creating import coefficient_like, constant_like, scalar_like
+from hlofront.primitives.creating import coefficient_like, constant_like, scalar_like, scalar_of
 from hlofront.primitives.derivatives import (
     add_tangents,
     derivative,
@@ -331,9 +331,15 @@ def _(primals: Sequence[ArrayLike], tangents: Sequence[Tangent]) -> tuple[ArrayL
 
 # ---- complex numbers -----------------------------------------------------------------------------
 
+
+def _zero_of(part: ArrayLike) -> ArrayLike:
+    """Return the other part of a cotangent, strongly typed as in JAX."""
+    return scalar_of(0, typeof(part).dtype)
+
+
 # Transposes do not conjugate, so that a cotangent a + bi of x + yi means a for x and -b for y.
-linear(e.real_p, lambda cotangent, x: [complex(cotangent, scalar_like(cotangent, 0))])
-linear(e.imag_p, lambda cotangent, x: [complex(scalar_like(cotangent, 0), neg(cotangent))])
+linear(e.real_p, lambda cotangent, x: [complex(cotangent, _zero_of(cotangent))])
+linear(e.imag_p, lambda cotangent, x: [complex(_zero_of(cotangent), neg(cotangent))])
 
 
 def _transposed_conj(cotangent: ArrayLike, x: ArrayLike, *, input_dtype: DType) -> list[Array]:

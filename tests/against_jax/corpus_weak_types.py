@@ -85,6 +85,13 @@ def programs(jax, jnp, lax):
     for name, function in of_matrices.items():
         looks = derivatives(jax, jnp, function, twice=False)
         corpus.add(f"{name}_of_a_matrix", lambda f=looks: f(several(jnp, 3)()))
+
+    @corpus.program()
+    def cotangents_of_parts():
+        x = jnp.broadcast_to(jnp.asarray(0.5j), (3,))
+        parts = lax.real, lax.imag
+        return [jax.vjp(part, x)[1](several(jnp)()) for part in parts]
+
     for module, names in SCIPY.items():
         for name in names.split():
             function = scipy_function(jax, module, name)

@@ -240,9 +240,11 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     shape = typeof(a).shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ValueError(f"Argument to slogdet() must have shape [..., n, n], got {shape}")
-    a = strong(a)
+    by_formula = 0 < shape[-1] <= _MOST_ROWS_BY_FORMULA
+    # Those of a formula are weakly typed where the matrices are, as JAX's are.
+    a = a if by_formula else strong(a)
     if method is None or method == "lu":
-        if 0 < shape[-1] <= _MOST_ROWS_BY_FORMULA:
+        if by_formula:
             return SlogdetResult(*_slogdet_by_formula(a, shape[-1]))
         return SlogdetResult(*_slogdet_by_lu(a))
     if method == "qr":

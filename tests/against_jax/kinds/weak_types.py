@@ -4,7 +4,33 @@ import numpy as np
 
 from tests.against_jax.describe import HERE, Corpus, load
 
-KNOWN: dict[str, str] = {}
+JITTED = "jax.numpy's functions are jitted, where tangents have the types of values"
+GATHERED = "one of the two gathers or pads where the other selects or concatenates"
+ELSEWHERE = "the formulas convert intermediate values in other places"
+REFUSED = "one of the two refuses"
+# Looked into were one or two programs of each family.
+KNOWN = {
+    r"^jet_": "terms of series: jax's rules for them have constants of their own",
+    r"^linalg_.*eig|^linalg_(qr_wide|svd_values|lstsq_none|grad_of_norm_2|grad_of_qr_complete)|"
+    r"^linalg_(lax_tridiag|jvp_of_lax_svd|det_one|vector_norm|diagonals)|^scipy_linalg_eigh|"
+    r"^numpy_edge_cases_slope_of_norm": GATHERED,
+    r"^scipy_linalg_(toeplitz|hankel|circulant|.*companion|convolution_matrix|grad_of_toeplitz)|"
+    r"^scipy_linalg_(block_diag|two_vectors)|^numpy_einsum|^members_member_compress|"
+    r"^numpy_(reduction_median|ufunc_ldexp)|^numpy_dtype_limits_sets|"
+    r"^numpy_polynomials_and_windows_|^scipy_small_(trapezoid|fftconvolve_nothing)|"
+    r"^ufuncs_.*accumulate|^ufuncs_mapped_reduce": GATHERED,
+    r"^scipy_small_(rotation|slerp|detrend|map_coordinates|grid_nearest|vq|bicgstab|gmres)|"
+    r"^scipy_linalg_lu_|^systems_(slogdet|polar|bicgstab|gmres)|^ufuncs_|^numpy_ufunc_hypot|"
+    r"^numpy_unusual_arguments_nan|^custom_second_order_of_linear_solve|"
+    r"^fft_grad_of_irfft_odd": ELSEWHERE,
+    r"^special_(sici|fresnel|expi|expn|xlog1?p?y|zeta|polygamma|.*_complex|log_ndtr)|^stats_|"
+    r"^special_logsumexp|^singular_points_|^nn_(logsumexp_factors|sparse_plus)|^operators_pow|"
+    r"^(ode|example_libraries|loops_derived|custom_|derivatives_|branches_|batching_|programs_)|"
+    r"^lax_reduce_window_known": JITTED,
+    r"^(fft_segment|fuzz_regressions_optimized_for_remat|lax_reduce|lax_edge_cases_broadcast)|"
+    r"^(linalg_(slogdet_qr|grad_of_eigvals|det_empty|refused)|scipy_linalg_qr_mult)|^nn_activations|"
+    r"^(special_sph_harm|special_loggamma|systems_rsf2csf)": REFUSED,
+}
 # Their programs call for other processes, change options, look at tracers or raise by design.
 LEFT_OUT = """callbacks custom_closures debugging errors interpreters names options references
     symbolic""".split()
