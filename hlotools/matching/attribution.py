@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from hlotools.ir.hlo import Instruction
+from hlotools.matching.argument_changes import argument_changes
 from hlotools.matching.causes import Cause, Line
 from hlotools.matching.changes import Change, Effect, OperationSite
+from hlotools.matching.match import Matching
 
 # Subjects of changes that may have a cause of their own, which the causes lack.
 _OWN = frozenset({"constant", "opcode"})
@@ -49,6 +51,33 @@ def under_causes(
             Change("shared", "effects", "", "", (), (), parts=tuple(shared), effect=_sum(shared))
         )
     return headings + others
+
+
+def under_arguments(changes: Sequence[Change], matching: Matching) -> list[Change]:
+    """Return the changes of arguments first, by name, and then those that are not of them alone.
+
+    Args:
+      changes: the changes of two StableHLO modules.
+      matching: the matching operations of the modules.
+    """
+    headings: list[Change] = []
+    numbers: dict[tuple[str, str, str], int] = {}
+    about: set[int] = set()
+    for heading, parameters in argument_changes(matching):
+        numbers[heading.what, heading.before, heading.after] = len(headings)
+        headings.append(heading._replace(is_cause=True))
+        about.update(map(id, parameters))
+    others: list[Change] = []
+    for change in changes:
+        sites = [site.at for site in _sites(change) if site.at is not None]
+        number = numbers.get((change.what, change.before, change.after))
+        if number is not None:
+            # Operations of the same dtypes or sizes follow.
+            heading = headings[number]
+            headings[number] = heading._replace(parts=(*heading.parts, change))
+        elif not sites or not all(id(at) in about for at in sites):
+            others.append(change)
+    return [*headings, *others]
 
 
 def _cause_of(change: Change, causes: Sequence[Cause]) -> int | None:

@@ -27,7 +27,7 @@ from hlotools.ir.mlir_lines import (
 from hlotools.ir.nested_calls import align_calls, inline_all_calls
 from hlotools.ir.program_text import TITLES, ProgramText, is_path, program_of_file, program_of_text
 from hlotools.ir.stablehlo_parser import read_stablehlo
-from hlotools.matching.attribution import under_causes
+from hlotools.matching.attribution import under_arguments, under_causes
 from hlotools.matching.causes import Cause, causes
 from hlotools.matching.changes import Change, grouped
 from hlotools.matching.effects import by_effect
@@ -428,6 +428,8 @@ def _of_modules(
     changes = findings(hlo_changes(matching), matching)
     if totals is not None:
         changes = by_effect(changes, matching, (a.rates, b.rates))
+    elif a.kind == "stablehlo":
+        changes = under_arguments(changes, matching)
     changes += moved
     if not changes:
         # The digests differ without a specific change: report an unspecific one.

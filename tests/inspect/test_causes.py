@@ -132,6 +132,18 @@ def test_texts_have_the_causes_that_they_hold():
     assert changes[0].sentence == "argument x: f32[32,64] -> f32[16,64]" and changes[0].parts
 
 
+def test_arguments_of_stablehlo_come_first_by_name():
+    first = jax.jit(layer).lower(X, W)
+    second = jax.jit(layer, donate_argnums=0).lower(jax.ShapeDtypeStruct((32, 64), "bfloat16"), W)
+    said = [change.sentence for change in diff(first, second).changes]
+    assert said[:2] == [
+        "argument x: f32[32,64] -> bf16[32,64]",
+        "argument x: now donated",
+    ]
+    # What is of the argument alone is said once.
+    assert not any("%arg0" in each for each in said)
+
+
 def test_a_constant_of_a_text_is_under_no_cause_of_another():
     def scaled(x, w, by):
         return jnp.tanh(x @ w) * by, x * 2

@@ -182,7 +182,7 @@ def test_values_from_outside_of_a_region():
     ]
     # A dtype, throughout.
     found = said(text, text.replace("f32", "f64"))
-    assert found[0].startswith("dtype of ") and found[0].endswith("f32 -> f64")
+    assert found[0] == "arguments %arg0, %arg1: dtype f32 -> f64"
     assert len(found) == 1
 
 
