@@ -6,12 +6,13 @@ that are traced see values of the user's class again.
 
 # pyright: strict
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from hlofront.base.tree_nodes import register_pytree_node
 from hlofront.core.aval import AbstractValue, pytype_aval_mappings
 from hlofront.core.effects import Effect
+from hlofront.core.partition import PartitionSpec
 
 
 def _must_override(what: object, method: str) -> AssertionError:
@@ -40,9 +41,70 @@ class HiType(AbstractValue):
         """Return the value that consists of these low values."""
         raise _must_override(self, "raise_val")
 
-    def to_ct_aval(self) -> AbstractValue:
+    def to_tangent_aval(self) -> Any:
+        """Return the type of the tangents of values of this type."""
+        raise _must_override(self, "to_tangent_aval")
+
+    def to_ct_aval(self) -> Any:
         """Return the type of the cotangents of values of this type."""
         return self.to_tangent_aval()
+
+    def inc_rank(self, size: int | None, spec: Any) -> "HiType":
+        """Return the type of a batch of values.
+
+        Args:
+          size: the number of values.
+          spec: the batch axis of the low values.
+        """
+        raise _must_override(self, "inc_rank")
+
+    def dec_rank(self, size: int | None, spec: Any) -> "HiType":
+        """Return the type of one value of a batch of this type.
+
+        Args:
+          size: the number of values.
+          spec: the batch axis of the low values.
+        """
+        raise _must_override(self, "dec_rank")
+
+
+class HiPspec:
+    """The base class of the specs by which `shard_map` splits values of a HiType.
+
+    Subclasses define `to_lo`, `to_tangent_spec` and `to_ct_spec`.
+    """
+
+    def to_lo(self) -> tuple[PartitionSpec, ...]:
+        """Return the spec of each low value."""
+        raise _must_override(self, "to_lo")
+
+    def to_tangent_spec(self) -> "HiPspec":
+        """Return the spec of tangents of the value."""
+        raise _must_override(self, "to_tangent_spec")
+
+    def to_ct_spec(self) -> "HiPspec":
+        """Return the spec of cotangents of the value."""
+        raise _must_override(self, "to_ct_spec")
+
+
+def low_types(types: Iterable[AbstractValue]) -> list[AbstractValue]:
+    """Return the types of the low values that values of these types consist of."""
+    return [low for t in types for low in (t.lo_ty() if isinstance(t, HiType) else [t])]
+
+
+def lowered(types: Iterable[Any], values: Iterable[Any]) -> list[Any]:
+    """Return the low values that values of these types consist of; an array is its own."""
+    pairs = zip(types, values, strict=True)
+    return [low for t, x in pairs for low in (t.lower_val(x) if isinstance(t, HiType) else [x])]
+
+
+def raised(types: Iterable[Any], values: Iterable[Any]) -> list[Any]:
+    """Return the values of these types that consist of these low values."""
+    low = iter(values)
+    return [
+        t.raise_val(*(next(low) for _ in t.lo_ty())) if isinstance(t, HiType) else next(low)
+        for t in types
+    ]
 
 
 class MutableHiType(AbstractValue):

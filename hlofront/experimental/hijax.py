@@ -4,6 +4,7 @@ from hlofront.core.aval import AbstractValue as AbstractValue
 from hlofront.core.aval import ShapedArray as ShapedArray
 from hlofront.core.high_types import AvalMutableQDD as AvalMutableQDD
 from hlofront.core.high_types import AvalQDD as AvalQDD
+from hlofront.core.high_types import HiPspec as HiPspec
 from hlofront.core.high_types import HiType as HiType
 from hlofront.core.high_types import MutableHiType as MutableHiType
 from hlofront.core.high_types import aval_method as aval_method
@@ -13,6 +14,7 @@ from hlofront.core.high_types import register_hitype as register_hitype
 from hlofront.core.references import AbstractRef as AbstractRef
 from hlofront.core.symbolic_zeros import Zero as Zero
 from hlofront.core.symbolic_zeros import is_undefined_primal as is_undefined_primal
+from hlofront.higher_order.vjp_primitive_rules import VJPHiPrimitive as VJPHiPrimitive
 from hlofront.primitives.derivatives import instantiate as instantiate_zeros
 from hlofront.primitives.high_primitive import HiPrimitive as HiPrimitive
 from hlofront.primitives.references import TransformedRef as TransformedRef
@@ -23,10 +25,12 @@ __all__ = [
     "AvalMutableQDD",
     "AvalQDD",
     "HiPrimitive",
+    "HiPspec",
     "HiType",
     "MutableHiType",
     "ShapedArray",
     "TransformedRef",
+    "VJPHiPrimitive",
     "Zero",
     "aval_method",
     "aval_property",

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from hlofront.base.typing import ArrayLike
-from hlofront.core.aval import ShapedArray
+from hlofront.core.aval import AbstractValue
 from hlofront.core.jaxpr import Atom, Value, Var
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal, Zero
 
@@ -52,7 +52,7 @@ def nonzero(tangents: Iterable[Tangent]) -> list[ArrayLike]:
 
 
 def with_zeros(
-    tangents: Iterable[ArrayLike], present: Iterable[bool], avals: Iterable[ShapedArray]
+    tangents: Iterable[ArrayLike], present: Iterable[bool], avals: Iterable[AbstractValue]
 ) -> list[Tangent]:
     """Return one tangent per aval: the next of `tangents` where it is present, else a Zero.
 

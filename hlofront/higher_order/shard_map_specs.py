@@ -1,19 +1,21 @@
 """The specs of shard_map: expanded from pytree prefixes, checked against arrays and the mesh."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from hlofront.base import tree
 from hlofront.base.tree_prefixes import broadcast_prefix, is_none
 from hlofront.core.aval import AbstractValue, ShapedArray, SymbolicSize
 from hlofront.core.futures import AbstractFuture
+from hlofront.core.high_types import HiPspec
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.partition import PartitionSpec, axes_of
 from hlofront.core.references import AbstractRef
 
 
 def check_are_specs(specs: object, name: str) -> None:
-    """Raise TypeError if a leaf of `specs` is neither a PartitionSpec nor None."""
-    for path, leaf in tree.tree_leaves_with_path(specs, is_leaf=is_none):
+    """Raise TypeError if a leaf of `specs` is neither a PartitionSpec nor a HiPspec nor None."""
+    for path, leaf in _low_specs(specs):
         if leaf is not None and type(leaf) is not PartitionSpec:
             raise TypeError(
                 f"shard_map {name} argument must be a pytree of `jax.sharding.PartitionSpec` "
@@ -23,9 +25,18 @@ def check_are_specs(specs: object, name: str) -> None:
             )
 
 
+def _low_specs(specs: object) -> Iterator[tuple[tree.KeyPath, Any]]:
+    """Yield the key path and spec of each leaf, and of each low value of the spec of a HiType."""
+    for path, leaf in tree.tree_leaves_with_path(specs, is_leaf=is_none):
+        for spec in leaf.to_lo() if isinstance(leaf, HiPspec) else (leaf,):
+            yield path, spec
+
+
 def check_names(specs: object, name: str, manual_axes: frozenset[object]) -> None:
     """Raise ValueError if a spec among the leaves of `specs` names an axis that is not manual."""
-    for path, spec in tree.tree_leaves_with_path(specs):
+    for path, spec in _low_specs(specs):
+        if spec is None:
+            continue
         for axis in (*spec.names(), *spec.unreduced, *spec.reduced):
             if axis not in manual_axes:
                 listed = ", ".join(sorted(map(repr, manual_axes)))
@@ -39,7 +50,9 @@ def check_sums(specs: object, name: str, mesh: Mesh | AbstractMesh) -> None:
     """Raise ValueError for `unreduced` or `reduced` over a mesh with axes that are not Explicit."""
     if len(mesh.explicit_axes) == len(mesh.axis_names):
         return
-    for path, spec in tree.tree_leaves_with_path(specs):
+    for path, spec in _low_specs(specs):
+        if spec is None:
+            continue
         kind = "unreduced" if spec.unreduced else "reduced"
         if getattr(spec, kind):
             raise ValueError(
@@ -55,9 +68,28 @@ def expanded(specs: object, full: object, name: str, full_name: str) -> list[Par
       ValueError: if `specs` is not a prefix of `full`.
     """
     try:
-        return broadcast_prefix(specs, full, is_none)
+        leaves, structure = tree.tree_flatten(specs, is_none)
+        if not any(isinstance(leaf, HiPspec) for leaf in leaves):
+            return broadcast_prefix(specs, full, is_none)
+        parts = structure.flatten_up_to(full)
+        return [
+            spec
+            for leaf, part in zip(leaves, parts, strict=True)
+            for spec in _expanded_at_leaf(leaf, part)
+        ]
     except ValueError as error:
         raise ValueError(f"shard_map {name} is no pytree prefix of {full_name}: {error}") from None
+
+
+def _expanded_at_leaf(spec: Any, part: object) -> list[PartitionSpec | None]:
+    """Return the spec of each leaf of a pytree for which one spec stands."""
+    if not isinstance(spec, HiPspec):
+        return broadcast_prefix(spec, part, is_none)
+    low: list[PartitionSpec | None] = [*spec.to_lo()]
+    count = len(tree.tree_leaves(part))
+    if not low or count % len(low):
+        raise ValueError(f"{spec} splits values of {len(low)} arrays, and stands for {count}")
+    return low * (count // len(low))
 
 
 def specs_of_results(specs: object, result: object, labels: Sequence[str]) -> list[PartitionSpec]:

@@ -15,6 +15,12 @@ from hlofront.higher_order.custom_vmap import custom_vmap_call_p
 from hlofront.higher_order.jit_call import Inline, closed_call_p, jit_p
 from hlofront.higher_order.linear_call import linear_call_p
 from hlofront.higher_order.linear_solve import custom_linear_solve_p
+from hlofront.higher_order.vjp_primitive import (
+    call_hi_primitive_jvp_p,
+    call_hi_primitive_linearized_p,
+    call_hi_primitive_p,
+)
+from hlofront.higher_order.vjp_primitive_rules import run_operation
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 
@@ -99,3 +105,8 @@ def _(
 @lower(name_p)
 def _(build: Builder, x: Value, *, name: str) -> Value:
     return x
+
+
+@lower(call_hi_primitive_p, call_hi_primitive_jvp_p, call_hi_primitive_linearized_p)
+def _(build: Builder, *args: Value, **params: object) -> list[Value]:
+    return build.by_tracing(run_operation[build.primitive], args, None, **params)

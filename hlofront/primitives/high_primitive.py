@@ -1,13 +1,13 @@
 """Primitives whose meaning is a class with methods, on arrays and on values of several arrays."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hlofront.base.typing import Params
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.effects import Effects
-from hlofront.core.high_types import HiType
+from hlofront.core.high_types import HiType, low_types, lowered, raised
 from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
 from hlofront.core.trace import process
@@ -75,12 +75,12 @@ class HiPrimitive(Primitive):
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive to operands; return the result, or a sequence of results."""
         types = [typeof(x) for x in args]
-        low = _lowered(types, args)
+        low = lowered(types, args)
         if any(isinstance(type_, HiType) for type_ in types):
             params = {**params, _TYPES: tuple(types)}
         results = process(self.low, tuple(low), params)
         types_out = self._types_out(types, self._own(params))
-        return self._result(_raised(types_out, results))
+        return self._result(raised(types_out, results))
 
     def _own(self, params: Params) -> dict[str, Any]:
         return {name: value for name, value in params.items() if name != _TYPES}
@@ -99,7 +99,7 @@ class HiPrimitive(Primitive):
 
     def _infer(self, *avals: Any, **params: Any) -> list[Any]:
         types_out = self._types_out(params.get(_TYPES, avals), self._own(params))
-        return _low_types(types_out)
+        return low_types(types_out)
 
     def _effects(self, *avals: Any, **params: Any) -> Effects:
         return frozenset(self.abstract_eval(*params.get(_TYPES, avals), **self._own(params))[1])
@@ -107,8 +107,8 @@ class HiPrimitive(Primitive):
     def _apply(self, method: Any, low: Sequence[Any], params: Params) -> list[Any]:
         types = params.get(_TYPES) or [typeof(x) for x in low]
         own = self._own(params)
-        results = self._results(method(*_raised(types, low), **own))
-        return _lowered(self._types_out(types, own), results)
+        results = self._results(method(*raised(types, low), **own))
+        return lowered(self._types_out(types, own), results)
 
     def _run(self, *low: Any, **params: Any) -> list[Any]:
         return self._apply(self.impl, low, params)
@@ -130,16 +130,16 @@ class HiPrimitive(Primitive):
             if isinstance(type_, HiType):
                 count = len(type_.lo_ty())
                 low = map(instantiate, tangents[position : position + count])
-                moved.append(_tangent_type(type_).raise_val(*low))
+                moved.append(type_.to_tangent_aval().raise_val(*low))
                 position += count
             else:
                 moved.append(tangents[position])
                 position += 1
-        result, tangent = self.jvp(_raised(types, primals), moved, **own)
+        result, tangent = self.jvp(raised(types, primals), moved, **own)
         types_out = self._types_out(types, own)
         tangent_types = [t.to_tangent_aval() for t in types_out]
-        low_tangents = _lowered(tangent_types, self._results(tangent))
-        return _lowered(types_out, self._results(result)), low_tangents
+        low_tangents = lowered(tangent_types, self._results(tangent))
+        return lowered(types_out, self._results(result)), low_tangents
 
     def _transpose(self, cotangents: Sequence[Any], *low: Any, **params: Any) -> list[Any]:
         avals = [x.aval if type(x) is UndefinedPrimal else typeof(x) for x in low]
@@ -153,13 +153,13 @@ class HiPrimitive(Primitive):
             if any(type(x) is UndefinedPrimal for x in part):
                 operands.append(UndefinedPrimal(type_))
             else:
-                operands += _raised([type_], part)
+                operands += raised([type_], part)
             position += count
         types_out = [t.to_tangent_aval() for t in self._types_out(types, own)]
         if any(isinstance(type_, HiType) for type_ in types_out):
             cotangents = list(map(instantiate, cotangents))
-        raised = self._result(_raised(types_out, cotangents))
-        operand_cotangents = self.transpose(raised, *operands, **own)
+        arriving = self._result(raised(types_out, cotangents))
+        operand_cotangents = self.transpose(arriving, *operands, **own)
         results: list[Any] = []
         for type_, cotangent in zip(types, operand_cotangents, strict=True):
             if not isinstance(type_, HiType):
@@ -167,28 +167,5 @@ class HiPrimitive(Primitive):
             elif cotangent is None or type(cotangent) is Zero:
                 results += [None] * len(type_.lo_ty())
             else:
-                results += _tangent_type(type_).lower_val(cotangent)
+                results += type_.to_tangent_aval().lower_val(cotangent)
         return results
-
-
-def _tangent_type(type_: HiType) -> Any:
-    return type_.to_tangent_aval()
-
-
-def _low_types(types: Iterable[Any]) -> list[Any]:
-    return [low for t in types for low in (t.lo_ty() if isinstance(t, HiType) else [t])]
-
-
-def _lowered(types: Iterable[Any], values: Iterable[Any]) -> list[Any]:
-    """Return the low values that values of these types consist of; an array is its own."""
-    pairs = zip(types, values, strict=True)
-    return [low for t, x in pairs for low in (t.lower_val(x) if isinstance(t, HiType) else [x])]
-
-
-def _raised(types: Iterable[Any], values: Iterable[Any]) -> list[Any]:
-    """Return the values of these types that consist of these low values."""
-    low = iter(values)
-    return [
-        t.raise_val(*(next(low) for _ in t.lo_ty())) if isinstance(t, HiType) else next(low)
-        for t in types
-    ]

@@ -126,7 +126,7 @@ def linearize(
       traceable: a function of pytrees, or a wrapped one.
       primals_ft: its arguments, as a sequence.
       has_aux: whether it returns a pair, whose second member is not differentiated.
-      is_vjp: whether the program is transposed later, which makes no difference here.
+      is_vjp: whether the program is transposed later, which rules of VJPHiPrimitives ask.
 
     Returns:
       The result; per leaf of it whether its tangent is a symbolic zero; the jaxpr from the tangents
@@ -135,7 +135,7 @@ def linearize(
     """
     leaves, structure = tree.tree_flatten(tuple(primals_ft))
     flat = _FlatFunction(traceable, structure, has_aux)
-    linear = linearize_flat(flat, leaves)
+    linear = linearize_flat(flat, leaves, runs_forward=not is_vjp)
     results, auxiliary = flat.split(linear.outputs)
     program = linear.program
     inputs = iter(program.jaxpr.invars)

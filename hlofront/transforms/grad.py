@@ -237,7 +237,7 @@ def _linearize(
     _check_values(signature, primals, leaves)
     call = FlatCall(fun, signature, in_tree, has_aux)
     info = DebugInfo(traced_for, signature.find_where, lambda: signature.names_in(in_tree))
-    return linearize_flat(call, leaves, info), call
+    return linearize_flat(call, leaves, info, traced_for == "linearize"), call
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -31,11 +31,15 @@ from hlofront.transforms.transpose import holds_rules_for_zeros
 class SplitTrace(RuleTrace):
     """A trace of jvp rules, which stages operations on tangents and runs all others."""
 
-    __slots__ = ("parent", "tangents")
+    __slots__ = ("parent", "runs_forward", "tangents")
 
-    def __init__(self, parent: Trace, tangents: StagingTrace):
+    # Whether the staged program is run, and not transposed.
+    runs_forward: bool
+
+    def __init__(self, parent: Trace, tangents: StagingTrace, runs_forward: bool = False):
         self.parent = parent
         self.tangents = tangents
+        self.runs_forward = runs_forward
 
     def lift(self, x: Value) -> Value:
         return self.parent.lift(x)
@@ -118,12 +122,20 @@ def linearize_flat(
     fun: Callable[..., Sequence[Value]],
     primals: Sequence[ArrayLike],
     debug_info: DebugInfo | None = None,
+    runs_forward: bool = False,
 ) -> Linearized:
-    """Run a flat function on primals, and stage its linear operations on tangents."""
+    """Run a flat function on primals, and stage its linear operations on tangents.
+
+    Args:
+      fun: the function.
+      primals: its arguments.
+      debug_info: of the function.
+      runs_forward: whether the staged program is run, and not transposed.
+    """
     parent = current_trace()
     tangents = StagingTrace(debug_info)
     tangents.depth = len(current_name_stack())
-    trace = JVPTrace(parent, SplitTrace(parent, tangents), debug_info)
+    trace = JVPTrace(parent, SplitTrace(parent, tangents, runs_forward), debug_info)
     avals = [typeof(x) for x in primals]
     moving: list[bool] = []
     arguments: list[Value] = []

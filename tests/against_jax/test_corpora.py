@@ -7,6 +7,7 @@ from tests.against_jax.describe import names_of
 CORPORA = (
     "corpus_experimental",
     "corpus_interpreters",
+    "corpus_names_hijax",
     "corpus_names_interpreters",
     "corpus_names_extend",
     "corpus_names_linear_util",

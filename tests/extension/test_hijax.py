@@ -134,3 +134,50 @@ def test_values_with_a_state_are_no_arguments_of_transformed_functions():
     hijax.register_hitype(Box, lambda box: BoxType())
     with pytest.raises(TypeError, match="has a state"):
         jax.jit(lambda box: 1)(Box())
+
+
+class Cube(hijax.VJPHiPrimitive):
+    """The cube of an array, which keeps its square for a derivative that is twice too large."""
+
+    def __init__(self, x):
+        self.in_avals, self.out_aval, self.params = (x,), x, {}
+        super().__init__()
+
+    def expand(self, x):
+        return x**3
+
+    def vjp_fwd(self, nzs_in, x):
+        return self(x), x * x
+
+    def vjp_bwd_retval(self, square, g):
+        return (6 * square * g,)
+
+    def lin(self, nzs_in, x):
+        return self(x), x
+
+    def linearized(self, x, dx):
+        return 3 * x * x * dx
+
+
+def cube(x):
+    return Cube(jax.typeof(x))(x)
+
+
+@pytest.mark.parametrize("transformed", [lambda f: f, jax.jit, jax.checkpoint])
+def test_backward_rules_are_methods_in_every_program(transformed):
+    gradient = jax.grad(lambda x: jnp.sum(transformed(cube)(x)))(x)
+    np.testing.assert_allclose(gradient, 6 * x * x)
+
+
+def test_a_linear_function_is_run_by_its_own_rule_and_in_programs_by_the_backward_rule():
+    np.testing.assert_allclose(jax.linearize(cube, x)[1](x), 3 * x**3)
+    np.testing.assert_allclose(jax.linearize(jax.jit(cube), x)[1](x), 6 * x**3)
+
+
+def test_cotangents_of_another_shape_are_refused():
+    class Wrong(Cube):
+        def vjp_bwd_retval(self, square, g):
+            return (g[0],)
+
+    with pytest.raises(ValueError, match=r"Expected cotangent type float32\[3\] but got float32"):
+        jax.grad(lambda x: jnp.sum(Wrong(jax.typeof(x))(x)))(x)

@@ -1,0 +1,405 @@
+"""The rules of VJPHiPrimitives, by which interpreters call their methods with raised values."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NoReturn
+
+from hlofront.base import tree
+from hlofront.base.tree import PyTree, PyTreeDef
+from hlofront.base.typing import ArrayLike
+from hlofront.core import rules
+from hlofront.core.aval import AbstractValue, typeof
+from hlofront.core.axes import AxisData
+from hlofront.core.effects import Effects, no_effects
+from hlofront.core.high_types import low_types, lowered, raised
+from hlofront.core.jaxpr import Equation, Value, Var
+from hlofront.core.primitive import Primitive
+from hlofront.core.rules import BatchResult
+from hlofront.core.subprograms import no_subprograms
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, UndefinedPrimal, Zero
+from hlofront.core.trace import current_trace
+from hlofront.higher_order.jit_call import closed_call_p
+from hlofront.higher_order.selecting import where, with_zeros
+from hlofront.higher_order.vjp_primitive import (
+    CotangentSum,
+    VJPHiPrimitive,
+    call_hi_primitive_jvp_p,
+    call_hi_primitive_linearized_p,
+    call_hi_primitive_p,
+    cotangent_type,
+    flags_of_operands,
+    groups_of,
+    moving_results,
+    of_low,
+    raised_tangents,
+    run_jvp,
+    tangent_type,
+    tangents_of_result,
+    with_axis_at,
+)
+from hlofront.primitives.derivatives import instantiate
+from hlofront.transforms.jvp import jvp_flat
+from hlofront.transforms.linear_transpose import linear_transpose
+from hlofront.transforms.linearize import SplitTrace
+from hlofront.transforms.partial_eval import SplitEquation
+from hlofront.transforms.simplify import SmallerEquation
+from hlofront.transforms.stage import StagingTrace, stage
+
+for _primitive in (call_hi_primitive_p, call_hi_primitive_jvp_p, call_hi_primitive_linearized_p):
+    rules.subprograms(_primitive)(no_subprograms)
+
+
+# ---- the operation -------------------------------------------------------------------------------
+
+
+def _expanded(*low: Value, _prim: VJPHiPrimitive) -> list[Value]:
+    return _prim.low_result(_prim.expand(*_prim.raised_args(low)))
+
+
+@rules.infer(call_hi_primitive_p)
+def _(*_: AbstractValue, _prim: VJPHiPrimitive) -> list[AbstractValue]:
+    return _prim.low_types_out
+
+
+@rules.effects(call_hi_primitive_p)
+def _(*_: AbstractValue, _prim: VJPHiPrimitive) -> Effects:
+    return frozenset(_prim.effects)
+
+
+@rules.jvp(call_hi_primitive_p)
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], *, _prim: VJPHiPrimitive
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+    trace = current_trace()
+    if isinstance(trace, SplitTrace):
+        return _linearized(_prim, primals, tangents, trace.runs_forward)
+    if isinstance(trace, StagingTrace):
+        # The program may be split into a known and a linear part later, or not.
+        present = tuple(of_low(_prim.in_avals_flat, flags_of_operands(_prim, tangents)))
+        arrays = [instantiate(t) for t in where(tangents, present)]
+        moving = moving_results(_prim)
+        results = call_hi_primitive_jvp_p.bind(*primals, *arrays, _prim=_prim, present=present)
+        count = len(moving)
+        return results[:count], with_zeros(results[count:], moving, _prim.low_types_out)
+    return run_jvp(_prim, primals, tangents)
+
+
+def _linearized(
+    prim: VJPHiPrimitive,
+    primals: Sequence[ArrayLike],
+    tangents: Sequence[Tangent],
+    runs_forward: bool,
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+    """Run the forward rule, and bind what is linear in the tangents."""
+    flags = flags_of_operands(prim, tangents)
+    args = prim.raised_args(primals)
+    nonzero_in = prim.in_tree.unflatten(flags)
+    forward = prim.lin if runs_forward else prim.vjp_fwd
+    result, residuals, *more = forward(nonzero_in, *args)
+    if runs_forward:
+        types = [tangent_type(t) for t in prim.in_avals_flat]
+        moved = prim.in_tree.unflatten(raised_tangents(types, tangents))
+        low = tangents_of_result(prim, prim.linearized(residuals, *moved))
+    else:
+        low = _bind_linearized(prim, residuals, tangents, flags)
+    if more:
+        depends = tree.broadcast_prefix(more[0], prim.out_aval)
+        groups = groups_of(prim.out_avals_flat, low)
+        types = groups_of(prim.out_avals_flat, prim.low_types_out)
+        low = [
+            tangent if flag else Zero(t.to_tangent_aval())
+            for flag, group, own in zip(depends, groups, types, strict=True)
+            for tangent, t in zip(group, own, strict=True)
+        ]
+    return prim.low_result(result), low
+
+
+def _bind_linearized(
+    prim: VJPHiPrimitive, residuals: PyTree, tangents: Sequence[Tangent], flags: Sequence[bool]
+) -> list[Tangent]:
+    leaves, residuals_tree = tree.tree_flatten(residuals)
+    groups = groups_of(prim.in_avals_flat, tangents)
+    results = call_hi_primitive_linearized_p.bind(
+        *leaves,
+        *[instantiate(t) for group, flag in zip(groups, flags, strict=True) if flag for t in group],
+        _prim=prim,
+        residuals_tree=residuals_tree,
+        nz_in_flat=tuple(flags),
+    )
+    return with_zeros(results, moving_results(prim), prim.low_types_out)
+
+
+@rules.transpose(call_hi_primitive_p)
+def _(
+    cotangents: Sequence[Cotangent], *operands: Value, _prim: VJPHiPrimitive
+) -> list[Cotangent | None]:
+    types = _prim.in_avals_flat
+    values: list[Any] = []
+    for t, group in zip(types, groups_of(types, operands), strict=True):
+        if any(type(x) is UndefinedPrimal for x in group):
+            values.append(CotangentSum(cotangent_type(t)))
+        else:
+            values += raised([t], group)
+    arriving = raised_tangents([cotangent_type(t) for t in _prim.out_avals_flat], cotangents)
+    _prim.transpose(_prim.out_tree.unflatten(arriving), *_prim.in_tree.unflatten(values))
+    departing: list[Cotangent | None] = []
+    for value, group in zip(values, groups_of(types, operands), strict=True):
+        departing += value.low if isinstance(value, CotangentSum) else [None] * len(group)
+    return departing
+
+
+@rules.simplify(call_hi_primitive_p)
+def _(used: Sequence[bool], equation: Equation) -> SmallerEquation:
+    prim: VJPHiPrimitive = equation.params["_prim"]
+    read = [any(group) for group in groups_of(prim.out_avals_flat, used)]
+    operands, results, smaller = prim.dce(prim.out_tree.unflatten(read))
+    if smaller is None and equation.effects:
+        return [True] * len(equation.invars), equation
+    if smaller is None:
+        return [False] * len(equation.invars), None
+    stays = of_low(prim.in_avals_flat, tree.broadcast_prefix(operands, prim.in_avals))
+    made = of_low(prim.out_avals_flat, tree.broadcast_prefix(results, prim.out_aval))
+    call = equation.replace(
+        invars=where(equation.invars, stays),
+        outvars=where(equation.outvars, made),
+        params={"_prim": smaller},
+    )
+    return stays, call
+
+
+# ---- the derivative in programs ------------------------------------------------------------------
+
+
+def _split_operands(
+    operands: Sequence[Any], present: Sequence[bool], avals: Sequence[Any]
+) -> tuple[Sequence[Any], list[Any]]:
+    """Return primals, and their tangents with symbolic zeros among them."""
+    count = len(present)
+    return operands[:count], with_zeros(operands[count:], present, avals)
+
+
+def _jvp_of_low(*operands: Value, _prim: VJPHiPrimitive, present: Sequence[bool]) -> list[Value]:
+    primals, tangents = _split_operands(operands, present, low_types(_prim.in_avals_flat))
+    results, moved = run_jvp(_prim, primals, tangents)
+    return [*results, *[instantiate(t) for t in where(moved, moving_results(_prim))]]
+
+
+@rules.infer(call_hi_primitive_jvp_p)
+def _(*_: AbstractValue, _prim: VJPHiPrimitive, present: Sequence[bool]) -> list[AbstractValue]:
+    types = _prim.low_types_out
+    return [*types, *[t.to_tangent_aval() for t in where(types, moving_results(_prim))]]
+
+
+@rules.effects(call_hi_primitive_jvp_p)
+def _(*_: AbstractValue, _prim: VJPHiPrimitive, present: Sequence[bool]) -> Effects:
+    return frozenset(_prim.effects)
+
+
+@rules.jvp(call_hi_primitive_jvp_p)
+def _(
+    primals: Sequence[ArrayLike], tangents: Sequence[Tangent], **params: Any
+) -> tuple[Sequence[ArrayLike], Sequence[Tangent]]:
+    return jvp_flat(partial(_jvp_of_low, **params), primals, tangents)
+
+
+@rules.batch_with_axis(call_hi_primitive_jvp_p)
+def _(
+    axis: AxisData,
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    _prim: VJPHiPrimitive,
+    present: Sequence[bool],
+) -> BatchResult:
+    count = len(present)
+    tangent_axes = iter(axes[count:])
+    primal_axes = list(axes[:count])
+    for index, flag in enumerate(present):
+        tangent_axis = next(tangent_axes) if flag else None
+        if primal_axes[index] is None:
+            primal_axes[index] = tangent_axis
+    wanted = [*primal_axes, *where(primal_axes, present)]
+    moved = [with_axis_at(x, a, w, axis.size) for x, a, w in zip(values, axes, wanted, strict=True)]
+    primals, tangents = _split_operands(moved, present, low_types(_prim.in_avals_flat))
+    axes_out: Sequence[BatchAxis] = ()
+
+    def batched(*low: ArrayLike) -> Sequence[Value]:
+        nonlocal axes_out
+        results, axes_out = _batched(_prim, axis, low, primal_axes)
+        return results
+
+    results, tangents_out = jvp_flat(batched, primals, tangents)
+    moving = moving_results(_prim)
+    moved_out = [instantiate(t) for t in where(tangents_out, moving)]
+    return [*results, *moved_out], [*axes_out, *where(axes_out, moving)]
+
+
+@rules.partial_eval(call_hi_primitive_jvp_p)
+def _(unknown: Sequence[bool], equation: Equation) -> SplitEquation:
+    prim: VJPHiPrimitive = equation.params["_prim"]
+    present: Sequence[bool] = equation.params["present"]
+    primals, outvars = equation.invars[: len(present)], equation.outvars
+    if any(unknown[: len(present)]):
+        return None, equation, [True] * len(outvars), []
+    # All low tangents of an operand are present, or none is.
+    flags = tuple([any(group) for group in groups_of(prim.in_avals_flat, present)])
+    runs_forward = prim.defines("lin") and not prim.defines("vjp_fwd")
+    residuals_tree: Any = None
+
+    def forward(*low: Value) -> list[Value]:
+        nonlocal residuals_tree
+        rule = prim.lin if runs_forward else prim.vjp_fwd
+        result, residuals, *_ = rule(prim.in_tree.unflatten(flags), *prim.raised_args(low))
+        leaves, residuals_tree = tree.tree_flatten(residuals)
+        return [*prim.low_result(result), *leaves]
+
+    program = stage(forward, low_types(prim.in_avals_flat))
+    count = len(prim.low_types_out)
+    residuals = [Var(aval) for aval in program.out_avals[count:]]
+    known = equation.replace(
+        invars=primals,
+        outvars=[*outvars[:count], *residuals],
+        primitive=closed_call_p,
+        params={"call_jaxpr": program},
+        effects=program.effects,
+    )
+    moving = equation.invars[len(present) :]
+    rest = equation.replace(
+        invars=[*residuals, *moving], outvars=outvars[count:], effects=no_effects
+    )
+    if runs_forward:
+        types = [tangent_type(t) for t in prim.in_avals_flat]
+
+        def linear(*operands: Value) -> list[Value]:
+            own, arriving = operands[: len(residuals)], iter(operands[len(residuals) :])
+            low = [next(arriving) if p else Zero(t) for p, t in zip(present, low_types(types))]
+            moved = prim.in_tree.unflatten(raised_tangents(types, low))
+            result = prim.linearized(residuals_tree.unflatten(own), *moved)
+            low_out = tangents_of_result(prim, result)
+            return [instantiate(t) for t in where(low_out, moving_results(prim))]
+
+        linear_program = stage(linear, [atom.aval for atom in rest.invars])
+        rest = rest.replace(primitive=closed_call_p, params={"call_jaxpr": linear_program})
+    else:
+        params = {"_prim": prim, "residuals_tree": residuals_tree, "nz_in_flat": flags}
+        rest = rest.replace(primitive=call_hi_primitive_linearized_p, params=params)
+    return known, rest, [False] * count + [True] * (len(outvars) - count), residuals
+
+
+# ---- the linear part -----------------------------------------------------------------------------
+
+
+@rules.infer(call_hi_primitive_linearized_p)
+def _(*_: AbstractValue, _prim: VJPHiPrimitive, **__: object) -> list[AbstractValue]:
+    return [t.to_tangent_aval() for t in where(_prim.low_types_out, moving_results(_prim))]
+
+
+def _cotangents_of_operands(
+    prim: VJPHiPrimitive,
+    residuals: PyTree,
+    cotangents: Sequence[Cotangent],
+    flags: Sequence[bool],
+) -> list[Cotangent]:
+    """Run the backward rule; return the low cotangents of the operands that have a tangent."""
+    arriving = raised_tangents(
+        [cotangent_type(t) for t in prim.out_avals_flat],
+        with_zeros(cotangents, moving_results(prim), prim.low_types_out),  # pyright: ignore[reportArgumentType]
+    )
+    sums = [
+        CotangentSum(cotangent_type(t), flag)
+        for t, flag in zip(prim.in_avals_flat, flags, strict=True)
+    ]
+    prim.vjp_bwd(residuals, prim.out_tree.unflatten(arriving), *prim.in_tree.unflatten(sums))
+    return [low for total in sums if total.is_wanted for low in total.low]
+
+
+@rules.transpose(call_hi_primitive_linearized_p)
+def _(
+    cotangents: Sequence[Cotangent],
+    *operands: Value,
+    _prim: VJPHiPrimitive,
+    residuals_tree: PyTreeDef,
+    nz_in_flat: Sequence[bool],
+) -> list[Cotangent | None]:
+    count = residuals_tree.num_leaves
+    residuals = residuals_tree.unflatten(operands[:count])
+    departing = _cotangents_of_operands(_prim, residuals, cotangents, nz_in_flat)
+    return [*[None] * count, *departing]
+
+
+def _run_forward(
+    *operands: Value,
+    _prim: VJPHiPrimitive,
+    residuals_tree: PyTreeDef,
+    nz_in_flat: Sequence[bool],
+) -> Sequence[Value]:
+    """Return tangents of the result as the transpose of the backward rule, which is linear."""
+    if not _prim.defines("lin"):
+        _no_forward()
+    count = residuals_tree.num_leaves
+    residuals = residuals_tree.unflatten(operands[:count])
+
+    def backward(*cotangents: ArrayLike) -> list[ArrayLike]:
+        low = _cotangents_of_operands(_prim, residuals, cotangents, nz_in_flat)
+        return [instantiate(ct) for ct in low]
+
+    types = [t.to_cotangent_aval() for t in where(_prim.low_types_out, moving_results(_prim))]
+    return linear_transpose(backward, *types)([*operands[count:]])
+
+
+def _no_forward(*_: object, **__: object) -> NoReturn:
+    raise TypeError(
+        "can't apply forward-mode autodiff (jvp) to the backward rule of a VJPHiPrimitive: use "
+        "reverse mode (vjp, grad, jacrev), or define its methods lin and linearized."
+    )
+
+
+rules.jvp(call_hi_primitive_linearized_p)(_no_forward)
+
+
+# ---- batches -------------------------------------------------------------------------------------
+
+
+@rules.batch_with_axis(call_hi_primitive_p)
+def _(
+    axis: AxisData,
+    values: Sequence[ArrayLike],
+    axes: Sequence[BatchAxis],
+    *,
+    _prim: VJPHiPrimitive,
+) -> BatchResult:
+    return _batched(_prim, axis, values, axes)
+
+
+def _batched(
+    prim: VJPHiPrimitive, axis: AxisData, low: Sequence[ArrayLike], axes: Sequence[BatchAxis]
+) -> tuple[list[Value], list[BatchAxis]]:
+    """Run the method batch on low values; return those of the result, and their batch axes."""
+    if all(a is None for a in axes):
+        results = call_hi_primitive_p.bind(*low, _prim=prim)
+        return results, [None] * len(results)
+    values: list[Any] = []
+    dims: list[BatchAxis] = []
+    types = prim.in_avals_flat
+    for t, group, own in zip(types, groups_of(types, low), groups_of(types, axes), strict=True):
+        dim = next((a for a in own if a is not None), None)
+        values += raised(
+            [t], [with_axis_at(x, a, dim, axis.size) for x, a in zip(group, own, strict=True)]
+        )
+        dims.append(dim)
+    result, dims_out = prim.batch(
+        axis, prim.in_tree.unflatten(values), prim.in_tree.unflatten(dims)
+    )
+    leaves: list[Any] = prim.out_tree.flatten_up_to(result)
+    results = lowered(map(typeof, leaves), leaves)
+    return results, of_low(prim.out_avals_flat, prim.out_tree.flatten_up_to(dims_out))
+
+
+# The functions of low values and parameters that compute the operations' results, in programs too.
+run_operation: dict[Primitive, Callable[..., Sequence[Value]]] = {
+    call_hi_primitive_p: _expanded,
+    call_hi_primitive_jvp_p: _jvp_of_low,
+    call_hi_primitive_linearized_p: _run_forward,
+}
+for _primitive, _run in run_operation.items():
+    rules.run[_primitive] = _run
