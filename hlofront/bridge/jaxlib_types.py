@@ -323,6 +323,15 @@ class PyTreeRegistry:
 
     __name__: str
 
+    def __init__(
+        self,
+        *,
+        enable_none: bool = True,
+        enable_tuple: bool = True,
+        enable_namedtuple: bool = True,
+        enable_list: bool = True,
+        enable_dict: bool = True,
+    ) -> None: ...
     def flatten(
         self, tree: object, leaf_predicate: Callable[[Any], bool] | None = None
     ) -> tuple[list[Any], PyTreeDef]: ...

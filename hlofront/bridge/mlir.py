@@ -20,6 +20,8 @@ _jax_mlir_ext: ModuleType = importlib.import_module("jaxlib.mlir._mlir_libs._jax
 _passmanager: ModuleType = importlib.import_module("jaxlib.mlir.passmanager")
 stablehlo: ModuleType = importlib.import_module("jaxlib.mlir.dialects.stablehlo")
 _sdy: ModuleType = importlib.import_module("jaxlib.mlir.dialects.sdy")
+# Operations that are functions are of its class FuncOp once this module is there.
+importlib.import_module("jaxlib.mlir.dialects.func")
 _DIALECTS: tuple[ModuleType, ...] = (
     stablehlo,
     importlib.import_module("jaxlib.mlir.dialects.chlo"),

@@ -1,6 +1,6 @@
 """Named axes in scope, whose names `psum(x, "i")` may use, and their sizes."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar, Token
 from typing import Any, cast
 
@@ -144,6 +144,11 @@ def axis_size(name: Hashable) -> Any:
     )
 
 
+# The functions (size, axis, aval) -> aval of one element, and (size, axis, mesh axis, aval) -> aval
+# of a batch, of types of other packages.
+aval_mapping_handlers: dict[type[AbstractValue], tuple[Callable[..., Any], Callable[..., Any]]] = {}
+
+
 def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractValue:
     """Return the aval of one element along an axis of an array.
 
@@ -158,6 +163,8 @@ def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractVal
     """
     if isinstance(aval, AbstractRef | AbstractFuture):
         return aval.update(inner_aval=cast(Any, mapped_aval(size, axis, aval.inner_aval)))
+    if axis is not None and type(aval) in aval_mapping_handlers:
+        return aval_mapping_handlers[type(aval)][0](size, axis, aval)
     if axis is None or not isinstance(aval, ShapedArray):
         return aval
     if aval.shape[axis] != size:
@@ -192,6 +199,8 @@ def unmapped_aval(
     if isinstance(aval, AbstractRef | AbstractFuture):
         inner = unmapped_aval(size, axis, aval.inner_aval, explicit_mesh_axis, mesh)
         return aval.update(inner_aval=cast(Any, inner))
+    if axis is not None and type(aval) in aval_mapping_handlers:
+        return aval_mapping_handlers[type(aval)][1](size, axis, explicit_mesh_axis, aval)
     if axis is None or not isinstance(aval, ShapedArray):
         return aval
     shape = (*aval.shape[:axis], size, *aval.shape[axis:])

@@ -4,7 +4,7 @@
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hlofront.base import show, source
@@ -13,6 +13,7 @@ from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, Equation, Jaxpr, Literal, Var
+from hlofront.core.primitive import Primitive
 from hlofront.core.print import Printing
 from hlofront.core.sharded_types import infer_types
 from hlofront.core.subprograms import Subprogram, is_program, subprograms_of
@@ -29,6 +30,11 @@ def check_jaxpr(jaxpr: Jaxpr | ClosedJaxpr) -> None:
       JaxprTypeError: with the broken rule, the equation and the program.
     """
     _check_program(jaxpr, set())
+
+
+# Further checks of equations by primitive: functions of a maker of printing contexts, the operands
+# and the parameters, which raise JaxprTypeError.
+custom_typechecks: dict[Primitive, Callable[..., object]] = {}
 
 
 class _Broken(Exception):
@@ -71,6 +77,9 @@ def _check_equations(jaxpr: Jaxpr, checked: set[int]) -> None:
         _need_bound(equation.invars, bound, equation)
         _check_inner_programs(equation, checked)
         _check_call(equation)
+        own_check = custom_typechecks.get(equation.primitive)
+        if own_check is not None:
+            own_check(dict, *equation.invars, **equation.params)
         _check_results(equation)
         missing = equation.effects - jaxpr.effects
         if missing:

@@ -17,13 +17,53 @@ class Effect:
     # Whether it happens on the host while the program runs, so that effects_barrier waits for it.
     on_host = False
     # Whether branches and loop bodies may have it.
-    in_control_flow = True
+    in_control_flow = False
+    # Whether programs that are compiled may have it.
+    lowerable = False
     # Whether equations that `checkpoint` recomputes in the backward pass may have it.
     in_checkpoint = True
     # Whether extra executions are harmless: under vmap all branches of a cond run for each
     # example, and a loop continues for examples that have ended.
     repeatable = True
 
+
+class OwnEffect(Effect):
+    """The base class of this package's effects, which programs may have everywhere."""
+
+    __slots__ = ()
+    in_control_flow = True
+    lowerable = True
+
+
+class EffectTypes:
+    """The classes of effects that something may have, to which other packages add theirs.
+
+    Args:
+      attribute: the name of the attribute of these classes that is True.
+    """
+
+    def __init__(self, attribute: str):
+        self._attribute = attribute
+
+    def add_type(self, effect_type: type[Effect]) -> None:
+        """Allow effects of a class and of its subclasses."""
+        setattr(effect_type, self._attribute, True)
+
+    def contains(self, eff: Effect) -> bool:
+        """Return whether an effect is allowed."""
+        return getattr(eff, self._attribute, False)
+
+    def filter_in(self, effects: Iterable[Effect]) -> list[Effect]:
+        """Return the effects that are allowed."""
+        return [effect for effect in effects if self.contains(effect)]
+
+    def filter_not_in(self, effects: Iterable[Effect]) -> list[Effect]:
+        """Return the effects that are not allowed."""
+        return [effect for effect in effects if not self.contains(effect)]
+
+
+control_flow_allowed_effects = EffectTypes("in_control_flow")
+lowerable_effects = EffectTypes("lowerable")
 
 Effects = frozenset[Effect]
 no_effects: Effects = frozenset()

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from hlofront.base.tree_nodes import register_pytree_node
 from hlofront.core.aval import AbstractValue, pytype_aval_mappings
-from hlofront.core.effects import Effect
 from hlofront.core.partition import PartitionSpec
 
 
@@ -178,18 +177,3 @@ def cur_qdd(x: Any) -> Any:
       AttributeError: if the value has none.
     """
     return x.cur_qdd()
-
-
-class EffectTypes:
-    """The classes of effects that branches and loop bodies may have."""
-
-    def add_type(self, effect_type: type[Effect]) -> None:
-        """Allow effects of a class and of its subclasses."""
-        effect_type.in_control_flow = True
-
-    def contains(self, eff: Effect) -> bool:
-        """Return whether branches and loop bodies may have an effect."""
-        return eff.in_control_flow
-
-
-control_flow_allowed_effects = EffectTypes()

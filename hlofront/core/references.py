@@ -9,7 +9,7 @@ from hlofront.base import tree
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import AbstractHolder, ShapedArray, Split, typeof
 from hlofront.core.computed_slices import Slice
-from hlofront.core.effects import Effect
+from hlofront.core.effects import Effect, OwnEffect
 from hlofront.core.mesh import AbstractMesh
 from hlofront.core.partition import PartitionSpec
 
@@ -115,7 +115,7 @@ class RefMeta(type):
 # ---- effects -------------------------------------------------------------------------------------
 
 
-class RefEffect(Effect):
+class RefEffect(OwnEffect):
     """The effect of an operation on a mutable reference, which keeps its order and is not removed.
 
     Programs with such effects are discharged before they are lowered: references become values.

@@ -69,11 +69,14 @@ def _infer_types(primitive: Primitive, avals: Sequence[AbstractValue], params: P
     varies = primitive in rules.varying and types_vary()
     if request is None and not varies and not any(map(_is_over_mesh, avals)):
         return rule(*avals, **params)
-    plain = [plain_aval(aval) for aval in avals]
-    inferred: Any = rule(*plain, **params)
-    results: list[Any] = list(inferred) if primitive.multiple_results else [inferred]
     arrays = [aval for aval in avals if isinstance(aval, ShapedArray)]
-    if request is not None or any(aval.spec is not None for aval in arrays):
+    is_split = request is not None or any(aval.spec is not None for aval in arrays)
+    # A rule of another package says of split operands how its results are split, as in JAX.
+    says_splits = primitive in rules.infer.foreign and primitive not in rules.sharding
+    seen = avals if says_splits else [plain_aval(aval) for aval in avals]
+    inferred: Any = rule(*seen, **params)
+    results: list[Any] = list(inferred) if primitive.multiple_results else [inferred]
+    if is_split and not says_splits:
         results = _with_splits(primitive, arrays, results, params, request)
     if varies or any(aval.manual_axis_type is not SAME for aval in arrays):
         arrays += [aval.inner_aval for aval in avals if isinstance(aval, AbstractRef)]

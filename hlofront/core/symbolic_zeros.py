@@ -1,7 +1,7 @@
 """Values beside arrays in rules: UndefinedPrimal operands, symbolic zeros, absent batch axes."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from hlofront.base import tree
 from hlofront.base.typing import ArrayLike, Value
@@ -45,6 +45,9 @@ class Zero:
         return Zero(typeof(primal).to_tangent_aval())
 
     from_primal_value = of
+
+    # Return the array of zeros; set by primitives/derivatives.py, which makes it.
+    instantiate: ClassVar[Callable[["Zero"], Any]]
 
     def __repr__(self):
         return f"Zero({self.aval})"

@@ -2,6 +2,7 @@
 
 from hlofront.core.aval import AbstractValue as AbstractValue
 from hlofront.core.aval import ShapedArray as ShapedArray
+from hlofront.core.effects import control_flow_allowed_effects as control_flow_allowed_effects
 from hlofront.core.high_types import AvalMutableQDD as AvalMutableQDD
 from hlofront.core.high_types import AvalQDD as AvalQDD
 from hlofront.core.high_types import HiPspec as HiPspec
@@ -9,7 +10,6 @@ from hlofront.core.high_types import HiType as HiType
 from hlofront.core.high_types import MutableHiType as MutableHiType
 from hlofront.core.high_types import aval_method as aval_method
 from hlofront.core.high_types import aval_property as aval_property
-from hlofront.core.high_types import control_flow_allowed_effects as control_flow_allowed_effects
 from hlofront.core.high_types import register_hitype as register_hitype
 from hlofront.core.references import AbstractRef as AbstractRef
 from hlofront.core.symbolic_zeros import Zero as Zero

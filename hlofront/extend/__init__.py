@@ -3,5 +3,17 @@
 from hlofront.base.lazy import lazy as _lazy
 
 __getattr__, __dir__ = _lazy(
-    __name__, ("backend", "core", "linear_util", "lowering", "random", "source_info_util")
+    __name__,
+    (
+        "backend",
+        "core",
+        "ifrt_programs",
+        "linear_util",
+        "lowering",
+        "mlir",
+        "random",
+        "sharding",
+        "source_info_util",
+        "xla",
+    ),
 )

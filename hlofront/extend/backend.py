@@ -1,6 +1,7 @@
 """jax.extend.backend: clients, their caches and XLA's compile options."""
 
 from hlofront.base.caches import clear_caches as clear_in_memory_compilation_cache
+from hlofront.bridge.ifrt_programs import ifrt_proxy as ifrt_proxy
 from hlofront.pjrt.backends import backend_xla_version as backend_xla_version
 from hlofront.pjrt.backends import backends as backends
 from hlofront.pjrt.backends import clear_backends as clear_backends
@@ -18,6 +19,7 @@ __all__ = [
     "get_backend",
     "get_compile_options",
     "get_default_device",
+    "ifrt_proxy",
     "register_backend_cache",
     "register_backend_factory",
 ]

@@ -15,7 +15,7 @@ from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core import rules
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.compile_time import ensure_compile_time_eval
-from hlofront.core.effects import Effect, Effects
+from hlofront.core.effects import Effects, OwnEffect
 from hlofront.core.jaxpr import Value
 from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import BatchAxis, Tangent
@@ -41,7 +41,7 @@ from hlofront.transforms.flatten import ShapeDtypeStruct
 check_p = Primitive("check", multiple_results=True)
 
 
-class _CheckEffect(Effect):
+class _CheckEffect(OwnEffect):
     __slots__ = ()
 
     def __repr__(self):

@@ -10,7 +10,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from hlofront.jax_names import private, public, version
+from hlofront.jax_names import former, private, public, version
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution, DistributionFinder
@@ -99,6 +99,7 @@ def _lazy_names(
     have `moved` to another module, each with the name of that module.
     """
     name = module.__name__
+    deprecated, removed = former.DEPRECATED.get(name, {}), former.REMOVED.get(name, {})
 
     def __getattr__(key: str) -> object:
         missing = AttributeError(f"module {name!r} has no attribute {key!r}")
@@ -108,6 +109,13 @@ def _lazy_names(
             message = f"{name}.{key} is deprecated: it is {moved[key]}.{key} now"
             warnings.warn(message, DeprecationWarning, stacklevel=2)
             return getattr(importlib.import_module(moved[key]), key)
+        if key in removed:
+            raise AttributeError(f"{name}.{key} {removed[key]}")
+        if key in deprecated:
+            message = f"{name}.{key} is deprecated."
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            former_home, former_key = deprecated[key]
+            return getattr(importlib.import_module(former_home), former_key)
         if key.startswith("_") or key in absent:
             raise missing
         try:

@@ -3,15 +3,17 @@
 # Callbacks take arguments of any type.
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from hlofront.base.tree import PyTreeDef
+from hlofront.bridge.client import HloSharding
 from hlofront.bridge.mlir import Value, ir
 from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
-from hlofront.core.effects import Effect
+from hlofront.core.effects import Effect, OwnEffect
 from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
@@ -135,6 +137,7 @@ def _call(
     effect: Effect | None = None,
     partitioned: bool = False,
     side_effect: bool = True,
+    sharding: Mapping[str, ir.Attribute] | None = None,
 ) -> list[Value]:
     """Emit the call of a host function, and return its results.
 
@@ -142,6 +145,7 @@ def _call(
       effect: the ordered effect whose token the call takes and returns; None: unordered.
       partitioned: whether each device makes the call with its own shards.
       side_effect: whether XLA must not remove the call.
+      sharding: the attributes that say which devices make the call; by default the first one.
 
     Raises:
       NotImplementedError: for several platforms, or a partitioned call on TPUs.
@@ -173,22 +177,25 @@ def _call(
     number = len(module.callbacks)
     module.callbacks.append(HostCall(name, function, avals_in, avals_out, bool(ordered)))
     tokens = [token_aval] * len(ordered)
+    results_of = [*tokens, *avals_out]
+    if sharding is None:
+        sharding = _sharding(module, len(results_of), effect, partitioned)
     results = build.ops(
         "stablehlo.custom_call",
         [*build.tokens_of(ordered), *operands],
-        [*tokens, *avals_out],
+        results_of,
         call_target_name=types.string(targets[platform]),
         api_version=types.i32(4),
         has_side_effect=types.boolean(side_effect),
         backend_config=types.attribute(f"{{index = {number} : ui64}}"),
         operand_layouts=_layouts([*tokens, *avals_in]),
-        result_layouts=_layouts([*tokens, *avals_out]),
-        **_sharding(module, len(tokens) + len(avals_out), effect, partitioned),
+        result_layouts=_layouts(results_of),
+        **sharding,
     )
     return build.take_tokens(ordered, results)
 
 
-class _CallbackOrder(Effect):
+class _CallbackOrder(OwnEffect):
     """The order of callbacks that a rule of another package passes a token between."""
 
     __slots__ = ()
@@ -209,6 +216,7 @@ def emit_python_callback(
     has_side_effect: bool,
     returns_token: bool = True,
     partitioned: bool = False,
+    sharding: Any = None,
 ) -> tuple[list[Value], Value | None, HostCall]:
     """Emit the call of a Python function at the ambient insertion point, for lowering rules.
 
@@ -222,6 +230,8 @@ def emit_python_callback(
       has_side_effect: whether XLA must not remove the call.
       returns_token: whether to return the token after the call.
       partitioned: whether each device makes the call, with its own part of the operands.
+      sharding: an OpSharding of XLA, or an attribute of Shardy, that says which devices make the
+        call; None for the first device.
 
     Returns:
       The results, the token or None, and what the executable keeps alive, as it does by itself.
@@ -233,7 +243,8 @@ def emit_python_callback(
         build.tokens[_callback_order] = token
     order = None if token is None else _callback_order
     try:
-        results = _call(build, callback, operands, order, partitioned, has_side_effect)
+        described = None if sharding is None else _described(sharding)
+        results = _call(build, callback, operands, order, partitioned, has_side_effect, described)
         after = build.tokens.get(_callback_order) if returns_token else None
     finally:
         build.avals_in, build.avals_out = before
@@ -287,6 +298,15 @@ def _sharding(
     each = "{replicated}" if partitioned else "{maximal device=0}"
     text = each if results < 2 else f"{{{', '.join([each] * results)}}}"
     return {"mhlo.sharding": types.string(text)}
+
+
+def _described(sharding: Any) -> dict[str, ir.Attribute]:
+    """Return the attribute of an operation with this sharding."""
+    if isinstance(sharding, ir.Attribute):
+        return {"sdy.sharding": sharding}
+    if hasattr(sharding, "build"):
+        return {"sdy.sharding": sharding.build()}
+    return {"mhlo.sharding": types.string(str(HloSharding.from_proto(sharding)))}
 
 
 def _channel(number: int, kind: int) -> dict[str, ir.Attribute]:

@@ -14,14 +14,11 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from dataclasses import replace as replaced
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import Any
 
 from hlofront.base.config import options
-from hlofront.base.dtypes import issubdtype
 from hlofront.bridge.mlir import Operation, context, ir
-from hlofront.core.aval import AbstractValue, token_aval, typeof
+from hlofront.core.aval import AbstractValue, ShapedArray, token_aval
 from hlofront.core.effects import Effect, Effects
 from hlofront.core.jaxpr import Equation, Jaxpr
 from hlofront.core.names import NameStack, PrintedNameStack
@@ -31,15 +28,12 @@ from hlofront.core.rules import lower
 from hlofront.core.subprograms import Program, closed
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
+from hlofront.lowering.extension_values import IrValues, flat_values
+from hlofront.lowering.mesh_attributes import typed_attribute
 from hlofront.lowering.module_state import ModuleState
 
 _with_locations = options["jax_include_debug_info_in_dumps"]
 
-Member = TypeVar("Member")
-
-# An MLIR value, or the values that represent one value of a jaxpr.
-IrValues = ir.Value | Sequence[ir.Value]
-IrTypes = ir.Type | Sequence[ir.Type]
 # rule(ctx, *operands, **params) -> a sequence with one entry per result.
 LoweringRule = Callable[..., Sequence[IrValues]]
 
@@ -308,7 +302,7 @@ def _checked_results(
             f"the lowering rule of {primitive.name} gave {results!r}: it returns a sequence, with "
             "the value of each result"
         )
-    values = flatten_ir_values(results)
+    values = flat_values(results)
     wanted = [types.aval_type(aval) for aval in avals]
     if [value.type for value in values] != wanted:
         raise TypeError(
@@ -333,7 +327,7 @@ def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> Lowerin
     def rule(ctx: LoweringRuleContext, *operands: IrValues, **params: object) -> list[ir.Value]:
         build = builder_here(ctx)
         function = fun if multiple_results else lambda *xs, **kwargs: (fun(*xs, **kwargs),)
-        return build.by_tracing(function, flatten_ir_values(operands), ctx.avals_in, **params)
+        return build.by_tracing(function, flat_values(operands), ctx.avals_in, **params)
 
     return rule
 
@@ -381,7 +375,7 @@ def jaxpr_subcomp(
     """
     build = Builder(ctx._state, ir.InsertionPoint.current, tuple(name_stack), {})  # pyright: ignore[reportPrivateUsage]
     build.tokens = dict(tokens.items())
-    results = build.inline(jaxpr, flatten_ir_values(consts_for_constvars), flatten_ir_values(args))
+    results = build.inline(jaxpr, flat_values(consts_for_constvars), flat_values(args))
     return results, TokenSet(build.tokens)
 
 
@@ -399,175 +393,25 @@ def core_call_lowering(
       backend: ignored, for compatibility with JAX: the module has its platforms already.
       call_jaxpr: the jaxpr.
     """
-    return builder_here(ctx).call(closed(call_jaxpr), name, flatten_ir_values(args))
+    return builder_here(ctx).call(closed(call_jaxpr), name, flat_values(args))
 
 
-def ir_constant(
-    val: object, *, const_lowering: object = None, aval: AbstractValue | None = None
+def lower_with_sharding_in_types(
+    ctx: LoweringRuleContext, op: ir.Value, aval: ShapedArray
 ) -> ir.Value:
-    """Emit a constant at the ambient insertion point.
+    """Return a value that is split as its type says, where that names Explicit axes of a mesh.
 
     Args:
-      val: a NumPy array, an array on a device, or a scalar.
-      const_lowering: ignored, for compatibility with JAX.
-      aval: the type of the constant, for a Python scalar that should have another dtype.
+      ctx: the context of the rule.
+      op: the value.
+      aval: its type.
     """
-    aval = typeof(val) if aval is None else aval
-    array = np.asarray(val, getattr(aval, "dtype", None))
-    return Operation.create(
-        "stablehlo.constant", (types.aval_type(aval),), (), {"value": types.dense(array)}
-    ).results[0]
-
-
-def ir_constants(
-    val: object, *, const_lowering: object = None, aval: AbstractValue | None = None
-) -> tuple[ir.Value, ...]:
-    """Emit a constant with `ir_constant`, and return the sequence of values that represent it."""
-    return (ir_constant(val, aval=aval),)
-
-
-def aval_to_ir_type(
-    ctx: ModuleContext | AbstractValue | None, aval: AbstractValue | None = None
-) -> ir.Type:
-    """Return the MLIR type of a value.
-
-    Args:
-      ctx: the module that the value is in, or None; it may be left out, as in older code.
-      aval: the aval of the value.
-    """
-    return types.aval_type(ctx if aval is None else aval)
-
-
-def aval_to_ir_types(
-    ctx: ModuleContext | AbstractValue | None, aval: AbstractValue | None = None
-) -> tuple[ir.Type, ...]:
-    """Return the one MLIR type of a value, with `aval_to_ir_type`, as a sequence."""
-    return (aval_to_ir_type(ctx, aval),)
-
-
-def dtype_to_ir_type(dtype: Any) -> ir.Type:
-    """Return the MLIR element type of a dtype.
-
-    Raises:
-      TypeError: if no device supports the dtype.
-    """
-    return types.element_type(np.dtype(dtype))
-
-
-def ir_attribute(val: object) -> ir.Attribute:
-    """Return a Python or NumPy value as an MLIR attribute.
-
-    Booleans become `i1`, integers `i64`, floats `f64` attributes; NumPy scalars keep their dtype,
-    as in `76 : ui8`, and arrays become dense attributes; strings, sequences and dictionaries become
-    attributes of their kinds, and dtypes those of element types.
-
-    Raises:
-      TypeError: if no attribute represents the value.
-      OverflowError: if it is a Python integer of more than 64 bits.
-    """
-    if isinstance(val, ir.Attribute):
-        return val
-    if isinstance(val, str | bytes):
-        return ir.StringAttr.get(val, context)
-    if isinstance(val, bool | np.bool_):
-        return ir.BoolAttr.get(bool(val), context)
-    if isinstance(val, int):
-        return types.attribute(f"{_of_64_bits(val)} : i64")
-    if isinstance(val, float) and not isinstance(val, np.generic):
-        return ir.FloatAttr.get(ir.F64Type.get(context), val, types.unknown)
-    if isinstance(val, np.generic):
-        element = types.element_type(val.dtype)
-        if issubdtype(val.dtype, np.integer):
-            return types.attribute(f"{int(val)} : {element}")
-        if issubdtype(val.dtype, np.floating):
-            return ir.FloatAttr.get(element, float(val), types.unknown)
-    if isinstance(val, np.ndarray):
-        return types.dense(val)
-    if isinstance(val, np.dtype):
-        return ir.TypeAttr.get(types.element_type(val), context)
-    if isinstance(val, dict):
-        return ir.DictAttr.get({name: ir_attribute(v) for name, v in val.items()}, context)
-    if isinstance(val, tuple | list):
-        return ir.ArrayAttr.get([ir_attribute(v) for v in val], context)
-    raise TypeError(f"{val!r} of type {type(val)} is no MLIR attribute")
-
-
-def _of_64_bits(number: int) -> int:
-    if not -(2**63) <= number < 2**63:
-        raise OverflowError(f"{number} is no 64-bit integer, as attributes of integers are")
-    return int(number)
-
-
-def i32_attr(i: int) -> ir.IntegerAttr:
-    """Return an integer as a 32-bit attribute."""
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(32, context), i)
-
-
-def i64_attr(i: int) -> ir.IntegerAttr:
-    """Return an integer as a 64-bit attribute."""
-    return ir.IntegerAttr.get(ir.IntegerType.get_signless(64, context), i)
-
-
-def dense_int_array(xs: Sequence[int]) -> ir.Attribute:
-    """Return integers as a 64-bit array attribute, the form of dimension lists in StableHLO."""
-    return types.i64_array(xs)
-
-
-def dense_int_elements(xs: Sequence[int]) -> ir.DenseElementsAttr:
-    """Return integers as a dense attribute: a 64-bit tensor of rank 1."""
-    return types.dense(np.asarray(xs, np.int64))
-
-
-def shape_tensor(
-    ctx: ModuleContext | LoweringRuleContext, sizes: Sequence[int | ir.Value]
-) -> ir.Value:
-    """Emit a shape as an int32 array of rank 1, from integers and scalar int32 values."""
-    int32 = np.dtype(np.int32)
-    whole = types.tensor_type((len(sizes),), int32)
-    if all(isinstance(size, int) for size in sizes):
-        return ir_constant(np.asarray(sizes, int32))
-    one = types.tensor_type((1,), int32)
-    parts: list[ir.Value] = []
-    for size in sizes:
-        value = ir_constant(np.int32(size)) if isinstance(size, int) else size
-        parts.append(Operation.create("stablehlo.reshape", (one,), (value,)).results[0])
-    dimension = {"dimension": i64_attr(0)}
-    return Operation.create("stablehlo.concatenate", (whole,), parts, dimension).results[0]
-
-
-def token_type() -> ir.Type:
-    """Return the MLIR type of a token."""
-    return types.aval_type(token_aval)
-
-
-def flatten_ir_values(xs: Iterable[object]) -> list[ir.Value]:
-    """Return a flat list of values from entries that are values or sequences of values."""
-    return _flat(xs, ir.Value)
-
-
-def flatten_ir_types(xs: Iterable[object]) -> list[ir.Type]:
-    """Return a flat list of types from entries that are types or sequences of types."""
-    return _flat(xs, ir.Type)
-
-
-def _flat(entries: Iterable[Any], member: type[Member]) -> list[Member]:
-    flat: list[Member] = []
-    for entry in entries:
-        flat += (entry,) if isinstance(entry, member) else entry
-    return flat
-
-
-def unflatten_ir_values_like_types(xs: Iterable[ir.Value], ys: Sequence[IrTypes]) -> list[IrValues]:
-    """Return values grouped like types: one value per type, a tuple per sequence of types.
-
-    Raises:
-      ValueError: if there are more or fewer values than types.
-    """
-    values = list(xs)
-    if len(values) != len(flatten_ir_types(ys)):
-        raise ValueError(f"{len(values)} values do not fit {len(flatten_ir_types(ys))} types")
-    rest = iter(values)
-    return [next(rest) if isinstance(y, ir.Type) else tuple([next(rest) for _ in y]) for y in ys]
+    build = builder_here(ctx)
+    mesh = aval.mesh
+    if mesh is None or not mesh.explicit_axes:
+        return op
+    attribute = typed_attribute(build.module, mesh, aval)
+    return build.op("sdy.sharding_constraint", (op,), aval, sharding=attribute)
 
 
 def make_ir_context() -> ir.Context:

@@ -11,13 +11,8 @@ from hlofront.core.aval import AbstractValue, ShapedArray
 from hlofront.core.rules import lower
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
-from hlofront.lowering.extension import (
-    IrValues,
-    LoweringRule,
-    LoweringRuleContext,
-    flatten_ir_values,
-    ir_attribute,
-)
+from hlofront.lowering.extension import LoweringRule, LoweringRuleContext
+from hlofront.lowering.extension_values import IrValues, flat_values, ir_attribute
 from hlofront.primitives.ffi import (
     TYPED_API_VERSION,
     Aliases,
@@ -164,7 +159,7 @@ def build_ffi_lowering_function(
         return Operation.create(
             "stablehlo.custom_call",
             result_types,
-            flatten_ir_values(operands),
+            flat_values(operands),
             {
                 "call_target_name": types.string(call_target_name),
                 "api_version": types.i32(api_version),

@@ -25,7 +25,7 @@ from hlofront.core.aval import (
     ShapedArray,
     token_aval,
 )
-from hlofront.core.effects import Effect, ordered_effects
+from hlofront.core.effects import Effect, lowerable_effects, ordered_effects
 from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.layout_modes import LayoutModes
 from hlofront.core.liveness import variables_read
@@ -149,7 +149,8 @@ def lower_program(
         if all sizes are known.
 
     Raises:
-      ValueError: if the types of inputs have symbolic sizes and `unknown_sizes` is None.
+      ValueError: if the types of inputs have symbolic sizes and `unknown_sizes` is None, or an
+        effect cannot be lowered.
       VerificationError: if a lowering rule emitted invalid StableHLO.
     """
     if _holds_backward_only(program.jaxpr):
@@ -157,6 +158,12 @@ def lower_program(
         program, _ = dead_code_program(program, (True,) * len(program.out_avals), True)
     jaxpr = program.jaxpr
     inputs = tuple(range(len(jaxpr.invars))) if keep_unused else _used_inputs(program)
+    unlowerable = lowerable_effects.filter_not_in(jaxpr.effects)
+    if unlowerable:
+        raise ValueError(
+            f"Cannot lower jaxpr with effects: {', '.join(sorted(map(str, unlowerable)))}. Their "
+            "classes are added by mlir.lowerable_effects.add_type"
+        )
     if unknown_sizes is None:
         _refuse_symbolic_sizes(name, jaxpr)
     else:

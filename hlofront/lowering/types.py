@@ -3,7 +3,7 @@
 # The stubs of jaxlib do not name the types of all arguments.
 # pyright: reportUnknownMemberType=false
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,19 +87,42 @@ def aval_type(aval: AbstractValue) -> ir.Type:
     """Return the MLIR type of a value with this aval: an array, a token or a future.
 
     Raises:
+      TypeError: if no handler knows the class of the aval, or it is of several MLIR values.
       ValueError: if an array has more bytes than any device can address.
     """
     type_ = _types.get(aval)
     if type_ is None:
-        type_ = _types[aval] = _aval_type(aval)
+        made = types_of(aval)
+        if not isinstance(made, ir.Type):
+            raise TypeError(f"Expected a single IR type, got {made}")
+        type_ = _types[aval] = made
     return type_
 
 
-def _aval_type(aval: Any) -> ir.Type:
-    if isinstance(aval, AbstractToken):
-        return ir.Type.parse("!stablehlo.token", context)
-    if isinstance(aval, AbstractFuture):
-        return ir.Type.parse(f"!stablehlo.future<{aval_type(aval.inner_aval)}>", context)
+def types_of(aval: AbstractValue) -> ir.Type | Sequence[ir.Type]:
+    """Return the MLIR type of a value with this aval, or its types if it is several MLIR values.
+
+    Raises:
+      TypeError: if no handler knows the class of the aval.
+    """
+    handler = type_handlers.get(type(aval))
+    if handler is None:
+        raise TypeError(f"No ir_type_handler for aval type: {type(aval)}")
+    with context:
+        return handler(aval)
+
+
+class TypeHandlers(dict[type[AbstractValue], Callable[[Any], "ir.Type | Sequence[ir.Type]"]]):
+    """The functions of an aval that return its MLIR types, by the class of the aval."""
+
+    def __setitem__(
+        self, aval_class: type[AbstractValue], handler: Callable[[Any], Any], /
+    ) -> None:
+        _types.clear()
+        super().__setitem__(aval_class, handler)
+
+
+def _array_type(aval: ShapedArray) -> ir.Type:
     if isinstance(aval.dtype, ExtendedDType):
         return tensor_type(*aval.dtype.physical(aval.shape))
     if has_symbolic_size(aval.shape):
@@ -113,6 +136,16 @@ def _aval_type(aval: Any) -> ir.Type:
         )
     return ir.RankedTensorType.get(aval.shape, element_type(aval.dtype), loc=unknown)
 
+
+type_handlers = TypeHandlers(
+    {
+        ShapedArray: _array_type,
+        AbstractToken: lambda _: ir.Type.parse("!stablehlo.token", context),
+        AbstractFuture: lambda aval: ir.Type.parse(
+            f"!stablehlo.future<{aval_type(aval.inner_aval)}>", context
+        ),
+    }
+)
 
 unknown = ir.Location.unknown(context)
 # The number that stands for an unknown size in the type of an array.

@@ -338,6 +338,11 @@ def on_made(prepare: Callable[[Client], object]) -> Callable[[Client], object]:
     return prepare
 
 
+def not_on_made(prepare: Callable[[Client], object]) -> None:
+    """Remove a hook that `on_made` has registered."""
+    _on_made.remove(prepare)
+
+
 def on_reset(forget: Callable[[], object]) -> Callable[[], object]:
     """Register a hook for `reset()`, which drops values cached per device; return the hook."""
     _on_reset.append(forget)

@@ -19,6 +19,7 @@ Arranger = Callable[[Sequence[int], Sequence[Device]], np.ndarray | None]
 _RING_OF_CORES = (0, 1, 2, 3, 6, 7, 4, 5)
 _RING_OF_FOUR = (0, 1, 3, 2)
 _RING_OF_EIGHT = (0, 1, 2, 3, 7, 6, 5, 4)
+_RING_OF_CUBE = (0, 1, 3, 2, 6, 7, 5, 4)
 _RING_OF_SIXTEEN = (0, 1, 2, 3, 7, 6, 5, 9, 10, 11, 15, 14, 13, 12, 8, 4)
 
 
@@ -52,12 +53,33 @@ def _chips_of_one_host(mesh_shape: Sequence[int], devices: Sequence[Device]) -> 
     return None
 
 
+def _cube(mesh_shape: Sequence[int], devices: Sequence[Device]) -> np.ndarray | None:
+    """Return the chips of a cube of 2x2x2 in ring order; otherwise None."""
+    coordinates = [tuple(getattr(device, "coords", (0, 0, 0))) for device in devices]
+    if len(devices) != 8 or {max(each) for each in zip(*coordinates, strict=True)} != {1}:
+        return None
+    ordered = sorted(devices, key=lambda device: tuple(reversed(device.coords)))
+    return np.asarray(ordered)[list(_RING_OF_CUBE)].reshape(mesh_shape)
+
+
+def _trays(mesh_shape: Sequence[int], devices: Sequence[Device]) -> np.ndarray | None:
+    """Return up to four trays of eight cores, one behind the other, in rings; otherwise None."""
+    if len(devices) % 8 or len(devices) > 32 or max(_torus(devices).shape[:2]) > 2:
+        return None
+    trays = np.asarray(devices).reshape(-1, 8)
+    return trays[:, list(_RING_OF_CORES)].reshape(mesh_shape)
+
+
 device_kind_handler_dict: dict[str, Arranger] = {
     "TPU v2": _cores,
     "TPU v3": _cores,
+    "TPU v4 lite": _ring(_RING_OF_FOUR),
     "TPU v5 lite": _chips_of_one_host,
+    "TPU v5p": _cube,
     "TPU v6 lite": _chips_of_one_host,
-    "TPU7x": _ring(_RING_OF_CORES),
+    "TPU7": _trays,
+    "TPU7x": _trays,
+    "TPU8i": _ring(_RING_OF_FOUR),
 }
 """By kind of device, the function that arranges small meshes of it."""
 

@@ -14,7 +14,7 @@ from hlofront.core.aval import (
     register_value_type,
     token_aval,
 )
-from hlofront.core.effects import Effect, Effects
+from hlofront.core.effects import Effects, OwnEffect
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, effects, infer, jvp, run, transpose
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, Zero
@@ -163,7 +163,7 @@ def _(values: Sequence[ArrayLike], axes: Sequence[BatchAxis]) -> tuple[ArrayLike
 # ---- sinks ---------------------------------------------------------------------------------------
 
 
-class SinkEffect(Effect):
+class SinkEffect(OwnEffect):
     """The effect of an operation that stays in the program although its result is unused."""
 
     __slots__ = ()

@@ -9,7 +9,7 @@ from hlofront.base import tree
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
-from hlofront.core.effects import Effect, Effects, no_effects
+from hlofront.core.effects import Effects, OwnEffect, no_effects
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import effects, infer, jvp, transpose
 from hlofront.core.trace import process
@@ -19,7 +19,7 @@ from hlofront.primitives.ffi import check_aliases
 buffer_callback_p = Primitive("buffer_callback", multiple_results=True)
 
 
-class BufferCallbackEffect(Effect):
+class BufferCallbackEffect(OwnEffect):
     """The effect of a function of buffers that does more than compute its results."""
 
     __slots__ = ()

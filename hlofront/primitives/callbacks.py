@@ -10,7 +10,7 @@ from hlofront.base import tree
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike, Params
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
-from hlofront.core.effects import Effect, Effects
+from hlofront.core.effects import Effect, Effects, OwnEffect
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, effects, infer, jvp, subprograms, transpose
 from hlofront.core.subprograms import no_subprograms
@@ -23,7 +23,7 @@ from hlofront.primitives.slicing import index_in_dim
 # ---- effects of callbacks ------------------------------------------------------------------------
 
 
-class HostEffect(Effect):
+class HostEffect(OwnEffect):
     """The effect of calling Python while the program runs; all instances of a class are equal."""
 
     __slots__ = ()

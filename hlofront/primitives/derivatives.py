@@ -133,6 +133,13 @@ def zeros_of(aval: ShapedArray) -> ArrayLike:
     return zeros
 
 
+def _instantiated(zero: Zero) -> ArrayLike:
+    return zeros_of(zero.aval)
+
+
+Zero.instantiate = _instantiated
+
+
 def instantiate(tangent: Tangent) -> ArrayLike:
     """Return a tangent as an array: zeros for a Zero."""
     return zeros_of(tangent.aval) if type(tangent) is Zero else tangent

@@ -10,7 +10,7 @@ from hlofront.base.boundary import boundary
 from hlofront.base.hashable import HashableArray
 from hlofront.base.typing import Array, ArrayLike, NumPyArray, is_tuple_or_list
 from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, typeof
-from hlofront.core.effects import Effect, Effects, no_effects
+from hlofront.core.effects import Effects, OwnEffect, no_effects
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import effects, infer, jvp, transpose
 from hlofront.core.trace import process
@@ -27,7 +27,7 @@ Aliases = tuple[tuple[int, int], ...]
 TYPED_API_VERSION = 4
 
 
-class FfiEffect(Effect):
+class FfiEffect(OwnEffect):
     """The effect of a foreign function that does more than compute its results."""
 
     __slots__ = ()

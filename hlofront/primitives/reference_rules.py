@@ -5,6 +5,7 @@ from typing import NoReturn, cast
 
 from hlofront.base import tree
 from hlofront.base.dtypes import float0
+from hlofront.base.elements import ExtendedDType
 from hlofront.base.tree import PyTree, PyTreeDef
 from hlofront.base.typing import ArrayLike
 from hlofront.core import rules
@@ -25,7 +26,7 @@ from hlofront.core.symbolic_zeros import (
 from hlofront.core.trace import current_trace
 from hlofront.primitives.batching import move_axis, to_front, with_new_axis
 from hlofront.primitives.creating import broadcasted_iota, empty
-from hlofront.primitives.derivatives import instantiate, is_linear
+from hlofront.primitives.derivatives import add_tangents, instantiate, is_linear
 from hlofront.primitives.elementwise import add, mul
 from hlofront.primitives.reference_updates import add_at, read_at, write_at
 from hlofront.primitives.references import (
@@ -213,6 +214,11 @@ class RefAccumulator:
         """Add a cotangent to the part that indexers select."""
         if self.ref is None and structure == _WHOLE:
             self._make(cotangent)
+        elif isinstance(self.aval.inner_aval.dtype, ExtendedDType):
+            # The dtype says how its values are added.
+            ref = self.instantiated()
+            before = get_p.bind(ref, *indices, tree=structure)
+            swap_p.bind(ref, add_tangents(before, cotangent), *indices, tree=structure)
         else:
             addupdate_p.bind(self.instantiated(), cotangent, *indices, tree=structure)
 

@@ -9,7 +9,7 @@ from hlofront.base.dtypes import dtype_of
 from hlofront.base.tree import PyTree
 from hlofront.base.typing import Array, ArrayLike, DType, Shape
 from hlofront.core.aval import AbstractToken, AbstractValue, ShapedArray, token_aval
-from hlofront.core.effects import Effect, Effects
+from hlofront.core.effects import Effects, OwnEffect
 from hlofront.core.forbidden_collectives import communicating
 from hlofront.core.manual_axes import ManualAxisType
 from hlofront.core.primitive import Primitive
@@ -24,7 +24,7 @@ psend_p = Primitive("psend")
 precv_p = Primitive("precv")
 
 
-class TransferEffect(Effect):
+class TransferEffect(OwnEffect):
     """The effect of half of a transfer, without which the other half would wait for ever."""
 
     __slots__ = ()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hlofront.base.typing import ArrayLike
 from hlofront.core.aval import AbstractValue, ShapedArray
-from hlofront.core.effects import Effect, Effects
+from hlofront.core.effects import Effects, OwnEffect
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import batch, effects, infer, jvp, subprograms, transpose
 from hlofront.core.subprograms import no_subprograms
@@ -14,7 +14,7 @@ from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent
 from hlofront.core.trace import process
 
 
-class InspectionEffect(Effect):
+class InspectionEffect(OwnEffect):
     """The effect of looking at a sharding, which happens when a program is compiled."""
 
     __slots__ = ()

@@ -357,6 +357,8 @@ def _forget_inferred() -> None:
 EAGER = "eager execution"
 
 _LITERAL_TYPES = (bool, int, float, complex)
+# Further classes, of other packages, whose scalars stand in equations.
+literalable_types: set[type] = set()
 
 
 def as_literal(x: Value) -> Literal | None:
@@ -366,7 +368,8 @@ def as_literal(x: Value) -> Literal | None:
     if issubclass(type(x), (np.generic, np.ndarray)) and x.ndim == 0:
         aval = typeof(x)
         return Literal(exact_dtype(np.asarray(x, aval.dtype)[()]), aval)
-    if isinstance(x, _LITERAL_TYPES):  # subclasses: enum.IntEnum, ...
+    # Subclasses are such as enum.IntEnum.
+    if isinstance(x, _LITERAL_TYPES) or (type(x) in literalable_types and not np.shape(x)):
         return Literal(x, typeof(x))
     return None
 

@@ -7,7 +7,9 @@ from tests.against_jax.describe import names_of
 CORPORA = (
     "corpus_experimental",
     "corpus_interpreters",
+    "corpus_names_experimental",
     "corpus_names_hijax",
+    "corpus_names_modules",
     "corpus_names_interpreters",
     "corpus_names_extend",
     "corpus_names_linear_util",

@@ -6,7 +6,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import export
-from hlofront.core.effects import Effect
+from hlofront.core.effects import OwnEffect
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import effects, infer, lower
 from hlofront.interpreters import mlir
@@ -144,7 +144,7 @@ def test_lowering_rules_of_the_user():
     np.testing.assert_allclose(sine(X), np.sin(X) + np.abs(X), rtol=1e-6)
 
 
-class Marked(Effect):
+class Marked(OwnEffect):
     """An ordered effect of no consequence, whose instances are equal."""
 
     __slots__ = ()

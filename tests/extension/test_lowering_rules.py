@@ -234,6 +234,7 @@ def test_tokens_of_an_ordered_effect_pass_through_a_rule():
     class Order(jax.core.Effect):
         ordered = True
 
+    mlir.lowerable_effects.add_type(Order)
     effect = Order()
     p = new_primitive("ordered_identity")
     p.def_effectful_abstract_eval(lambda x: (x, {effect}))
@@ -311,7 +312,8 @@ def test_attributes_and_types():
     aval = jax.core.ShapedArray((2,), np.dtype(np.float32))
     (type_,) = mlir.aval_to_ir_types(aval)
     assert type_ == mlir.aval_to_ir_type(aval) and str(type_) == "tensor<2xf32>"
-    assert mlir.flatten_ir_types([type_, (type_, type_)]) == [type_] * 3
+    with pytest.warns(DeprecationWarning, match="flatten_ir_types is deprecated"):
+        assert mlir.flatten_ir_types([type_, (type_, type_)]) == [type_] * 3
     assert isinstance(mlir.make_ir_context(), ir.Context)
 
 
@@ -351,6 +353,7 @@ def test_a_primitive_is_run_as_a_compiled_program():
         xla.apply_primitive(new_primitive("nothing_known"), 1.0)
 
 
+@pytest.mark.filterwarnings("ignore:jax.interpreters.mlir:DeprecationWarning")
 def test_values_are_grouped_as_types_are():
     p = new_primitive("grouped", multiple_results=True)
     p.def_abstract_eval(lambda x, y: [x, y])

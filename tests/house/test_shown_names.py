@@ -31,6 +31,7 @@ OWN = {
         "ForbiddenCollectiveError",
         "VerificationError",
     },
+    "jax.extend.backend": {"ifrt_proxy"},
     "jax.interpreters.partial_eval": {"forwarded_inputs", "inline_jaxpr"},
     "jax.lax": {"custom_linear_solve_p"},
 }

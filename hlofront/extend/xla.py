@@ -1,0 +1,15 @@
+"""jax.extend.xla: functions that XLA calls with HLO modules while it compiles."""
+
+from hlofront.pjrt.hlo_transformations import PipelineStage as PipelineStage
+from hlofront.pjrt.hlo_transformations import (
+    clear_hlo_module_transformation as clear_hlo_module_transformation,
+)
+from hlofront.pjrt.hlo_transformations import (
+    register_hlo_module_transformation as register_hlo_module_transformation,
+)
+
+__all__ = [
+    "PipelineStage",
+    "clear_hlo_module_transformation",
+    "register_hlo_module_transformation",
+]

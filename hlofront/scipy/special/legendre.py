@@ -1,0 +1,131 @@
+"""The associated Legendre functions of the first kind, of degrees and orders up to given ones."""
+
+import operator
+
+import numpy as np
+
+import hlofront.numpy as jnp
+from hlofront.base.typing import Array, ArrayLike, NumPyArray
+from hlofront.core.aval import typeof
+
+
+def lpmn(m: int, n: int, z: ArrayLike) -> tuple[Array, Array]:
+    """Return the associated Legendre functions P_l^k(z) and their derivatives.
+
+    They have the phase (-1)^k of Condon and Shortley.
+
+    Args:
+      m: the largest order k.
+      n: the largest degree l.
+      z: the arguments in [-1, 1], of rank 1, of float32 or float64.
+
+    Returns:
+      Two arrays of shape (m + 1, n + 1, len(z)) and the dtype of z. Derivatives of order 1 are
+      infinite at -1 and 1.
+
+    Raises:
+      TypeError: if z has another dtype.
+      ValueError: if z is not of rank 1.
+
+    Example:
+      >>> values, derivatives = lpmn(2, 2, jnp.array([0.0, 0.5]))
+    """
+    m, n, z = _checked(m, n, z)
+    # The k-th derivatives of Legendre polynomials; P_l^k is (-1)^k (1 - z^2)^(k/2) times one.
+    polynomials = _by_degrees(m + 1, n, z, normalized=False)
+    order = np.arange(m + 1)[:, None, None]
+    sign = np.where(order % 2, -1, 1).astype(z.dtype)
+    root = jnp.sqrt(1 - z * z)
+    power = root[None, None] ** order
+    here, next_one = polynomials[:-1], polynomials[1:]
+    values = sign * power * here
+    # (1 - z^2)^((k - 2) / 2) is no factor of order 0, and infinite at the ends for order 1.
+    lower = jnp.where(order == 1, 1 / root, root[None, None] ** np.maximum(order - 2, 0))
+    inner = jnp.where((order > 0) & (here != 0), order * z * lower * here, 0)
+    return values, sign * (power * next_one - inner)
+
+
+def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
+    """Return the associated Legendre functions P_l^k(z).
+
+    Args:
+      m: the largest order k.
+      n: the largest degree l.
+      z: the arguments in [-1, 1], of rank 1, of float32 or float64.
+      is_normalized: whether each function is multiplied by the factor that makes the spherical
+        harmonics of its degree and order orthonormal on the sphere.
+
+    Returns:
+      An array of shape (m + 1, n + 1, len(z)) and the dtype of z.
+
+    Raises:
+      TypeError: if z has another dtype.
+      ValueError: if z is not of rank 1.
+    """
+    m, n, z = _checked(m, n, z)
+    order = np.arange(m + 1)[:, None, None]
+    sign = np.where(order % 2, -1, 1).astype(z.dtype)
+    power = jnp.sqrt(1 - z * z)[None, None] ** order
+    return sign * power * _by_degrees(m, n, z, is_normalized)
+
+
+def _checked(m: int, n: int, z: ArrayLike) -> tuple[int, int, Array]:
+    aval = typeof(z)
+    if aval.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise TypeError(f"z.dtype={aval.dtype} is not supported: it is float32 or float64.")
+    if aval.ndim != 1:
+        raise ValueError(f"z must be a 1D array: got {aval.str_short()}.")
+    return operator.index(m), operator.index(n), jnp.asarray(z)
+
+
+def _by_degrees(m: int, n: int, z: Array, normalized: bool) -> Array:
+    """Return d^k/dz^k P_l(z) for the orders k up to m and the degrees l up to n.
+
+    Each degree follows from the two before, for all orders at once, by DLMF 14.10.3; a degree that
+    is the order is a constant.
+    """
+    order = np.arange(m + 1, dtype=np.float64)
+    first, second = _coefficients(order, n, normalized)
+    diagonal = _diagonal(order, normalized)
+    before = jnp.zeros((m + 1, len(z)), z.dtype)
+    last = before
+    rows: list[Array] = []
+    for degree in range(n + 1):
+        a, b = (c[degree][:, None].astype(z.dtype) for c in (first, second))
+        own = np.where(order == degree, diagonal, 0)[:, None].astype(z.dtype)
+        before, last = last, a * z * last - b * before + own
+        rows.append(last)
+    return jnp.stack(rows, axis=1)
+
+
+def _coefficients(
+    order: NumPyArray, n: int, normalized: bool
+) -> tuple[list[NumPyArray], list[NumPyArray]]:
+    """Return per degree the factors of the two degrees before, for each order; 0 from it on."""
+    first: list[NumPyArray] = []
+    second: list[NumPyArray] = []
+    for degree in range(n + 1):
+        below = order < degree
+        k = np.where(below, order, 0)
+        l = float(degree)
+        if not degree:
+            first.append(0 * order)
+            second.append(0 * order)
+        elif normalized:
+            factor = np.sqrt((4 * l * l - 1) / (l * l - k * k))
+            ratio = np.sqrt(np.maximum((l - 1) ** 2 - k * k, 0) / abs(4 * (l - 1) ** 2 - 1))
+            first.append(np.where(below, factor, 0))
+            second.append(np.where(below, factor * ratio, 0))
+        else:
+            first.append(np.where(below, (2 * l - 1) / (l - k), 0))
+            second.append(np.where(below, (l + k - 1) / (l - k), 0))
+    return first, second
+
+
+def _diagonal(order: NumPyArray, normalized: bool) -> NumPyArray:
+    """Return the derivative of order k of the polynomial of degree k: 1 * 3 * ... * (2k - 1)."""
+    if normalized:
+        factors = np.sqrt((2 * order + 1) / np.maximum(2 * order, 1))
+        return np.cumprod(factors) / np.sqrt(4 * np.pi)
+    with np.errstate(over="ignore"):
+        return np.cumprod(np.maximum(2 * order - 1, 1))
