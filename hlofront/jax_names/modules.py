@@ -72,7 +72,8 @@ class _PublicLoader:
         name = module.__name__
         contents = vars(module)
         moved = public.MOVED.get(name, {})
-        absent = public.ABSENT.get(name, frozenset()) | moved.keys()
+        former_names = former.DEPRECATED.get(name, {}).keys()
+        absent = public.ABSENT.get(name, frozenset()) | moved.keys() | former_names
         listed: Sequence[str] = getattr(home, "__all__", ())
         if "__all__" in vars(home):
             contents["__all__"] = [key for key in listed if key not in absent]

@@ -70,37 +70,28 @@ class _TraceContext:
 trace_context = _TraceContext()
 
 
-class TypedInt(int):
-    """An integer of Python with a dtype, for libraries: hlofront itself makes none."""
-
-    dtype: DType
-
-    def __new__(cls, value: int, dtype: DType) -> Self:
-        number = super().__new__(cls, value)
-        number.dtype = dtype
-        return number
-
-
-class TypedFloat(float):
-    """A float of Python with a dtype, for libraries: hlofront itself makes none."""
-
-    dtype: DType
-
-    def __new__(cls, value: float, dtype: DType) -> Self:
-        number = super().__new__(cls, value)
-        number.dtype = dtype
-        return number
-
-
-class TypedComplex(complex):
-    """A complex number of Python with a dtype, for libraries: hlofront itself makes none."""
+class _Typed:
+    """A number of Python with a dtype: the base before `int`, `float` or `complex`."""
 
     dtype: DType
 
     def __new__(cls, value: complex, dtype: DType) -> Self:
-        number = super().__new__(cls, value)
+        number_class: Any = super()
+        number = number_class.__new__(cls, value)
         number.dtype = dtype
         return number
+
+
+class TypedInt(_Typed, int):
+    """An integer of Python with a dtype, for libraries: hlofront itself makes none."""
+
+
+class TypedFloat(_Typed, float):
+    """A float of Python with a dtype, for libraries: hlofront itself makes none."""
+
+
+class TypedComplex(_Typed, complex):
+    """A complex number of Python with a dtype, for libraries: hlofront itself makes none."""
 
 
 def supports_inf(dtype: DTypeLike) -> bool:

@@ -20,7 +20,7 @@ from hlofront.core.jaxpr import Atom, DebugInfo, Jaxpr, Literal, Value
 from hlofront.core.names import JVP, transformed
 from hlofront.core.requested_shardings import cotangent_sharding
 from hlofront.core.symbolic_zeros import Zero
-from hlofront.core.trace import Tracer, as_array, as_result
+from hlofront.core.trace import Tracer, as_array, as_result, is_eager
 from hlofront.primitives.derivatives import instantiate, zeros_of
 from hlofront.primitives.resharding import bind_reshard
 from hlofront.transforms.differentiated_dtypes import (
@@ -461,7 +461,8 @@ def value_and_grad(
         check_output("grad", aval, holomorphic)
         one = host_number(1, aval.dtype)
         if aval.weak_type and typeof(one.item()) == aval:
-            one = one.item()
+            # A backward rule of the user reads the shape and the dtype of its cotangent.
+            one = as_array(one.item()) if is_eager() else one.item()
         sharding = cotangent_sharding(aval)
         if sharding is not None and sharding.mesh.explicit_axes:
             # The cotangent is on the mesh, where it may consist of summands.

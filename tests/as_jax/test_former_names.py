@@ -161,3 +161,11 @@ def test_associated_legendre_functions(jax):
         lpmn(1, 1, z[None])
     with pytest.raises(TypeError, match="float16"):
         lpmn(1, 1, z.astype(np.float16))
+
+
+def test_numbers_with_a_dtype(jax):
+    literals = importlib.import_module("jax._src.literals")
+    for kind, value in (("Int", 3), ("Float", 1.5), ("Complex", 1j)):
+        number = getattr(literals, f"Typed{kind}")(value, np.dtype("float32"))
+        assert number == value and number.dtype == np.float32
+        assert isinstance(number, type(value))

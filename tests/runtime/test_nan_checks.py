@@ -22,6 +22,13 @@ def test_an_infinity():
         jnp.log(0.0)
 
 
+def test_steps_of_a_function_may_be_infinite_where_its_result_is_not():
+    zeros = jnp.zeros((2, 3, 3))
+    with jax.debug_infs(True), jax.debug_nans(True):
+        assert jnp.sum(jax.vmap(jax.scipy.linalg.expm)(zeros)) == 6
+        assert jnp.sum(jax.grad(lambda x: jnp.sum(jax.scipy.linalg.expm(x)))(zeros)) == 18
+
+
 def root_of_zero(x):
     zero = x * 0
     return jnp.sqrt(zero) * 0

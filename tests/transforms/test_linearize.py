@@ -117,3 +117,16 @@ def test_a_tangent_that_a_rule_gives_as_a_python_float_is_an_array():
 def test_the_tangent_map_can_be_jitted():
     tangent = jax.linearize(lax.sin, 1.0)[1]
     np.testing.assert_allclose(jax.jit(tangent)(2.0), 2 * np.cos(1.0), rtol=1e-6)
+
+
+def test_a_backward_rule_gets_the_cotangent_of_a_python_scalar_as_an_array():
+    seen = []
+    product = jax.custom_vjp(lambda x, y: x * y)
+
+    def backward(operands, cotangent):
+        seen.append((cotangent.shape, cotangent.dtype))
+        return cotangent * operands[1], cotangent * operands[0]
+
+    product.defvjp(lambda x, y: (product(x, y), (x, y)), backward)
+    assert jax.grad(product)(1.5, 2.5) == 2.5
+    assert seen == [((), np.float32)]

@@ -77,7 +77,7 @@ def _pade(a: Array, degree: int) -> tuple[Array, Array]:
     return product(a, of_square(numbers[1::2])), of_square(numbers[0::2])
 
 
-@operation(static_argnames=("upper_triangular", "max_squarings"))
+@operation(static_argnames=("upper_triangular", "max_squarings"), nested=True)
 def _expm(A: ArrayLike, *, upper_triangular: bool, max_squarings: int) -> Array:
     (a,) = inexact("jax.scipy.linalg.expm", A)
     a = strong(a)
