@@ -110,6 +110,17 @@ def make_cpu_client(**options: object) -> Client:
     return xla_client.make_cpu_client(**options)
 
 
+def set_effort(build_options: object, name: str, effort: float) -> bool:
+    """Set an effort of XLA's compiler, from -1 to 1; return whether this jaxlib has efforts.
+
+    Those before 0.12 have them, beside the levels that replace them.
+    """
+    if not hasattr(build_options, name):
+        return False
+    setattr(build_options, name, effort)
+    return True
+
+
 def is_absent(device: Device) -> bool:
     """Return whether a device is compile-only, so that programs are compiled for it and not run."""
     return isinstance(device.client, CompileOnlyClient)

@@ -2,11 +2,13 @@
 
 import enum
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
+from hlofront.base import source
 from hlofront.base.config import options as config_options
 from hlofront.base.option import changed_options
 from hlofront.bridge import client as bridge
@@ -153,8 +155,15 @@ def _apply_compiler_settings(options: bridge.CompileOptions) -> None:
     if not compiler_settings():
         return
     build.optimization_level = CompilerEffortLevel[_optimization_level.value].value
-    build.exec_time_optimization_effort = _run_time_effort.value
-    build.memory_fitting_effort = _memory_effort.value
+    for option in (_run_time_effort, _memory_effort):
+        if not bridge.set_effort(build, option.name.removeprefix("jax_"), option.value):
+            if option.value:
+                warnings.warn(
+                    f"{option.name} = {option.value} has no effect under this jaxlib, whose "
+                    "compiler has levels alone: set jax_optimization_level or "
+                    "jax_memory_fitting_level instead",
+                    stacklevel=source.frames_to_user(),
+                )
     flags = build.debug_options
     if _few_optimizations.value:
         flags.xla_backend_optimization_level = 0

@@ -34,6 +34,12 @@ def build_option(name):
     return lambda options: getattr(options.executable_build_options, name)
 
 
+# jaxlib 0.12 has levels alone.
+HAS_EFFORTS = "memory_fitting_effort" in dir(
+    compile_options(jax.devices()[:1]).executable_build_options
+)
+
+
 def debug_option(name):
     return lambda options: getattr(options.executable_build_options.debug_options, name)
 
@@ -43,14 +49,6 @@ CASES = [
     ("jax_optimization_level", "O0", build_option("optimization_level"), 0, 9),
     ("jax_optimization_level", "O3", build_option("optimization_level"), 0, 39),
     ("jax_memory_fitting_level", "O1", build_option("memory_fitting_level"), 29, 19),
-    (
-        "jax_exec_time_optimization_effort",
-        0.5,
-        build_option("exec_time_optimization_effort"),
-        0,
-        0.5,
-    ),
-    ("jax_memory_fitting_effort", -0.5, build_option("memory_fitting_effort"), 0, -0.5),
     (
         "jax_disable_most_optimizations",
         True,
@@ -74,6 +72,12 @@ CASES = [
     ),
     ("jax_xla_profile_version", 7, lambda options: options.profile_version, 0, 7),
 ]
+_run_time_effort = build_option("exec_time_optimization_effort")
+if HAS_EFFORTS:
+    CASES += [
+        ("jax_exec_time_optimization_effort", 0.5, _run_time_effort, 0, 0.5),
+        ("jax_memory_fitting_effort", -0.5, build_option("memory_fitting_effort"), 0, -0.5),
+    ]
 
 
 @pytest.mark.parametrize(("name", "value", "read", "default", "wanted"), CASES)
@@ -85,6 +89,16 @@ def test_it_reaches_xla(name, value, read, default, wanted):
     assert read(compile_options(device)) == default
 
 
+def test_an_effort_that_this_jaxlib_does_not_have_is_told(monkeypatch):
+    monkeypatch.setattr(compiling.bridge, "set_effort", lambda *_: False)
+    with options["jax_memory_fitting_effort"](0.5):
+        with pytest.warns(UserWarning, match="has no effect under this jaxlib"):
+            compile_options(jax.devices()[:1])
+    with options["jax_optimization_level"]("O3"):
+        compile_options(jax.devices()[:1])
+
+
+@pytest.mark.skipif(not HAS_EFFORTS, reason="this jaxlib has no efforts")
 def test_the_options_of_one_jit_come_first():
     with options["jax_exec_time_optimization_effort"](0.5):
         given = compile_options(jax.devices()[:1], {"exec_time_optimization_effort": 0.25})

@@ -220,6 +220,9 @@ def call(fun=lambda x: jnp.tanh(x) * 2, *args, **options):
     return lambda: jitted(lambda *a: fun(*a), **options)(*(args or (x,)))
 
 
+_JAXLIB = ".".join(map(str, cache_key.state.jaxlib_version))
+
+
 def version(patch):
     patch.setattr(cache_key, "state", SimpleNamespace(jaxlib_version=(0, 12, 0), jaxlib_build=""))
 
@@ -263,7 +266,7 @@ CAUSES = {
         flags,
         f"XLA_FLAGS: {os.environ.get('XLA_FLAGS', '')} -> --xla_cpu_enable_fast_min_max=true",
     ),
-    "jaxlib": (call(), call(), version, "jaxlib: 0.10.2"),
+    "jaxlib": (call(), call(), version, f"jaxlib: {_JAXLIB}"),
     "hlofront": (call(), call(), ours, "hlofront:"),
     "the processor": (call(), call(), processor, "processor:"),
     "numpy": (call(), call(), numpys, "numpy:"),

@@ -111,6 +111,7 @@ IN_THE_CHILD = {
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no os.fork here")
+@pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("name", IN_THE_CHILD)
 def test_what_the_child_of_a_fork_does(name):
     f, x = hlofront.jit(lambda x: x * 2), jnp.arange(4.0)
