@@ -63,6 +63,7 @@ def _(
 ) -> Value:
     (a, b), (out,) = build.avals_in, build.avals_out
     result = out
+    as_they_are = build.module.platforms == ("tpu",) and _multiplied_by_tpus(a, b)
     attributes = {
         "dot_dimension_numbers": dimension_attribute(dimension_numbers),
         "precision_config": precision_attribute(precision),
@@ -71,14 +72,16 @@ def _(
         precision is not DotAlgorithmPreset.DEFAULT
     ):
         algorithm = choose_algorithm(
-            precision, a.dtype, b.dtype, out.dtype, "cpu" in build.module.platforms
+            precision, a.dtype, b.dtype, out.dtype, "cpu" in build.module.platforms, as_they_are
         )
         attributes["algorithm"] = algorithm.attribute
         lhs = _converted(build, lhs, a, algorithm.lhs)
         rhs = _converted(build, rhs, b, algorithm.rhs)
         result = out.update(dtype=algorithm.out)
+    elif as_they_are:
+        pass
     elif a.dtype != b.dtype and not (_is_float8(a.dtype) and _is_float8(b.dtype)):
-        # XLA requires equal dtypes, except for pairs of float8.
+        # XLA requires equal dtypes elsewhere, except for pairs of float8.
         lhs, rhs = _converted(build, lhs, a, out.dtype), _converted(build, rhs, b, out.dtype)
     elif issubdtype(a.dtype, np.integer) and not _GPUS.isdisjoint(build.module.platforms):
         if not _multiplied_by_gpus(a, dimension_numbers):
@@ -93,6 +96,14 @@ def _(
 
 
 _GPUS = frozenset(("cuda", "rocm"))
+
+
+def _multiplied_by_tpus(*avals: ShapedArray) -> bool:
+    """Return whether TPUs multiply operands of two dtypes as they are: real ones up to 32 bits."""
+    dtypes = {aval.dtype for aval in avals}
+    return len(dtypes) == 1 or all(
+        dtype.itemsize <= 4 and not issubdtype(dtype, np.complexfloating) for dtype in dtypes
+    )
 
 
 def _multiplied_by_gpus(lhs: ShapedArray, dimension_numbers: DotDimensionNumbers) -> bool:
@@ -176,9 +187,20 @@ _ON_CPU = (
 
 
 def choose_algorithm(
-    precision: DotAlgorithm | DotAlgorithmPreset, lhs: DType, rhs: DType, out: DType, on_cpu: bool
+    precision: DotAlgorithm | DotAlgorithmPreset,
+    lhs: DType,
+    rhs: DType,
+    out: DType,
+    on_cpu: bool,
+    may_differ: bool = False,
 ) -> ChosenAlgorithm:
     """Return the dtypes and the attribute of a dot's algorithm for these operands and result.
+
+    Args:
+      precision: the algorithm, or a preset.
+      lhs, rhs, out: the dtypes of the operands and the result.
+      on_cpu: whether it is for CPUs, which support few.
+      may_differ: whether operands of two dtypes may stay so.
 
     Raises:
       ValueError: if CPUs or the operands' dtypes do not support the algorithm.
@@ -204,7 +226,7 @@ def choose_algorithm(
     preset = _PRESETS[name]
     accepted = preset.accepted
     lhs, rhs = (dtype if dtype in accepted else accepted[0] for dtype in (lhs, rhs))
-    if lhs != rhs:
+    if lhs != rhs and not may_differ:
         lhs = rhs = _float32
     sum_dtype = _DTYPES[preset.summed]
     # The result may also have the operands' dtype.
