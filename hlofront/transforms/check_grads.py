@@ -59,8 +59,8 @@ def check_grads(
       args: its arguments.
       order: how often to differentiate; the first order is always checked.
       modes: "fwd" for jvp, "rev" for vjp, or both.
-      atol: the absolute tolerance, a number or a dict by dtype. None: a default for the dtype,
-        plus the rounding error of the differences.
+      atol: the absolute tolerance, a number or a dict by dtype, to which the rounding error of
+        the differences is added. None: a default for the dtype.
       rtol: the relative tolerance, a number or a dict by dtype. None: a default for the dtype.
       eps: the step of the differences. None: a default for the dtype.
 
@@ -477,7 +477,7 @@ def _allowed(
     """Return (absolute, relative) tolerance of a derivative of `dtype` by arguments of `others`."""
     default = max(_TOLERANCES.get(_real_class(one), _NARROW_TOLERANCE) for one in (dtype, *others))
     absolute: Bound = _of_dtype(atol, dtype, default)
-    if atol is None and noise is not None:
+    if noise is not None:
         absolute = absolute + noise * float(finfo(dtype).eps)
     return absolute, _of_dtype(rtol, dtype, default)
 

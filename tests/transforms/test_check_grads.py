@@ -54,6 +54,12 @@ def test_narrow_dtypes(dtype):
         check_jvp(lax.sin, wrong_jvp, (X.astype(dtype),))
 
 
+def test_differences_of_large_numbers_are_rounded():
+    """The differences of results near 1e6 have errors of some hundred at a step of 1e-3."""
+    x = np.linspace(0.1, 1.0, 8, dtype=np.float32)
+    check_grads(lambda x: 1e6 + lax.sin(x), (x,), 1, atol=1e-3, rtol=1e-3)
+
+
 def test_doubles_are_held_to_more():
     def slightly_wrong(primals, tangents):
         primal, tangent = jvp(lax.sin, primals, tangents)
