@@ -97,6 +97,7 @@ class VJPHiPrimitive:
     methods for the transformations that they take part in. Objects are called with operands.
 
     Example:
+      >>> from hlofront.experimental.hijax import VJPHiPrimitive
       >>> class Double(VJPHiPrimitive):
       ...     def __init__(self, aval):
       ...         self.in_avals, self.out_aval, self.params = (aval,), aval, {}
@@ -108,6 +109,7 @@ class VJPHiPrimitive:
       ...     def vjp_bwd_retval(self, res, g):
       ...         return (g * 2,)
       >>> jax.grad(lambda x: Double(jax.typeof(x))(x))(1.0)
+      Array(2., dtype=float32, weak_type=True)
     """
 
     in_avals: tuple[PyTree, ...]
