@@ -159,16 +159,3 @@ def test_a_jitted_function_of_another_generator_is_excused_as_jax_runs_it(monkey
     assert not shrinking.difference(one, ours, stale)
     assert shrinking.difference(program("unary"), ours, stale)
     assert shrinking.difference(one, ours, others)
-
-
-def test_the_weak_type_of_a_batched_update_is_excused_as_a_scatter_has_it(monkeypatch):
-    def written():
-        weak, strong = jax.lax.full((2, 3), 1.0), jnp.ones(2)
-        return jax.vmap(lambda x: jax.lax.dynamic_update_slice(x, strong, (0,)))(weak)
-
-    scattered = described_by(monkeypatch, lambda: jax.lax.full((2, 3), 1.0))
-    others = described_by(monkeypatch, lambda: jax.lax.full((2, 3), 2.0))
-    ours = described_by(monkeypatch, written)
-    assert not shrinking.difference(program("taken"), ours, scattered)
-    assert shrinking.difference(program("unary"), ours, scattered)
-    assert shrinking.difference(program("taken"), ours, others)

@@ -13,13 +13,10 @@ from unittest import mock
 import hlofront
 from hlofront.bridge import state
 from hlofront.core import rules
-from hlofront.core.aval import typeof
 from hlofront.core.symbolic_zeros import Zero
 from hlofront.higher_order.custom_jvp import custom_jvp_call_p
 from hlofront.higher_order.jit_call import jit_rules
 from hlofront.higher_order.selecting import nonzero_flags
-from hlofront.primitives.converting import convert
-from hlofront.primitives.dynamic_slicing import dynamic_update_slice_p
 
 Imitation = Callable[[], AbstractContextManager[Any]]
 # Imitations of quirks by which results may differ, and the steps of which a program has one.
@@ -69,20 +66,6 @@ def _without_tangents(primals, params):
     return results, list(map(Zero.of, results))
 
 
-def weak_batched_updates() -> AbstractContextManager[None]:
-    """In this block a batched dynamic_update_slice is weakly typed as its operand is.
-
-    jax makes it a scatter. Outside of vmap its updates must be weakly typed, too.
-    """
-
-    def weakly(batch, values, axes):
-        result, axis = batch(values, axes)
-        operand = typeof(values[0])
-        return convert(result, operand.dtype, operand.weak_type), axis
-
-    return with_rule(rules.batch, dynamic_update_slice_p, weakly)
-
-
 def first_generators() -> AbstractContextManager[Any]:
     """In this block a jitted function keeps the default_prng_impl that it was first traced under.
 
@@ -126,5 +109,4 @@ def donating_derivatives() -> AbstractContextManager[Any]:
 OF_RESULTS: Imitations = (
     (donating_derivatives, frozenset({"jit"})),
     (first_generators, frozenset({"jit_under_options"})),
-    (weak_batched_updates, frozenset({"taken"})),
 )
