@@ -179,7 +179,10 @@ def _print_kernels(listed: list[Kernel], options: argparse.Namespace, out: TextI
     print(json.dumps(rows, indent=1), file=out)
 
 
-_NO_KERNELS = "the dumps have no code of kernels: XLA writes it for CPUs and GPUs, libtpu does not"
+_NO_KERNELS = (
+    "the dumps have no code of kernels: XLA writes that of loops and fusions for CPUs and GPUs, "
+    "not of library calls (products by YNNPACK, oneDNN, cuBLAS or cuDNN), and libtpu writes none"
+)
 
 
 def _code(listed: list[Kernel], name: str, code: str) -> str:
