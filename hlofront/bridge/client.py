@@ -113,7 +113,12 @@ def make_cpu_client(**options: object) -> Client:
 def set_effort(build_options: object, name: str, effort: float) -> bool:
     """Set an effort of XLA's compiler, from -1 to 1; return whether this jaxlib has efforts.
 
-    Those before 0.12 have them, beside the levels that replace them.
+    Versions of jaxlib before 0.12 have efforts and levels, later ones levels alone.
+
+    Args:
+      build_options: jaxlib's ExecutableBuildOptions.
+      name: the name of the effort there, such as "memory_fitting_effort".
+      effort: the number.
     """
     if not hasattr(build_options, name):
         return False

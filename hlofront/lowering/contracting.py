@@ -79,7 +79,7 @@ def _(
         rhs = _converted(build, rhs, b, algorithm.rhs)
         result = out.update(dtype=algorithm.out)
     elif as_they_are:
-        pass
+        pass  # TPUs have units for all of these, and their compiler chooses one.
     elif a.dtype != b.dtype and not (_is_float8(a.dtype) and _is_float8(b.dtype)):
         # XLA requires equal dtypes elsewhere, except for pairs of float8.
         lhs, rhs = _converted(build, lhs, a, out.dtype), _converted(build, rhs, b, out.dtype)
