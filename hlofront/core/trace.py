@@ -355,7 +355,7 @@ class Tracer(ArrayOperators):
         ).tobytes(order)
 
     def __repr__(self):
-        return f"{type(self).__name__}({self.aval.str_short()})"
+        return f"{type(self).__name__}({self.aval})"
 
     __str__ = __repr__
 

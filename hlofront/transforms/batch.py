@@ -48,6 +48,11 @@ class BatchTracer(Tracer):
         aval = typeof(value)
         self.aval = mapped_aval(aval.shape[batch_axis], batch_axis, aval)
 
+    def __repr__(self) -> str:
+        return f"VmapTracer(aval={self.aval}, batched={typeof(self.value)})"
+
+    __str__ = __repr__
+
     def _origin_message(self) -> str:
         value = self.value
         return value._origin_message() if isinstance(value, Tracer) else ""

@@ -87,6 +87,16 @@ class JVPTracer(DifferentiationTracer):
         primal = self.primal
         return primal.to_concrete_value() if isinstance(primal, Tracer) else primal
 
+    def __repr__(self) -> str:
+        trace = self._trace
+        if trace.inner is trace.parent:
+            return f"JVPTracer(primal={self.primal}, tangent={self.tangent})"
+        # Tangents are staged, for grad, vjp and linearize, and have a type only.
+        tangent_type = typeof(self.tangent).str_short(True)
+        return f"GradTracer(primal={self.primal}, typeof(tangent)={tangent_type})"
+
+    __str__ = __repr__
+
     def _traced_function(self) -> str:
         return describe(self._trace.debug_info)
 
