@@ -54,6 +54,8 @@ def saved_residuals(f: Callable[..., PyTree], *args: object, **kwargs: object) -
 def _described(program: ClosedJaxpr, names: tuple[str, ...]) -> list[Residual]:
     """Return the aval of each result of a program, and a text that describes its origin.
 
+    They are in the order in which the program has them: literals, constants, arguments, equations.
+
     Args:
       program: a program whose results are residuals.
       names: the names of the program's inputs.
@@ -67,8 +69,10 @@ def _described(program: ClosedJaxpr, names: tuple[str, ...]) -> list[Residual]:
         for equation in jaxpr.eqns
         if equation.primitive is name_p and isinstance(equation.invars[0], Var)
     }
+    variables = (*jaxpr.constvars, *jaxpr.invars, *computed_by)
+    order: dict[Atom, int] = {var: number for number, var in enumerate(variables)}
     residuals: dict[Atom, Residual] = {}
-    for atom in jaxpr.outvars:
+    for atom in sorted(jaxpr.outvars, key=lambda atom: order.get(atom, -1)):
         if isinstance(atom, Literal):
             text = "from a literal"
         elif atom in arguments:

@@ -103,3 +103,15 @@ def test_what_a_checkpoint_saves_is_logged(caplog):
             "checkpoint of <lambda> saves nothing for its derivative"
         ]
     assert not logged_by_grad(jax.checkpoint(block), x, caplog)
+
+
+def test_saved_residuals_are_listed_in_the_order_of_the_program(capsys):
+    def layers(first, second, x):
+        return jnp.sin(second @ jnp.sin(first @ x))
+
+    jax.ad_checkpoint.print_saved_residuals(layers, X, X, X)
+    lines = [
+        re.sub(r"^\S+ | from \S+:.*$", "", line) for line in capsys.readouterr().out.splitlines()
+    ]
+    arguments = [f"from the argument {name}" for name in ("first", "second", "x")]
+    assert lines == [*arguments, *[f"output of {name}" for name in ("sin", "cos", "cos")]]

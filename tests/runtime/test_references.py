@@ -56,6 +56,7 @@ def test_a_frozen_reference_is_not_used_again():
     assert list(jax.freeze(ref)) == [1, 1, 1]
     with pytest.raises(RuntimeError, match="frozen or freed"):
         ref[...]
+    assert repr(ref) == "Ref(<frozen or freed>, Ref{float32[3]})"
 
 
 def test_a_freed_reference_has_no_array():

@@ -131,6 +131,8 @@ class Ref(metaclass=RefMeta):
         return len(self._aval)
 
     def __repr__(self) -> str:
+        if self._array is None:
+            return f"Ref(<frozen or freed>, {self._aval})"
         return repr(self.array).replace("Array", "Ref", 1)
 
 
