@@ -111,6 +111,7 @@ with _collection_paused():
     from hlofront.runtime.compilation.recompilation import no_recompile as no_recompile
     from hlofront.runtime.dispatch import eager_rules as _rules
     from hlofront.runtime.dispatch import engine as _engine
+    from hlofront.runtime.dispatch.eval_shape import eval_shape as eval_shape
     from hlofront.runtime.dispatch.forward_backward import fwd_and_bwd as fwd_and_bwd
     from hlofront.runtime.dispatch.jit import jit as jit
     from hlofront.transforms.flatten import ShapeDtypeStruct as ShapeDtypeStruct
@@ -125,7 +126,6 @@ with _collection_paused():
     from hlofront.transforms.jacobian import jacrev as jacrev
     from hlofront.transforms.linear_transpose import linear_transpose as linear_transpose
     from hlofront.transforms.make_jaxpr import closure_convert as closure_convert
-    from hlofront.transforms.make_jaxpr import eval_shape as eval_shape
     from hlofront.transforms.make_jaxpr import make_jaxpr as make_jaxpr
     from hlofront.transforms.vmap import vmap as vmap
 

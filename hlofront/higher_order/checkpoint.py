@@ -1,5 +1,6 @@
 """The checkpoint transformation, which recomputes values for the derivative, and its rules."""
 
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from hlofront.base import caches, source, tree
@@ -13,7 +14,7 @@ from hlofront.core.derived import once_per_program
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, ParamDict, Value, Var
 from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal
-from hlofront.core.trace import Tracer, as_result
+from hlofront.core.trace import Tracer, as_result, current_trace
 from hlofront.higher_order.checkpoint_policies import Policy
 from hlofront.higher_order.checkpoint_splitting import CheckpointInTwo, remat_p
 from hlofront.higher_order.jit_call import (
@@ -31,7 +32,14 @@ from hlofront.transforms.partial_eval import SplitEquation
 from hlofront.transforms.vmap import documented
 
 # The traced programs of a checkpointed function, with the structures of their results.
-_Table = dict[Hashable, tuple[ClosedJaxpr, PyTreeDef]]
+_Traced = tuple[ClosedJaxpr, PyTreeDef]
+_Table = dict[Hashable, _Traced]
+
+# The tables per function and per static arguments: two calls of checkpoint(f) trace f once. They
+# hold no reference to their function, and are dropped with it.
+_tables: "weakref.WeakKeyDictionary[Callable[..., object], dict[Hashable, caches.CacheTable]]" = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def checkpoint(
@@ -82,7 +90,7 @@ def checkpoint(
             f"prevent_cse must be a bool or a sequence of bools, one per argument; got "
             f"{prevent_cse!r} of type {type(prevent_cse)}"
         )
-    table = caches.CacheTable()
+    table = _table_of(fun, plan)
 
     @boundary
     def fun_remat(*args: object, **kwargs: object) -> PyTree:
@@ -107,6 +115,15 @@ def checkpoint(
 
     name = plan.signature.name
     return documented(fun_remat, fun, f"{name}, whose derivative computes its values again.")
+
+
+def _table_of(fun: Callable[..., PyTree], plan: ArgumentPlan) -> _Table:
+    """Return the table of a function's traced programs, which all its checkpoints share."""
+    try:
+        tables = _tables.setdefault(fun, {})
+    except TypeError:  # The callable is not hashable or not weakly referable.
+        tables = {}
+    return tables.setdefault((plan.static_argnums, plan.static_argnames), caches.CacheTable())
 
 
 def _per_leaf(
@@ -135,8 +152,9 @@ def _traced(
 ) -> tuple[ClosedJaxpr, PyTreeDef, list[ArrayLike]]:
     """Return a call's program, the tree definition of its result, and the argument leaves.
 
-    The program is cached in `table`, by the avals of the leaves and the static arguments. A call
-    with static arguments that cannot be hashed is traced each time.
+    The program is cached in `table`, by the avals of the leaves and the static arguments. One that
+    captured tracers of an enclosing function is valid only inside of it, and is cached there. A
+    call with static arguments that cannot be hashed is traced each time.
     """
     check_hashable(fun)
     statics = plan.static_values(args, kwargs, required=False)
@@ -146,7 +164,11 @@ def _traced(
     except TypeError as error:
         raise bad_argument(fun, plan, args, kwargs, leaves) from error
     key = (in_tree, avals, statics, state.trace_context())
+    # The entries refer to their tables, which keeps the tables' ids valid.
+    enclosing: dict[Hashable, tuple[_Traced, _Table]] = getattr(current_trace(), "programs_of", {})
     traced = None if statics is None else table.get(key)
+    if traced is None and statics is not None:
+        traced, _ = enclosing.get((id(table), key), (None, table))
     if traced is None:
         out_tree: PyTreeDef | None = None
         info = DebugInfo(
@@ -157,9 +179,11 @@ def _traced(
         )
         traced = stage_tree(plan.with_statics(fun, args, kwargs), in_tree, avals, info)
         program, out_tree = traced
-        # A program that captured tracers of an enclosing function is valid only inside of it.
-        if statics is not None and not any(isinstance(c, Tracer) for c in program.consts):
-            table[key] = traced
+        if statics is not None:
+            if any(isinstance(const, Tracer) for const in program.consts):
+                enclosing[id(table), key] = traced, table
+            else:
+                table[key] = traced
     program, out_tree = traced
     return program, out_tree, leaves
 

@@ -24,8 +24,8 @@ from hlofront.nn.normalizing import log_softmax, softmax, standardize
 from hlofront.primitives.convolution_spellings import conv_transpose
 from hlofront.primitives.convolving import conv_general_dilated
 from hlofront.primitives.elementwise import add, max
+from hlofront.runtime.dispatch.eval_shape import eval_shape
 from hlofront.transforms.flatten import ShapeDtypeStruct
-from hlofront.transforms.make_jaxpr import eval_shape
 
 # The shape of an array; a list of shapes where a layer has several inputs or outputs.
 Shapes = PyTree

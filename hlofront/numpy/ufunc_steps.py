@@ -20,9 +20,9 @@ from hlofront.numpy.updating import At
 from hlofront.primitives import comparing, creating, elementwise, shaping, slicing
 from hlofront.primitives.converting import convert
 from hlofront.primitives.shaping import ascending
+from hlofront.runtime.dispatch.eval_shape import eval_shape
 from hlofront.runtime.dispatch.operation import operation
 from hlofront.transforms.flatten import ShapeDtypeStruct
-from hlofront.transforms.make_jaxpr import eval_shape
 
 if TYPE_CHECKING:
     from hlofront.numpy.index_entries import Index, IndexItem

@@ -26,10 +26,11 @@ from hlofront.higher_order.scan import scan
 from hlofront.higher_order.while_loop import fori_loop, while_loop
 from hlofront.numpy.raveling import ravel_pytree
 from hlofront.primitives.families import real_of
+from hlofront.runtime.dispatch.eval_shape import eval_shape
 from hlofront.runtime.dispatch.jit import jit
 from hlofront.transforms.flatten import check_callable
 from hlofront.transforms.grad import vjp
-from hlofront.transforms.make_jaxpr import closure_convert, eval_shape
+from hlofront.transforms.make_jaxpr import closure_convert
 from hlofront.transforms.vmap import vmap
 
 # (state, time, *args) -> the state's derivative by time; both as pytrees, or both as vectors.

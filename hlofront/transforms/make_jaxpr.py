@@ -1,4 +1,4 @@
-"""Transformations that only trace a function: make_jaxpr, eval_shape and closure_convert."""
+"""Transformations that only trace a function: make_jaxpr and closure_convert."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from hlofront.base import source, tree
 from hlofront.base.boundary import boundary, named_as
 from hlofront.base.tree import PyTree
-from hlofront.bridge.fast_parts import PjitFunction, PyTreeDef
+from hlofront.bridge.fast_parts import PyTreeDef
 from hlofront.core.aval import AbstractValue, ShapedArray, typeof
 from hlofront.core.axes import axes_in_scope
 from hlofront.core.evaluate import eval_jaxpr
@@ -18,7 +18,6 @@ from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import (
     ShapeDtypeStruct,
     abstract,
-    check_callable,
     check_hashable,
     refuse_generators,
     result_paths,
@@ -107,7 +106,7 @@ def make_jaxpr(
             program, out_tree = _staged(fun, plan, args, kwargs, "make_jaxpr")
         if not return_shape:
             return program
-        return program, out_tree.unflatten(map(_struct, program.out_avals))
+        return program, out_tree.unflatten(map(described, program.out_avals))
 
     named_as(jaxpr_of, fun)
     jaxpr_of.__name__ = f"make_jaxpr({jaxpr_of.__name__})"
@@ -116,7 +115,7 @@ def make_jaxpr(
     return jaxpr_of
 
 
-def _struct(aval: AbstractValue) -> ShapeDtypeStruct | AbstractValue:
+def described(aval: AbstractValue) -> ShapeDtypeStruct | AbstractValue:
     """Return a description of an array, with its sharding where types say it; a token's aval."""
     if not isinstance(aval, ShapedArray):
         return aval
@@ -124,26 +123,6 @@ def _struct(aval: AbstractValue) -> ShapeDtypeStruct | AbstractValue:
     if sharding is not None and not sharding.mesh.explicit_axes:
         sharding = None
     return ShapeDtypeStruct(aval.shape, aval.dtype, sharding=sharding, weak_type=aval.weak_type)
-
-
-@boundary
-def eval_shape(fun: Callable[..., PyTree], *args: object, **kwargs: object) -> PyTree:
-    """Return the shapes and dtypes of `fun(*args, **kwargs)`, by tracing without computing.
-
-    Args:
-      fun: a function of pytrees of arrays.
-      args, kwargs: arrays, or objects with a shape and a dtype.
-
-    Returns:
-      A pytree of ShapeDtypeStructs like the result.
-    """
-    check_callable(fun, "eval_shape")
-    if type(fun) is PjitFunction and hasattr(fun, "eval_shape"):
-        # A jitted function also has the shardings of its results.
-        jitted: Any = fun
-        return jitted.eval_shape(*args, **kwargs)
-    program, out_tree = _staged(fun, ArgumentPlan(fun), args, kwargs, "eval_shape")
-    return out_tree.unflatten(map(_struct, program.out_avals))
 
 
 @boundary

@@ -24,8 +24,8 @@ from hlofront.primitives import elementwise
 from hlofront.primitives.contracting import Precision, dot_general
 from hlofront.primitives.converting import convert
 from hlofront.primitives.solving import triangular_solve
+from hlofront.runtime.dispatch.eval_shape import eval_shape
 from hlofront.transforms.linear_transpose import linear_transpose
-from hlofront.transforms.make_jaxpr import eval_shape
 
 __all__ = ["bicgstab", "cg", "gmres"]
 __dir__ = dir_of(__name__)
