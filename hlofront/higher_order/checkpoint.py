@@ -10,13 +10,15 @@ from hlofront.base.tree_prefixes import broadcast_prefix
 from hlofront.base.typing import ArrayLike
 from hlofront.bridge import state
 from hlofront.core import rules
+from hlofront.core.axes import AxisData
 from hlofront.core.derived import once_per_program
 from hlofront.core.evaluate import jaxpr_as_fun
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, ParamDict, Value, Var
-from hlofront.core.symbolic_zeros import Cotangent, Operand, Tangent, UndefinedPrimal
+from hlofront.core.rules import BatchResult
+from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, UndefinedPrimal
 from hlofront.core.trace import Tracer, as_result, current_trace
 from hlofront.higher_order.checkpoint_policies import Policy
-from hlofront.higher_order.checkpoint_splitting import CheckpointInTwo, remat_p
+from hlofront.higher_order.checkpoint_splitting import CheckpointInTwo, pruned, remat_p
 from hlofront.higher_order.jit_call import (
     CallRules,
     Origins,
@@ -222,6 +224,16 @@ class _RematRules(CallRules):
     ) -> tuple[list[ArrayLike], list[Tangent]]:
         new = [None] * len(nonzero(tangents))
         return super().jvp(primals, tangents, **_adapted(params, [*range(len(primals)), *new]))
+
+    def batch(
+        self,
+        axis: AxisData,
+        values: Sequence[ArrayLike],
+        axes: Sequence[BatchAxis],
+        **params: Value,
+    ) -> BatchResult:
+        # What nothing reads is not derived either, and need not have a rule that batches it.
+        return super().batch(axis, values, axes, **{**params, "jaxpr": pruned(params["jaxpr"])})
 
     def transpose(
         self, cotangents: Sequence[Cotangent], *operands: Operand, **params: Value

@@ -426,7 +426,7 @@ class CheckpointInTwo:
                     "is one of checkpoint_policies, or a function of a primitive, its avals and "
                     "parameters that returns a bool."
                 )
-            program = _with_policy(_pruned(program), policy)
+            program = _with_policy(pruned(program), policy)
         jaxpr = program.jaxpr
         unknown_inputs = where(jaxpr.invars, unknown)
         depends = set(unknown_inputs)
@@ -440,9 +440,9 @@ class CheckpointInTwo:
         constants = dict(zip(jaxpr.constvars, program.consts, strict=True))
         known_outputs = [*where_not(jaxpr.outvars, self.unknown_out), *split.saved]
         first = live_equations(split.first, known_outputs)
-        self.known = _pruned(closed_part(constants, known_inputs, known_outputs, first, jaxpr))
+        self.known = pruned(closed_part(constants, known_inputs, known_outputs, first, jaxpr))
         inputs = [*split.saved, *[known_inputs[index] for index in self.inputs], *unknown_inputs]
-        self.rest = _pruned(
+        self.rest = pruned(
             closed_part(constants, inputs, outputs, [*map(_named, split.again), *rest], jaxpr)
         )
 
@@ -452,7 +452,7 @@ def _named(equation: Equation) -> Equation:
     return equation.replace(source_info=equation.source_info.inside("rematted_computation"))
 
 
-def _pruned(program: ClosedJaxpr) -> ClosedJaxpr:
+def pruned(program: ClosedJaxpr) -> ClosedJaxpr:
     """Remove dead code from a program and its subprograms; all outputs remain."""
     everything = (True,) * len(program.jaxpr.outvars)
     return dead_code_program(program, everything, instantiate=True)[0]

@@ -56,6 +56,22 @@ def unread_rules(corpus, jax, jnp, lax):
                     f"{way}_of_{name}_where_a_custom_vmap_is_{body_name}", function, floats(2, 3)
                 )
 
+    def unread_over_mapped(x):
+        factor = jnp.sin(x)
+        scaled = jax.custom_batching.custom_vmap(lambda y: y * factor)
+        scaled.def_vmap(lambda size, batched, y: (y * 2, batched[0]))
+        scaled(x * 3)
+        return x * 2
+
+    checkpointed = jax.checkpoint(unread_over_mapped)
+    by_rule = jax.custom_jvp(checkpointed)
+    by_rule.defjvp(lambda primals, tangents: (checkpointed(*primals), tangents[0] * 3))
+    corpus.add(
+        "vjp_under_vmap_of_a_rule_that_calls_a_checkpoint_where_a_custom_vmap_is_unread",
+        jax.vmap(lambda x: jax.vjp(by_rule, x)[1](x)),
+        floats(3),
+    )
+
 
 def arguments(corpus, jax, jnp, lax):
     x = floats(3)

@@ -6,8 +6,6 @@ SEEDS: dict[int, str] = {
     810603: "a checkpointed cond under vmap, linearized: 87 equations for 77, its parts are split",
     820685: "a checkpointed cond under vmap, pushed forward: 108 equations for 98, as in 810603",
     822783: "a Python number that a checkpoint returns is a Python float, not jax's TypedFloat",
-    822817: "a custom_vmap call over a mapped value, unread in a checkpoint that a custom_jvp rule "
-    "calls: jax removes it there, hlofront refuses to batch it, by an error of its own",
     824497: "under debug_infs jax's nan_to_num raises for its own constant, infinity",
     824641: "the sign of the determinant of a NaN matrix is NaN; jax has 1 for some sizes",
 }
