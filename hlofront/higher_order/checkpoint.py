@@ -18,7 +18,12 @@ from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, UndefinedPrimal
 from hlofront.core.trace import Tracer, as_result, current_trace
 from hlofront.higher_order.checkpoint_policies import Policy
-from hlofront.higher_order.checkpoint_splitting import CheckpointInTwo, pruned, remat_p
+from hlofront.higher_order.checkpoint_splitting import (
+    CheckpointInTwo,
+    pruned,
+    remat_p,
+    split_for_transposition,
+)
 from hlofront.higher_order.jit_call import (
     CallRules,
     Origins,
@@ -240,7 +245,9 @@ class _RematRules(CallRules):
     ) -> list[Cotangent | None]:
         known = [i for i, x in enumerate(operands) if type(x) is not UndefinedPrimal]
         new = [None] * len(nonzero(cotangents))
-        params = {**_adapted(params, [*known, *new]), "differentiated": True}
+        linear = tuple([type(x) is UndefinedPrimal for x in operands])
+        program = split_for_transposition(params["jaxpr"], linear)
+        params = {**_adapted(params, [*known, *new]), "jaxpr": program, "differentiated": True}
         return super().transpose(cotangents, *operands, **params)
 
 

@@ -436,15 +436,35 @@ class CheckpointInTwo:
         rest = live_equations(rest, outputs)
         split = Recomputed(known_equations, variables_read(rest, outputs), policy)
         known_inputs = where_not(jaxpr.invars, unknown)
-        self.inputs = [index for index, var in enumerate(known_inputs) if var in split.needed]
         constants = dict(zip(jaxpr.constvars, program.consts, strict=True))
         known_outputs = [*where_not(jaxpr.outvars, self.unknown_out), *split.saved]
         first = live_equations(split.first, known_outputs)
         self.known = pruned(closed_part(constants, known_inputs, known_outputs, first, jaxpr))
+        again = [*split.again, *rest]
+        if not split.saved and not program.effects:
+            # All runs again. A loop that is not split keeps none of its values for a second loop,
+            # unless the rest is transposed, which splits it.
+            whole = closed_part(constants, jaxpr.invars, outputs, jaxpr.eqns, jaxpr)
+            again = pruned(whole).eqns
+        read = variables_read(again, outputs)
+        self.inputs = [index for index, var in enumerate(known_inputs) if var in read]
         inputs = [*split.saved, *[known_inputs[index] for index in self.inputs], *unknown_inputs]
-        self.rest = pruned(
-            closed_part(constants, inputs, outputs, [*map(_named, split.again), *rest], jaxpr)
-        )
+        self.rest = pruned(closed_part(constants, inputs, outputs, again, jaxpr))
+
+
+@once_per_program
+def split_for_transposition(program: ClosedJaxpr, linear: Flags) -> ClosedJaxpr:
+    """Return a program that computes the same by equations that are linear or known.
+
+    Args:
+      program: a checkpointed program, whose equations may compute both.
+      linear: per input, whether the program is linear in it.
+    """
+    jaxpr = program.jaxpr
+    known, rest = split_equations(jaxpr, set(where(jaxpr.invars, linear)))
+    constants = dict(zip(jaxpr.constvars, program.consts, strict=True))
+    equations = [*map(_named, known), *rest]
+    return closed_part(constants, jaxpr.invars, jaxpr.outvars, equations, jaxpr)
 
 
 def _named(equation: Equation) -> Equation:

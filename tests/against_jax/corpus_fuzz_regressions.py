@@ -152,7 +152,12 @@ def counted(corpus, jax, jnp, lax):
             x,
         )[0]
     )
+    branch = lambda c: lax.cond(c > 0, lambda c: c * 2, lambda c: jnp.sin(jnp.sin(c) * c) + c, c)
+    loop = jax.checkpoint(lambda x: lax.fori_loop(0, 2, lambda _, c: branch(c), x))
     for name, function in {
+        "linearize_of_checkpointed_loop_of_branches_under_vmap": jax.vmap(
+            lambda x: jax.linearize(loop, x)[1](x)
+        ),
         "linearize_of_inlined_jit": lambda x: jax.linearize(lambda x: inlined(x, x[:2]), x)[1](x),
         "vjp_of_inlined_jit": lambda x: jax.vjp(inlined, x, x)[1](inlined(x, x)),
         "grad_of_inlined_jit": jax.grad(lambda x: inlined(x, x)[0].sum()),

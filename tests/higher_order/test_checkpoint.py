@@ -115,3 +115,11 @@ def test_saved_residuals_are_listed_in_the_order_of_the_program(capsys):
     ]
     arguments = [f"from the argument {name}" for name in ("first", "second", "x")]
     assert lines == [*arguments, *[f"output of {name}" for name in ("sin", "cos", "cos")]]
+
+
+def test_a_loop_that_is_pushed_forward_stacks_no_values():
+    loop = jax.checkpoint(lambda x: lax.fori_loop(0, 5, lambda _, c: jnp.sin(c), x))
+    _, push = jax.linearize(loop, 1.0)
+    assert "f32[5]" not in str(jax.make_jaxpr(push)(1.0))
+    assert "f32[5]" in str(jax.make_jaxpr(jax.grad(loop))(1.0))
+    np.testing.assert_allclose(push(1.0), jax.grad(loop)(1.0), rtol=1e-6)
