@@ -40,17 +40,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.against_jax.kinds")
     parser.add_argument("kinds", nargs="*", metavar="KIND", help=", ".join(KINDS))
     parser.add_argument("--only", default="", help="a regular expression for names of programs")
+    parser.add_argument("--first", type=int, default=0, help="pass over so many programs")
+    parser.add_argument("--count", type=int, help="of programs that are run after those")
     parser.add_argument("--every", type=int, default=1, help="run each so-many-th program alone")
     options = parser.parse_args()
     interpreter = find_interpreter()
     if interpreter is None:
         parser.error("set HLOFRONT_ORACLE_PYTHON to a Python that has jax")
     rows, unexplained = [], 0
+    end = None if options.count is None else options.first + options.count
+    chosen = slice(options.first, end, options.every)
     for kind in options.kinds or KINDS:
         started = time.monotonic()
         reference = Reference(interpreter)
         try:
-            tried, known, unknown = search(kind, re.compile(options.only), options.every, reference)
+            tried, known, unknown = search(kind, re.compile(options.only), chosen, reference)
         finally:
             reference.close()
         unexplained += unknown
@@ -91,9 +95,15 @@ class Reference:
 
 
 def search(
-    kind: str, only: re.Pattern[str], every: int, reference: Reference
+    kind: str, only: re.Pattern[str], chosen: slice, reference: Reference
 ) -> tuple[int, int, int]:
     """Print how programs of a kind differ from jax without a reason that is known.
+
+    Args:
+      kind: the name of a file here.
+      only: what the name of a program contains.
+      chosen: the programs among these that are run.
+      reference: the process of jax.
 
     Returns:
       How many programs were tried, how many differ for a known reason, how many for none.
@@ -101,7 +111,7 @@ def search(
     corpus = f"kinds/{kind}"
     reasons = importlib.import_module(f"tests.against_jax.kinds.{kind}").KNOWN
     programs = describe.load(corpus, hlofront, hlofront.numpy, lax).programs
-    names = [name for name in programs if only.search(name)][::every]
+    names = [name for name in programs if only.search(name)][chosen]
     known = unknown = 0
     for start in range(0, len(names), AT_ONCE):
         some = names[start : start + AT_ONCE]
@@ -120,7 +130,8 @@ def search(
                 unknown += 1
                 print(f"==== {kind} {name}\n{error}\n", flush=True)
         hlofront.clear_caches()
-        print(f"{kind}: {start + len(some)} of {len(names)} tried", flush=True)
+        found = f"{known} differ as is known, {unknown} else"
+        print(f"{kind}: {start + len(some)} of {len(names)} tried, {found}", flush=True)
     return len(names), known, unknown
 
 

@@ -23,23 +23,18 @@ def programs(jax, jnp, lax):
     optimize = jax
     if not isinstance(jax, Anything):
         optimize = importlib.import_module(f"{jax.__name__}.scipy.optimize")
+    starts = np.array(list(STARTS.values()))
     for name, function in functions(jnp).items():
-        for start, x in STARTS.items():
-            for options in ({}, {"maxiter": 3}, {"maxiter": 40, "gtol": 1e-12}, {"norm": 2}):
-                label = "_".join(f"{key}{value}" for key, value in options.items()) or "plain"
+        for options in ({}, {"maxiter": 3}, {"maxiter": 40, "gtol": 1e-12}, {"norm": 2}):
+            label = "_".join(f"{key}{value}" for key, value in options.items()) or "plain"
 
-                def bfgs(x, function=function, options=options):
-                    result = optimize.minimize(function, x, method="BFGS", options=options)
-                    return described(jnp, result)
+            def bfgs(starts, function=function, options=options):
+                """Return the results from all starts, one after the other: compiled once."""
+                search = lambda x: optimize.minimize(function, x, method="BFGS", options=options)
+                return lax.map(lambda x: described(jnp, search(x)), starts)
 
-                # Where a search fails depends on the last bits in float32.
-                corpus.add(
-                    f"bfgs_{name}_{start}_{label}",
-                    bfgs,
-                    np.array(x),
-                    x64=True,
-                    tolerance=1e-4,
-                )
+            # Where a search fails depends on the last bits in float32.
+            corpus.add(f"bfgs_{name}_{label}", bfgs, starts, x64=True, tolerance=1e-4)
     return corpus
 
 
