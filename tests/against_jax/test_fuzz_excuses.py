@@ -59,6 +59,19 @@ def test_a_refusal_of_hlofront_is_excused_where_a_mistake_was_planted():
     assert differs(program("combining"), ours, RESULT)
 
 
+def test_an_excuse_holds_for_the_error_that_hlofront_raises_instead():
+    theirs, one = (
+        refused("IndexError", "list index out of range"),
+        program("combining", planted=True),
+    )
+    ours = refused(
+        "ValueError", "lax.associative_scan wants at least one array, and elems has none."
+    )
+    assert not differs(one, ours, theirs)
+    assert differs(one, refused("ValueError", "the arrays differ in size"), theirs)
+    assert differs(one, RESULT, theirs)
+
+
 @pytest.mark.parametrize("optimized", [True, False])
 def test_a_linearization_that_fails_is_excused_where_a_rule_has_optimize_remat(
     monkeypatch, optimized
