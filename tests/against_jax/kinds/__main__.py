@@ -32,6 +32,8 @@ KINDS = (
     "weak_types",
 )
 AT_ONCE = 10
+# What was compiled is kept for so many programs: those of a kind often compile the same.
+KEPT = 100
 # Seconds for an answer of jax, whose process hung for 1,200 s in questions of 50 programs.
 LONGEST = 300.0
 
@@ -129,7 +131,8 @@ def search(
                     continue
                 unknown += 1
                 print(f"==== {kind} {name}\n{error}\n", flush=True)
-        hlofront.clear_caches()
+        if start % KEPT == 0:
+            hlofront.clear_caches()
         found = f"{known} differ as is known, {unknown} else"
         print(f"{kind}: {start + len(some)} of {len(names)} tried, {found}", flush=True)
     return len(names), known, unknown
