@@ -388,8 +388,7 @@ def _split_by(sharding: "Split | NamedSharding", shape: tuple[int, ...]) -> Spli
         if not isinstance(size, SymbolicSize) and size % parts:
             raise ValueError(
                 f"Sharding spec {names} implies that array axis {axis} is partitioned {parts} "
-                f"times, but does not evenly divide the dimension size {size}. Got shape: {shape} "
-                f"and sharding {sharding}"
+                f"times, but does not evenly divide the dimension size {size}"
             )
     entries += [()] * (len(shape) - len(entries))
     return Split(mesh, spec.update(partitions=tuple(entries)))

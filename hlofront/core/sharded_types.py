@@ -157,7 +157,7 @@ _ASKED_BY = {
     "reduce_sum": "the argument out_sharding=",
     "reduce_max": "the argument out_sharding=",
     "reduce_min": "the argument out_sharding=",
-    "gather": "x.at[...].get(out_sharding=)",
+    **dict.fromkeys(("gather", "slice", "dynamic_slice"), "x.at[...].get(out_sharding=)"),
     **dict.fromkeys(
         ("scatter", "scatter-add", "scatter-sub", "scatter-mul", "scatter-min", "scatter-max"),
         "x.at[...].set(..., out_sharding=)",
@@ -392,8 +392,8 @@ def _split_result(
         return result.update(sharding=Split(mesh, spec))
     except ValueError as error:
         raise ShardingTypeError(
-            f"the result of {primitive} of {types_text(avals)} cannot be split as {spec}: {error}. "
-            f"{_advice(primitive.name)}"
+            f"{primitive} operation with inputs: {types_text(avals)} would have the result "
+            f"{_shape_text(result, spec)}: {error}. {_advice(primitive.name)}"
         ) from None
 
 

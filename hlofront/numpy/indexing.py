@@ -314,7 +314,7 @@ def _basic(array: ArrayLike, key: Key, *operands: ArrayLike) -> Array:
     """
     sizes = typeof(array).shape
     remaining = iter(operands)
-    starts, spans, strides, dropped, backwards, new, shape = [], [], [], [], [], [], []
+    starts, spans, limits, strides, dropped, backwards, new, shape = [], [], [], [], [], [], [], []
     moved = False
     for part in key:
         if part is None:
@@ -322,7 +322,7 @@ def _basic(array: ArrayLike, key: Key, *operands: ArrayLike) -> Array:
             shape.append(1)
             continue
         axis = len(starts)
-        start, span, stride = np.int32(0), sizes[axis], 1
+        start, span, limit, stride = np.int32(0), sizes[axis], None, 1
         if part is ALL:
             shape.append(span)
         elif part is INDEX:
@@ -331,31 +331,32 @@ def _basic(array: ArrayLike, key: Key, *operands: ArrayLike) -> Array:
         else:
             count, step, from_zero = part
             stride = abs(step)
-            span = (count - 1) * stride + 1 if count else 0
+            limit = (count - 1) * stride + 1 if count else 0
             if step < 0:
                 backwards.append(axis)
             if not from_zero:
-                start = convert(next(remaining), int32, False)
-            moved = moved or not from_zero or span != sizes[axis]
+                start, span, moved = convert(next(remaining), int32, False), limit, True
             shape.append(count)
         starts.append(start)
         spans.append(span)
+        limits.append(span if limit is None else limit)
         strides.append(stride)
     rest = sizes[len(starts) :]
     starts += [np.int32(0)] * len(rest)
     spans += rest
+    limits += rest
     strides += [1] * len(rest)
     shape += rest
     if moved:
         array = process(dynamic_slice_p, (array, *starts), {"slice_sizes": tuple(spans)})
-    if any(stride != 1 for stride in strides):
-        zeros = (0,) * len(spans)
+    # Slices from 0 are static, so that the parts of a split array are told by their types.
+    if limits != spans or any(stride != 1 for stride in strides):
         array = process(
             slice_p,
             (array,),
             {
-                "start_indices": zeros,
-                "limit_indices": tuple(spans),
+                "start_indices": (0,) * len(limits),
+                "limit_indices": tuple(limits),
                 "strides": tuple(strides),
             },
         )

@@ -185,6 +185,46 @@ def test_slices_out_of_bounds_of_a_split_array_are_those_of_one_device(axis):
     np.testing.assert_allclose(found[1], gradient(x), rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "index, type_text",
+    [
+        (np.s_[:, ::2], "float32[8@x,4@y]"),
+        (np.s_[:4], "float32[4@x,8@y]"),
+        (np.s_[2:6, ::-1], "float32[4@x,8@y]"),
+        (np.s_[None, 4:, ::2], "float32[1,4@x,4@y]"),
+    ],
+)
+def test_slices_of_a_split_array_are_split_as_it_is_inside_jit_and_outside(index, type_text):
+    values = np.arange(64, dtype=np.float32).reshape(8, 8)
+    x = jax.device_put(values, NamedSharding(explicit, P("x", "y")))
+    for part in (x[index], jax.jit(lambda a: a[index])(x)):
+        assert str(jax.typeof(part)) == type_text
+        np.testing.assert_array_equal(part, values[index])
+
+
+@pytest.mark.parametrize(
+    "entries, type_text", [(("x", "y"), "float32[4@y]"), (("x",), "float32[4]")]
+)
+def test_rows_of_a_split_array_are_split_along_their_own_axes(entries, type_text):
+    values = np.arange(32, dtype=np.float32).reshape(8, 4)
+    x = jax.device_put(values, NamedSharding(explicit, P(*entries)))
+    assert {str(jax.typeof(row)) for row in x} == {type_text}
+    np.testing.assert_array_equal(np.stack(list(x)), values)
+    np.testing.assert_array_equal(np.stack(list(reversed(x))), values[::-1])
+
+
+def test_a_refused_index_says_which_axis_is_too_short_and_how_to_ask():
+    x = split(explicit, "x", "y")
+    for indexed in (lambda a: a[0], jax.jit(lambda a: a[0])):
+        with pytest.raises(jax.errors.ShardingTypeError) as refused:
+            indexed(x)
+        assert "would have the result f32[1@x,4@y]" in str(refused.value)
+        assert "x.at[...].get(out_sharding=)" in str(refused.value)
+    with jax.set_mesh(explicit):
+        row = x.at[0].get(out_sharding=P("y"))
+    assert str(jax.typeof(row)) == "float32[4@y]"
+
+
 def test_gradients_of_maxima_over_windows_of_split_axes():
     x = np.random.default_rng(0).normal(size=(4, 6)).astype(np.float32)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.bridge.arrays import READ_NOW, batched_device_put
-from hlofront.bridge.client import SingleDeviceSharding
+from hlofront.bridge.client import NamedSharding, SingleDeviceSharding
 from hlofront.bridge.members import device_of, is_committed, sharding_of
 from hlofront.core.aval import ShapedArray
 from hlofront.core.trace import is_eager
@@ -12,7 +12,7 @@ from hlofront.primitives.dynamic_slicing import dynamic_slice_in_dim
 from hlofront.primitives.slicing import unstack
 from hlofront.runtime.array.host_value import host_value
 from hlofront.runtime.dispatch.jit import jit
-from hlofront.runtime.sharding.placement import host_put, placement_of
+from hlofront.runtime.sharding.placement import host_put, placement_of, resharding
 
 # A compiled program returns this many rows at once: more take long to compile.
 _AT_ONCE = 32
@@ -20,6 +20,8 @@ _AT_ONCE = 32
 
 def rows(array: Array, backwards: bool = False) -> Iterator[Array]:
     """Iterate over the rows of an array of one or more axes, which stay on the array's device.
+
+    If an Explicit mesh axis splits the first axis, each device first gets all rows.
 
     Args:
       array: an array on devices, of shape `(n, ...)`.
@@ -33,6 +35,10 @@ def rows(array: Array, backwards: bool = False) -> Iterator[Array]:
         device_of(sharding).platform == "cpu" or not is_eager()
     ):
         return _from_host(array, backwards)
+    split = array.aval.split
+    if split is not None and split.spec[0] is not None and is_eager():
+        whole = NamedSharding(sharding.mesh, split.spec.update(partitions=(None, *split.spec[1:])))
+        array = resharding().resharded(array, whole)
     return _on_device(array, backwards)
 
 
