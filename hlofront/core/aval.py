@@ -41,6 +41,9 @@ class AbstractValue:
 
     __slots__ = ()
 
+    # Only values of arrays may differ along manual axes of a mesh.
+    manual_axis_type = SAME
+
     def str_short(self, short_dtypes: bool = False, **_: object) -> str:
         return str(self)
 

@@ -19,8 +19,9 @@ def live_equations(
       equations: the equations of a program.
       outputs: the outputs of the program.
       smaller: returns a replacement of a live equation, which may read fewer variables, or None
-        to remove it; it is called with the equation and the variables needed after it. Rules of
-        other packages decide about equations that no output depends on, too.
+        to remove it; it is called with an equation of a primitive with a `simplify` rule, and the
+        variables needed after it. Rules of other packages decide about equations that no output
+        depends on, too.
     """
     needed = {atom for atom in outputs if isinstance(atom, Var)}
     live: list[Equation] = []
@@ -28,7 +29,7 @@ def live_equations(
         if not equation.effects and needed.isdisjoint(equation.outvars):
             if smaller is None or equation.primitive not in simplify.foreign:
                 continue
-        if smaller is not None:
+        if smaller is not None and equation.primitive in simplify:
             replacement = smaller(equation, needed)
             if replacement is None:
                 continue

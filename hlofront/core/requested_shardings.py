@@ -6,6 +6,7 @@ AbstractMesh whose PartitionSpec names axes of type Explicit alone.
 
 from collections.abc import Callable, Sequence
 
+from hlofront.base.caches import memoize
 from hlofront.base.typing import ArrayLike
 from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.aval import ShapedArray, Split, cotangent_of, typeof
@@ -153,10 +154,21 @@ def sharding_of(aval: ShapedArray, *beside: ArrayLike) -> NamedSharding | None:
     """
     if aval.split is not None:
         return named_sharding(*aval.split)
+    mesh = None
     # Derivatives of what ran where XLA splits some axes are taken outside.
-    meshes = (typeof(value).mesh for value in beside)
-    mesh = next((each for each in meshes if each is not None), get_abstract_mesh())
-    return None if mesh.empty else named_sharding(mesh, PartitionSpec(*[None] * aval.ndim))
+    for value in beside:
+        mesh = typeof(value).mesh
+        if mesh is not None:
+            break
+    else:
+        mesh = get_abstract_mesh()
+    return None if mesh.empty else _along_no_axis(mesh, aval.ndim)
+
+
+@memoize
+def _along_no_axis(mesh: AbstractMesh, ndim: int) -> NamedSharding:
+    """Return the sharding over a mesh that splits none of the axes of an array."""
+    return named_sharding(mesh, PartitionSpec(*[None] * ndim))
 
 
 def cotangent_sharding(aval: ShapedArray, *beside: ArrayLike) -> NamedSharding | None:
@@ -178,6 +190,8 @@ def permuted(sharding: NamedSharding | None, axes: Sequence[int]) -> NamedShardi
     if sharding is None:
         return None
     spec: PartitionSpec = sharding.spec
+    if len(axes) == len(spec.partitions) and not any(spec.partitions):
+        return sharding
     entries: dict[int, PartitionEntry] = dict(enumerate(spec.partitions))
     return named_sharding(
         sharding.mesh, spec.update(partitions=[entries.get(axis) for axis in axes])

@@ -156,8 +156,10 @@ class LoweringTable(RuleTable[LoweringRule]):
         Raises:
           NoRuleError: if there is neither.
         """
+        if primitive not in self.on_some:
+            return self[primitive]
         rule = self.on_platform.get((primitive, platform)) or self.get(primitive)
-        if rule is None and primitive in self.on_some:
+        if rule is None:
             platforms = sorted(name for each, name in self.on_platform if each is primitive)
             raise NoRuleError(
                 f"{primitive} cannot be lowered for {platform}, only for {', '.join(platforms)}: "
@@ -165,7 +167,7 @@ class LoweringTable(RuleTable[LoweringRule]):
                 f"hlofront.devices({platforms[0]!r})[0]) gives, or add @{self.name}({primitive}_p, "
                 f"platform={platform!r}) in {self.home}"
             )
-        return rule or self[primitive]
+        return rule
 
     def for_platforms(
         self, primitive: PrimitiveLike, platforms: tuple[str, ...]

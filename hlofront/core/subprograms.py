@@ -156,7 +156,7 @@ def subprograms_of(equation: Equation) -> Sequence[Subprogram]:
     """
     rule = rules.subprograms.get(equation.primitive)
     if rule is None:
-        return _in_params(equation) if _may_hold_programs(equation.primitive) else ()
+        return _in_params(equation) if may_hold_programs(equation.primitive) else ()
     parts: Sequence[Subprogram] = rule(**equation.params)
     return [part for part in parts if is_program(part.program)]
 
@@ -171,20 +171,28 @@ def closed_programs_of(equation: Equation) -> tuple[ClosedJaxpr, ...]:
 
 
 def closed_programs_in(equations: Sequence[Equation]) -> Iterator[ClosedJaxpr]:
-    """Yield the closed jaxprs that equations hold.
+    """Yield the closed jaxprs that equations hold."""
+    for part in subprograms_in(equations):
+        if isinstance(part.program, ClosedJaxpr):
+            yield part.program
+
+
+def subprograms_in(equations: Sequence[Equation]) -> Iterator[Subprogram]:
+    """Yield the programs that equations hold, each with its role.
 
     Only equations are read whose primitive has a rule of `core.rules.subprograms`, or a lowering
     from another package: most equations have neither.
     """
     primitives = {equation.primitive for equation in equations}
-    holders = {primitive for primitive in primitives if _may_hold_programs(primitive)}
+    holders = {primitive for primitive in primitives if may_hold_programs(primitive)}
     if holders:
         for equation in equations:
             if equation.primitive in holders:
-                yield from closed_programs_of(equation)
+                yield from subprograms_of(equation)
 
 
-def _may_hold_programs(primitive: Primitive) -> bool:
+def may_hold_programs(primitive: Primitive) -> bool:
+    """Return whether a primitive has a rule of subprograms, or a lowering from another package."""
     if primitive in rules.subprograms:
         return True
     return primitive not in rules.lower or primitive in rules.lower.foreign
@@ -306,9 +314,8 @@ def _in_params(equation: Equation) -> Sequence[Subprogram]:
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
     """Yield the programs directly inside the equations of a program."""
-    for equation in jaxpr.eqns:
-        for part in subprograms_of(equation):
-            yield part.jaxpr
+    for part in subprograms_in(jaxpr.eqns):
+        yield part.jaxpr
 
 
 def equation_count(jaxpr: Jaxpr) -> int:

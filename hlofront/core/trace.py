@@ -499,6 +499,17 @@ def process(primitive: AnyPrimitive, args: tuple[Value, ...], params: Params) ->
     return (_get() or _engine).process(primitive, args, params)
 
 
+def process_in(
+    trace: Trace, primitive: AnyPrimitive, args: tuple[Value, ...], params: Params
+) -> Value:
+    """Process an operation with an interpreter, which runs the operations of its rules, too."""
+    if trace.stages and not primitive.carries_programs:
+        # It is written to a jaxpr as it is.
+        return trace.process(primitive, args, params)
+    with interpreting_with(trace):
+        return trace.process(primitive, args, params)
+
+
 # The number of functions with types that vary along manual axes that are being traced, in all
 # threads, and the function that makes the operands of an operation vary alike.
 _matching = 0

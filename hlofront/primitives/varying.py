@@ -59,7 +59,7 @@ def varying_as(result: ArrayLike, x: object) -> ArrayLike:
 
 
 def _sorted(axes: Collection[Hashable]) -> tuple[Hashable, ...]:
-    return tuple(sorted(axes, key=str))
+    return tuple(axes) if len(axes) == 1 else tuple(sorted(axes, key=str))
 
 
 @infer(pvary_p, psum_invariant_p)
@@ -123,14 +123,11 @@ def matched(primitive: Primitive, args: tuple[ArrayLike, ...]) -> tuple[ArrayLik
         return args
     if primitive.ref_primitive:
         return _matched_to_reference(primitive, args)
-    first = _kind(args[0])
+    # Values that no program computes are the same on all devices.
+    kinds = [x.aval.manual_axis_type if isinstance(x, Tracer) else SAME for x in args]
     # Most operands vary alike. Their types' parts are interned.
-    for x in args[1:]:
-        if _kind(x) is not first:
-            break
-    else:
+    if kinds.count(kinds[0]) == len(kinds):
         return args
-    kinds = [_kind(x) for x in args]
     union = frozenset[Hashable]().union(*[kind.varying for kind in kinds])
     return tuple(
         [

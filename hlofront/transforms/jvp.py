@@ -28,6 +28,7 @@ from hlofront.core.trace import (
     current_trace,
     interpreting_with,
     process,
+    process_in,
 )
 from hlofront.primitives.derivatives import instantiate as instantiated
 from hlofront.transforms.leaks import raise_if_leaked
@@ -155,8 +156,7 @@ class JVPTrace(RuleTrace):
         else:
             # Tangents may be written to a new reference later.
             if not primitive.ref_allocating:
-                with interpreting_with(self.parent):
-                    return self.parent.process(primitive, args, params)
+                return process_in(self.parent, primitive, args, params)
         primals: list[Value] = []
         tangents: list[Tangent] = []
         for x in args:

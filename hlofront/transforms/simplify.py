@@ -50,6 +50,7 @@ def dead_code(
         effects=effects,
         debug_info=jaxpr.origin,
     )
+    smaller_jaxpr.live = smaller_jaxpr.eqns
     return smaller_jaxpr, stays
 
 
@@ -89,6 +90,7 @@ def _smaller_program(
     """Return None in place of a program without dead code: a cached value must not hold its key."""
     jaxpr, stays = dead_code(program.jaxpr, used_outputs, instantiate)
     if all(used_outputs) and all(stays) and _same_equations(jaxpr, program.jaxpr):
+        program.jaxpr.live = program.jaxpr.eqns
         return None, tuple(stays)
     return without_unused_constants(jaxpr, program), tuple(stays)
 
@@ -108,7 +110,9 @@ def without_unused_constants(jaxpr: Jaxpr, program: ClosedJaxpr) -> ClosedJaxpr:
         if var in read
     ]
     if len(pairs) != len(jaxpr.constvars):
+        live = jaxpr.live
         jaxpr = jaxpr.replace(constvars=[var for var, _ in pairs])
+        jaxpr.live = live
     return checked(ClosedJaxpr(jaxpr, [value for _, value in pairs]))
 
 

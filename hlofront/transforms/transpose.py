@@ -14,7 +14,7 @@ from hlofront.core.names import coming_from
 from hlofront.core.references import is_reference, touches_references
 from hlofront.core.requested_shardings import cotangent_sharding
 from hlofront.core.rule_checks import check_cotangents, checks_are_on
-from hlofront.core.subprograms import subprograms_of
+from hlofront.core.subprograms import subprograms_in
 from hlofront.core.symbolic_zeros import Cotangent, UndefinedPrimal, Zero
 from hlofront.core.trace import process
 from hlofront.primitives.derivatives import add_tangents
@@ -90,7 +90,8 @@ def transpose_jaxpr(
             atom.operand
             if type(atom) is Literal
             else UndefinedPrimal(
-                atom.aval, accumulators.get(atom) if is_reference(atom.aval) else None
+                atom.aval,
+                accumulators.get(atom) if accumulators and is_reference(atom.aval) else None,
             )
             if atom in linear
             else values[atom]
@@ -134,15 +135,11 @@ def holds_rules_for_zeros(program: ClosedJaxpr) -> bool:
 
 
 def _any_transposes_zeros(equations: Sequence[Equation]) -> bool:
-    return any(
-        transposes_zeros(equation)
-        or any(
-            holds_rules_for_zeros(part.program)
-            if isinstance(part.program, ClosedJaxpr)
-            else _any_transposes_zeros(part.program.eqns)
-            for part in subprograms_of(equation)
-        )
-        for equation in equations
+    return any(map(transposes_zeros, equations)) or any(
+        holds_rules_for_zeros(part.program)
+        if isinstance(part.program, ClosedJaxpr)
+        else _any_transposes_zeros(part.program.eqns)
+        for part in subprograms_in(equations)
     )
 
 

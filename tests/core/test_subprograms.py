@@ -153,8 +153,8 @@ def test_equations_of_primitives_that_hold_programs_are_asked(monkeypatch):
     assert len(programs) == 2
     asked = []
     monkeypatch.setattr(
-        "hlofront.core.subprograms.closed_programs_of",
-        lambda e: asked.append(e.primitive.name) or closed_programs_of(e),
+        "hlofront.core.subprograms.subprograms_of",
+        lambda e: asked.append(e.primitive.name) or subprograms_of(e),
     )
     lower_all_that_is_ours()
     assert list(map(id, closed_programs_in(equations))) == list(map(id, programs))

@@ -3,6 +3,7 @@
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.transforms.simplify import dead_code_program
 
 
 def primitives_in(program):
@@ -67,3 +68,11 @@ def test_a_program_without_dead_code_is_shared_as_it_was():
     program = jax.make_jaxpr(jax.grad(lambda y, x: jax.jit(lambda y, x: y * inner(x))(y, x)))
     text = str(program(1.0, 2.0))
     assert text.count("name=sin") == 1
+
+
+def test_a_program_without_dead_code_is_not_analyzed_again():
+    program = jax.make_jaxpr(lambda x: (jnp.tan(x), jnp.sin(x)))(1.0)
+    smaller, _ = dead_code_program(program, (False, True))
+    assert smaller is not program and smaller.jaxpr.live is smaller.jaxpr.eqns
+    same, _ = dead_code_program(program, (True, True))
+    assert same is program and program.jaxpr.live is program.jaxpr.eqns

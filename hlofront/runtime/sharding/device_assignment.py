@@ -24,7 +24,7 @@ from hlofront.core.jaxpr import ClosedJaxpr, Jaxpr
 from hlofront.core.mesh import AbstractMesh, Mesh
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.requested_shardings import asks_nothing
-from hlofront.core.subprograms import subprograms_of
+from hlofront.core.subprograms import may_hold_programs, subprograms_of
 from hlofront.higher_order.shard_map import shard_map_p
 from hlofront.pjrt.named_shardings import are_split_alike
 from hlofront.pjrt.shardings import over_mesh
@@ -353,9 +353,17 @@ def shardings_inside(program: ClosedJaxpr) -> list[Sharding]:
     return list(dict.fromkeys(_inside(program.jaxpr)))
 
 
+# The primitives whose parameters say on which devices a program runs.
+_PLACING = frozenset((sharding_constraint_p, argument_sharding_p, reshard_p, device_put_p))
+
+
 def _inside(jaxpr: Jaxpr) -> Iterator[Sharding]:
+    primitives = {equation.primitive for equation in jaxpr.eqns}
+    placing = {each for each in primitives if each in _PLACING or may_hold_programs(each)}
     for equation in jaxpr.eqns:
         primitive = equation.primitive
+        if primitive not in placing:
+            continue
         if primitive is sharding_constraint_p or primitive is argument_sharding_p:
             # Inside of shard_map a constraint may be over a mesh without devices.
             if type(getattr(equation.params["sharding"], "mesh", None)) is not AbstractMesh:
