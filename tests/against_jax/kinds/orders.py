@@ -13,6 +13,8 @@ KNOWN = {
     r"^poch_": "at poles and negative numbers ours are mpmath's: test_accuracy",
     r"^expn_-[123]_": "of orders below 0 ours is NaN, as in SciPy; jax has numbers of -3 beyond 1,"
     " and no answer in 100 s for -1 and -2",
+    r"^bessel_jn_": "ours are mpmath's; jax has NaN at 0, and in float32 where its recursion"
+    " overflows, near 0",
     r"^hyp1f1_(-3_-2.0|-[123]_0.0)_": "at poles ours is infinite, as in SciPy, and at 0 it is 1, as"
     " in mpmath; jax has the other sign at some of them",
     r"^hyp1f1_-2_-2.0_": "jax has exp(x) for equal parameters; ours ends as the numerator does, as"
@@ -47,9 +49,11 @@ def programs(jax, jnp, lax):
         for order in WHOLE:
             grid = np.array(ARGUMENTS)
             add(f"polygamma_{order}", lambda x, n=order: sp.polygamma(n, x), grid)
-            # The reference's loop does not end at NaN, nor at negative numbers.
+            # The reference's loop does not end at NaN, nor at negative numbers, and where some
+            # numbers of an array have ended: one is looked at after the other.
             at_positive = np.array([0.0, 1e-8, 0.25, 1.0, 2.0, 9.5, 80.0])
-            add(f"expn_{order}", lambda x, n=order: sp.expn(n, x), at_positive)
+            one_by_one = lambda f: lambda xs: lax.map(f, xs)
+            add(f"expn_{order}", one_by_one(lambda x, n=order: sp.expn(n, x)), at_positive)
             add(f"multigammaln_{order}", lambda x, n=order: sp.multigammaln(x, n), grid)
             add(f"bernoulli_{order}", lambda n=order: sp.bernoulli(n))
             for power in (-2.0, 0.0, 1.0, 3.0):
@@ -66,7 +70,7 @@ def programs(jax, jnp, lax):
             for upto in (0, 1, 4, 9):
                 add(
                     f"bessel_jn_{order}_{upto}",
-                    lambda x, n=order, k=upto: (sp.bessel_jn(x, v=k, n_iter=50), n),
+                    one_by_one(lambda x, k=upto: sp.bessel_jn(x[None], v=k, n_iter=50)),
                     np.array([-9.0, -1.0, -0.1, 0.0, 0.1, 1.0, 9.0]) + order,
                 )
         for m in range(-4, 5):
