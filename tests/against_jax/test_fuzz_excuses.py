@@ -72,6 +72,20 @@ def test_an_excuse_holds_for_the_error_that_hlofront_raises_instead():
     assert differs(one, RESULT, theirs)
 
 
+@pytest.mark.parametrize("later", ["ValueError", "TypeError"])
+def test_a_mistake_that_hlofront_alone_refuses_is_excused_where_both_fail_later(monkeypatch, later):
+    """hlofront is run once more without the mistake, which jax did not look at."""
+
+    def described(one, _):
+        assert not excuses.has_mistake(one)
+        return {"shape": refused(later, "the shapes do not match")}
+
+    monkeypatch.setattr(excuses.running, "described", described)
+    ours = refused("TypeError", "Invalid inline option: 'text'.")
+    theirs = refused("ValueError", "the shapes do not match")
+    assert differs(program("jit", planted=True), ours, theirs) == (later == "TypeError")
+
+
 @pytest.mark.parametrize("optimized", [True, False])
 def test_a_linearization_that_fails_is_excused_where_a_rule_has_optimize_remat(
     monkeypatch, optimized
