@@ -12,7 +12,24 @@ def programs(jax, jnp, lax):
     arguments(corpus, jax, jnp, lax)
     paddings(corpus, jnp)
     weak_updates(corpus, jnp, lax)
+    described_float0(corpus, jax)
     return corpus
+
+
+def described_float0(corpus, jax):
+    """What is said of results of dtype float0 before they are computed."""
+
+    def pushed(flags):
+        return jax.jvp(lambda x: x, (flags,), (np.zeros(3, jax.dtypes.float0),))
+
+    def infos(flags):
+        jitted = jax.jit(pushed)
+        lowered = jitted.lower(flags)
+        found = (jitted.eval_shape(flags), lowered.out_info, lowered.compile().out_info)
+        return [[(x.shape, str(x.dtype), type(x).__name__) for x in info] for info in found]
+
+    corpus.add("shape_of_a_float0_tangent", pushed, np.ones(3, bool), modes=("shape",))
+    corpus.add("infos_of_a_float0_tangent", infos, np.ones(3, bool), modes=("value",))
 
 
 def unread_rules(corpus, jax, jnp, lax):

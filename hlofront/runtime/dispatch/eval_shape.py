@@ -6,6 +6,7 @@ from typing import Any
 from hlofront.base.boundary import boundary
 from hlofront.base.tree import PyTree
 from hlofront.bridge.fast_parts import PjitFunction
+from hlofront.runtime.dispatch.float0_results import described_results
 from hlofront.runtime.dispatch.jit import Jitted
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import check_callable
@@ -39,4 +40,4 @@ def eval_shape(fun: Callable[..., PyTree], *args: object, **kwargs: object) -> P
         jitted: Any = fun
         return jitted.eval_shape(*args, **kwargs)
     traced, _ = Jitted(fun, ArgumentPlan(fun)).traced(args, kwargs)
-    return traced.out_tree.unflatten(map(described, traced.program.out_avals))
+    return described_results(traced.out_tree, map(described, traced.program.out_avals))

@@ -1,11 +1,13 @@
 """Results of dtype float0, which no device has: compiled functions create them on the host."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from hlofront.base import tree
 from hlofront.base.dtypes import float0
+from hlofront.base.tree import PyTree, PyTreeDef
+from hlofront.transforms.flatten import ShapeDtypeStruct
 
 
 class _Float0:
@@ -38,3 +40,20 @@ def without_float0(fun: Callable[..., object]) -> Callable[..., object]:
         return structure.unflatten(map(_hidden, leaves))
 
     return function
+
+
+def described_results(structure: PyTreeDef, descriptions: Iterable[object]) -> PyTree:
+    """Return descriptions of a program's results as a tree, with those of its float0 results.
+
+    Args:
+      structure: of the results of a function that `without_float0` made.
+      descriptions: of each result that the program computes.
+    """
+    return tree.tree_map(_description, structure.unflatten(descriptions))
+
+
+def _description(leaf: object) -> object:
+    """Replace a float0 array, which unflattening restored, by its ShapeDtypeStruct."""
+    if getattr(leaf, "dtype", None) == float0:
+        return ShapeDtypeStruct(np.shape(leaf), float0)
+    return leaf

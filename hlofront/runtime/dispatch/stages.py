@@ -26,6 +26,7 @@ from hlofront.runtime.compilation.pipeline import (
 from hlofront.runtime.compilation.traced_program import CompilerOptionPairs, Function, TracedProgram
 from hlofront.runtime.dispatch.compiled_call import CompiledCall, shard_argument
 from hlofront.runtime.dispatch.executable import Executable
+from hlofront.runtime.dispatch.float0_results import described_results
 from hlofront.runtime.dispatch.references import without_references
 from hlofront.runtime.sharding.device_assignment import (
     DeviceAssignment,
@@ -140,7 +141,8 @@ class Stage:
     def _described_results(self, shardings: Sequence[Sharding | None]) -> PyTree:
         """Return a ShapeDtypeStruct per result, or the aval of a token, as a tree."""
         avals = self._traced.program.out_avals
-        return self.out_tree.unflatten(
+        return described_results(
+            self.out_tree,
             [
                 ShapeDtypeStruct(
                     aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding
@@ -148,7 +150,7 @@ class Stage:
                 if isinstance(aval, ShapedArray)
                 else aval
                 for aval, sharding in zip(avals, shardings, strict=True)
-            ]
+            ],
         )
 
 
