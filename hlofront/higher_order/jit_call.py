@@ -17,7 +17,7 @@ from hlofront.core.references import is_reference
 from hlofront.core.rules import BatchResult
 from hlofront.core.subprograms import calls
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent
-from hlofront.core.trace import Trace, Tracer
+from hlofront.core.trace import Trace, Tracer, current_trace
 from hlofront.higher_order.selecting import (
     LinearOperands,
     nonzero,
@@ -48,6 +48,19 @@ class Inline(enum.Enum):
     XLA_LATE = "xla_late"
     # Where XLA decides.
     AUTO = "auto"
+
+
+def refuse_options(name: str, options: Sequence[tuple[str, object]]) -> None:
+    """Raise a ValueError if an enclosing program is traced, which compiler options are not in."""
+    trace: Trace | None = current_trace()
+    while trace is not None:
+        if isinstance(trace, StagingTrace):
+            raise ValueError(
+                "`compiler_options` can only be passed to top-level `jax.jit`. Got "
+                f"compiler_options={dict(options)} for {name}, which is called inside of another "
+                "traced function: pass them to that one's jit."
+            )
+        trace = getattr(trace, "parent", None)
 
 
 def canonical_inline(inline: object) -> bool | Inline:

@@ -158,6 +158,11 @@ class ArgumentPlan:
         names = self.signature.positional_names()
         return f"argument {names[where]!r}" if where < len(names) else f"argument number {where}"
 
+    @property
+    def has_statics(self) -> bool:
+        """Whether calls may have static arguments."""
+        return bool(self._static_positions or self._static_names)
+
     def dynamic(
         self, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> tuple[tuple[object, ...], dict[str, object]]:
@@ -178,7 +183,7 @@ class ArgumentPlan:
         self, fun: Callable[..., PyTree], args: tuple[object, ...], kwargs: dict[str, object]
     ) -> Callable[..., PyTree]:
         """Return `fun` as a function of its dynamic arguments, with the static ones bound."""
-        if not self._static_positions and not self._static_names:
+        if not self.has_statics:
             return fun
         count = len(args)
         fixed = {i: args[i] for i in self._static_of(count) if i < count}

@@ -11,6 +11,7 @@ from hlofront.bridge.client import GSPMDSharding
 from hlofront.errors import IndivisibleError
 from hlofront.experimental import io_callback
 from hlofront.experimental.serialize_executable import deserialize_and_load, serialize
+from hlofront.runtime.dispatch.jit import Jitted
 from hlofront.sharding import Mesh, NamedSharding, SingleDeviceSharding
 from hlofront.sharding import PartitionSpec as P
 from tests.many_devices.meshes import devices, matrix, mesh, split
@@ -381,3 +382,54 @@ def test_a_program_for_several_devices_is_serialized_and_runs_on_others():
     np.testing.assert_array_equal(elsewhere(jax.device_put(np.asarray(a), sharding))[1], a + 1)
     with pytest.raises(ValueError, match="was compiled for 8 devices of cpu"):
         deserialize_and_load(*parts, execution_devices=devices[:2])
+
+
+def test_calls_like_the_last_one_do_not_look_for_their_program(monkeypatch):
+    looked_up = []
+    traced = Jitted.traced
+
+    def counted(self, args, kwargs):
+        looked_up.extend([self.name] if self.name == "total" else [])
+        return traced(self, args, kwargs)
+
+    monkeypatch.setattr(Jitted, "traced", counted)
+
+    @jax.jit
+    def total(a, *, factor=None):
+        return {"sum": a.sum() * (1 if factor is None else factor)}
+
+    array, split_otherwise = matrix("x", "y"), matrix("y")
+    wanted = np.asarray(array).sum()
+    for count, (args, kwargs, expected) in enumerate(
+        [
+            ((array,), {}, wanted),
+            ((split_otherwise,), {}, wanted),
+            ((array,), {"factor": matrix(shape=())}, 0),
+            ((matrix("x", dtype=np.int32),), {}, wanted),
+            ((np.asarray(array),), {}, wanted),
+            ((array,), {}, wanted),
+        ],
+        start=1,
+    ):
+        for _ in range(3):
+            assert total(*args, **kwargs)["sum"] == expected
+        assert looked_up == ["total"] * count
+    jax.clear_caches()
+    assert total(array)["sum"] == wanted
+    assert len(looked_up) == 7
+
+
+def test_repeated_calls_are_checked_as_the_first():
+    total = jax.jit(lambda a: jnp.log(a).sum())
+    array = matrix("x")
+    total(array)
+    with jax.debug_nans(True), pytest.raises(FloatingPointError):
+        total(-array)
+    array.delete()
+    with pytest.raises(RuntimeError, match="deleted"):
+        total(array)
+    doubled = jax.jit(lambda a: a * a.sum(), donate_argnums=0)
+    for _ in range(3):
+        given = matrix("x")
+        assert doubled(given).sharding == given.sharding and given.is_deleted()
+    assert jax.jit(jax.vmap(lambda a: total(a)))(matrix("x") + 1).shape == (8,)

@@ -77,6 +77,7 @@ class TracedProgram:
     """A function traced to a jaxpr for one kind of arguments."""
 
     __slots__ = (
+        "__weakref__",
         "_opened",
         "devices",
         "discharged",

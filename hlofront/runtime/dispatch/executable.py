@@ -84,6 +84,7 @@ class Executable:
     """
 
     __slots__ = (
+        "__weakref__",
         "_program",
         "call",
         "committed",
@@ -106,6 +107,8 @@ class Executable:
         "with_keys",
     )
 
+    # Whether its CPU devices exchange values: it waits for the previous program that does so.
+    meets_on_cpu: bool = False
     # The shardings of its inputs and outputs, if it is for several devices.
     shardings: CompiledShardings | None = None
     # The sharding of all values on its device; None if it is for several devices.

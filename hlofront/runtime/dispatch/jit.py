@@ -18,8 +18,8 @@ from hlofront.bridge.members import clear_call_cache, device_of
 from hlofront.core.compile_time import folding_constants
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.mesh_context import NO_MESH, context_mesh
-from hlofront.core.trace import Trace, Tracer, as_array, current_trace, is_eager, leaked
-from hlofront.higher_order.jit_call import Inline, canonical_inline, jit_p
+from hlofront.core.trace import Tracer, as_array, current_trace, is_eager, leaked
+from hlofront.higher_order.jit_call import Inline, canonical_inline, jit_p, refuse_options
 from hlofront.pjrt import clients
 from hlofront.pjrt.clients import compiling_for
 from hlofront.runtime.compilation import recompilation, run_log
@@ -40,6 +40,7 @@ from hlofront.runtime.dispatch.earlier_programs import EarlierPrograms
 from hlofront.runtime.dispatch.executable import CallAnswer, Executable
 from hlofront.runtime.dispatch.float0_results import without_float0
 from hlofront.runtime.dispatch.references import discharged_call, without_references
+from hlofront.runtime.dispatch.repeated_call import RepeatedCall
 from hlofront.runtime.sharding.device_assignment import (
     DeviceAssignment,
     ProgramDevices,
@@ -61,7 +62,7 @@ from hlofront.transforms.flatten import (
 )
 from hlofront.transforms.make_jaxpr import bad_argument
 from hlofront.transforms.reference_checks import check_references
-from hlofront.transforms.stage import EAGER, StagingTrace
+from hlofront.transforms.stage import EAGER
 
 _flatten = fast_parts.registry.flatten
 _trace_context = state.trace_context
@@ -104,6 +105,7 @@ class Jitted(Function):
         "plan_key",
         "jit_layouts",
         "jit_shardings",
+        "repeated",
         "table",
         "traced_for",
     )
@@ -128,6 +130,8 @@ class Jitted(Function):
         self.traced_for = traced_for
         # The programs of an earlier process, which calls start from.
         self.earlier: EarlierPrograms | None = None
+        # The last call of a program that C++ does not start.
+        self.repeated: RepeatedCall | None = None
         self.plan_key: PlanKey = (
             plan.static_argnums,
             plan.static_argnames,
@@ -250,6 +254,10 @@ class Jitted(Function):
         """Answer a C++ call without an executable: return the result and data for later calls."""
         if _disable_jit.value:
             return self.fun(*args, **kwargs), None, False
+        if self.repeated is not None:
+            repeated = self.repeated.result(args, kwargs)
+            if repeated is not None:
+                return repeated[0], None, False
         return self.compile_and_call(args, kwargs)
 
     def compile_and_call(self, args: tuple[object, ...], kwargs: dict[str, object]) -> CallAnswer:
@@ -285,6 +293,8 @@ class Jitted(Function):
         executable = self._executable(traced, leaves)
         results = executable.run(leaves)
         result = traced.out_tree.unflatten(results)
+        if self.earlier is None and not self.plan.has_statics:
+            self.repeated = RepeatedCall.of(traced, executable, leaves)
         return result, executable.fast_path(traced.out_tree, leaves, result), False
 
     def _run_with_references(self, traced: TracedProgram, leaves: Sequence[object]) -> list[Any]:
@@ -333,7 +343,7 @@ class Jitted(Function):
     def _bound(self, traced: TracedProgram, leaves: Sequence[object]) -> list[Any]:
         program = traced.program
         if self.compiler_options:
-            self._refuse_options()
+            refuse_options(self.name, self.compiler_options)
         program, captured = traced.opened()
         donated = traced.donated or (False,) * len(leaves)
         results = jit_p.bind(
@@ -348,18 +358,6 @@ class Jitted(Function):
             ctx_mesh=context_mesh() or NO_MESH,
         )
         return list(map(as_array, results)) if self.inline is True else results
-
-    def _refuse_options(self) -> None:
-        """Raise a ValueError if compiler options are set while an enclosing program is traced."""
-        trace: Trace | None = current_trace()
-        while trace is not None:
-            if isinstance(trace, StagingTrace):
-                raise ValueError(
-                    "`compiler_options` can only be passed to top-level `jax.jit`. Got "
-                    f"compiler_options={dict(self.compiler_options)} for {self.name}, which is "
-                    "called inside of another traced function: pass them to that one's jit."
-                )
-            trace = getattr(trace, "parent", None)
 
     def _where(
         self, traced: TracedProgram, leaves: Sequence[object]
