@@ -73,6 +73,16 @@ def test_an_excuse_holds_for_the_error_that_hlofront_raises_instead():
     assert differs(one, RESULT, theirs)
 
 
+def test_an_axis_that_is_a_float_is_excused_where_jax_drops_its_fraction():
+    ours, one = refused("TypeError", excuses.NO_INDEX), program("reduction", planted=True)
+    assert not differs(one, ours, RESULT)
+    assert not differs(
+        one, ours, refused("ValueError", "axis 1 is out of bounds for array of shape ()")
+    )
+    assert differs(one, ours, refused("ValueError", "the shapes do not match"))
+    assert differs(program("contraction", planted=True), ours, RESULT)
+
+
 @pytest.mark.parametrize("later", ["ValueError", "TypeError"])
 def test_a_mistake_that_hlofront_alone_refuses_is_excused_where_both_fail_later(monkeypatch, later):
     """hlofront is run once more without the mistake, which jax did not look at."""

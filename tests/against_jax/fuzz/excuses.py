@@ -30,6 +30,7 @@ CUSTOM_RULES = {
 }
 CUSTOM_VMAPS = {"custom_vmap_closure", "custom_vmap_of_vmap"}
 NO_FORWARD = "can't apply forward-mode autodiff (jvp) to a custom_vjp function"
+NO_INDEX = "'float' object cannot be interpreted as an integer"
 NO_PLACE = "Detected differentiation of a custom_jvp function with respect to a closed-over value"
 
 
@@ -237,6 +238,14 @@ STUMBLES = (
         planted=True,
         holds=raises("TypeError", "cannot be interpreted as an integer"),
     ),
+    # It takes a float as an axis of cumulative sums, without its fraction.
+    excuse(
+        "ValueError",
+        r"^axis \d+ is out of bounds for array of shape",
+        {"reduction"},
+        planted=True,
+        holds=raises("TypeError", NO_INDEX),
+    ),
     # It reverses before it looks at whether there is the axis.
     excuse(
         "TypeError",
@@ -288,6 +297,7 @@ STRICTER = (
     excuse("TypeError", "Invalid inline option", planted=True),
     excuse("TypeError", "^`out_sharding` of reduce is", planted=True),
     excuse("TypeError", "is not callable: the policy of checkpoint is", planted=True),
+    excuse("TypeError", f"^{NO_INDEX}$", {"reduction"}, planted=True),
     # jax refuses it when the key is made, and so not where nothing reads the key.
     excuse("TypeError", "PRNG key seed must be an integer; got (float|complex)", planted=True),
     excuse("UnexpectedTracerError", NO_PLACE, CUSTOM_RULES, holds=same_without_refusal),
