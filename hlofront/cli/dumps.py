@@ -181,7 +181,8 @@ def _print_kernels(listed: list[Kernel], options: argparse.Namespace, out: TextI
 
 _NO_KERNELS = (
     "the dumps have no code of kernels: XLA writes that of loops and fusions for CPUs and GPUs, "
-    "not of library calls (products by YNNPACK, oneDNN, cuBLAS or cuDNN), and libtpu writes none"
+    "not of library calls (products by YNNPACK, oneDNN, cuBLAS or cuDNN), and libtpu writes none; "
+    "from jaxlib 0.12 on, dumps by XLA_FLAGS have it with --xla_dump_emitter_re=^llvm"
 )
 
 

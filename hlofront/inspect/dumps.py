@@ -22,9 +22,10 @@ def dumped(
 ) -> Callable[..., DumpedModule]:
     """Return a function that compiles `function` for its arguments while XLA dumps every pass.
 
-    The files are those of `XLA_FLAGS=--xla_dump_to=FOLDER --xla_dump_hlo_pass_re=.*`, but of this
-    program alone: `timeline` reads what each pass changed, `kernels` the code of its kernels. The
-    function does not run, and executables in caches on disk are not used.
+    The files are those of `XLA_FLAGS="--xla_dump_to=FOLDER --xla_dump_hlo_pass_re=.*
+    --xla_dump_emitter_re=^llvm"`, but of this program alone: `timeline` reads what each pass
+    changed, `kernels` the code of its kernels. The function does not run, and executables in caches
+    on disk are not used.
 
     Args:
       function: the function to compile, jitted or not.
@@ -58,6 +59,8 @@ def dumped(
                     "xla_dump_to": str(path),
                     "xla_dump_hlo_pass_re": ".*",
                     "xla_dump_hlo_as_text": True,
+                    # From jaxlib 0.12 on, LLVM IR is dumped where it is asked for.
+                    "xla_dump_emitter_re": "^llvm",
                 }
             )
         return main_module(dumped_modules(path))

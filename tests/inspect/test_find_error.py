@@ -8,6 +8,7 @@ import pytest
 import hlofront as jax
 import hlofront.numpy as jnp
 from hlofront import lax
+from hlofront.bridge import state
 from hlofront.experimental import io_callback
 from hlofront.inspect import ErrorReport, find_error
 from tests.inspect.programs import gpt_arguments, gpt_step, resnet_arguments, resnet_step
@@ -130,6 +131,9 @@ def test_an_error_that_grows_slowly_has_no_operation():
     assert "No single operation loses them" in str(report)
 
 
+@pytest.mark.skipif(
+    state.jaxlib_version >= (0, 12), reason="XLA of jaxlib 0.12 does not reorder sums of floats"
+)
 def test_what_compiles_to_something_else_is_said():
     """XLA adds the two constants before it adds x."""
     report = find_error(lambda x: (x + 1e6) - 1e6)(points)

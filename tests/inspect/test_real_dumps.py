@@ -12,6 +12,7 @@ import sys
 import pytest
 
 import hlofront as jax
+from hlofront.bridge import state
 from hlofront.inspect import canonical, costs, diff, parse, styled, write
 from hlofront.pjrt import targets
 
@@ -180,6 +181,8 @@ FLAGS = {
 
 def test_a_flag_of_fusions_is_told_as_regrouping(texts, target):
     options, name, parts = FLAGS[target]
+    if target == "cpu" and state.jaxlib_version >= (0, 12):
+        pytest.skip("jaxlib 0.12 has one kind of fusion emitters for CPUs")
     after = programs.compiled(name, target, compiler_options=options).as_text()
     found = diff(texts[name], after)
     (change,) = found.changes
@@ -197,7 +200,8 @@ def test_a_training_step_without_fusions(texts, target):
     folded = next(change for change in found.changes if change.kind == "refused")
     assert len(folded.parts) > 100 and len(found.changes) < 20, found
     assert re.match(
-        r"\d+ fusions became \d+ fusions and 1 operation with operations of the same kinds",
+        r"\d+ fusions became \d+ fusions and 1 operation (with operations of the same kinds|"
+        "over the same work)",
         folded.sentence,
     )
 
