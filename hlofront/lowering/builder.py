@@ -27,7 +27,7 @@ from hlofront.core.rules import LoweringRule, lower
 from hlofront.core.sharded_types import plain_aval
 from hlofront.core.subprograms import closed_programs_in
 from hlofront.lowering import types
-from hlofront.lowering.direct import DIRECT
+from hlofront.lowering.direct import DIRECT, UNCHANGED
 from hlofront.lowering.emitter import Emitter
 from hlofront.lowering.extended import EXTENDED, extend_to_elements
 from hlofront.lowering.frontend_attributes import marked
@@ -169,6 +169,9 @@ class Builder(Emitter):
 
     def _lower_equation(self, equation: Equation, environment: dict[Var, Value]) -> None:
         primitive = equation.primitive
+        if primitive in UNCHANGED and primitive not in self.module.overrides:
+            environment[equation.outvars[0]] = self.read(equation.invars[0], environment)
+            return
         self.loc = self.module.locations.of(
             self.name_of(primitive.name, equation), equation.traceback
         )

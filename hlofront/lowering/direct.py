@@ -10,7 +10,10 @@ from hlofront.lowering.emitter import Emitter
 from hlofront.primitives import elementwise as e
 from hlofront.primitives import special as s
 from hlofront.primitives.derivatives import add_any_p
+from hlofront.primitives.varying import pvary_p
 
+# Primitives whose result is their operand: its type differs in jaxprs alone.
+UNCHANGED: frozenset[Primitive] = frozenset((pvary_p,))
 # Operands are first broadcast to the result's shape. A row applies to equations whose parameters
 # are all None; for others the primitive's rule is called.
 DIRECT: dict[Primitive, str] = {

@@ -54,6 +54,7 @@ class Emitter:
         ip: ir.InsertionPoint,
         prefix: NameStack,
         hoisted: dict[int, Value],
+        loc: ir.Location | None = None,
     ):
         self.module = module
         self.ip = ip
@@ -61,9 +62,9 @@ class Emitter:
         self.prefix: NameStack = prefix
         # id of a large constant -> the function argument that carries it.
         self.hoisted = hoisted
-        self.loc: ir.Location = (
-            module.locations.named(path_of(prefix)) if prefix else module.locations.unknown
-        )
+        if loc is None:
+            loc = module.locations.named(path_of(prefix)) if prefix else module.locations.unknown
+        self.loc: ir.Location = loc
         # Constants and their broadcasts, cached per block.
         self.constants: dict[Hashable, Value] = {}
         # Per ordered effect, the token of its latest operation.
@@ -152,8 +153,8 @@ class Emitter:
         block = operation.regions[index].blocks.append(
             *arg_types, arg_locs=[self.loc] * len(arg_types)
         )
-        inner = type(self)(self.module, ir.InsertionPoint(block), self.prefix, self.hoisted)
-        inner.loc = self.loc
+        ip = ir.InsertionPoint(block)
+        inner = type(self)(self.module, ip, self.prefix, self.hoisted, self.loc)
         inner.equation = self.equation
         outputs = body(inner, *block.arguments)
         _create(terminator, (), list(outputs), loc=self.loc, ip=inner.ip)

@@ -26,7 +26,7 @@ class Locations:
     The options are read at construction, so all operations of a module have locations of one kind.
     """
 
-    __slots__ = ("_frames_of", "_named", "unknown")
+    __slots__ = ("_frames_of", "_last", "_last_frames", "_named", "unknown")
 
     _frames_of: Callable[[Traceback | None], ir.Location]
 
@@ -42,12 +42,18 @@ class Locations:
             self._frames_of = _innermost_frame
         self._named: dict[tuple[str, ir.Location], ir.Location] = {}
         self.unknown = ir.Location.unknown(context)
+        # The last traceback, and its frames.
+        self._last: Traceback | None = None
+        self._last_frames = self.unknown
 
     def of(self, name: str, traceback: Traceback | None) -> ir.Location:
         """Return the location of an operation: its name, and the user's source lines."""
         if traceback is None:
             return ir.Location.name(name, context=context)
-        frames = self._frames_of(traceback)
+        # Operations of one line of the user's, and their derivatives, follow one another.
+        if traceback is not self._last:
+            self._last, self._last_frames = traceback, self._frames_of(traceback)
+        frames = self._last_frames
         key = (name, frames)
         location = self._named.get(key)
         if location is None:

@@ -82,7 +82,7 @@ class JVPTracer(DifferentiationTracer):
         self._trace = trace  # pyright: ignore[reportIncompatibleVariableOverride]
         self.primal = primal
         self.tangent = tangent
-        self.aval = typeof(primal)
+        self.aval = primal.aval if isinstance(primal, Tracer) else typeof(primal)
 
     def to_concrete_value(self) -> Value:
         primal = self.primal
