@@ -14,14 +14,13 @@ from hlofront.base.tree import PyTree
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
 from hlofront.bridge.client import Device, PjitFunction
-from hlofront.bridge.members import clear_call_cache, device_of
+from hlofront.bridge.members import clear_call_cache
 from hlofront.core.compile_time import folding_constants
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo
 from hlofront.core.mesh_context import NO_MESH, context_mesh
 from hlofront.core.trace import Tracer, as_array, current_trace, is_eager, leaked
 from hlofront.higher_order.jit_call import Inline, canonical_inline, jit_p, refuse_options
 from hlofront.pjrt import clients
-from hlofront.pjrt.clients import compiling_for
 from hlofront.runtime.compilation import recompilation, run_log
 from hlofront.runtime.compilation.cache_report import cache_report, timings
 from hlofront.runtime.compilation.pipeline import executable_for
@@ -36,6 +35,7 @@ from hlofront.runtime.compilation.traced_program import (
 )
 from hlofront.runtime.dispatch import stages
 from hlofront.runtime.dispatch.compiled_call import shard_argument
+from hlofront.runtime.dispatch.described_devices import described_devices
 from hlofront.runtime.dispatch.earlier_programs import EarlierPrograms
 from hlofront.runtime.dispatch.executable import CallAnswer, Executable
 from hlofront.runtime.dispatch.float0_results import without_float0
@@ -394,22 +394,9 @@ class Jitted(Function):
     ) -> tuple[ProgramDevices | None, bool]:
         """Return the devices for a stage: arguments may be descriptions, devices a target's."""
         if self.device is None and self.backend is None:
-            target = compiling_for.get()
-            device_assignment = self._device_assignment(traced, leaves)
-            if device_assignment is not None:
-                if target is not None:
-                    target.check(device_assignment.devices)
-                return device_assignment, True
-            for leaf in leaves:
-                sharding = leaf.sharding if type(leaf) is ShapeDtypeStruct else None
-                if isinstance(sharding, bridge.SingleDeviceSharding):
-                    if target is not None:
-                        target.check([device_of(sharding)])
-                    return device_of(sharding), True
-            if target is not None:
-                if len(target.devices) == 1:
-                    return target.devices[0], True
-                return DeviceAssignment(target.devices, (None,) * len(leaves), ()), True
+            described = described_devices(leaves, self._device_assignment(traced, leaves))
+            if described is not None:
+                return described
         return self._where(traced, leaves)
 
     @boundary
