@@ -515,6 +515,7 @@ def typeof(x: ArrayLike | SupportsAval) -> ShapedArray:
 
     Raises:
       TypeError: if x is nothing of these, or a NumPy array of a dtype that no device has.
+      ValueError: if x has the method `__jax_array__`, which only functions of jax.numpy call.
 
     Example:
       >>> jax.typeof(jnp.ones((2, 3)))
@@ -523,6 +524,12 @@ def typeof(x: ArrayLike | SupportsAval) -> ShapedArray:
     # The class of a value of unknown type is unknown.
     rule = _aval_of_type(type(x)) or _inherited(type(x))  # pyright: ignore[reportUnknownArgumentType]
     if rule is None:
+        if getattr(x, "__jax_array__", None) is not None:
+            raise ValueError(
+                "Triggering __jax_array__() during abstractification is no longer supported. A "
+                f"value of {type(x)} is an operand of functions of jax.numpy; elsewhere convert it "
+                "by jax.numpy.asarray, or register its class as a pytree."
+            )
         raise TypeError(
             f"a value of type {type(x).__module__}.{type(x).__qualname__} is not a valid array "
             f"operand: got {source.shortened(repr(x))}. Wanted an array, a NumPy array or a Python "

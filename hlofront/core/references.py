@@ -12,6 +12,7 @@ from hlofront.core.computed_slices import Slice
 from hlofront.core.effects import Effect, OwnEffect
 from hlofront.core.mesh import AbstractMesh
 from hlofront.core.partition import PartitionSpec
+from hlofront.core.trace import Tracer
 
 
 class AbstractRef(AbstractHolder):
@@ -109,7 +110,10 @@ class RefMeta(type):
     """The class of `Ref`, for which tracers of references are instances too."""
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return super().__instancecheck__(instance) or is_reference(getattr(instance, "aval", None))
+        # Other values may have an attribute of this name, as objects that stand for a reference.
+        return super().__instancecheck__(instance) or (
+            isinstance(instance, Tracer) and is_reference(instance.aval)
+        )
 
 
 # ---- effects -------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from hlofront.core.trace import Tracer, is_eager
 from hlofront.numpy.annotations import DeviceLike, OutSharding
 from hlofront.numpy.creation import MOST_ON_HOST, check_placement, from_host
 from hlofront.numpy.like import like
-from hlofront.numpy.promotion import check_arraylike, with_shape
+from hlofront.numpy.promotion import as_operand, check_arraylike, with_shape
 from hlofront.primitives import converting, shaping
 from hlofront.primitives import creating as lax
 from hlofront.primitives.shaping import ascending
@@ -259,9 +259,12 @@ def _like(
     device: DeviceLike,
     out_sharding: OutSharding = None,
 ) -> Array:
-    described = isinstance(a, ShapeDtypeStruct)
-    if not described and (is_value(a) or not (hasattr(a, "shape") and hasattr(a, "dtype"))):
+    if not (hasattr(a, "shape") and hasattr(a, "dtype")):
+        a = as_operand(a)
         check_arraylike(name, a)
+    # An object that is not an array may have the attributes of one.
+    described = isinstance(a, ShapeDtypeStruct) or not is_value(a)
+    if not described:
         aval = typeof(a)
         own_shape, own_dtype, weak = aval.shape, aval.dtype, aval.weak_type
     else:
@@ -274,8 +277,9 @@ def _like(
         # The result is on the array's devices; in another shape only if it is on a single device.
         if shape is None or len(a.devices()) == 1:
             device = a.sharding
-    elif goes_anywhere and type(a) is ShapeDtypeStruct and shape is None:
-        device = a.sharding
+    elif goes_anywhere and described and shape is None and not weak:
+        if getattr(a, "_committed", True):
+            device = getattr(a, "sharding", None)
     if goes_anywhere and shape is None and not is_eager():
         split = None if described else typeof(a).split
         out_sharding = None if split is None else named_sharding(*split)

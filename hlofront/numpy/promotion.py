@@ -78,7 +78,7 @@ def operands(name: str, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], lis
     """
     try:
         values, avals = list(args), [typeof(x) for x in args]
-    except TypeError:
+    except (TypeError, ValueError):
         values = [as_operand(x) for x in args]
         check_arraylike(name, *values)
         avals = [typeof(x) for x in values]

@@ -596,6 +596,40 @@ def from_outside(corpus, jax, jnp, lax):
         step(ref, 4.0)
         return ref[...]
 
+    class Holder:
+        """An object that converts itself to an array, and has the attributes of what it holds."""
+
+        def __init__(self, held):
+            self.held = held
+
+        def __jax_array__(self):
+            return self.held
+
+        def __getattr__(self, name):
+            return getattr(self.held, name)
+
+    @corpus.program(floats(3), modes=("value",))
+    def objects_with_the_attributes_of_references(x):
+        holder = Holder(jax.new_ref(x))
+        return isinstance(holder, jax.Ref), isinstance(holder.held, jax.Ref)
+
+    @corpus.program(floats(3), modes=("value",))
+    def the_type_of_an_object_that_converts_itself(x):
+        return jax.typeof(Holder(jnp.asarray(x)))
+
+    @corpus.program(floats(3), modes=("value",))
+    def arrays_like_objects_that_convert_themselves(x):
+        class Plain:
+            def __jax_array__(self):
+                return jnp.asarray(x)
+
+        mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+        sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("i"))
+        holder = Holder(jax.device_put(x, sharding))
+        makers = [jnp.zeros_like, jnp.ones_like, lambda a: jnp.full_like(a, 7), jnp.empty_like]
+        shardings = [make(holder).sharding == sharding for make in makers]
+        return shardings, [make(Plain()) for make in makers], jnp.zeros_like(holder, dtype=int)
+
 
 def errors(corpus, jax, jnp, lax):
     def add(name, function):
