@@ -23,6 +23,7 @@ from hlofront.bridge.jaxlib_types import NamedSharding
 from hlofront.core.manual_axes import SAME, ManualAxisType, names_text
 from hlofront.core.mesh import AbstractMesh
 from hlofront.core.partition import PartitionSpec, axes_of
+from hlofront.core.single_values import SingleValue
 
 
 class MemorySpace(enum.Enum):
@@ -36,13 +37,17 @@ class MemorySpace(enum.Enum):
         return f"MemorySpace.{self.name}"
 
 
-class AbstractValue:
+class AbstractValue(SingleValue):
     """An abstract value: the type of a variable in a jaxpr."""
 
     __slots__ = ()
 
     # Only values of arrays may differ along manual axes of a mesh.
     manual_axis_type = SAME
+
+    def normalize(self) -> "AbstractValue":
+        """Return the type without its weak type, if it has one."""
+        return self
 
     def str_short(self, short_dtypes: bool = False, **_: object) -> str:
         return str(self)
@@ -192,6 +197,9 @@ class ShapedArray(AbstractValue):
         if self.mesh is None or self.spec is None:
             return None
         return Split(self.mesh, self.spec)
+
+    def normalize(self) -> "ShapedArray":
+        return self.strip_weak_type()
 
     def strip_weak_type(self) -> "ShapedArray":
         return self.update(weak_type=False) if self.weak_type else self
@@ -502,9 +510,14 @@ def register_value_type(type_: type, aval_of: Callable[[Any], AbstractValue]) ->
     pytype_aval_mappings[type_] = aval_of
 
 
+# The functions for values with a state, which have a type and are no operands of array operations.
+types_of_mutable_values: set[Callable[[Any], Any]] = set()
+
+
 def is_value(x: object) -> TypeGuard[ArrayLike]:
     """Return whether `x` may be an operand: an array, a tracer, a NumPy array or a scalar."""
-    return (_aval_of_type(type(x)) or _inherited(type(x))) is not None
+    rule = _aval_of_type(type(x)) or _inherited(type(x))
+    return rule is not None and rule not in types_of_mutable_values
 
 
 def typeof(x: ArrayLike | SupportsAval) -> ShapedArray:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from hlofront.base.tree_nodes import register_pytree_node
-from hlofront.core.aval import AbstractValue, pytype_aval_mappings
+from hlofront.core.aval import AbstractValue, pytype_aval_mappings, types_of_mutable_values
 from hlofront.core.partition import PartitionSpec
 
 
@@ -107,15 +107,43 @@ def raised(types: Iterable[Any], values: Iterable[Any]) -> list[Any]:
 
 
 class MutableHiType(AbstractValue):
-    """The base class of types of values with a state, which programs of hlofront do not hold.
+    """The base class of types of values with a state, which operations change.
 
-    Operations on such values run outside of programs.
+    The state, an object of the user's, holds the types and the structure of the low values.
+    Values have a method `cur_qdd` that returns it. Subclasses define the methods below, `__eq__`
+    and `__hash__`; those of values that keep their state have `has_qdd = False`.
     """
 
     is_high = True
     has_qdd = True
+    # Whether values are only written to; hlofront treats all alike.
+    is_writer = False
 
-    def to_ct_aval(self) -> AbstractValue:
+    def lo_ty_qdd(self, state: Any, /) -> list[AbstractValue]:
+        """Return the types of the low values of a value in this state."""
+        raise _must_override(self, "lo_ty_qdd")
+
+    def lo_ty(self) -> list[AbstractValue]:
+        """Raise AssertionError: the types of the low values depend on the state."""
+        raise AssertionError(f"{type(self).__name__} has the method lo_ty_qdd instead of lo_ty")
+
+    def new_from_loval(self, state: Any, /, *vals: Any) -> Any:
+        """Return a new value in this state that holds these low values."""
+        raise _must_override(self, "new_from_loval")
+
+    def read_loval(self, state: Any, val: Any, /) -> list[Any]:
+        """Return the low values of a value in this state."""
+        raise _must_override(self, "read_loval")
+
+    def update_from_loval(self, state: Any, val: Any, /, *lo_vals: Any) -> None:
+        """Let a value have this state, and hold these low values."""
+        raise _must_override(self, "update_from_loval")
+
+    def to_tangent_aval(self) -> Any:
+        """Return the type of the tangents of values of this type."""
+        raise _must_override(self, "to_tangent_aval")
+
+    def to_ct_aval(self) -> Any:
         """Return the type of the cotangents of values of this type."""
         return self.to_tangent_aval()
 
@@ -146,34 +174,44 @@ class aval_property(NamedTuple):
     fget: Callable[[Any], Any]
 
 
+# The registered classes of values that have a state.
+_mutable_classes: set[type] = set()
+
+
+def mutable_types_exist() -> bool:
+    """Return whether a class of values that have a state is registered."""
+    return bool(_mutable_classes)
+
+
+def is_mutable(x: object) -> bool:
+    """Return whether the type of a value is a MutableHiType."""
+    return bool(_mutable_classes) and not _mutable_classes.isdisjoint(type(x).__mro__)
+
+
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) -> None:
     """Register a class of values that consist of several arrays.
 
     Its values may be operands of `HiPrimitive`s, and arguments and results of functions that are
-    transformed, where they are pytrees of their low values.
+    transformed, where they are pytrees of their low values. Those of a class with the method
+    `cur_qdd` have a state, and are no pytrees: their type is a MutableHiType.
 
     Args:
       val_cls: the class.
-      typeof_fn: returns the type of a value, a HiType.
+      typeof_fn: returns the type of a value, a HiType or a MutableHiType.
     """
     pytype_aval_mappings[val_cls] = typeof_fn
+    if hasattr(val_cls, "cur_qdd"):
+        _mutable_classes.add(val_cls)
+        types_of_mutable_values.add(typeof_fn)
+        return
 
     def flatten(value: Any) -> tuple[Sequence[Any], AbstractValue]:
         type_ = typeof_fn(value)
         if not isinstance(type_, HiType):
             raise TypeError(
-                f"a value of type {type_} has a state, and cannot be an argument or result of a "
-                "transformed function: pass the arrays that it consists of"
+                f"a value of type {type_} has a state, and its class {val_cls.__name__} no method "
+                "cur_qdd that returns it: define one"
             )
         return type_.lower_val(value), type_
 
     register_pytree_node(val_cls, flatten, lambda type_, low: type_.raise_val(*low))
-
-
-def cur_qdd(x: Any) -> Any:
-    """Return the state that a value of a mutable type has now.
-
-    Raises:
-      AttributeError: if the value has none.
-    """
-    return x.cur_qdd()

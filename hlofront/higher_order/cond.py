@@ -38,6 +38,7 @@ from hlofront.higher_order.selecting import Flags, where
 from hlofront.primitives.comparing import ne
 from hlofront.primitives.converting import convert, convert_element_type, convert_element_type_p
 from hlofront.primitives.elementwise import clamp
+from hlofront.primitives.mutable_values import closing_over_states
 from hlofront.transforms.flatten import check_hashable, result_paths, stage_tree
 from hlofront.transforms.reference_checks import check_references
 from hlofront.transforms.simplify import forwarded
@@ -414,10 +415,11 @@ class Branches:
         names: Sequence[str],
         operands: tuple[PyTree, ...],
     ):
+        self.functions = functions
+        functions, operands = closing_over_states(functions, operands)
         leaves, args_tree = tree.tree_flatten(operands)
         avals = tuple([typeof(x) for x in leaves])
         self.what = what
-        self.functions = functions
         self.names = names
         self.leaves = leaves
         self.traced = [trace_function_once(f, what, args_tree, avals) for f in functions]

@@ -278,7 +278,7 @@ def _like(
         if shape is None or len(a.devices()) == 1:
             device = a.sharding
     elif goes_anywhere and described and shape is None and not weak:
-        if getattr(a, "_committed", True):
+        if getattr(a, "committed", True):
             device = getattr(a, "sharding", None)
     if goes_anywhere and shape is None and not is_eager():
         split = None if described else typeof(a).split

@@ -21,6 +21,7 @@ from hlofront.base.dtypes import (
 from hlofront.base.elements import ExtendedDType, exact_dtype, float0
 from hlofront.base.typing import Array, ArrayLike, DType
 from hlofront.core.aval import ShapedArray, Split, is_value, typeof
+from hlofront.core.high_types import MutableHiType
 from hlofront.core.partition import PartitionSpec
 from hlofront.core.references import is_reference
 from hlofront.core.sharded_types import common_mesh, entries_of
@@ -79,16 +80,22 @@ def operands(name: str, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], lis
     try:
         values, avals = list(args), [typeof(x) for x in args]
     except (TypeError, ValueError):
-        values = [as_operand(x) for x in args]
-        check_arraylike(name, *values)
-        avals = [typeof(x) for x in values]
+        values, avals = _converted(name, args)
     for position, aval in enumerate(avals):
+        if isinstance(aval, MutableHiType):
+            return _converted(name, args)
         if is_reference(aval):
             raise TypeError(
                 f"{name} requires ndarray or scalar arguments, got a mutable reference of type "
                 f"{aval} at position {position}. Read it with [...] first."
             )
     return values, avals
+
+
+def _converted(name: str, args: Sequence[ArrayLike]) -> tuple[list[ArrayLike], list[ShapedArray]]:
+    values = [as_operand(x) for x in args]
+    check_arraylike(name, *values)
+    return values, [typeof(x) for x in values]
 
 
 def operand(name: str, x: ArrayLike) -> tuple[ArrayLike, ShapedArray]:

@@ -7,11 +7,12 @@ from hlofront.base.typing import Params
 from hlofront.core import rules
 from hlofront.core.aval import AbstractValue, typeof
 from hlofront.core.effects import Effects
-from hlofront.core.high_types import HiType, low_types, lowered, raised
+from hlofront.core.high_types import HiType, MutableHiType, low_types, lowered, raised
 from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import UndefinedPrimal, Zero
-from hlofront.core.trace import process
+from hlofront.core.trace import is_eager, process
 from hlofront.primitives.derivatives import instantiate
+from hlofront.primitives.mutable_values import has_state, made, makes_state, operate
 
 # The parameter with the types of operands, some of which consist of several arrays.
 _TYPES = "hi_types"
@@ -74,13 +75,28 @@ class HiPrimitive(Primitive):
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive to operands; return the result, or a sequence of results."""
+        if any(map(has_state, args)):
+            return operate(self._compute, self, args, params)
         types = [typeof(x) for x in args]
+        if any(isinstance(type_, MutableHiType) for type_ in types) or (
+            any(map(makes_state, self._types_out(types, params)))
+        ):
+            return self._compute(*args, **params)
         low = lowered(types, args)
         if any(isinstance(type_, HiType) for type_ in types):
             params = {**params, _TYPES: tuple(types)}
         results = process(self.low, tuple(low), params)
         types_out = self._types_out(types, self._own(params))
         return self._result(raised(types_out, results))
+
+    def _compute(self, *args: Any, **params: Any) -> Any:
+        """Return the result of an operation on values of the user's classes, with or in states."""
+        run = self.impl if is_eager() else self.to_lojax
+        results = self._results(run(*args, **params))
+        for x in results:
+            if has_state(x):
+                made(x)
+        return self._result(results)
 
     def _own(self, params: Params) -> dict[str, Any]:
         return {name: value for name, value in params.items() if name != _TYPES}

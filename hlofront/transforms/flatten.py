@@ -5,7 +5,7 @@ import inspect
 import types
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from hlofront.base import source, tree
 from hlofront.base.dtypes import array_dtype, dtype_of
@@ -20,6 +20,7 @@ from hlofront.core.aval import (
     register_value_type,
     typeof,
 )
+from hlofront.core.high_types import is_mutable
 from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.mesh_context import get_abstract_mesh
 from hlofront.core.partition import PartitionSpec, check_rank
@@ -366,6 +367,12 @@ def check_outputs(
 ) -> None:
     """Raise TypeError if an output of a traced function is not a value such as an array."""
     for i, leaf in enumerate(leaves):
+        if is_mutable(leaf):
+            aval = typeof(cast(Any, leaf))
+            raise TypeError(
+                f"function {where} traced for {traced_for} returned a value of type "
+                f"{aval.str_short()}, which has a state: return the arrays that it holds"
+            )
         if not is_value(leaf):
             path = result_paths(out_tree)[i]
             at = "" if path == "result" else f" at output component {path[len('result') :]}"

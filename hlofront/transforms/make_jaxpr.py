@@ -14,6 +14,7 @@ from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Value
 from hlofront.core.references import touches_references
 from hlofront.core.requested_shardings import sharding_of
 from hlofront.core.trace import Tracer
+from hlofront.primitives.mutable_values import on_passed_states, passed_states
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import (
     ShapeDtypeStruct,
@@ -33,7 +34,12 @@ def _staged(
     kwargs: dict[str, object],
     traced_for: str,
 ) -> tuple[ClosedJaxpr, PyTreeDef]:
-    leaves, in_tree = tree.tree_flatten(plan.dynamic(args, kwargs))
+    """Return the program of a function, and the structure of its result.
+
+    If values with a state are among the arguments, the results are followed by what they hold.
+    """
+    dynamic, objects = passed_states(plan.dynamic(args, kwargs))
+    leaves, in_tree = tree.tree_flatten(dynamic)
     try:
         avals = [abstract(leaf) for leaf in leaves]
     except TypeError as error:
@@ -42,12 +48,17 @@ def _staged(
     debug_info = DebugInfo(
         traced_for,
         plan.signature.where,
-        plan.names(args, kwargs),
+        plan.signature.argument_names(dynamic, plan.dynamic_positions(len(args))),
         lambda: result_paths(out_tree),
     )
-    program, out_tree = stage_tree(plan.with_statics(fun, args, kwargs), in_tree, avals, debug_info)
+    of_dynamic = plan.with_statics(fun, args, kwargs)
+    if objects:
+        of_dynamic = on_passed_states(of_dynamic)
+    program, out_tree = stage_tree(of_dynamic, in_tree, avals, debug_info)
     if touches_references(program.effects):
         check_references(program.debug_info, leaves, program.consts)
+    if objects:
+        out_tree, _ = out_tree.children()
     return program, out_tree
 
 
@@ -106,13 +117,17 @@ def make_jaxpr(
             program, out_tree = _staged(fun, plan, args, kwargs, "make_jaxpr")
         if not return_shape:
             return program
-        return program, out_tree.unflatten(map(described, program.out_avals))
+        return program, _structs(program, out_tree)
 
     named_as(jaxpr_of, fun)
     jaxpr_of.__name__ = f"make_jaxpr({jaxpr_of.__name__})"
     jaxpr_of.__qualname__ = f"make_jaxpr({jaxpr_of.__qualname__})"
     jaxpr_of.__module__ = "hlofront"
     return jaxpr_of
+
+
+def _structs(program: ClosedJaxpr, out_tree: PyTreeDef) -> PyTree:
+    return out_tree.unflatten(map(described, program.out_avals[: out_tree.num_leaves]))
 
 
 def described(aval: AbstractValue) -> ShapeDtypeStruct | AbstractValue:
@@ -158,7 +173,8 @@ def closure_convert(
         consts = [
             next(added_values) if m else c for c, m in zip(program.consts, moved, strict=True)
         ]
-        return out_tree.unflatten(eval_jaxpr(program.jaxpr, consts, *leaves))
+        results = eval_jaxpr(program.jaxpr, consts, *leaves)
+        return out_tree.unflatten(results[: out_tree.num_leaves])
 
     return named_as(converted, fun), values
 

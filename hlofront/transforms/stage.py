@@ -23,6 +23,7 @@ from hlofront.core.aval import (
 from hlofront.core.compile_time import interpreter_of
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.futures import AbstractFuture
+from hlofront.core.high_types import mutable_types_exist
 from hlofront.core.jaxpr import Atom, ClosedJaxpr, DebugInfo, Equation, Jaxpr, Literal, Value, Var
 from hlofront.core.names import SourceInfo, current_name_stack, in_own_program, replayed_traceback
 from hlofront.core.primitive import ALL, Primitive
@@ -30,6 +31,7 @@ from hlofront.core.references import is_reference
 from hlofront.core.rule_checks import checked
 from hlofront.core.sharded_types import infer_types, types_are_constant
 from hlofront.core.trace import RuleTrace, Tracer, current_trace, interpreting_with, leaked
+from hlofront.primitives.mutable_values import refuse_states
 from hlofront.primitives.sizes import dim_as_value_p
 from hlofront.transforms.leaks import raise_if_leaked
 from hlofront.transforms.origins import explain_origin, user_arguments
@@ -388,6 +390,8 @@ def stage(
       debug_info: names for messages.
       operands: the values that an enclosing program calls the jaxpr with, for messages.
     """
+    if mutable_types_exist():
+        refuse_states(in_avals)
     trace = StagingTrace(debug_info, operands)
     try:
         with interpreting_with(interpreter_of(trace)), in_own_program():

@@ -72,6 +72,7 @@ CORPORA = (
     "corpus_options",
     "corpus_python_scalars",
     "corpus_symbolic_sizes",
+    "corpus_values_with_state",
     "corpus_name_stacks",
     "corpus_jet",
     "corpus_ode",

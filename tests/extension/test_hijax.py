@@ -122,20 +122,6 @@ def test_missing_methods_are_named():
         jax.jvp(lambda x: scaled(x, by=2.0), (x,), (x,))
 
 
-class Box:
-    """A value with a state."""
-
-
-class BoxType(hijax.MutableHiType):
-    pass
-
-
-def test_values_with_a_state_are_no_arguments_of_transformed_functions():
-    hijax.register_hitype(Box, lambda box: BoxType())
-    with pytest.raises(TypeError, match="has a state"):
-        jax.jit(lambda box: 1)(Box())
-
-
 class Cube(hijax.VJPHiPrimitive):
     """The cube of an array, which keeps its square for a derivative that is twice too large."""
 

@@ -51,6 +51,11 @@ class Ref(metaclass=RefMeta):
         self._array = array
 
     @property
+    def has_ended(self) -> bool:
+        """Whether the reference was frozen or freed."""
+        return self._array is None
+
+    @property
     def array(self) -> Array:
         """The array that the reference holds; programs that write to it delete and replace it.
 

@@ -150,6 +150,16 @@ class TracedPrograms(dict[TracedKey, TracedProgram]):
     def __init__(self):
         self.number = next(self._numbers)
 
+    def find(self, key: TracedKey) -> TracedProgram | None:
+        """Return the program of a key, unless a reference that it captured has ended."""
+        traced = self.get(key)
+        if traced is None or not traced.has_references:
+            return traced
+        if any(getattr(const, "has_ended", False) for const in traced.program.consts):
+            del self[key]
+            return None
+        return traced
+
     def make_room(self) -> None:
         """Evict the oldest program if there are too many for another one."""
         if len(self) >= _MOST_TRACED:

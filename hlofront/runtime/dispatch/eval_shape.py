@@ -8,6 +8,7 @@ from hlofront.base.tree import PyTree
 from hlofront.bridge.fast_parts import PjitFunction
 from hlofront.runtime.dispatch.float0_results import described_results
 from hlofront.runtime.dispatch.jit import Jitted
+from hlofront.runtime.dispatch.states import shape_on_states
 from hlofront.transforms.arguments import ArgumentPlan
 from hlofront.transforms.flatten import check_callable
 from hlofront.transforms.make_jaxpr import described
@@ -39,5 +40,8 @@ def eval_shape(fun: Callable[..., PyTree], *args: object, **kwargs: object) -> P
         # A jitted function also has the shardings of its results.
         jitted: Any = fun
         return jitted.eval_shape(*args, **kwargs)
-    traced, _ = Jitted(fun, ArgumentPlan(fun)).traced(args, kwargs)
+    jitted = Jitted(fun, ArgumentPlan(fun))
+    if (shapes := shape_on_states(jitted, args, kwargs)) is not None:
+        return shapes[0]
+    traced, _ = jitted.traced(args, kwargs)
     return described_results(traced.out_tree, map(described, traced.program.out_avals))

@@ -41,6 +41,7 @@ from hlofront.runtime.dispatch.executable import CallAnswer, Executable
 from hlofront.runtime.dispatch.float0_results import without_float0
 from hlofront.runtime.dispatch.references import discharged_call, without_references
 from hlofront.runtime.dispatch.repeated_call import RepeatedCall
+from hlofront.runtime.dispatch.states import result_on_states, shape_on_states
 from hlofront.runtime.sharding.device_assignment import (
     DeviceAssignment,
     ProgramDevices,
@@ -105,6 +106,7 @@ class Jitted(Function):
         "plan_key",
         "jit_layouts",
         "jit_shardings",
+        "on_states",
         "repeated",
         "table",
         "traced_for",
@@ -132,6 +134,7 @@ class Jitted(Function):
         self.earlier: EarlierPrograms | None = None
         # The last call of a program that C++ does not start.
         self.repeated: RepeatedCall | None = None
+        self.on_states: Jitted | None = None  # The function of PassedStates.
         self.plan_key: PlanKey = (
             plan.static_argnums,
             plan.static_argnames,
@@ -155,7 +158,7 @@ class Jitted(Function):
         """
         key, leaves = self.key_of(args, kwargs)
         table = self.table
-        traced = table.get(key)
+        traced = table.find(key)
         if traced is not None:
             traced.hits += 1
             return traced, leaves
@@ -249,6 +252,11 @@ class Jitted(Function):
 
     # ---- calls
 
+    def of_function(self, fun: Callable[..., object]) -> "Jitted":
+        """Return another function jitted with the same plan and options, without shardings."""
+        options = self.inline, self.compiler_options, self.device, self.backend, self.traced_for
+        return Jitted(fun, self.plan, self.keep_unused, *options)
+
     @boundary
     def call(self, *args: object, **kwargs: object) -> CallAnswer:
         """Answer a C++ call without an executable: return the result and data for later calls."""
@@ -272,6 +280,8 @@ class Jitted(Function):
             answer = self.earlier.call(key, leaves, names, self.run_traced)
             if answer is not None:
                 return answer
+        if (on_states := result_on_states(self, args, kwargs)) is not None:
+            return on_states[0], None, False
         traced, leaves = self.traced(args, kwargs)
         if traced.has_references:
             program = traced.program
@@ -414,6 +424,8 @@ class Jitted(Function):
     @boundary
     def eval_shape(self, *args: object, **kwargs: object) -> PyTree:
         """Return the shapes and dtypes of the result, without computing it."""
+        if (shapes := shape_on_states(self, args, kwargs)) is not None:
+            return shapes[0]
         traced, leaves = self.traced(args, kwargs)
         if self.jit_shardings is not None:
             leaves = self.jit_shardings.described_arguments(traced, leaves)
