@@ -33,7 +33,7 @@ remat_p.repeats_scopes = True
 # ---- known equations that run again --------------------------------------------------------------
 
 
-class _InTwo(NamedTuple):
+class InTwo(NamedTuple):
     """An equation split into one that saves values and one that recomputes results from them.
 
     Attributes:
@@ -45,6 +45,44 @@ class _InTwo(NamedTuple):
     first: Equation
     saved: list[Var]
     again: Equation | None
+
+
+class OwnRecomputation(NamedTuple):
+    """The rule of a primitive whose equations may say themselves how they are recomputed.
+
+    Attributes:
+      applies: returns whether an equation does.
+      split: splits an equation, for a policy or None.
+    """
+
+    applies: Callable[[Equation], bool]
+    split: Callable[[Equation, Policy | None], InTwo]
+
+
+own_recomputation: dict[Primitive, OwnRecomputation] = {}
+
+
+def recomputes_itself(equation: Equation) -> bool:
+    """Return whether an equation says itself how it is recomputed."""
+    rule = own_recomputation.get(equation.primitive)
+    return rule is not None and rule.applies(equation)
+
+
+def _save_nothing(*_: object, **__: object) -> bool:
+    """Return False: the policy of a checkpoint without one, which looks into programs for rules."""
+    return False
+
+
+@once_per_program
+def _recomputes_itself(program: ClosedJaxpr) -> bool:
+    return _any_recomputes_itself(program.eqns)
+
+
+def _any_recomputes_itself(equations: Iterable[Equation]) -> bool:
+    return any(
+        recomputes_itself(equation) or any(map(_recomputes_itself, closed_programs_of(equation)))
+        for equation in equations
+    )
 
 
 def _references_of(equation: Equation) -> set[Var]:
@@ -108,9 +146,12 @@ class Recomputed:
                 is_wanted = is_wanted or not references.isdisjoint(needed)
             elif is_wanted:
                 # References from outside have other values later, and are written to once.
-                split = _InTwo(equation, where(equation.outvars, flags), None)
+                split = InTwo(equation, where(equation.outvars, flags), None)
             if policy is not None and not any(flags):
                 _ask(policy, equation)
+            elif split is None and any(flags) and recomputes_itself(equation):
+                rule = own_recomputation[equation.primitive]
+                split = rule.split(equation, None if policy is _save_nothing else policy)
             elif split is None and policy is not None:
                 rule = _INSIDE.get(equation.primitive)
                 if rule is not None:
@@ -122,11 +163,11 @@ class Recomputed:
                         to_host = _moved_to(equation, results, decision.dst)
                         back = _moving(equation, to_host.outvars, results, decision.src)
                         first.append(to_host)
-                        split = _InTwo(equation, list(to_host.outvars), back)
+                        split = InTwo(equation, list(to_host.outvars), back)
                     elif decision:
-                        split = _InTwo(equation, results, None)
+                        split = InTwo(equation, results, None)
             if split is None:
-                split = _InTwo(equation, [], equation)
+                split = InTwo(equation, [], equation)
             first.append(split.first)
             saved += split.saved
             if is_wanted and split.again is not None:
@@ -151,7 +192,7 @@ def _ask(policy: Policy, equation: Equation) -> None:
 _steps: "DerivedCache[tuple[int, int, Flags, Policy], _Steps]" = DerivedCache()
 
 
-def _scan_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | None:
+def _scan_in_two(equation: Equation, wanted: Flags, policy: Policy) -> InTwo | None:
     """Split a scan into one that saves values of its steps and one that recomputes the rest.
 
     Return None if the policy saves nothing.
@@ -160,7 +201,7 @@ def _scan_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | 
     (program,) = closed_programs_of(equation)
     key = (params["num_consts"], params["num_carry"], wanted, policy)
     steps = _steps.get_or_compute(program, key, lambda: _Steps(program, params, wanted, policy))
-    if not steps.saved:
+    if not steps.saved and not _recomputes_itself(program):
         return None
     count, length = params["num_carry"], params["length"]
     collected = [stacked_variable(var, length) for var in steps.collected]
@@ -170,7 +211,7 @@ def _scan_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | 
     )
     saved = [outvars[index] for index in steps.saved]
     if steps.again is None:
-        return _InTwo(first, saved, None)
+        return InTwo(first, saved, None)
     consts, carry, xs = operand_parts(equation.invars, params)
     own_consts = [consts[index] for index in steps.consts]
     own_carry = where(carry, steps.carry)
@@ -186,7 +227,7 @@ def _scan_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | 
     ]
     results += [equation.outvars[index] for index in steps.ys]
     again = scan_equation(equation, steps.again, invars, results, len(own_consts), len(own_carry))
-    return _InTwo(first, saved, again)
+    return InTwo(first, saved, again)
 
 
 class _Steps:
@@ -262,7 +303,7 @@ class _Steps:
         self.again = closed_part(constants, inputs, results, split.again, jaxpr)
 
 
-def _cond_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | None:
+def _cond_in_two(equation: Equation, wanted: Flags, policy: Policy) -> InTwo | None:
     """Split a cond into one whose branches save values and one that recomputes the rest.
 
     Return None if the policy saves nothing.
@@ -279,10 +320,10 @@ def _cond_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | 
         results = where(equation.outvars, programs.again)
         invars = [index, *programs.residuals(outvars, operands)]
         again = cond_equation(equation, split.unknown, invars, results)
-    return _InTwo(first, programs.saved_variables(outvars), again)
+    return InTwo(first, programs.saved_variables(outvars), again)
 
 
-def _call_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | None:
+def _call_in_two(equation: Equation, wanted: Flags, policy: Policy) -> InTwo | None:
     """Split a call into the call that saves residuals and the call that recomputes results.
 
     Args:
@@ -306,7 +347,7 @@ def _call_in_two(equation: Equation, wanted: Flags, policy: Policy) -> _InTwo | 
         invars = programs.residuals(outvars, operands)
         origins = [None] * len(invars)
         again = rules.equation(equation, split.unknown[0], invars, results, origins)
-    return _InTwo(first, programs.saved_variables(outvars), again)
+    return InTwo(first, programs.saved_variables(outvars), again)
 
 
 class _ProgramsInTwo(NamedTuple):
@@ -337,7 +378,7 @@ def _programs_in_two(
 ) -> _ProgramsInTwo | None:
     """Split the programs of an equation by a policy; return None if the policy saves nothing."""
     saved_in = [{*_of_results(program, wanted, policy).saved} for program in programs]
-    if not any(saved_in):
+    if not any(saved_in) and not any(map(_recomputes_itself, programs)):
         return None
     # A result that at least one program saves is not recomputed in any.
     rows = list(zip(*[p.jaxpr.outvars for p in programs], strict=True))
@@ -384,7 +425,7 @@ def _program_in_two(program: ClosedJaxpr, again: Flags, policy: Policy) -> Parti
     )
 
 
-_INSIDE: dict[Primitive, Callable[[Equation, Flags, Policy], _InTwo | None]] = {
+_INSIDE: dict[Primitive, Callable[[Equation, Flags, Policy], InTwo | None]] = {
     scan_p: _scan_in_two,
     cond_p: _cond_in_two,
     closed_call_p: _call_in_two,
@@ -434,6 +475,9 @@ class CheckpointInTwo:
         self.unknown_out: Flags = tuple([atom in depends for atom in jaxpr.outvars])
         outputs = where(jaxpr.outvars, self.unknown_out)
         rest = live_equations(rest, outputs)
+        says_how = bool(own_recomputation) and _any_recomputes_itself(known_equations)
+        if policy is None and says_how:
+            policy = _save_nothing
         split = Recomputed(known_equations, variables_read(rest, outputs), policy)
         known_inputs = where_not(jaxpr.invars, unknown)
         constants = dict(zip(jaxpr.constvars, program.consts, strict=True))
@@ -441,7 +485,7 @@ class CheckpointInTwo:
         first = live_equations(split.first, known_outputs)
         self.known = pruned(closed_part(constants, known_inputs, known_outputs, first, jaxpr))
         again = [*split.again, *rest]
-        if not split.saved and not program.effects:
+        if not split.saved and not program.effects and not says_how:
             # All runs again. A loop that is not split keeps none of its values for a second loop,
             # unless the rest is transposed, which splits it.
             whole = closed_part(constants, jaxpr.invars, outputs, jaxpr.eqns, jaxpr)

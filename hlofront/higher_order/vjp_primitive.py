@@ -17,23 +17,14 @@ from hlofront.core.axes import AxisData, axes_in_scope, unmapped_aval
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.high_types import HiType, low_types, lowered, raised
 from hlofront.core.jaxpr import Value
-from hlofront.core.primitive import Primitive
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, Zero
+from hlofront.higher_order.checkpoint_policies import Policy
+from hlofront.higher_order.hi_calls import call_hi_primitive_p
 from hlofront.higher_order.selecting import nonzero_flags, where, with_zeros
 from hlofront.primitives.batching import move_axis, with_new_axis
 from hlofront.primitives.derivatives import add_tangents, instantiate
 from hlofront.primitives.reducing import reduce_sum
 from hlofront.transforms.batch import batch_flat
-
-call_hi_primitive_p = Primitive("call_hi_primitive", multiple_results=True, carries_programs=True)
-# The derivative in programs: from primals and tangents to results and their tangents.
-call_hi_primitive_jvp_p = Primitive(
-    "call_hi_primitive_jvp", multiple_results=True, carries_programs=True
-)
-# The linear part of the derivative: from residuals and tangents to tangents.
-call_hi_primitive_linearized_p = Primitive(
-    "call_hi_primitive_linearized", multiple_results=True, carries_programs=True
-)
 
 
 class CotangentSum:
@@ -215,6 +206,30 @@ class VJPHiPrimitive:
         if any(self.out_tree.flatten_up_to(used_outs)):
             return True, True, self
         return False, False, None
+
+    def remat(self, policy: Policy | None, *args: Any) -> tuple[PyTree, Callable[..., PyTree]]:
+        """Return the result, and a function of the operands that recomputes it in `checkpoint`.
+
+        What the function closes over is saved. By default nothing is, and all is recomputed.
+
+        Args:
+          policy: the policy of the checkpoint, or None.
+          args: the operands.
+        """
+        return self(*args), self
+
+    def staging(self, trace: Any, source_info: Any, *args: Any) -> PyTree:
+        """Return the result, after the operation was added to the program that is being traced.
+
+        Args:
+          trace: the trace; its method `default_process_primitive` adds an equation.
+          source_info: where in the user's program the operation is.
+          args: the operands.
+        """
+        low = lowered(self.in_avals_flat, self.in_tree.flatten_up_to(args))
+        params = {"_prim": self}
+        results = trace.default_process_primitive(call_hi_primitive_p, low, params, source_info)
+        return self.raised_result(results)
 
     def check(self, *arg_tys: Any) -> None:
         """Raise an error if the operation does not take operands of these types."""

@@ -1,6 +1,6 @@
 """The rules of VJPHiPrimitives, by which interpreters call their methods with raised values."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NoReturn
 
@@ -13,19 +13,22 @@ from hlofront.core.axes import AxisData
 from hlofront.core.effects import Effects, no_effects
 from hlofront.core.high_types import low_types, lowered, raised
 from hlofront.core.jaxpr import Equation, Value, Var
-from hlofront.core.primitive import Primitive
 from hlofront.core.rules import BatchResult
 from hlofront.core.subprograms import no_subprograms
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, UndefinedPrimal, Zero
 from hlofront.core.trace import current_trace
-from hlofront.higher_order.jit_call import closed_call_p
+from hlofront.higher_order.checkpoint_policies import Policy
+from hlofront.higher_order.checkpoint_splitting import InTwo, OwnRecomputation, own_recomputation
+from hlofront.higher_order.hi_calls import (
+    call_hi_primitive_jvp_p,
+    call_hi_primitive_linearized_p,
+    call_hi_primitive_p,
+)
+from hlofront.higher_order.jit_call import closed_call_p, split_captured
 from hlofront.higher_order.selecting import where, with_zeros
 from hlofront.higher_order.vjp_primitive import (
     CotangentSum,
     VJPHiPrimitive,
-    call_hi_primitive_jvp_p,
-    call_hi_primitive_linearized_p,
-    call_hi_primitive_p,
     cotangent_type,
     flags_of_operands,
     groups_of,
@@ -127,6 +130,48 @@ def _bind_linearized(
         nz_in_flat=tuple(flags),
     )
     return with_zeros(results, moving_results(prim), prim.low_types_out)
+
+
+@rules.staged(call_hi_primitive_p)
+def _(trace: StagingTrace, *low: Value, _prim: VJPHiPrimitive) -> list[Value]:
+    if not _prim.defines("staging"):
+        return trace.write(call_hi_primitive_p, low, {"_prim": _prim})
+    source_info = trace.source_info()
+    return _prim.low_result(_prim.staging(trace, source_info, *_prim.raised_args(low)))
+
+
+def _recomputed(equation: Equation, policy: Policy | None) -> InTwo:
+    """Split an operation of a checkpointed program as its method remat says."""
+    prim: VJPHiPrimitive = equation.params["_prim"]
+    again: Any = None
+    captured: list[Any] = []
+
+    def forward(*low: Value) -> list[Value]:
+        nonlocal again, captured
+        result, recompute = prim.remat(policy, *prim.raised_args(low))
+
+        def backward(*low: Value) -> list[Value]:
+            return prim.low_result(recompute(*prim.raised_args(low)))
+
+        again, captured = split_captured(stage(backward, low_types(prim.in_avals_flat)))
+        return [*prim.low_result(result), *captured]
+
+    program = stage(forward, low_types(prim.in_avals_flat))
+    saved = [Var(atom.aval) for atom in program.jaxpr.outvars[len(equation.outvars) :]]
+    call = equation.replace(primitive=closed_call_p)
+    return InTwo(
+        call.replace(outvars=[*equation.outvars, *saved], params={"call_jaxpr": program}),
+        saved,
+        call.replace(invars=[*saved, *equation.invars], params={"call_jaxpr": again}),
+    )
+
+
+def _defines_remat(equation: Equation) -> bool:
+    prim: VJPHiPrimitive = equation.params["_prim"]
+    return prim.defines("remat")
+
+
+own_recomputation[call_hi_primitive_p] = OwnRecomputation(_defines_remat, _recomputed)
 
 
 @rules.transpose(call_hi_primitive_p)
@@ -395,11 +440,7 @@ def _batched(
     return results, of_low(prim.out_avals_flat, prim.out_tree.flatten_up_to(dims_out))
 
 
-# The functions of low values and parameters that compute the operations' results, in programs too.
-run_operation: dict[Primitive, Callable[..., Sequence[Value]]] = {
-    call_hi_primitive_p: _expanded,
-    call_hi_primitive_jvp_p: _jvp_of_low,
-    call_hi_primitive_linearized_p: _run_forward,
-}
-for _primitive, _run in run_operation.items():
-    rules.run[_primitive] = _run
+# These functions of low values compute the operations' results, in programs too.
+rules.run[call_hi_primitive_p] = _expanded
+rules.run[call_hi_primitive_jvp_p] = _jvp_of_low
+rules.run[call_hi_primitive_linearized_p] = _run_forward

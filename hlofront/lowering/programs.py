@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from hlofront.bridge.mlir import Value, ir
+from hlofront.core import rules
 from hlofront.core.jaxpr import ClosedJaxpr
 from hlofront.core.rules import lower
 from hlofront.core.subprograms import Program, called_by, closed, inputs_among
@@ -12,15 +13,14 @@ from hlofront.higher_order.checkpoint_policies import name_p
 from hlofront.higher_order.custom_jvp import custom_jvp_call_p
 from hlofront.higher_order.custom_vjp_call import custom_lin_p, custom_vjp_call_p, remat_opt_p
 from hlofront.higher_order.custom_vmap import custom_vmap_call_p
-from hlofront.higher_order.jit_call import Inline, closed_call_p, jit_p
-from hlofront.higher_order.linear_call import linear_call_p
-from hlofront.higher_order.linear_solve import custom_linear_solve_p
-from hlofront.higher_order.vjp_primitive import (
+from hlofront.higher_order.hi_calls import (
     call_hi_primitive_jvp_p,
     call_hi_primitive_linearized_p,
     call_hi_primitive_p,
 )
-from hlofront.higher_order.vjp_primitive_rules import run_operation
+from hlofront.higher_order.jit_call import Inline, closed_call_p, jit_p
+from hlofront.higher_order.linear_call import linear_call_p
+from hlofront.higher_order.linear_solve import custom_linear_solve_p
 from hlofront.lowering import types
 from hlofront.lowering.builder import Builder
 
@@ -109,4 +109,5 @@ def _(build: Builder, x: Value, *, name: str) -> Value:
 
 @lower(call_hi_primitive_p, call_hi_primitive_jvp_p, call_hi_primitive_linearized_p)
 def _(build: Builder, *args: Value, **params: object) -> list[Value]:
-    return build.by_tracing(run_operation[build.primitive], args, None, **params)
+    # These rules are there since the class of `_prim` is.
+    return build.by_tracing(rules.run[build.primitive], args, None, **params)

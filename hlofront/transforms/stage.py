@@ -219,7 +219,35 @@ class StagingTrace(RuleTrace):
             return _staged[primitive](self, *args, **params)
         return self.write(primitive, args, params)
 
-    def write(self, primitive: Primitive, args: Sequence[Value], params: Params) -> Value:
+    def source_info(self) -> SourceInfo:
+        """Return where in the user's program the next operation is."""
+        traceback = replayed_traceback() or get_traceback()
+        return SourceInfo(traceback, current_name_stack()[self.depth :])
+
+    def default_process_primitive(
+        self,
+        primitive: Primitive,
+        tracers: Sequence[Value],
+        params: Params,
+        source_info: SourceInfo | None = None,
+    ) -> Value:
+        """Append an equation to the jaxpr, without a rule of the primitive for staging.
+
+        Args:
+          primitive: the primitive.
+          tracers: the operands.
+          params: the parameters.
+          source_info: where in the user's program it is, by default here.
+        """
+        return self.write(primitive, tracers, params, source_info)
+
+    def write(
+        self,
+        primitive: Primitive,
+        args: Sequence[Value],
+        params: Params,
+        source_info: SourceInfo | None = None,
+    ) -> Value:
         """Append an equation to the jaxpr, and return tracers of its results."""
         invars: list[Atom] = []
         avals: list[AbstractValue] = []
@@ -250,8 +278,9 @@ class StagingTrace(RuleTrace):
             var = Var(out)
             outvars = [var]
             result = JitTracer(self, out, var)
-        traceback = replayed_traceback() or get_traceback()
-        source_info = SourceInfo(traceback, current_name_stack()[self.depth :])
+        if source_info is None:
+            traceback = replayed_traceback() or get_traceback()
+            source_info = SourceInfo(traceback, current_name_stack()[self.depth :])
         if primitive in _effects_of:
             effects = _effects_of[primitive](*avals, **params)
         else:

@@ -1,6 +1,8 @@
 """jax.experimental.hijax: values that consist of several arrays, and operations on them."""
 
 import dataclasses
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -167,3 +169,99 @@ def test_cotangents_of_another_shape_are_refused():
 
     with pytest.raises(ValueError, match=r"Expected cotangent type float32\[3\] but got float32"):
         jax.grad(lambda x: jnp.sum(Wrong(jax.typeof(x))(x)))(x)
+
+
+class Saved(Cube):
+    """A cube whose result `checkpoint` saves, where Cube's is recomputed."""
+
+    policies = []
+
+    def remat(self, policy, x):
+        self.policies.append(policy)
+        y = self(x)
+        return y, lambda x: y
+
+
+class Cheaper(Cube):
+    """A cube that is recomputed by another formula."""
+
+    def remat(self, policy, x):
+        return self(x), lambda x: x * x * x
+
+
+def twice(primitive):
+    return lambda x: jnp.sum(primitive(jax.typeof(x))(primitive(jax.typeof(x))(x)))
+
+
+def calls_in_backward_pass(primitive, fun=lambda f: f, **options):
+    """Return how often the operation, and multiplication, are in what checkpoint recomputes."""
+    loss = fun(jax.checkpoint(twice(primitive), **options))
+    text = str(jax.make_jaxpr(jax.grad(loss))(x))
+    recomputed = text[text.index("remat2[") :]
+    return recomputed.count("call_hi_primitive["), recomputed.count("integer_pow")
+
+
+def test_checkpoint_saves_and_recomputes_as_the_method_remat_says():
+    nothing = jax.checkpoint_policies.nothing_saveable
+    assert calls_in_backward_pass(Cube)[0] >= 1
+    assert calls_in_backward_pass(Saved)[0] == 0
+    assert calls_in_backward_pass(Cheaper)[0] == 0
+    assert calls_in_backward_pass(Saved, policy=nothing)[0] == 0
+    assert Saved.policies[0] is None
+    assert Saved.policies[-1] is not None
+    assert calls_in_backward_pass(Saved, lambda f: jax.jit(lambda x: f(x)))[0] == 0
+    for primitive in (Cube, Saved, Cheaper):
+        gradient = jax.grad(jax.checkpoint(twice(primitive)))(x)
+        np.testing.assert_allclose(gradient, 36 * x**8, rtol=1e-6)
+
+
+@pytest.mark.parametrize("primitive", [Saved, Cheaper])
+def test_steps_of_a_scan_are_recomputed_as_the_method_remat_says(primitive):
+    def loss(x):
+        def step(c, y):
+            return primitive(jax.typeof(c))(c) + y, jnp.sin(c)
+
+        last, ys = jax.lax.scan(step, x / 4, jnp.ones((3, 3)) / 3)
+        return jnp.sum(last) + jnp.sum(ys)
+
+    wanted = jax.grad(loss)(x)
+    np.testing.assert_allclose(jax.grad(jax.checkpoint(loss))(x), wanted, rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(jax.grad(jax.checkpoint(loss)))(x), wanted, rtol=1e-6)
+
+
+def test_the_method_staging_writes_the_operation_into_programs():
+    seen = []
+
+    class Noted(Cube):
+        def staging(self, trace, source_info, *args):
+            seen.append(source_info)
+            return super().staging(trace, source_info, *args)
+
+    class Unrolled(Cube):
+        def staging(self, trace, source_info, x):
+            return self.expand(x)
+
+    def call(primitive):
+        return lambda x: primitive(jax.typeof(x))(x)
+
+    (equation,) = jax.make_jaxpr(call(Noted))(x).eqns
+    assert equation.primitive.name == "call_hi_primitive"
+    assert equation.source_info is seen[0]
+    call(Noted)(x)
+    assert len(seen) == 1
+    assert [e.primitive.name for e in jax.make_jaxpr(call(Unrolled))(x).eqns] == ["integer_pow"]
+    np.testing.assert_allclose(jax.jit(call(Unrolled))(x), x**3)
+    np.testing.assert_allclose(jax.jit(call(Noted))(x), x**3)
+
+
+def test_the_rules_of_operations_come_with_their_class():
+    program = """
+import hlofront as jax
+jax.jit(jax.numpy.sin)(1.0)
+from hlofront.core import rules
+from hlofront.higher_order.hi_calls import call_hi_primitive_p
+assert call_hi_primitive_p not in rules.run
+from hlofront.experimental.hijax import VJPHiPrimitive
+assert call_hi_primitive_p in rules.run
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

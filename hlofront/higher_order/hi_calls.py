@@ -1,0 +1,14 @@
+"""The primitives of equations that call VJPHiPrimitives, whose rules come with that class."""
+
+from hlofront.core.primitive import Primitive
+
+# The parameter `_prim` is a VJPHiPrimitive, whose low values are the operands and results.
+call_hi_primitive_p = Primitive("call_hi_primitive", multiple_results=True, carries_programs=True)
+# The derivative in programs: from primals and tangents to results and their tangents.
+call_hi_primitive_jvp_p = Primitive(
+    "call_hi_primitive_jvp", multiple_results=True, carries_programs=True
+)
+# The linear part of the derivative: from residuals and tangents to tangents.
+call_hi_primitive_linearized_p = Primitive(
+    "call_hi_primitive_linearized", multiple_results=True, carries_programs=True
+)
