@@ -3,7 +3,7 @@
 # pyright: basic, reportAttributeAccessIssue=false, reportArgumentType=false
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from hlofront.bridge.mlir import context, ir
@@ -72,7 +72,11 @@ class LoweringParameters:
     Attributes:
       override_lowering_rules: pairs of a primitive and the rule that lowers it in this module.
       global_constant_computation, for_export, export_ignore_forward_compatibility,
-        hoist_constants_as_args: the options of JAX's exporter, which modules here do not need.
+        hoist_constants_as_args: options of JAX's exporter, which are False: `hlofront.export` has
+        options of its own.
+
+    Raises:
+      ValueError: if one of them is True.
     """
 
     override_lowering_rules: tuple[tuple[Primitive, LoweringRule], ...] | None = None
@@ -80,6 +84,16 @@ class LoweringParameters:
     for_export: bool = False
     export_ignore_forward_compatibility: bool = False
     hoist_constants_as_args: bool = False
+
+    def __post_init__(self):
+        (_, *of_exporter) = fields(self)
+        refused = [field.name for field in of_exporter if getattr(self, field.name)]
+        if refused:
+            raise ValueError(
+                f"LoweringParameters were given {', '.join(refused)}, which is for an exporter of "
+                "modules: hlofront.export.export makes modules for export, and num_const_args says "
+                "whether constants are arguments"
+            )
 
 
 class ShapePolyLoweringState:

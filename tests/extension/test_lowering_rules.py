@@ -387,3 +387,18 @@ def test_a_call_of_a_program():
     f = jax.jit(lambda x: p.bind(x))
     assert "func.func private @inner" in f.lower(1.0).as_text()
     assert np.isclose(f(1.0)[0], 2 * np.sin(1.0))
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "global_constant_computation",
+        "for_export",
+        "export_ignore_forward_compatibility",
+        "hoist_constants_as_args",
+    ],
+)
+def test_options_of_an_exporter_are_refused(option):
+    assert not getattr(mlir.LoweringParameters(**{option: False}), option)
+    with pytest.raises(ValueError, match=f"were given {option}, which is for an exporter"):
+        mlir.LoweringParameters(**{option: True})
