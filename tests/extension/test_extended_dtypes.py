@@ -94,8 +94,26 @@ def in_loop(x, largest):
     return lax.scan(step, x, None, length=3)[0]
 
 
+def by_reference(x, largest):
+    ref = jax.new_ref(largest)
+    return reports(reports(x, ref[...]) * -3.0, ref[...])
+
+
+def by_reference_in_loop(x, largest):
+    ref = jax.new_ref(largest)
+    step = lambda carry, _: (reports(carry, ref[...]) * -2.0, None)
+    return lax.scan(step, x, None, length=3)[0]
+
+
 @pytest.mark.parametrize(
-    ("fun", "size"), [(twice, 6.0), (in_loop, 8.0), (lambda x, largest: x, 0.0)]
+    ("fun", "size"),
+    [
+        (twice, 6.0),
+        (in_loop, 8.0),
+        (lambda x, largest: x, 0.0),
+        (by_reference, 6.0),
+        (by_reference_in_loop, 8.0),
+    ],
 )
 @pytest.mark.parametrize("around", [lambda f: f, jax.checkpoint, jax.jit])
 def test_cotangents_are_combined_by_the_rules_of_their_dtype(fun, size, around):
