@@ -90,10 +90,10 @@ Recipe = JitTracer | EquationRecipe | None
 
 
 class JaxprTracer(Tracer):
-    """An operand or result of a rule in `custom_partial_eval_rules`.
+    """An unknown value of a function that is evaluated in part, or an operand or result of a rule.
 
     Args:
-      trace: the trace that called the rule.
+      trace: the trace of the function, which calls the rules in `custom_partial_eval_rules`.
       pval: the known value, or the aval of an unknown one.
       recipe: what an unknown value is: None until the rule sets the attribute to what
         `new_eqn_recipe` returned.
@@ -162,18 +162,27 @@ class PartialTrace(SplitTrace):
     def process(self, primitive: Primitive, args: tuple[Value, ...], params: Params) -> Value:
         rule = custom_partial_eval_rules.get(primitive)
         if rule is None:
-            return super().process(primitive, args, params)
-        with interpreting_with(self.parent):
-            results = rule(self, *map(self.to_jaxpr_tracer, args), **params)
+            results = super().process(primitive, tuple(map(self.value, args)), params)
+        else:
+            with interpreting_with(self.parent):
+                results = rule(self, *map(self.to_jaxpr_tracer, args), **params)
         if primitive.multiple_results:
-            return [self._value(result) for result in results]
-        return self._value(results)
+            return [self.of_user(result) for result in results]
+        return self.of_user(results)
+
+    def of_user(self, x: Value) -> Value:
+        """Return a value as the traced function sees it: an unknown one is a JaxprTracer."""
+        x = self.value(x)
+        return self.to_jaxpr_tracer(x) if self._is_unknown(x) else x
+
+    def _is_unknown(self, x: Value) -> bool:
+        return type(x) is JitTracer and x._trace is self.tangents  # pyright: ignore[reportPrivateUsage]
 
     def to_jaxpr_tracer(self, x: Value) -> JaxprTracer:
         """Return a value of this trace as a JaxprTracer."""
         if isinstance(x, JaxprTracer):
             return x
-        if type(x) is JitTracer and x._trace is self.tangents:  # pyright: ignore[reportPrivateUsage]
+        if self._is_unknown(x):
             return JaxprTracer(self, PartialVal.unknown(x.aval), x)
         return self.new_const(x)
 
@@ -199,19 +208,19 @@ class PartialTrace(SplitTrace):
         Returns:
           The result as a JaxprTracer, or a list of them if the primitive has several.
         """
-        args = tuple(self._value(self.to_jaxpr_tracer(x)) for x in tracers)
+        args = tuple(self.value(self.to_jaxpr_tracer(x)) for x in tracers)
         results = SplitTrace.process(self, primitive, args, params)
         if primitive.multiple_results:
             return list(map(self.to_jaxpr_tracer, results))
         return self.to_jaxpr_tracer(results)
 
-    def _value(self, x: Value) -> Value:
+    def value(self, x: Value) -> Value:
         """Return the value of a JaxprTracer: a known one, or a tracer of the program.
 
         Raises:
           TypeError: if it is unknown, and nothing says what it is.
         """
-        if not isinstance(x, JaxprTracer):
+        if not isinstance(x, JaxprTracer) or x._trace is not self:  # pyright: ignore[reportPrivateUsage]
             return x
         if x.is_known():
             return x.pval.get_known()
@@ -229,7 +238,7 @@ class PartialTrace(SplitTrace):
         """Write an equation to the program, once, and return its results."""
         if recipe.results is None:
             written = self.tangents
-            invars: list[Atom] = [written.atom(self._value(x)) for x in recipe.in_tracers]
+            invars: list[Atom] = [written.atom(self.value(x)) for x in recipe.in_tracers]
             outvars = [Var(aval) for aval in recipe.out_avals]
             written.equations.append(
                 Equation(

@@ -59,12 +59,12 @@ def trace_to_jaxpr_nounits(
     written = StagingTrace(_described(fun))
     trace = PartialTrace(current_trace(), written)
     arguments = [
-        pval.get_known() if pval.is_known() else written.new_input(pval.get_aval())
+        pval.get_known() if pval.is_known() else trace.of_user(written.new_input(pval.get_aval()))
         for pval in pvals
     ]
     try:
         with interpreting_with(trace):
-            results = list(fun.call_wrapped(*arguments))
+            results = list(map(trace.value, fun.call_wrapped(*arguments)))
         if isinstance(instantiate, bool):
             instantiate = (instantiate,) * len(results)
         unknown = [

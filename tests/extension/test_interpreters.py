@@ -261,3 +261,23 @@ def test_jaxprs_have_one_level():
     assert partial_eval.lower_jaxpr(jaxpr, [SCALAR]) == (jaxpr, jaxpr.out_avals)
     with pytest.raises(ValueError, match="2 types for the 1 inputs"):
         partial_eval.lower_jaxpr(jaxpr, [SCALAR, SCALAR])
+
+
+def test_a_function_that_is_evaluated_in_part_sees_what_is_unknown():
+    seen = []
+
+    def f(x, y):
+        product = x * y
+        called = jax.jit(lambda a: a + y)(product)
+        gradient = jax.grad(lambda a: a * product)(2.0)
+        values = [x, product, called, gradient, y, jnp.sin(y)]
+        seen.append([isinstance(value, partial_eval.JaxprTracer) for value in values])
+        assert not product.is_known() and product.pval.get_aval() == SCALAR
+        return [called + jax.lax.cond(y > 0, jnp.sin, jnp.cos, gradient), y]
+
+    arguments = [PartialVal.unknown(SCALAR), PartialVal.known(jnp.float32(3))]
+    jaxpr, out, consts = partial_eval.trace_to_jaxpr_nounits(wrapped(f), arguments)
+    assert seen == [[True] * 4 + [False] * 2]
+    assert [value.is_known() for value in out] == [False, True]
+    (result,) = jax.core.eval_jaxpr(jaxpr, consts, jnp.float32(2))
+    np.testing.assert_allclose(result, 9 + np.sin(np.float32(6)), rtol=1e-6)
