@@ -506,7 +506,8 @@ def dtype_and_weakness(x: object) -> Promotable:
         return python_scalar_dtype(type_), type_ is not bool
     if isinstance(x, np.ndarray | np.generic):
         return array_dtype(dtype), False
-    return dtype, bool(getattr(x, "weak_type", False))
+    # Scalars of Python may have a dtype: core/typed_scalars.py.
+    return dtype, bool(getattr(x, "weak_type", isinstance(x, int | float | complex)))
 
 
 def is_weakly_typed(x: object) -> bool:

@@ -64,3 +64,13 @@ weakref_lru_cache = state.weakref_lru_cache
 approx_top_k_size: Callable[..., tuple[int, int]] = (
     state.extension.approx_top_k_reduction_output_size
 )
+
+
+def register_typed_scalars(integer: type, floating: type, complex_: type) -> bool:
+    """Tell C++ the classes of Python scalars that have a dtype; return whether it knows such."""
+    if not hasattr(state.extension, "set_typed_float_type"):
+        return False
+    state.extension.set_typed_int_type(integer)
+    state.extension.set_typed_float_type(floating)
+    state.extension.set_typed_complex_type(complex_)
+    return True

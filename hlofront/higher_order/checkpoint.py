@@ -17,6 +17,7 @@ from hlofront.core.jaxpr import ClosedJaxpr, DebugInfo, Equation, ParamDict, Val
 from hlofront.core.rules import BatchResult
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Operand, Tangent, UndefinedPrimal
 from hlofront.core.trace import Tracer, as_result, current_trace
+from hlofront.core.typed_scalars import typed
 from hlofront.higher_order.checkpoint_policies import Policy
 from hlofront.higher_order.checkpoint_splitting import (
     CheckpointInTwo,
@@ -256,7 +257,7 @@ remat_rules = _RematRules(remat_p, "jaxpr", _adapted)
 
 @rules.run(remat_p)
 def _(*args: ArrayLike, jaxpr: ClosedJaxpr, **_: object) -> list[ArrayLike]:
-    return list(map(as_result, jaxpr_as_fun(jaxpr, *args)))
+    return [typed(as_result(x)) for x in jaxpr_as_fun(jaxpr, *args)]
 
 
 @once_per_program

@@ -13,6 +13,7 @@ from hlofront.base.typing import ArrayLike, DType, Shape
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.check import types_match
 from hlofront.core.jaxpr import DebugInfo
+from hlofront.core.typed_scalars import typed
 from hlofront.transforms.flatten import Signature, result_paths
 
 
@@ -69,7 +70,8 @@ class CustomRuleArguments:
         self.fixed = {n: owner.fixed_argument(args[n]) for n in sorted(fixed)}
         self.differentiated = [n for n in range(len(args)) if n not in fixed]
         chosen = tuple([args[n] for n in self.differentiated])
-        self.leaves, self.structure = tree.tree_flatten(chosen)
+        leaves, self.structure = tree.tree_flatten(chosen)
+        self.leaves = [typed(x) for x in leaves]
         for index, leaf in enumerate(self.leaves):
             if not is_value(leaf):
                 name = owner.signature.argument_names((chosen, {}), self.differentiated)[index]

@@ -17,6 +17,7 @@ from hlofront.core.check import types_match
 from hlofront.core.jaxpr import Value
 from hlofront.core.symbolic_zeros import Cotangent, Zero
 from hlofront.core.trace import Tracer, as_array, as_result
+from hlofront.core.typed_scalars import typed
 from hlofront.higher_order.custom_rule import (
     CustomRule,
     CustomRuleArguments,
@@ -355,7 +356,7 @@ class Backward:
             else (as_array(instantiate(c)) if isinstance(c, Zero) else as_result(c))
             for c in cotangents
         ]
-        residuals = [x if isinstance(x, _SCALARS) else as_array(x) for x in residuals]
+        residuals = [typed(x) if isinstance(x, _SCALARS) else as_array(x) for x in residuals]
         output: PyTree = self.rule(
             *arguments.fixed.values(),
             self.residual_tree.unflatten(residuals),

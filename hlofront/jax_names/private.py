@@ -74,9 +74,9 @@ MODULES: dict[str, dict[str, tuple[str, str]]] = {
     "jax._src.lib.xla_client": {"XlaRuntimeError": ("hlofront.errors", "JaxRuntimeError")},
     # jaxlib from 0.11 on, equinox; quax
     "jax._src.literals": {
-        "TypedComplex": (_PARTS, "TypedComplex"),
-        "TypedFloat": (_PARTS, "TypedFloat"),
-        "TypedInt": (_PARTS, "TypedInt"),
+        "TypedComplex": ("hlofront.core.typed_scalars", "TypedComplex"),
+        "TypedFloat": ("hlofront.core.typed_scalars", "TypedFloat"),
+        "TypedInt": ("hlofront.core.typed_scalars", "TypedInt"),
         "TypedNdArray": ("hlofront.bridge.jax_shims", "NoTypedArray"),
     },
     # jaxlib

@@ -5,7 +5,7 @@
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FrameType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -68,30 +68,6 @@ class _TraceContext:
 
 
 trace_context = _TraceContext()
-
-
-class _Typed:
-    """A number of Python with a dtype: the base before `int`, `float` or `complex`."""
-
-    dtype: DType
-
-    def __new__(cls, value: complex, dtype: DType) -> Self:
-        number_class: Any = super()
-        number = number_class.__new__(cls, value)
-        number.dtype = dtype
-        return number
-
-
-class TypedInt(_Typed, int):
-    """An integer of Python with a dtype, for libraries: hlofront itself makes none."""
-
-
-class TypedFloat(_Typed, float):
-    """A float of Python with a dtype, for libraries: hlofront itself makes none."""
-
-
-class TypedComplex(_Typed, complex):
-    """A complex number of Python with a dtype, for libraries: hlofront itself makes none."""
 
 
 def supports_inf(dtype: DTypeLike) -> bool:

@@ -19,6 +19,7 @@ from hlofront.bridge.members import is_committed, sharding_of
 from hlofront.core.aval import ShapedArray, is_value, typeof
 from hlofront.core.requested_shardings import asks_nothing, over_devices, requested
 from hlofront.core.trace import Tracer, current_trace, is_eager
+from hlofront.core.typed_scalars import typed_classes
 from hlofront.numpy.annotations import DeviceLike, OutSharding
 from hlofront.numpy.like import like
 from hlofront.numpy.promotion import check_arraylike, check_integer, with_shape
@@ -258,7 +259,7 @@ def _converted(name: str, object: object, dtype: np.dtype | None, copy: bool) ->
         if any(map(_is_array, leaves)):
             return _stacked(name, object, dtype, leaves)
         return from_host(_host_array(name, object, dtype), dtype=dtype)
-    if type(object) in _SCALARS and dtype is None:
+    if dtype is None and (type(object) in _SCALARS or type(object) in typed_classes):
         return from_host(object)
     if not is_value(object) or isinstance(object, ShapeDtypeStruct):
         if exchange.is_on_gpu(object):

@@ -216,7 +216,7 @@ def as_index(item: IndexItem) -> ArrayLike:
         )
     else:
         try:
-            return operator.index(item)
+            return int(operator.index(item))
         except TypeError:
             raise IndexError(
                 "only integers, slices (`:`), ellipsis (`...`), newaxis (`None`) and integer or "

@@ -29,6 +29,7 @@ from hlofront.core.requested_shardings import cotangent_sharding, with_batch_axi
 from hlofront.core.rules import batch, infer, jvp, run, transpose
 from hlofront.core.symbolic_zeros import BatchAxis, Cotangent, Tangent, UndefinedPrimal, Zero
 from hlofront.core.trace import Tracer, current_trace, is_eager, process
+from hlofront.core.typed_scalars import typed
 from hlofront.primitives.batching import batch_elementwise, move_axis
 from hlofront.primitives.derivatives import linear, no_derivative
 from hlofront.primitives.families import FLOAT, check_dtype
@@ -568,6 +569,7 @@ def stop_gradient(x: _T) -> _T:
 
 def _stop_gradient(x: ArrayLike) -> ArrayLike:
     typeof(x)
+    x = typed(x)
     return x if is_eager() else process(stop_gradient_p, (x,), {})
 
 
@@ -583,7 +585,7 @@ no_derivative(stop_gradient_p)
 
 @run(stop_gradient_p)
 def _(x: ArrayLike) -> ArrayLike:
-    return x
+    return typed(x)
 
 
 batch_elementwise(copy_p, stage_p, stop_gradient_p)

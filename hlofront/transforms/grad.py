@@ -20,7 +20,8 @@ from hlofront.core.jaxpr import Atom, DebugInfo, Jaxpr, Literal, Value
 from hlofront.core.names import JVP, transformed
 from hlofront.core.requested_shardings import cotangent_sharding
 from hlofront.core.symbolic_zeros import Zero
-from hlofront.core.trace import Tracer, as_array, as_result, is_eager
+from hlofront.core.trace import Tracer, as_array, as_result
+from hlofront.core.typed_scalars import typed
 from hlofront.primitives.derivatives import instantiate, zeros_of
 from hlofront.primitives.resharding import bind_reshard
 from hlofront.transforms.differentiated_dtypes import (
@@ -235,6 +236,8 @@ def _linearize(
     leaves, in_tree = tree.tree_flatten(primals)
     signature = Signature(fun)
     _check_values(signature, primals, leaves)
+    if traced_for != "linearize":
+        leaves = list(map(typed, leaves))
     call = FlatCall(fun, signature, in_tree, has_aux)
     info = DebugInfo(traced_for, signature.find_where, lambda: signature.names_in(in_tree))
     return linearize_flat(call, leaves, info, traced_for == "linearize"), call
@@ -462,7 +465,7 @@ def value_and_grad(
         one = host_number(1, aval.dtype)
         if aval.weak_type and typeof(one.item()) == aval:
             # A backward rule of the user reads the shape and the dtype of its cotangent.
-            one = as_array(one.item()) if is_eager() else one.item()
+            one = as_array(one.item())
         sharding = cotangent_sharding(aval)
         if sharding is not None and sharding.mesh.explicit_axes:
             # The cotangent is on the mesh, where it may consist of summands.

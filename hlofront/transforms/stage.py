@@ -31,6 +31,7 @@ from hlofront.core.references import is_reference
 from hlofront.core.rule_checks import checked
 from hlofront.core.sharded_types import infer_types, types_are_constant
 from hlofront.core.trace import RuleTrace, Tracer, current_trace, interpreting_with, leaked
+from hlofront.core.typed_scalars import typed_classes
 from hlofront.primitives.mutable_values import refuse_states
 from hlofront.primitives.sizes import dim_as_value_p
 from hlofront.transforms.leaks import raise_if_leaked
@@ -400,6 +401,8 @@ def as_literal(x: Value) -> Literal | None:
         aval = typeof(x)
         return Literal(exact_dtype(np.asarray(x, aval.dtype)[()]), aval)
     # Subclasses are such as enum.IntEnum.
+    if type(x) in typed_classes:
+        return Literal(typed_classes[type(x)](x), typeof(x))
     if isinstance(x, _LITERAL_TYPES) or (type(x) in literalable_types and not np.shape(x)):
         return Literal(x, typeof(x))
     return None

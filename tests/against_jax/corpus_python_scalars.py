@@ -16,6 +16,7 @@ def programs(jax, jnp, lax):
     jacobians_of_integers(corpus, jax)
     checked(corpus, jax)
     seeds(corpus, jax, jnp)
+    scalars_with_a_dtype(corpus, jax, jnp, lax)
     return corpus
 
 
@@ -245,3 +246,88 @@ def seeds(corpus, jax, jnp):
             lambda seed=seed: jax.random.PRNGKey(seed),
             modes=("value",),
         )
+
+
+def scalars_with_a_dtype(corpus, jax, jnp, lax):
+    """Python scalars that keep the dtype of the array that they stand for."""
+    seen = []
+
+    @jax.custom_vjp
+    def scaled(x, y):
+        return x * y
+
+    def forward(x, y):
+        return x * y, (x, y, 3.0, 2, 1j, True)
+
+    def backward(residuals, g):
+        seen.append([repr(r) for r in residuals if not isinstance(r, jax.Array)])
+        seen.append(g.dtype)
+        x, y, *_ = residuals
+        return g * jnp.asarray(y, y.dtype), g * x
+
+    scaled.defvjp(forward, backward)
+
+    def noted(f):
+        def program():
+            seen.clear()
+            return f(), list(seen)
+
+        return program
+
+    corpus.add("residuals", noted(lambda: jax.grad(scaled, (0, 1))(2.0, 3.0)))
+    corpus.add("residuals_in_jit", noted(lambda: jax.jit(jax.grad(scaled, (0, 1)))(2.0, 3.0)))
+    corpus.add("residuals_in_closed_jit", noted(jax.jit(lambda: jax.grad(scaled)(2.0, 3.0))))
+
+    def repeated(x):
+        return [repr(x), x + 1, type(x + 1).__name__, f"{x:}", hash(x) == hash(x + 0)]
+
+    for name, x in {"float": 2.0, "int": 3, "complex": 1j}.items():
+        corpus.add(f"stop_gradient_of_{name}", lambda x=x: repeated(lax.stop_gradient(x)))
+        corpus.add(f"vjp_of_{name}", lambda x=x: repeated(jax.vjp(lambda x: x, x)[0]))
+        corpus.add(f"checkpoint_of_{name}", lambda x=x: repeated(jax.checkpoint(lambda x: x)(x)))
+        corpus.add(
+            f"jaxpr_of_{name}",
+            lambda y, x=x: y + lax.stop_gradient(x),
+            jnp.ones(2, jnp.bfloat16),
+            modes=("jaxpr",),
+        )
+
+    def x64_ends():
+        with jax.enable_x64(True):
+            scalar = lax.stop_gradient(2.0)
+        return [scalar.dtype, jnp.asarray(scalar), jax.jit(lambda x: x)(scalar), scalar + 1]
+
+    def x64_begins():
+        scalar = lax.stop_gradient(2.0)
+        with jax.enable_x64(True):
+            arrays = [jnp.asarray(scalar), jnp.ones(2) + scalar]
+            for first in (scalar, 2.0):
+                jitted = jax.jit(lambda x: x + 1)
+                arrays += [jitted(first), jitted(scalar), jitted(2.0), jitted(scalar)]
+            return [scalar.dtype, *[x.dtype for x in arrays]]
+
+    corpus.add("when_x64_ends", x64_ends)
+    corpus.add("when_x64_begins", x64_begins)
+    i, x = lax.stop_gradient(1), lax.stop_gradient(0.5)
+    uses = {
+        "index": lambda: jnp.arange(5)[i],
+        "slice": lambda: jnp.arange(5)[i : i + 2],
+        "update": lambda: jnp.arange(5).at[i].set(i),
+        "axis": lambda: jnp.sum(jnp.ones((2, 3)), axis=i),
+        "shape": lambda: jnp.zeros((i, 3)),
+        "size": lambda: jnp.arange(i),
+        "repetitions": lambda: jnp.tile(jnp.ones(2), i),
+        "shift": lambda: jnp.roll(jnp.arange(3), i),
+        "width": lambda: jnp.pad(jnp.ones(2), i, constant_values=x),
+        "start": lambda: lax.dynamic_slice(jnp.arange(5), (i,), (i,)),
+        "bound": lambda: lax.fori_loop(0, i, lambda j, c: c + j, 1),
+        "carry": lambda: lax.scan(lambda c, _: (c, c), x, None, length=2),
+        "branch": lambda: lax.cond(True, lambda x: x, lambda x: x + 1, x),
+        "probability": lambda: jax.random.bernoulli(jax.random.key(0), x, (3,)),
+        "elements": lambda: [jnp.array([i, 2]), jnp.stack([x, 1.0]), jnp.full((2,), i)],
+        "promotion": lambda: [jnp.result_type(x, jnp.bfloat16), jnp.bfloat16(1) + x],
+        "moved": lambda: jax.device_put(x),
+        "static": lambda: jax.jit(lambda i: jnp.ones(i), static_argnums=0)(i),
+    }
+    for name, use in uses.items():
+        corpus.add(f"scalar_with_a_dtype_as_{name}", use)

@@ -1,0 +1,94 @@
+"""Scalars of Python with a dtype, which they keep when x64 is switched: TypedInt and its kin.
+
+They stand for Python scalars where functions with derivatives see them: as operands of rules, as
+residuals, and as results that pass unchanged.
+"""
+
+from typing import Any, Self
+
+from hlofront.base.dtypes import NumPyDType, iinfo, python_scalar_dtype
+from hlofront.bridge.fast_parts import register_typed_scalars
+from hlofront.core.aval import ShapedArray, register_value_type
+
+
+class TypedInt(int):
+    """An int with the dtype of the weakly typed array that it stands for."""
+
+    dtype: NumPyDType
+
+    def __new__(cls, value: int, dtype: NumPyDType) -> Self:
+        scalar = super().__new__(cls, value)
+        scalar.dtype = dtype
+        return scalar
+
+    def __repr__(self) -> str:
+        return f"TypedInt({int(self)}, dtype={self.dtype.name})"
+
+    def __reduce__(self) -> tuple[type, tuple[int, NumPyDType]]:
+        return TypedInt, (int(self), self.dtype)
+
+
+class TypedFloat(float):
+    """A float with the dtype of the weakly typed array that it stands for."""
+
+    __slots__ = ("dtype",)
+    dtype: NumPyDType
+
+    def __new__(cls, value: float, dtype: NumPyDType) -> Self:
+        scalar = super().__new__(cls, value)
+        scalar.dtype = dtype
+        return scalar
+
+    def __repr__(self) -> str:
+        return f"TypedFloat({float(self)}, dtype={self.dtype.name})"
+
+    def __str__(self) -> str:
+        return str(float(self))
+
+    def __reduce__(self) -> tuple[type, tuple[float, NumPyDType]]:
+        return TypedFloat, (float(self), self.dtype)
+
+
+class TypedComplex(complex):
+    """A complex with the dtype of the weakly typed array that it stands for."""
+
+    __slots__ = ("dtype",)
+    dtype: NumPyDType
+
+    def __new__(cls, value: complex, dtype: NumPyDType) -> Self:
+        scalar = super().__new__(cls, value)
+        scalar.dtype = dtype
+        return scalar
+
+    def __repr__(self) -> str:
+        return f"TypedComplex({complex(self)}, dtype={self.dtype.name})"
+
+    def __reduce__(self) -> tuple[type, tuple[complex, NumPyDType]]:
+        return TypedComplex, (complex(self), self.dtype)
+
+
+def _type_of(scalar: Any) -> ShapedArray:
+    return ShapedArray((), scalar.dtype, True)
+
+
+_registered = register_typed_scalars(TypedInt, TypedFloat, TypedComplex)
+_typed_class: dict[type, Any] = (
+    {int: TypedInt, float: TypedFloat, complex: TypedComplex} if _registered else {}
+)
+# The class of Python scalars of each class.
+typed_classes: dict[type, type] = {typed: plain for plain, typed in _typed_class.items()}
+
+for _class in _typed_class.values():
+    register_value_type(_class, _type_of)
+
+
+def typed(x: object) -> Any:
+    """Return a Python scalar with its dtype; another value, and an int out of range, unchanged."""
+    plain = type(x)
+    class_ = _typed_class.get(plain)
+    if class_ is None:
+        return x
+    dtype = python_scalar_dtype(plain)
+    if isinstance(x, int) and not iinfo(dtype).min <= x <= iinfo(dtype).max:
+        return x
+    return class_(x, dtype)
