@@ -125,3 +125,13 @@ def test_references_that_all_devices_have_take_no_values_that_vary(names):
 
     with pytest.raises(ValueError, match="which is the same on all devices along the mesh axis"):
         mapped(write, (p(), p("x")), None)(ref, np.ones(2 * names["mesh"].shape["x"]))
+
+
+@pytest.mark.parametrize("entries", [(), (None,), ("i",), ("i", None), (None, "i"), (("i", "j"),)])
+def test_results_outside_of_jit_have_the_shardings_of_their_specs(entries, names):
+    spec = jax.P(*entries)
+    mesh = jax.make_mesh((2, 4), ("i", "j"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    x = np.arange(64.0, dtype=np.float32).reshape(8, 8)
+    result = jax.shard_map(lambda x: 2 * x, mesh=mesh, in_specs=spec, out_specs=spec)(x)
+    assert result.sharding == jax.sharding.NamedSharding(mesh, spec)
+    np.testing.assert_array_equal(result, 2 * x)

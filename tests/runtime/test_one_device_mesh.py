@@ -54,3 +54,14 @@ def test_checkify_returns_the_error_of_a_mapped_function(shift, message):
     assert (error.get() or "").partition(" (")[0] == (message or "")
     with np.errstate(divide="ignore"):
         np.testing.assert_allclose(y, np.log(x))
+
+
+@pytest.mark.parametrize("spec", [P(), P(None), P(None, None), P("i"), P("i", None), P(None, "i")])
+def test_results_outside_of_jit_have_the_shardings_of_their_specs(spec):
+    mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+    x = jnp.arange(4.0).reshape(2, 2)
+    mapped = jax.shard_map(lambda x: 2 * x, mesh=mesh, in_specs=spec, out_specs=spec)
+    result = mapped(x)
+    assert result.sharding == jax.sharding.NamedSharding(mesh, spec)
+    np.testing.assert_array_equal(result, 2 * x)
+    assert jax.jit(mapped)(x).sharding.spec == P()

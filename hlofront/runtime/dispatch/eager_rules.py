@@ -1,13 +1,15 @@
 """The eager rules of operations that are not compiled individually."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from hlofront.base.typing import ArrayLike, Params
-from hlofront.bridge.client import Sharding
+from hlofront.bridge.client import ArrayImpl, NamedSharding, Sharding
+from hlofront.bridge.members import sharding_of
 from hlofront.core.aval import typeof
 from hlofront.core.compile_time import folding_constants
 from hlofront.core.derived import DerivedCache
 from hlofront.core.jaxpr import ClosedJaxpr
+from hlofront.core.partition import PartitionSpec
 from hlofront.core.primitive import Primitive
 from hlofront.core.rules import run, subprograms
 from hlofront.core.subprograms import Subprogram, with_program
@@ -47,8 +49,8 @@ def _(
 _programs: DerivedCache[tuple[object, ...], ClosedJaxpr] = DerivedCache(limit=64)
 
 
-def run_by_itself(primitive: Primitive) -> None:
-    """Register the eager rule of a primitive with subprograms: compile and run it as a program.
+def run_by_itself(primitive: Primitive) -> Callable[..., list[object]]:
+    """Return the eager rule of a primitive with subprograms: compile and run it as a program.
 
     The compiled program is cached with the first branch, or with the body of a loop.
     """
@@ -71,7 +73,7 @@ def run_by_itself(primitive: Primitive) -> None:
         return run_program(program, primitive.name, operands)
 
     rule.__name__ = rule.__qualname__ = f"{primitive.name}_run"
-    run(primitive)(rule)
+    return rule
 
 
 def _with_another(
@@ -87,10 +89,31 @@ def _with_another(
     return params
 
 
-run_by_itself(scan_p)
-run_by_itself(cond_p)
-run_by_itself(while_p)
-run_by_itself(shard_map_p)
+for _primitive in (scan_p, cond_p, while_p):
+    run(_primitive)(run_by_itself(_primitive))
+_run_mapped = run_by_itself(shard_map_p)
+
+
+@run(shard_map_p)
+def _(*args: ArrayLike, out_specs: Sequence[object], **params: object) -> list[object]:
+    results = _run_mapped(*args, out_specs=out_specs, **params)
+    return [_as_specified(x, spec) for x, spec in zip(results, out_specs, strict=True)]
+
+
+def _as_specified(x: object, spec: object) -> object:
+    """Return an array with the sharding of a spec, where it is that of the array by another name.
+
+    XLA says no more than which parts are where.
+    """
+    if type(x) is not ArrayImpl or not isinstance(spec, PartitionSpec):
+        return x
+    sharding = sharding_of(x)
+    if type(sharding) is not NamedSharding or sharding.spec == spec:
+        return x
+    wanted = NamedSharding(sharding.mesh, spec, memory_kind=sharding.memory_kind)
+    if not wanted.is_equivalent_to(sharding, x.ndim):
+        return x
+    return put_leaf(x, wanted, CopySemantics.REUSE_INPUT)
 
 
 @run(argument_sharding_p)
