@@ -16,6 +16,7 @@ from hlofront.base.dtypes import (
 from hlofront.base.typing import Array, ArrayLike
 from hlofront.core.aval import typeof
 from hlofront.higher_order.scan import scan
+from hlofront.numpy.creation import asarray
 from hlofront.numpy.like import like, operation_like
 from hlofront.numpy.matrices import eye, vander
 from hlofront.numpy.polynomial import UNROLL
@@ -323,7 +324,7 @@ def polyfit(
     coefficients = finished(c if avals[1].ndim == 2 else squeeze(c, (1,)))
     if full:
         real = to_inexact_dtype(np.zeros((), dtype).real.dtype)
-        return coefficients, finished(left_over, real), rank, finished(s, real), rcond
+        return coefficients, finished(left_over, real), rank, finished(s, real), asarray(rcond)
     if not cov:
         return coefficients
     scales = multiply(_columns(scale), _rows(scale))

@@ -13,7 +13,7 @@ from hlofront.base.boundary import boundary
 from hlofront.bridge import client as bridge
 from hlofront.bridge import fast_parts, state
 from hlofront.core.aval import is_value, typeof
-from hlofront.core.trace import Tracer, is_eager
+from hlofront.core.trace import Tracer, current_trace, is_eager
 from hlofront.runtime.dispatch.compiled_call import shard_argument
 from hlofront.runtime.dispatch.executable import CallAnswer
 from hlofront.runtime.dispatch.jit import Jitted, cpp_cache
@@ -71,7 +71,7 @@ class Operation:
                 return self.call(*args, **kwargs)
         if traced and not self.nested:
             # While a program is traced, running the function inlines it.
-            return self.fun(*args, **kwargs), None, False
+            return _as_array(self.fun(*args, **kwargs)), None, False
         try:
             return self.jitted.compile_and_call(args, kwargs)
         except (TypeError, ValueError, errors.ShardingTypeError) as error:
@@ -120,6 +120,16 @@ def deferred(name: str, *operands: object) -> NotImplementedType:
 
 
 _CONTAINERS = (list, tuple, set, dict)
+_OF_HOST = (bool, int, float, complex, np.ndarray, np.generic)
+
+
+def _as_array(result: Any) -> Any:
+    """Return a result that is a scalar or array of the host as one of the traced program.
+
+    Functions that return an argument as it is may give one, but their callers want an array.
+    """
+    lift = getattr(current_trace(), "lift", None) if isinstance(result, _OF_HOST) else None
+    return result if lift is None else lift(result)
 
 
 def _array_behind(x: Any) -> Any:
