@@ -36,7 +36,7 @@ def programs(jax, jnp, lax):
     corpus = Corpus(("value",))
     decompositions(corpus, jnp)
     systems(corpus, jnp)
-    scalars(corpus, jnp)
+    scalars(corpus, jax, jnp)
     norms(corpus, jnp)
     products(corpus, jnp)
     derivatives(corpus, jax, jnp)
@@ -196,7 +196,7 @@ def systems(corpus, jnp):
     )
 
 
-def scalars(corpus, jnp):
+def scalars(corpus, jax, jnp):
     la = jnp.linalg
     rows = [
         ("plain", SQUARE),
@@ -213,7 +213,10 @@ def scalars(corpus, jnp):
     several(corpus, "det", la.det, rows, tolerance=1e-5)
     several(corpus, "slogdet", la.slogdet, rows, tolerance=1e-4)
     real = [rows[0], rows[1], rows[4]]
-    several(corpus, "slogdet_qr", lambda x: la.slogdet(x, method="qr"), real, tolerance=1e-4)
+    by_qr = lambda x: la.slogdet(x, method="qr")
+    several(corpus, "slogdet_qr", by_qr, real, tolerance=1e-4)
+    slopes = lambda x: (jax.jvp(by_qr, (x,), (x + 1,)), jax.vjp(by_qr, x)[1](by_qr(x)))
+    several(corpus, "slopes_of_slogdet_qr", slopes, real, tolerance=1e-3)
     rows = [*rows[:7], ("tall", TALL), ("wide", WIDE)]
     several(corpus, "matrix_rank", la.matrix_rank, [*rows, ("vector", draw(3)), ("number", 2.0)])
     corpus.add(

@@ -158,6 +158,12 @@ def others(corpus, jax, jnp, sp):
         theta,
         **near,
     )
+    corpus.add(
+        "sph_harm_y_of_known_degrees",
+        lambda t: jax.vjp(lambda t: jnp.imag(sp.sph_harm_y(n, m, t, phi)), t)[1](t),
+        theta,
+        **near,
+    )
     corpus.add("sph_harm_y_diff", lambda: sp.sph_harm_y(n, m, theta, phi, 1))
     corpus.add("sph_harm_y_of_floats", lambda: sp.sph_harm_y(theta, m, theta, phi))
     corpus.add("sph_harm_y_traced", lambda n: sp.sph_harm_y(n, m, theta, phi), n, modes=("jit",))

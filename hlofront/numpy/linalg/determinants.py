@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -192,15 +194,16 @@ def _slogdet_by_lu(a: Array) -> tuple[Array, Array]:
     return _of_diagonal(diagonal(factors), parity)
 
 
-@_slogdet_by_lu.defjvp
 def _slogdet_jvp(
-    primals: tuple[Array, ...], tangents: tuple[Array, ...]
+    of_matrices: Callable[[Array], tuple[Array, Array]],
+    primals: tuple[Array, ...],
+    tangents: tuple[Array, ...],
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     (a,), (change,) = primals, tangents
     # The results come from the function itself, so that this rule also gives higher derivatives:
     # they depend on the sign of a complex number, whose derivative is zero. XLA merges the
-    # two factorizations.
-    sign, size = _slogdet_by_lu(a)
+    # two factorizations of the method "lu".
+    sign, size = of_matrices(a)
     factors, _, permutation = lu(a)
     solved = diagonal(solve_factored(factors, permutation, change))
     total = reduce_sum(solved, (typeof(solved).ndim - 1,))
@@ -211,7 +214,11 @@ def _slogdet_jvp(
     return (sign, size), (elementwise.mul(turned, sign), along)
 
 
-def _slogdet_by_qr(a: ArrayLike) -> tuple[Array, Array]:
+_slogdet_by_lu.defjvp(partial(_slogdet_jvp, _slogdet_by_lu))
+
+
+@custom_jvp
+def _slogdet_by_qr(a: Array) -> tuple[Array, Array]:
     reflected, taus = geqrf(a)
     axis = typeof(taus).ndim - 1
     # A reflection I - tau v v^H has determinant -tau / conj(tau); tau is 0 where there is none.
@@ -225,13 +232,16 @@ def _slogdet_by_qr(a: ArrayLike) -> tuple[Array, Array]:
     return _of_diagonal(diagonal(reflected), reduce_prod(each, (axis,)))
 
 
+_slogdet_by_qr.defjvp(partial(_slogdet_jvp, _slogdet_by_qr))
+
+
 @operation_like(np.linalg.slogdet, static_argnames=("method",))
 def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """Compute the sign and the log modulus of determinants, without overflow.
 
     Args:
       a: an array of shape (..., n, n).
-      method: "lu", the default; or "qr", which cannot be differentiated.
+      method: "lu", the default; or "qr". Matrices of one or two rows need neither.
 
     Raises:
       ValueError: if matrices are not square, or the method is another.
@@ -240,13 +250,10 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     shape = typeof(a).shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
         raise ValueError(f"Argument to slogdet() must have shape [..., n, n], got {shape}")
-    by_formula = 0 < shape[-1] <= _MOST_ROWS_BY_FORMULA
-    # Those of a formula are weakly typed where the matrices are, as JAX's are.
-    a = a if by_formula else strong(a)
-    if method is None or method == "lu":
-        if by_formula:
-            return SlogdetResult(*_slogdet_by_formula(a, shape[-1]))
-        return SlogdetResult(*_slogdet_by_lu(a))
-    if method == "qr":
-        return SlogdetResult(*_slogdet_by_qr(a))
-    raise ValueError(f"Unknown slogdet method '{method}'. Supported methods are 'lu' and 'qr'.")
+    if method not in (None, "lu", "qr"):
+        raise ValueError(f"Unknown slogdet method '{method}'. Supported methods are 'lu' and 'qr'.")
+    if 0 < shape[-1] <= _MOST_ROWS_BY_FORMULA:
+        # These are weakly typed where the matrices are, as JAX's are.
+        return SlogdetResult(*_slogdet_by_formula(a, shape[-1]))
+    by_factors = _slogdet_by_qr if method == "qr" else _slogdet_by_lu
+    return SlogdetResult(*by_factors(strong(a)))

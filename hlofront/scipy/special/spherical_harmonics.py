@@ -54,16 +54,17 @@ def sph_harm_y(
             "The 'diff_n' argument to jax.scipy.special.sph_harm_y is not supported. "
             "Differentiate the function: jax.grad."
         )
+    degrees = n  # Within a traced function asarray makes a tracer of NumPy's array.
     n, m, theta, phi = (asarray(x) for x in (n, m, theta, phi))
     for name, x in (("n", n), ("m", m)):
         if not issubdtype(typeof(x).dtype, np.integer):
             raise TypeError(f"sph_harm_y: {name} must be of integers, got {typeof(x).dtype}.")
     if n_max is None:
-        if isinstance(n, Tracer):
+        if isinstance(degrees, Tracer):
             raise ConcretizationTypeError(
-                n, "The `n_max` argument of sph_harm_y must be given where n is traced."
+                degrees, "The `n_max` argument of sph_harm_y must be given where n is traced."
             )
-        n_max = int(np.max(np.asarray(n), initial=0))
+        n_max = int(np.max(np.asarray(degrees), initial=0))
     return _sph_harm_y(n, m, theta, phi, n_max=operator.index(n_max))
 
 
@@ -106,5 +107,5 @@ def _sph_harm_y(n: Array, m: Array, theta: ArrayLike, phi: ArrayLike, *, n_max: 
     # Y of order -m is (-1)**m times the conjugate of Y of order m: DLMF 14.30.6.
     sign = jnp.where((m < 0) & (order % 2 == 1), -1.0, 1.0)
     legendre = legendre * jnp.asarray(sign, dtype)
-    angle = jnp.asarray(m, dtype) * phi
+    angle = elementwise.mul(jnp.asarray(m, dtype), phi)
     return elementwise.complex(legendre * jnp.cos(angle), legendre * jnp.sin(angle))
